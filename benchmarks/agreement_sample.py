@@ -4,7 +4,8 @@
     python benchmarks/agreement_sample.py --scales     # studies of scales that differ by nothing but raters' habits
 
 ICC(A,1): variance 1 of items, .25 of annotators, .49 of error, or error that differs between annotators with a log sd
-of .5. Scales: two scales, errors of sd .07 on 0-1; each rater uses each scale a little higher or lower (``--habits``).
+of .5; items normal, or exponential (skewed). The last columns are F intervals (McGraw & Wong). Scales: two scales,
+errors of sd .07 on 0-1; each rater uses each scale a little higher or lower (``--habits``).
 """
 
 from __future__ import annotations
@@ -28,22 +29,32 @@ def labels_of(cells: np.ndarray) -> Annotations:
     return Annotations.from_frame(frame.with_columns(pl.col("item").cast(pl.String)), scale=Interval())
 
 
+WORLDS = {"equal": (0.0, False), "unequal": (0.5, False), "unequal, skewed": (0.5, True)}
+
+
 def correlations(how: argparse.Namespace) -> None:
-    print("| items | annotators | over items | two-way, equal noise | two-way, unequal noise |")
-    print("|---" * 5 + "|")
+    columns = ["fixed, equal", *(f"random, {w}" for w in WORLDS), *(f"F, {w}" for w in WORLDS), "width, equal"]
+    print("| items | annotators | " + " | ".join(columns) + " |")
+    print("|---" * (2 + len(columns)) + "|")
     rng = np.random.default_rng(how.seed)
     for n, m in itertools.product(how.items, how.annotators):
-        held = []
-        for spread, raters in ((0.0, "fixed"), (0.0, "random"), (0.5, "random")):
+        held, width = dict.fromkeys(columns, 0.0), []
+        for world, (spread, skewed) in WORLDS.items():
             truth = 1 / (1 + 0.25 + 0.49 * np.exp(2 * spread**2))
-            inside = 0
             for _ in range(how.studies):
                 noise = 0.7 * np.exp(spread * rng.normal(size=m))
-                cells = rng.normal(size=(n, 1)) + 0.5 * rng.normal(size=m) + noise * rng.normal(size=(n, m))
-                found = icc(labels_of(cells), raters=raters)
-                inside += found.low <= truth <= found.high
-            held.append(inside / how.studies)
-        print(f"| {n} | {m} | " + " | ".join(f"{share:.2f}" for share in held) + " |", flush=True)
+                items = rng.exponential(size=(n, 1)) if skewed else rng.normal(size=(n, 1))
+                labels = labels_of(items + 0.5 * rng.normal(size=m) + noise * rng.normal(size=(n, m)))
+                found = icc(labels)
+                held[f"random, {world}"] += found.low <= truth <= found.high
+                f = found.f_test
+                held[f"F, {world}"] += f is not None and f.low <= truth <= f.high
+                if world == "equal":
+                    fixed = icc(labels, raters="fixed")
+                    held["fixed, equal"] += fixed.low <= truth <= fixed.high
+                    width.append(found.high - found.low)
+        shares = [f"{held[c] / how.studies:.2f}" for c in columns[:-1]]
+        print(f"| {n} | {m} | " + " | ".join([*shares, f"{np.median(width):.2f}"]) + " |", flush=True)
 
 
 def study(rng: np.random.Generator, n: int, people: int, judges: int, habits: float) -> Annotations:
@@ -75,8 +86,8 @@ def scales(how: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scales", action="store_true")
-    parser.add_argument("--items", type=int, nargs="+", default=[30, 60, 200])
-    parser.add_argument("--annotators", type=int, nargs="+", default=[3, 5, 10])
+    parser.add_argument("--items", type=int, nargs="+", default=[15, 60, 200])
+    parser.add_argument("--annotators", type=int, nargs="+", default=[3, 5, 12])
     parser.add_argument("--habits", type=float, default=0.065)
     parser.add_argument("--studies", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)

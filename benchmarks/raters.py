@@ -132,7 +132,7 @@ def beside_jags(draws: int) -> None:
 
 def lesion(folder: str) -> None:
     """The four features of 0 to 2."""
-    labels = assay.read(folder, split_item="__")
+    labels = assay.read(folder)
     labels = labels.where(criterion=[c for c in labels.criteria if c != "Color"])
     began = time.perf_counter()
     quick = assay.rater_model(labels, quick=True)

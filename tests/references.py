@@ -216,6 +216,53 @@ def jackknife_interval(
     return value - half, value + half
 
 
+def random_raters_interval(
+    statistic: Callable[[np.ndarray], float], cells: np.ndarray, raters: Sequence[int], *, scale: str = "none",
+    level: float = 0.95,
+) -> tuple[float, float, float]:  # fmt: skip
+    """Standard error, low and high of a statistic of (items, raters) whose items and ``raters`` are samples.
+
+    Each item, rater and both are left out, one at a time; the rest is the recipe, in its own letters. ``scale``: none,
+    log or z.
+    """
+    n, m = len(cells), len(raters)
+    value = statistic(cells)
+    of_item = [statistic(np.delete(cells, i, 0)) for i in range(n)]
+    of_rater = [statistic(np.delete(cells, j, 1)) for j in raters]
+    both = [[statistic(np.delete(np.delete(cells, i, 0), j, 1)) for j in raters] for i in range(n)]
+
+    def moments(each: Sequence[float], power: int) -> float:
+        middle = sum(each) / len(each)
+        return sum((middle - one) ** power for one in each)
+
+    v_i, v_j = (n - 1) / n * moments(of_item, 2), (m - 1) / m * moments(of_rater, 2)
+    across = [sum(row) / m for row in both]
+    down = [sum(both[i][j] for i in range(n)) / n for j in range(m)]
+    grand = sum(across) / n
+    v_b = (n - 1) * (m - 1) / (n * m) * sum(
+        (both[i][j] - across[i] - down[j] + grand) ** 2 for i in range(n) for j in range(m)
+    )  # fmt: skip
+
+    def degrees(each: Sequence[float]) -> float:
+        k = len(each)
+        kurtosis = k * moments(each, 4) / moments(each, 2) ** 2 if moments(each, 2) else 3.0
+        return (k - 1) * min(1.0, 2 / (kurtosis * (k + 1) / (k - 1) - 1))
+
+    v = v_i + max(v_j - v_b, 0.0)
+    df = v**2 / (v_i**2 / degrees(of_item) + v_j**2 / degrees(of_rater) + v_b**2 / ((n - 1) * (m - 1)))
+    gamma = moments(of_item, 3) / moments(of_item, 2) ** 1.5 * (v_i / v) ** 1.5
+
+    def hall(y: float) -> float:
+        return 3 / gamma * (np.cbrt(1 + gamma * (y - gamma / 6)) - 1) if abs(gamma) >= 1e-4 else y
+
+    t, q = stats.t.ppf((1 + level) / 2, max(2.0, df)), stats.norm.ppf((1 + level) / 2)
+    slope, there, back = {
+        "none": (1.0, float, float), "log": (1 / value, np.log, np.exp), "z": (1 / (1 - value**2), np.arctanh, np.tanh)
+    }[scale]  # fmt: skip
+    wide = v**0.5 * slope
+    return v**0.5, back(there(value) - wide * (t + hall(q) - q)), back(there(value) + wide * (t - hall(-q) - q))
+
+
 def resampled(statistic: Statistic, items: Sequence[Any], counts: Iterable[Iterable[float]]) -> list[float]:
     """The statistic of each resample: every item as often as it was drawn."""
     return [
@@ -581,3 +628,35 @@ def benjamini_yekutieli(p: Mapping[str, float], q: float) -> set[str]:
         if p[name] <= i / m * (q / harmonic):
             largest = i
     return set(ordered[:largest])
+
+
+def chance_corrected(distance, first, second, part, same, weights=None):
+    """A = 1 - observed / expected by loops over every two labels, the items within parts (`assay.replacement.looks`).
+
+    ``first`` and ``second`` are (items, annotators), NaN where there is no label; ``same`` says that both are the same
+    people, who are not set beside themselves.
+    """
+    weights = weights or (np.ones(first.shape[1]), np.ones(second.shape[1]))
+
+    def between(i, other):
+        mine, theirs = (np.flatnonzero(~np.isnan(row)) for row in (first[i], second[other]))
+        total = much = 0.0
+        for j in mine:
+            for k in theirs:
+                if not (same and j == k):
+                    w = weights[0][j] / weights[0][mine].sum() * weights[1][k] / weights[1][theirs].sum()
+                    total, much = total + w * distance(first[i, j], second[other, k]), much + w
+        return total, much
+
+    observed = expected = 0.0
+    for one in np.unique(part):
+        items = np.flatnonzero(part == one)
+        far = many = 0.0
+        for i in items:
+            total, much = between(i, i)
+            observed += total / much
+            for other in items[items != i]:
+                total, much = between(i, other)
+                far, many = far + total, many + much
+        expected += len(items) * (far / many if many else 0.0)
+    return 1 - observed / expected

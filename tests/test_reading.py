@@ -418,7 +418,6 @@ def test_what_is_wrong_with_the_folder(tmp_path, humans, judges, words):
         ("wax", 246, "8 humans, 6 judges, nominal"),
         ("mtbench", 120, "3 humans, 6 judges, nominal"),
         ("cebab_stars", 711, "10 humans, 6 judges, ordinal:1-5"),
-        ("lesion", 500, "6 humans, 4 judges, ordinal:0-6"),
         ("kilogram", 993, "50 humans, 4 judges, text"),
     ],
 )
@@ -430,7 +429,14 @@ def test_the_papers_own_data(real_data, name, n, words):
 
 @pytest.mark.real_data
 def test_lesions_by_feature(real_data):
-    labels = read(real_data / "alt_test" / "lesion", split_item="__")
+    labels = read(real_data / "alt_test" / "lesion")
+    assert labels.reading.notes[0] == (
+        "500 names of items = 100 items × 5 questions (Asymmetry, Blue, Border, Color, Dermo): each question is a "
+        "criterion; split_item='no' pools them"
+    )
+    assert labels.fingerprint == read(real_data / "alt_test" / "lesion", split_item="__").fingerprint
+    whole = read(real_data / "alt_test" / "lesion", split_item="no")
+    assert "500 items, 6 humans, 4 judges, ordinal:0-6" in repr(whole)
     assert labels.criteria == ("Asymmetry", "Blue", "Border", "Color", "Dermo")
     assert labels.n_items == 100
     assert labels.scale_of("Color") == Ordinal(1, 6)

@@ -23,7 +23,6 @@ from assay.estimation.options import option, question_alone
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.replacement import decision
-from assay.replacement.closeness import MOST
 from assay.replacement.panel import BOTH_SET_EPSILON, EPSILON, AltTestSettings, AltTestTable, Expertise, RuleSettings
 from assay.replacement.studies import (
     EACH,
@@ -407,17 +406,13 @@ class TruthSource:
         bias = {"judge": s.judge_bias} if s.judge_bias else None
         template = simulate(2, 2, scale=source.scale, prior=s.prior, spread=s.spread, bias=bias)
         table = AltTestTable.of(template, s.alt_test)
-        if source.categories is None and source.scale.bounds is not None:
-            # The template's two items say nothing about where constant answers may lie.
-            constants = np.linspace(*source.scale.bounds, MOST)
-            table = replace(table, rule=replace(table.rule, constants=constants))
         return cls(table, f"{source.scale.spec} noise {_list(noise)} vs {judged:g}", source, noise, judged, s)
 
     def studies(self, n_annotators: int, settings: PlanSettings) -> Iterator[SimulatedStudies]:
         """The studies, in blocks; the first items of a study are a smaller study."""
         for values, judge in self.labels(n_annotators, settings.sizes[-1], settings.n_studies, settings.seed):
             quality = np.ones((len(values), n_annotators))
-            yield score_studies(self.table.rule, values, judge, quality, settings.sizes, constants=True)
+            yield score_studies(self.table.rule, values, judge, quality, settings.sizes, settings.least_retention)
 
     def labels(self, n_annotators: int, n_items: int, n_studies: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
         """Blocks of labels: (studies, items, annotators), NaN where there is none, and the judge's: (studies, items).

@@ -61,8 +61,7 @@ def read(source: Any, settings: ReadSettings) -> Annotations:
     beside = {name: _beside(getattr(settings, name)) for name in ("items", "annotators")}
     settings = replace(settings, **beside)
     rows = join_files([rows_of(path, settings) for path in paths]) if paths else _rows_of_frame(source, settings)
-    item = settings.own_item()
-    return annotations_of(rows, settings).also_called({item: "item"} if item and settings.split_item is None else {})
+    return annotations_of(rows, settings)
 
 
 def study_labels(study: Study, store: str | None = None, *, excluded_people: bool = False) -> Annotations:

@@ -177,14 +177,12 @@ def test_the_issue_s_own_commands(run: Run, tmp_path: Path, real_data: Path) -> 
     code, out, _ = run("report", wax, "--expertise", "crowd", "--output", str(tmp_path / "r.html"))
     assert code == 0
     assert "gemini_pro may replace a crowd worker." in out
-    code, out, _ = run("alt-test", lesion, "--judge", "gpt-4o", "--expertise", "skilled")
+    code, out, _ = run("alt-test", lesion, "--judge", "gpt-4o", "--expertise", "skilled", "--split-item", "no")
     assert code == 0
     assert "As published: does not pass, winning rate 0.00 (0 of 6 annotators" in out
-    code, out, _ = run(
-        "alt-test", lesion, "--judge", "gpt-4o", "--expertise", "skilled", "--split-item", "__",
-        "--correction", "within",
-    )  # fmt: skip
+    code, out, said = run("alt-test", lesion, "--judge", "gpt-4o", "--expertise", "skilled", "--correction", "within")
     assert code == 0
+    assert "each question is a criterion; --split-item no pools them" in said
     assert "gpt-4o passes the alt-test in 2 out of 5" in out
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assay.concordance.coefficient import describe_values, estimate_of, pairs_of
+from assay.concordance.coefficient import describe_values, pairs_of, sums_of
 from assay.concordance.measures import all_measures
 from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
@@ -68,7 +68,7 @@ def estimate(name: str, cells: np.ndarray, **how):
     measure = all_measures()[name]
     sheet = sheet_of(cells[:, :2] if measure.pair is not None else cells)
     ends = pairs_of(sheet, measure)[:2] if measure.pair is not None else ()
-    found = estimate_of(sheet, measure.statistic(sheet, *ends), IntervalSettings(**how), measure.transform)
+    found = sums_of(sheet, measure.statistic(sheet, *ends)).estimate(IntervalSettings(**how), measure.transform)
     return describe_values([measure], found)[0][0]
 
 

@@ -34,8 +34,8 @@ def two(both: int, apart: int, neither: int) -> np.ndarray:
 
 def test_the_score_interval_is_that_of_donner_and_eliasziw():
     """Two annotators, two labels: values from which the estimate is not far, by Bloch & Kraemer's variance."""
-    found = krippendorff_alpha(from_grid(two(6, 3, 31), Ordinal(0, 1)), level="nominal")
-    n, p = 40, (6 + 1.5) / 40
+    found = krippendorff_alpha(from_grid(two(12, 3, 25), Ordinal(0, 1)), level="nominal")
+    n, p = 40, (12 + 1.5) / 40
     k = np.linspace(0.001, 0.999, 9_999)
     error = np.sqrt((1 - k) / n * ((1 - k) * (1 - 2 * k) + k * (2 - k) / (2 * p * (1 - p))))
     wider = max(1.0, found.standard_error / error[np.abs(k - found.estimate).argmin()])
@@ -44,18 +44,83 @@ def test_the_score_interval_is_that_of_donner_and_eliasziw():
     assert "score interval under common correlation over 40 items" in found.run.interval
 
 
-@pytest.mark.parametrize("ask", [krippendorff_alpha, cohen_kappa, assay.scott_pi, assay.fleiss_kappa])
-def test_a_rare_label_has_no_interval_and_is_named(ask):
-    cells = two(1, 2, 40)
-    rows = [(f"i{i:02d}", "ab"[j], "harm" if cells[i, j] else "fine") for i in range(43) for j in range(2)]
+KAPPAS = [krippendorff_alpha, cohen_kappa, assay.scott_pi, assay.fleiss_kappa]
+
+
+def with_words(cells: np.ndarray, words: list[str]) -> Annotations:
+    rows = [(f"i{i:02d}", "abc"[j], words[int(v)]) for (i, j), v in np.ndenumerate(cells) if not np.isnan(v)]
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
-    found = ask(Annotations.from_frame(frame, scale=Nominal(["fine", "harm"])))
-    assert np.isnan(found.low)
-    assert "only 3 items have another label than the commonest" in found.reason
-    assert "'harm'" in found.reason
-    assert "no interval: only 3 items" in found.summary()
-    enough = ask(from_grid(two(2, LEAST - 2, 40), Ordinal(0, 1)))
+    return Annotations.from_frame(frame, scale=Nominal(words))
+
+
+@pytest.mark.parametrize("ask", KAPPAS)
+def test_a_rare_label_of_two_has_a_wide_interval(ask):
+    found = ask(with_words(two(1, 2, 40), ["fine", "harm"]))
+    assert found.low < 0 < found.estimate < 0.9 < found.high
+    assert "score interval for raters of their own thresholds over 43 items" in found.run.interval
+    # Agreement beyond chance is shown where the interval is above 0, and not else.
+    assert found.p(0) > 0.05
+    many = ask(from_grid(two(20, 20, 360), Ordinal(0, 1)))
+    assert many.low > 0
+    assert many.p(0) < 0.05
+    level = 1 - many.p(0.45)
+    assert many.interval(level)[0 if many.estimate > 0.45 else 1] == pytest.approx(0.45, abs=0.02)
+
+
+@pytest.mark.parametrize("ask", KAPPAS)
+def test_a_rare_label_of_three_or_beside_gaps_has_no_interval_and_is_named(ask):
+    third = two(1, 2, 40)
+    third[1] = [2, 2]
+    gap = np.c_[two(1, 2, 40), np.r_[np.full(20, np.nan), np.zeros(23)]]
+    for cells, label in ((third, "'spam'"), (gap, "'harm'")):
+        found = ask(with_words(cells, ["fine", "harm", "spam"]))
+        assert np.isnan(found.low)
+        assert "only 3 items have another label than the commonest" in found.reason
+        assert label in found.reason
+        assert "no interval: only 3 items" in found.summary()
+    two_kinds = two(2, LEAST - 2, 40)
+    two_kinds[2] = [1, 2]
+    enough = ask(from_grid(two_kinds, Ordinal(0, 2)))
     assert enough.low < enough.estimate < enough.high <= 1
+
+
+def test_own_rates_are_drawn_to_the_common_one_as_far_as_they_differ_by_chance():
+    from assay.statistics.categories import Thresholds
+
+    cells = np.zeros((60, 3))
+    cells[:4, 0] = cells[2:6, 1] = cells[3:7, 2] = 1  # as often each: no rate of their own
+    alike = Thresholds.of(from_grid(cells, Ordinal(0, 1)).answers(), item_rate=True)
+    assert alike.rates == pytest.approx(np.full(3, (12 / 3 + 0.5) / 61))
+    cells[:, 2] = 0
+    cells[:20, 2] = 1
+    apart = Thresholds.of(from_grid(cells, Ordinal(0, 1)).answers(), item_rate=False)
+    assert apart.rates[2] > 2 * apart.rates[0]
+    often = apart.probabilities(np.array([0.0, 0.5]))
+    assert often.sum(axis=1) == pytest.approx([1, 1])
+    # The rates are those that the patterns have, whatever the correlation.
+    np.testing.assert_allclose(often @ apart.given, np.tile(apart.rates, (2, 1)), atol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("items", [15, 60, 200])
+@pytest.mark.parametrize("rate", [0.05, 0.1])
+def test_intervals_of_a_rare_label_hold_where_raters_differ(items, rate):
+    """Three raters with thresholds of their own on a normal trait; undefined coefficients claim nothing."""
+    rng, asked = np.random.default_rng(9), {"κ": cohen_kappa, "α": krippendorff_alpha, "AC1": gwet_ac}
+    rates = rate * np.array([0.5, 1.0, 1.6])
+
+    def drawn(n: int) -> np.ndarray:
+        score = 1.3 * rng.normal(size=(n, 1)) + rng.normal(size=(n, 3))
+        return (score > -stats.norm.ppf(rates) * np.hypot(1.3, 1)).astype(float)
+
+    truth = {k: ask(from_grid(drawn(200_000), Ordinal(0, 1)), method="none").estimate for k, ask in asked.items()}
+    held = dict.fromkeys(asked, 0)
+    for _ in range(120):
+        labels = from_grid(drawn(items), Ordinal(0, 1))
+        for name, ask in asked.items():
+            found = ask(labels)
+            held[name] += np.isnan(found.estimate) or found.low <= truth[name] <= found.high
+    assert min(held.values()) >= stats.binom.ppf(0.001, 120, 0.93)
 
 
 def test_intervals_at_15_items_hold_the_larger_truths_that_were_missed():

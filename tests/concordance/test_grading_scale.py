@@ -8,9 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 from matplotlib.text import Text
+from scipy import stats
 from studies import from_grid, scale_study
 
-from assay.concordance.grading_scale import JUDGES_MEAN, POOLED, grading_scale_study, row_means
+from assay.concordance.coefficient import GradingScaleSettings
+from assay.concordance.grading_scale import JUDGES_MEAN, ONE_JUDGE, POOLED, ScaleTables, grading_scale_study, row_means
 from assay.concordance.icc import icc
 from assay.concordance.measures import nmae
 from assay.data.annotations import Annotations
@@ -86,7 +88,9 @@ def test_the_sentence_a_user_wants(study):
     text = study.summary()
     assert text.startswith("Ask on 0-5: ICC(A,1) of people and judges 0.9")
     assert "better than 0-10 (by 0.0" in text
-    assert "values of 'benchmark' lie below the pooled figure (essay 0." in text
+    assert "values of 'benchmark' lie below the pooled figure of people and judges, 0.9" in text
+    assert "(essay 0." in text
+    assert "One judge by itself, on 0-5: 0.9" in text
     assert study.illusion().filter("shown")["benchmark"][0] == "essay"
     assert text.splitlines()[-1] == study.signature
 
@@ -281,7 +285,8 @@ def test_items_of_judges_alone_are_said_and_panels_compared_on_the_same_items(la
     )
     one, two = (grading_scale_study(x, raters="fixed") for x in (extra, same))
     place = {"scale": "0-5", "form": "ICC(A,k)"}
-    assert row(one.reliability, **place, panel="judges")["n"] == 75
+    assert row(one.reliability, **place, panel="judges") == row(two.reliability, **place, panel="judges")
+    assert row(one.reliability, **place, panel="judges, all items")["n"] == 75
     assert row(one.reliability, **place, panel="humans")["n"] == 50
     assert row(one.reliability, **place, panel="humans - judges") == row(
         two.reliability, **place, panel="humans - judges"
@@ -300,7 +305,7 @@ def test_no_interval_is_no_verdict(labels):
     assert not none.differences["shown"].any()
     alone = grading_scale_study(labels, by="benchmark", clusters="benchmark")
     assert "No interval for essay, sts, toxic: one benchmark (the clusters) cannot show" in alone.summary()
-    assert alone.alignment.filter(pl.col("benchmark") == "sts")["low"].null_count() == 36
+    assert alone.alignment.filter(pl.col("benchmark") == "sts")["low"].null_count() == 39
     one = labels.items.with_columns(
         benchmark=pl.when(pl.col("item") == "sts-000").then(pl.lit("single")).otherwise("benchmark")
     )
@@ -314,3 +319,131 @@ def test_no_interval_is_no_verdict(labels):
 def test_the_mean_of_a_row_is_that_of_what_is_there():
     means = row_means(np.array([[1.0, 2.0, np.nan], [np.nan, np.nan, np.nan], [3.0, np.nan, np.nan], [0.0, 0.0, 0.0]]))
     np.testing.assert_array_equal(means, [1.5, np.nan, 3.0, 0.0])
+
+
+# -- what is said of scales and of pooling, where there is nothing, and where there is -----------------
+
+
+def two_scales(
+    seed: int, *, items: int = 60, people: int = 12, judges: int = 6, noise: float = 1.0, shared: float = 0.0,
+    unequal: float = 0.0,
+) -> Annotations:  # fmt: skip
+    """Two scales that differ in nothing but judges' noise on 0-10; judges may share errors on an item."""
+    rng = np.random.default_rng(seed)
+    m, truth, frames = people + judges, rng.normal(size=(items, 1)), []
+    names = [*(f"p{j:02d}" for j in range(people)), *(f"j{j}" for j in range(judges))]
+    own = 0.6 * np.exp(unequal * rng.normal(size=m))
+    for scale, more in (("0-5", 1.0), ("0-10", noise)):
+        error = rng.normal(size=(items, m))
+        error[:, people:] *= np.sqrt(1 - shared)
+        error[:, people:] += np.sqrt(shared) * rng.normal(size=(items, 1))
+        error *= own
+        error[:, people:] *= more
+        unit = np.clip(0.5 + (truth + 0.3 * rng.normal(size=m) + error) / 12, 0, 1)
+        cells = unit * float(scale.split("-")[1])
+        frames.append(pl.DataFrame({
+            "item": np.repeat([f"i{i:03d}" for i in range(items)], m), "annotator": np.tile(names, items),
+            "label": cells.ravel(), "scale": scale,
+        }))  # fmt: skip
+    frame = pl.concat(frames)
+    return Annotations.from_frame(frame, judges=names[people:], scale=Interval(0, 10), conditions=["scale"])
+
+
+def shown_for_one_judge(seeds: int, **world) -> int:
+    found = 0
+    for seed in range(seeds):
+        tables = ScaleTables(two_scales(seed, **world), GradingScaleSettings())
+        one, n = tables._one_judge(np.arange(len(tables.items)))
+        found += tables._compare(one, min(n))[0]["shown"]
+    return found
+
+
+def test_a_scale_with_twice_the_noise_is_found_for_one_judge():
+    """12 people, 6 judges, 60 items: power .8 and more; the same noise on both is hardly ever called better."""
+    assert shown_for_one_judge(12, noise=2.0) >= 9
+    assert shown_for_one_judge(12, shared=0.9) <= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", [{}, {"shared": 0.5}, {"shared": 0.9}, {"unequal": 0.5}], ids=str)
+@pytest.mark.parametrize("size", [(12, 6, 60), (5, 3, 60), (12, 3, 30)], ids=str)
+def test_equal_scales_are_not_called_better_for_one_judge(size, world):
+    people, judges, items = size
+    found = shown_for_one_judge(120, people=people, judges=judges, items=items, **world)
+    assert found <= stats.binom.ppf(0.999, 120, 0.05)
+
+
+@pytest.mark.slow
+def test_power_for_one_judge_where_judges_differ():
+    assert shown_for_one_judge(60, noise=2.0) >= 48
+    assert shown_for_one_judge(60, noise=2.0, shared=0.9) >= 48
+    assert shown_for_one_judge(60, noise=2.0, unequal=0.5) >= 42
+
+
+def test_two_judges_cannot_speak_for_one_judge():
+    found = grading_scale_study(two_scales(0, judges=2, people=4, items=30))
+    line = row(found.alignment, judge=ONE_JUDGE, scale=found.best, measure="icc", benchmark=POOLED)
+    assert line["estimate"] is not None
+    assert line["low"] is None
+    assert "One judge by itself" in found.summary()
+    assert "two judges cannot show how much others would differ" in found.summary()
+    each = row(found.alignment, judge="j0", scale=found.best, measure="icc", benchmark=POOLED)["estimate"]
+    other = row(found.alignment, judge="j1", scale=found.best, measure="icc", benchmark=POOLED)["estimate"]
+    assert line["estimate"] == pytest.approx((each + other) / 2)
+
+
+def three_benchmarks(seed: int, spreads=(0.2, 0.2, 0.2), noise=(0.07, 0.07, 0.07), per: int = 20) -> Annotations:
+    """Twelve people and six judges; a benchmark whose items hardly differ has a low ICC of its own."""
+    rng = np.random.default_rng(seed)
+    names, severity = [*(f"p{j:02d}" for j in range(12)), *(f"j{j}" for j in range(6))], 0.03 * rng.normal(size=18)
+    rows, items = [], []
+    for b, (spread, error, mean) in enumerate(zip(spreads, noise, (0.5, 0.4, 0.7), strict=True)):
+        for i in range(per):
+            item, truth = f"b{b}-{i:03d}", (mean if spread < 0.1 else 0.5) + spread * rng.normal()
+            items.append((item, f"b{b}"))
+            for scale, top in (("0-5", 5.0), ("0-10", 10.0)):
+                more = np.r_[np.full(12, 0.07), np.full(6, error)] * rng.normal(size=18)
+                given = np.clip(truth + severity + more, 0, 1) * top
+                rows += [(item, name, value, scale) for name, value in zip(names, given, strict=True)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "scale"], orient="row")
+    about = pl.DataFrame(items, schema=["item", "benchmark"], orient="row")
+    return Annotations.from_frame(frame, judges=names[12:], scale=Interval(0, 10), conditions=["scale"], items=about)
+
+
+def illusions(seeds: int, **world) -> int:
+    studies = (ScaleTables(three_benchmarks(seed, **world), GradingScaleSettings()) for seed in range(seeds))
+    return sum(study.pooling("0-5")["shown"].any() for study in studies)
+
+
+def test_the_illusion_is_found_by_default_and_only_where_it_is():
+    essay = {"spreads": (0.25, 0.25, 0.05), "noise": (0.06, 0.06, 0.11)}
+    assert illusions(8, **essay) >= 6
+    assert illusions(8) <= 1
+    found = grading_scale_study(three_benchmarks(1, **essay))
+    assert found.by == "benchmark"
+    assert "Items are split by their column 'benchmark'; by=... names another" in found.summary()
+    assert "Reliability illusion: 1 of 3 values of 'benchmark' lie below the pooled figure" in found.summary()
+    assert found.illusion()["benchmark"][0] == "b2"
+    assert "name a column with by=..." in grading_scale_study(three_benchmarks(1), by="none").summary()
+
+
+@pytest.mark.slow
+def test_alike_benchmarks_are_hardly_ever_called_flattered():
+    assert illusions(100) <= stats.binom.ppf(0.999, 100, 0.05)
+    assert illusions(100, spreads=(0.12, 0.12, 0.12), noise=(0.12, 0.12, 0.12)) <= stats.binom.ppf(0.999, 100, 0.05)
+
+
+def test_of_two_columns_none_is_taken_unless_it_is_called_as_benchmarks_are():
+    labels = three_benchmarks(0, per=12)
+    extra = labels.items.with_columns(half=pl.Series([f"h{i % 2}" for i in range(labels.items.height)]))
+
+    def by(columns: pl.DataFrame) -> str | None:
+        rows = labels.labels
+        table = Annotations.from_frame(
+            rows, judges=labels.judges, scale=Interval(0, 10), conditions=["scale"], items=columns
+        )
+        return ScaleTables(table, GradingScaleSettings()).by
+
+    assert by(extra) == "benchmark"
+    assert by(extra.rename({"benchmark": "colour"})) is None
+    assert by(extra.drop("benchmark")) == "half"

@@ -35,13 +35,11 @@ def variance(values) -> float:
 def test_the_interval_of_an_icc_of_random_annotators_leaves_out_items_and_annotators():
     y = cells()
     found = icc(from_grid(y, Ordinal(1, 5)))
-    items = variance([by_hand(np.delete(y, i, 0)) for i in range(40)])
-    annotators = variance([by_hand(np.delete(y, j, 1)) for j in range(5)])
-    half = stats.t.ppf(0.975, 4) * np.sqrt(items + annotators) / (1 - found.estimate**2)
-    ends = np.tanh(np.arctanh(found.estimate) + np.array([-half, half]))
+    error, *ends = references.random_raters_interval(by_hand, y, range(5), scale="z")
     assert (found.low, found.high) == pytest.approx(tuple(ends))
-    assert found.standard_error == pytest.approx(np.sqrt(items + annotators))
+    assert found.standard_error == pytest.approx(error)
     assert "two-way jackknife interval on Fisher's z scale over 40 items and 5 random raters" in found.summary()
+    items = variance([by_hand(np.delete(y, i, 0)) for i in range(40)])
     # Mixed: these annotators are the only ones of interest, and only items are a sample.
     mixed = icc(from_grid(y, Ordinal(1, 5)), model="mixed")
     assert mixed.standard_error == pytest.approx(np.sqrt(items))
@@ -66,12 +64,17 @@ def test_every_coefficient_takes_annotators_for_themselves_or_for_a_sample(ask):
     labels = from_grid(cells(), Ordinal(1, 5))
     plain, these, sample = ask(labels), ask(labels, raters="fixed"), ask(labels, raters="random")
     assert (plain.low, plain.high) == (these.low, these.high)
-    assert sample.low < these.low < these.estimate == sample.estimate < these.high < sample.high
+    assert sample.low < sample.estimate == these.estimate < sample.high
+    assert sample.high - sample.low > these.high - these.low
     assert "raters fixed" in these.summary()
     assert "5 random raters" in sample.summary()
     assert len({plain.signature, sample.signature}) == 2
-    without = [ask(from_grid(np.delete(cells(), j, 1), Ordinal(1, 5)), method="none").estimate for j in range(5)]
-    assert sample.standard_error**2 == pytest.approx(these.standard_error**2 + variance(without))
+
+    def by_itself(y: np.ndarray) -> float:
+        return ask(from_grid(y, Ordinal(1, 5)), method="none").estimate
+
+    error, *_ = references.random_raters_interval(by_itself, cells(12), range(5))
+    assert ask(from_grid(cells(12), Ordinal(1, 5)), raters="random").standard_error == pytest.approx(error)
 
 
 def test_raters_that_are_named_may_be_random():
@@ -175,13 +178,14 @@ def test_comparisons_take_people_for_a_sample():
 
     alone = mae(labels.where(kind="human"), raters="random")
     assert (of(sample, "humans")["low"], of(sample, "humans")["high"]) == pytest.approx((alone.low, alone.high))
+
+    def with_consensus(cells: np.ndarray) -> float:
+        return np.abs(cells[:, :-1].mean(axis=1) - cells[:, -1]).mean()
+
     # The consensus loses each of the five people in turn; the judge is itself.
-    value = np.abs(y[:, :5].mean(axis=1) - y[:, 5]).mean()
-    without = [np.abs(np.delete(y[:, :5], j, 1).mean(axis=1) - y[:, 5]).mean() for j in range(5)]
-    items = [np.delete(np.abs(y[:, :5].mean(axis=1) - y[:, 5]), i).mean() for i in range(50)]
-    half = stats.t.ppf(0.975, 4) * np.sqrt(variance(items) + variance(without)) / value
     row = of(sample, "consensus", "judge")
-    assert (row["low"], row["high"]) == pytest.approx((value * np.exp(-half), value * np.exp(half)))
+    _, *ends = references.random_raters_interval(with_consensus, y, range(5), scale="log")
+    assert (row["low"], row["high"]) == pytest.approx(tuple(ends))
     assert "5 random raters" in row["interval"]
     # Two that are named are themselves.
     pair = of(sample, "pairs", "judge")
@@ -264,7 +268,7 @@ def test_iccs_are_drawn_with_both_intervals_on_the_same_axis():
     labels = from_grid(cells(), Ordinal(1, 5))
     whole, one = icc_table(labels).plot(), icc(labels).plot()
     assert one.get_xlim() == whole.get_xlim() == pytest.approx((-0.5, 1.02))
-    assert [t.get_text() for t in one.get_legend().get_texts()] == ["jackknife", "F distributions"]
+    assert [t.get_text() for t in one.get_legend().get_texts()] == ["jackknife", "F, equal noise"]
     # Ten forms, each with two intervals and two points.
     assert sum(len(line.get_xdata()) == 2 for line in whole.lines) == 20
     drawn = icc_table(labels, method="percentile", n_resamples=60).plot()

@@ -68,6 +68,15 @@ def in_memory(frame: pl.DataFrame) -> Annotations:
     return Annotations.from_frame(frame, item="text", annotator="who", label="stars", scale=Ordinal(1, 5))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _too_large_to_be_held():
+    """Folders of these tests are read piece by piece, as those of millions of labels are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("assay.data.ratings.LABELS", 100)
+        patch.setattr("assay.data.ratings.HELD_ITEMS", 0)
+        yield
+
+
 @pytest.mark.parametrize("labels_per_chunk", [100, 10_000])
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
 def test_chunks_give_the_numbers_of_memory(tmp_path, coefficient, labels_per_chunk):
@@ -173,6 +182,17 @@ def test_ranks_of_many_values_need_memory(tmp_path):
     with pytest.raises(DesignError, match="all labels in memory"):
         correlation(many)
     assert krippendorff_alpha(many, level="interval").low > 0
+
+
+def test_a_folder_of_few_labels_is_held(tmp_path, monkeypatch):
+    monkeypatch.setattr("assay.data.ratings.LABELS", 2**21)
+    assert -1 < correlation(_many(tmp_path)).low < 1
+
+
+def test_more_labels_than_can_be_listed_are_refused_in_words(tmp_path, monkeypatch):
+    monkeypatch.setattr("assay.data.chunks.MOST_VALUES", 100)
+    with pytest.raises(DesignError, match="more than 100 different labels"):
+        exact_agreement(_many(tmp_path))
 
 
 def _many(folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import date
 
 import numpy as np
@@ -11,7 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import assay
-from assay.data.names import Names, Utf8, any_twice, codes_in, factorize, model_names, sort_cells, text_order
+from assay.data.names import (
+    Names,
+    Utf8,
+    any_twice,
+    codes_in,
+    factorize,
+    model_names,
+    questions_in,
+    sort_cells,
+    stems,
+    text_order,
+)
 from assay.errors import DataError, DesignError
 
 
@@ -206,6 +218,74 @@ def test_a_folder_in_chunks_takes_the_same_words(tmp_path):
         assay.scan(tmp_path, scale="1-5", judges=["llama"], spelling="merge")
 
 
+# -- what names share -------------------------------------------------------------------------------
+
+
+def spread(*parts: list[str], by: str = "_") -> list[str]:
+    return [by.join(cell) for cell in itertools.product(*parts)]
+
+
+def numbered(word: str, n: int) -> list[str]:
+    return [f"{word}{i}" for i in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("names", "separator", "n_stems", "n_suffixes"),
+    [
+        (spread(numbered("img_", 20), ["Color", "Border"], by="__"), "__", 20, 2),
+        (spread(numbered("doc", 4), numbered("s", 7)), "_", 4, 7),
+        (spread(numbered("siteA_", 6), numbered("", 3), by="-"), "-", 6, 3),  # not the one stem siteA
+        (spread(["north", "south"], numbered("", 9), numbered("q", 2), by="-"), "-", 18, 2),
+        (spread(numbered("lesson ", 5), numbered("", 4), by=":"), ":", 5, 4),
+        (spread(["a/b", "a/c", "d/b"], numbered("", 4), by="/"), "/", 3, 4),
+        (spread(numbered("q", 5), ["1", "2"], by="#"), "#", 5, 2),
+        (spread(numbered("", 5), numbered("", 3), by="."), ".", 5, 3),
+        # Cut at its first place, where names share nothing before the last one.
+        ([f"{cue}__{i}__because {i}" for i, cue in enumerate(["sun", "sea", "rain"] * 4)], "__", 3, 12),
+    ],
+)
+def test_stems_are_what_names_share(names, separator, n_stems, n_suffixes):
+    found = stems(names)
+    assert (found.separator, len(found.stem.names), len(found.suffix.names)) == (separator, n_stems, n_suffixes)
+    assert [a + separator + b for a, b in zip(found.stem.column(), found.suffix.column(), strict=True)] == names
+    assert found.items_per_stem == len(names) / n_stems
+    assert found.crossed == len(names) / (n_stems * n_suffixes)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [],
+        ["a_1", "a_2"],
+        numbered("item_", 50),  # one stem for all
+        numbered("q", 50),  # no separator
+        [f"{i}__stars" for i in range(50)],  # one suffix for all: every stem once
+        [f"{i:08x}-{i * 7919 % 65536:04x}-4a{i % 10}" for i in range(60)],  # identifiers
+        [*numbered("doc_", 30), "other"],  # one name without
+        [f"{i}.0" for i in range(30)],  # whole numbers written as fractions
+        [f"w{i}_x" for i in range(40)] + [f"w{i}_y" for i in range(10)],  # 1.25 items a stem
+        [f"file{i}.png" for i in range(20)],
+        ["ends with it_"] * 1 + ["_begins", "a_"],
+    ],
+)
+def test_names_that_share_nothing_have_no_stems(names):
+    assert stems(names) is None
+    assert stems(pl.Series(names, dtype=pl.String)) is None
+
+
+def test_a_name_that_lacks_the_separator_is_seen_wherever_it_stands():
+    names = spread(numbered("doc", 400), numbered("s", 5))
+    assert stems(names) is not None
+    assert stems([*names, "loose"]) is None
+
+
+def test_stems_do_not_depend_on_the_order_of_names():
+    names = spread(numbered("doc", 12), numbered("s", 3))
+    found, turned = stems(names), stems(names[::-1])
+    assert found.stem.names.equals(turned.stem.names)
+    assert found.stem.codes.tolist() == turned.stem.codes[::-1].tolist()
+
+
 # -- names as numbers: against the slow obvious road --------------------------------------------------
 
 TEXTS = st.lists(st.one_of(st.text(max_size=12), st.sampled_from(["a", "a\0", "a\0\0", "prefix-12345678", "é"])))
@@ -296,3 +376,103 @@ def test_names_are_a_sequence():
     assert pl.DataFrame({"item": names})["item"].to_list() == ["a", "b", "c"]
     with pytest.raises(IndexError):
         names[3]
+
+
+# -- items and questions in one name ----------------------------------------------------------------
+
+
+def test_names_of_items_and_questions_are_found():
+    names = spread(numbered("img_", 10), ["Color", "Border", "Blue veil"], by="__")
+    found = questions_in(pl.Series(names))
+    assert (found.stem.names.len(), found.suffix.names.to_list(), found.crossed) == (
+        10,
+        ["Blue veil", "Border", "Color"],
+        1,
+    )
+    assert questions_in(pl.Series(names[:-4])).crossed == 26 / 27  # one whole image less, and one question of another
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [],
+        numbered("img_", 20),
+        spread(numbered("img", 10), ["Color", "Border"]),  # one underscore may stand inside of a word
+        spread(numbered("img", 4), ["Color", "Border"], by="__"),  # too few items
+        spread(numbered("doc", 10), numbered("", 3), by="__"),  # turns
+        spread(numbered("doc", 10), numbered("s", 3), by="__"),  # sentences
+        spread(numbered("q", 10), ["gpt-4o", "llama-31"], by="__"),  # outputs of models
+        spread(numbered("q", 10), numbered("w", 25), by="__"),
+        [f"{i}__stars" for i in range(30)],  # one question
+        [f"{i}__{'yes' if i % 2 else 'no'}" for i in range(30)],  # each item asked one of them
+        [*spread(numbered("img", 10), ["Color", "Border"], by="__"), "img0__Shape"],  # asked of one item only
+        [*spread(numbered("img", 10), ["Color", "Border"], by="__"), "img11"],
+        [f"{cue}__{word}__{cue}s {word}" for cue in ("sun", "sea", "air", "ice", "oil", "elm") for word in "abcd"],
+    ],
+)
+def test_other_names_stay_whole(names):
+    assert questions_in(pl.Series(names, dtype=pl.String)) is None
+
+
+PUBLISHED = [
+    (f"img{i}__{question}", who, (i + len(question) + shift) % 3)
+    for i in range(6) for question in ("Color", "Border") for shift, who in enumerate(("Ann", "Bob", "Cas", "gpt-4o"))
+]  # fmt: skip
+
+
+def test_the_published_layout_is_read_as_criteria_and_it_is_said():
+    labels = assay.read(table(*PUBLISHED), judges=["gpt-4o"])
+    assert (labels.n_items, labels.criteria) == (6, ("Border", "Color"))
+    note = (
+        "12 names of items = 6 items × 2 questions (Border, Color): each question is a criterion; split_item='no' "
+        "pools them"
+    )
+    assert labels.reading.notes[0] == note
+    told = assay.read(table(*PUBLISHED), judges=["gpt-4o"], split_item="__")
+    assert labels.fingerprint == told.fingerprint
+    assert note not in told.reading.notes
+    for split_item in ("no", None):
+        whole = assay.read(table(*PUBLISHED), judges=["gpt-4o"], split_item=split_item)
+        assert (whole.n_items, whole.criteria) == (12, ())
+        assert whole.reading.notes[0] == (
+            "12 names of items = 6 items × 2 questions (Border, Color): they are pooled, as split_item says"
+        )
+    part = assay.read(table(*PUBLISHED[:-8], *PUBLISHED[-4:]), judges=["gpt-4o"])
+    assert part.reading.notes[0].startswith(
+        "11 names of items are 6 items × 2 questions (Border, Color), of which 1 is"
+    )
+
+
+def test_names_stay_whole_beside_a_column_of_criteria():
+    frame = table(*PUBLISHED)
+    labels = assay.read(frame.with_columns(criterion=pl.lit("depth")), judges=["gpt-4o"])
+    assert (labels.n_items, labels.criteria) == (12, ("depth",))
+    assert assay.read(frame.with_columns(asked=pl.lit("a")), judges=["gpt-4o"], criterion="asked").n_items == 12
+
+
+def test_the_users_word_for_the_item_is_gone_where_its_names_are_split():
+    frame = table(*PUBLISHED).rename({"item": "id"})
+    assert "id" not in assay.read(frame, item="id", judges=["gpt-4o"]).names
+    assert assay.read(frame, item="id", judges=["gpt-4o"], split_item="no").names == {"id": "item"}
+
+
+def test_attributes_that_differ_among_the_questions_of_an_item_are_said():
+    about = pl.DataFrame([(name, name[:4], name) for name, who, _ in PUBLISHED if who == "Ann"],
+                         schema=["item", "image", "shown"], orient="row")  # fmt: skip
+    labels = assay.read(table(*PUBLISHED), judges=["gpt-4o"], items=about)
+    assert labels.items["image"].to_list() == [f"img{i}" for i in range(6)]
+    assert "of shown in the item table the first of each item is kept: its parts differ" in labels.reading.notes
+
+
+def test_what_needs_one_criterion_says_how_to_pool():
+    labels = assay.read(table(*PUBLISHED), judges=["gpt-4o"])
+    advice = r"labels\.where\(criterion=\.\.\.\), or read with split_item='no' to pool them$"
+    with pytest.raises(DesignError, match=advice):
+        assay.alt_test(labels, "gpt-4o", expertise="crowd")
+    with pytest.raises(DesignError, match=advice):
+        assay.krippendorff_alpha(labels)
+    with pytest.raises(DesignError, match=r"labels\.where\(criterion=\.\.\.\)$"):
+        assay.krippendorff_alpha(assay.read(table(*PUBLISHED), judges=["gpt-4o"], split_item="__"))
+    pooled = assay.read(table(*PUBLISHED), judges=["gpt-4o"], split_item="no")
+    assert pooled.n_items == 12
+    assert -1 <= assay.krippendorff_alpha(pooled).estimate <= 1

@@ -15,7 +15,7 @@ from assay.errors import DesignError
 from assay.psychometrics.components import fit_components
 from assay.psychometrics.design import DesignSettings, parse
 from assay.psychometrics.g_study import g_study
-from assay.statistics.blocks import Balanced, Blocks, Terms, anova, cross_codes
+from assay.statistics.blocks import Balanced, Blocks, Terms, anova, cross_codes, sequential_squares
 from assay.statistics.reml import Ratio, fit, profile
 
 # -- published ----------------------------------------------------------------------------------------
@@ -270,3 +270,75 @@ def test_drawn_tables_have_the_covariance_that_they_are_drawn_from():
     # Nine labels are second ones of their cell: the squares within are θ_e χ² with nine degrees of freedom.
     assert blocks.n - len(blocks.mean) == 9
     assert np.mean([one.inside for one in drawn]) == pytest.approx(9 * 0.6, rel=0.02)
+
+
+# -- scores and the analysis of variance ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_scores_are_the_mixed_model_equations_solution(missing):
+    """Henderson's equations, dense: solutions are the predictions, the inverse holds the variances of their errors."""
+    labels = lessons(12, 3, 4, missing=missing, seed=3)
+    found = g_study(labels, "r x (o:i)", "i", facets=FACETS, method="none")
+    fitted = found.studies[0].fitted
+    terms, theta = fitted.terms, fitted.theta
+    z = [code[:, None] == np.arange(n) for code, n in zip(terms.codes, terms.levels, strict=True)]
+    kept = [k for k in range(len(z)) if theta[k] > 0]
+    x = np.concatenate([np.ones((len(terms), 1)), *(z[k] for k in kept)], axis=1).astype(float)
+    prior = np.concatenate([[0.0], *(np.full(terms.levels[k], 1 / theta[k]) for k in kept)])
+    inverse = np.linalg.inv(x.T @ x / theta[-1] + np.diag(prior))
+    solved = inverse @ (x.T @ terms.value / theta[-1])
+    own = next(k for k, t in enumerate(fitted.confounding.terms) if t.name == "i")
+    first = 1 + sum(terms.levels[k] for k in kept if k < own)
+    pick = np.zeros((terms.levels[own], len(prior)))
+    pick[:, 0] = 1
+    pick[np.arange(len(pick)), first + np.arange(len(pick))] = 1
+    frame = found.scores
+    np.testing.assert_allclose(frame["estimate"], pick @ solved, rtol=1e-6)
+    np.testing.assert_allclose(frame["standard_error"], np.sqrt(np.diag(pick @ inverse @ pick.T)), rtol=1e-6)
+    assert frame["object"].to_list() == [f"t{t:03d}" for t in range(12)]
+    assert (frame["estimate"].std() or 0) < (frame["mean"].std() or 0)  # drawn to the mean
+
+
+def test_scores_are_as_far_from_the_truth_as_they_say():
+    """Four raters of error 1 on 40 people of variance 1: errors of variance .2, √.8 with the truth."""
+    away, agree = [], []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        truth = rng.normal(size=40)
+        rows = [{"p": f"{p:02d}", "annotator": f"r{r}", "label": 3 + truth[p] + rng.normal()}
+                for r in range(4) for p in range(40)]  # fmt: skip
+        frame = g_study(table(rows), "r x p", "p", facets={"r": "annotator"}, method="none").scores
+        away.append((frame["estimate"].to_numpy() - 3 - truth) / frame["standard_error"].to_numpy())
+        agree.append(np.corrcoef(frame["estimate"], truth)[0, 1])
+    assert np.mean(np.square(away)) == pytest.approx(1, abs=0.12)
+    assert np.mean(agree) == pytest.approx(np.sqrt(0.8), abs=0.02)
+
+
+def test_the_analysis_of_variance_by_hand():
+    """Brennan (2001), synthetic data set 1: mean squares from his variances, .1269 + 12 × .0574 of persons and
+    .1269 + 10 × .0754 of items; and the same from singular values."""
+    found = g_study(brennan(1), "p x i", "p", method="none")
+    frame = found.anova
+    assert frame["effect"].to_list() == ["p", "i", "pi,e"]
+    np.testing.assert_allclose(frame["df"], [9, 11, 99])
+    np.testing.assert_allclose(frame["mean_square"], [0.8157, 0.8809, 0.1269], atol=1e-3)
+    np.testing.assert_allclose(frame["anova"], frame["estimate"], rtol=1e-5)
+    assert frame["percent"].sum() == pytest.approx(100)
+    assert frame["squares"].sum() == pytest.approx(120 * found.studies[0].fitted.value.var())
+    df, squares = sequential_squares(found.studies[0].fitted.terms)
+    np.testing.assert_allclose(df, frame["df"])
+    np.testing.assert_allclose(squares, frame["squares"])
+
+
+def test_squares_of_a_table_with_missing_cells_are_those_of_each_term_given_the_others_before():
+    """Against least squares with dummies, term after term."""
+    found = g_study(lessons(8, 3, 4, missing=0.25, seed=1), "r x (o:i)", "i", facets=FACETS, method="none")
+    terms, left, columns = found.studies[0].fitted.terms, [], np.ones((found.studies[0].n_labels, 1))
+    for code in (None, *terms.codes):
+        if code is not None:
+            columns = np.concatenate([columns, code[:, None] == np.arange(code.max() + 1)], axis=1)
+        solved = np.linalg.lstsq(columns, terms.value, rcond=None)[0]
+        left.append(((terms.value - columns @ solved) ** 2).sum())
+    np.testing.assert_allclose(found.anova["squares"], [*-np.diff(left), left[-1]], atol=1e-9)
+    assert found.anova["df"].sum() == len(terms) - 1

@@ -88,7 +88,7 @@ def test_least_contrasts_says_how_much_tells_two_effects_apart():
     both = assay.read(pl.concat([rows, more]), scale="interval:-100-100")
     facets = {"r": "annotator", "i": "t"}
     strict = g_study(both, "r x (o:i)", "i", facets=facets, method="none")
-    assert strict.components["effect"].to_list() == ["r", "i", "o:i", "ri", "ro:i,e"]
+    assert strict.components["effect"].to_list() == ["r", "i", "o:i,ro:i", "ri", "e"]
     full = g_study(both, "r x (s:o:i)", "i", facets=facets, method="none", least_contrasts=2)
     assert "ro:i" in full.components["effect"].to_list()
     assert "o:i,ro:i" in g_study(both, "r x (s:o:i)", "i", facets=facets, method="none").components["effect"].to_list()
@@ -118,13 +118,26 @@ def test_an_object_that_cannot_be_told_apart_has_no_coefficient():
     assert found.d_study(o=[2]).projected["reason"].null_count() == 0
 
 
-def test_two_of_a_cell_are_in_the_residual_and_said():
+def test_replicates_are_a_term():
+    """Two labels a cell, 1 apart: ro:i is apart from error, whose variance is that of two numbers 1 apart."""
     labels = lessons(10, 3, 3)
     rows = labels.labels.with_columns(teacher=labels.column("teacher"), lesson=labels.column("lesson"))
     twice = assay.read(pl.concat([rows, rows.with_columns(item=pl.col("item") + "b", label=pl.col("label") + 1)]),
                        scale="interval:-100-100")  # fmt: skip
     found = g_study(twice, "r x (o:i)", "i", facets=FACETS, method="none")
-    assert any("hold several labels" in note for note in found.notes)
+    variances = dict(found.components.select("effect", "estimate").iter_rows())
+    assert list(variances) == ["r", "i", "o:i", "ri", "ro:i", "e"]
+    assert variances["e"] == pytest.approx(0.5)
+    # All of them are in the error of one label; a mean over lessons and raters has less of each.
+    study = found.studies[0]
+    one = study.weights((), {"r": 3, "o": 4}, "careful")
+    np.testing.assert_allclose(one.relative, [0, 0, 1 / 4, 1 / 3, 1 / 12, 1 / 12])
+    without = g_study(twice, "r x (o:i)", "i", facets=FACETS, omit=["ro:i"], method="none")
+    assert without.components["effect"].to_list() == ["r", "i", "o:i", "ri", "e"]
+    few = pl.concat([rows, rows[:2].with_columns(item=pl.col("item") + "b")])
+    told = g_study(assay.read(few, scale="interval:-100-100"), "r x (o:i)", "i", facets=FACETS, method="none")
+    assert told.components["effect"][-1] == "ro:i,e"
+    assert any("2 differences in all, too few to tell ro:i from error" in note for note in told.notes)
 
 
 def test_omitted_effects_are_in_the_residual():
@@ -319,7 +332,8 @@ def test_lessons_of_teachers_are_fitted_as_by_lme4(observed, items):
     for item in items:
         *wanted, criterion = BY_LME4[item]
         mine = {c.name: c.variance.estimate for c in found[item].components}
-        values = [mine[n] for n in ("i", "o:i", "r", "ri", "ro:i,e")]
+        # Two lessons have two raters, so that ro:i is a part of o:i; segments are replicates.
+        values = [mine[n] for n in ("i", "o:i,ro:i", "r", "ri", "e")]
         np.testing.assert_allclose(values, wanted, rtol=1e-3, atol=1e-5, err_msg=item)
         assert abs(found[item].deviance - criterion) < 1e-4, item
     assert found["CLPC"].generalizability.estimate == pytest.approx(0.171, abs=5e-4)

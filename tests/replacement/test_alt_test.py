@@ -61,7 +61,7 @@ def test_ordered_words_are_compared_by_distance_as_their_positions_are():
 def test_the_published_procedure_on_its_own_data(real_data, name):
     folder = real_data / "alt_test" / name
     wanted = json.loads((folder / "expected.json").read_text())
-    labels = read(folder)
+    labels = read(folder, split_item="no")
     assert set(labels.judges) == set(wanted["judges"])
     for judge, expected in wanted["judges"].items():
         test = alt_test(labels, judge, expertise=DATA_SETS[name], n_resamples=50)
@@ -91,7 +91,9 @@ def test_the_published_procedure_on_its_own_data(real_data, name):
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_table_2_of_the_paper(real_data, name):
-    found = compare_judges(read(real_data / "alt_test" / name), expertise=DATA_SETS[name], n_resamples=50)
+    found = compare_judges(
+        read(real_data / "alt_test" / name, split_item="no"), expertise=DATA_SETS[name], n_resamples=50
+    )
     for judge, (traditional, omega, rho) in TABLE_2[name].items():
         test = found.tests[judge]
         assert test.winning_rate == pytest.approx(omega, abs=0.0051), judge
@@ -598,7 +600,8 @@ def test_a_judge_that_is_always_farther_is_shown_to_be_worse():
     test = alt_test(labels, "judge", expertise="expert")
     assert (test.winning_rate, test.losing_rate, test.verdict) == (0, 1, "do not replace")
     assert test.annotators["p_reverse"].to_list() == pytest.approx([0.6**30] * 2)
-    assert "is shown to be worse than these annotators" in test.summary()
+    assert "must not stand in for these annotators" in test.summary()
+    assert "Shown to be worse, by more than ε = 0.2, than at least 1 of 2 annotators" in test.summary()
 
 
 def test_a_judge_that_is_always_closer():
@@ -608,7 +611,8 @@ def test_a_judge_that_is_always_closer():
     assert test.annotators["p"].to_list() == pytest.approx([0.5**12])
     # Twelve right answers that are all the same: as published it outperforms ann, but so would one who never looked.
     assert test.passed
-    assert (test.verdict, test.reason) == ("cannot tell yet", "a trivial judge is as close")
+    assert (test.verdict, test.reason) == ("cannot tell yet", "people are not shown to agree")
+    assert "Not shown to look at the items (p = 1.000)." in test.summary()
 
 
 def test_one_annotator_for_most_items():
@@ -860,7 +864,9 @@ def test_the_summary_has_what_a_reviewer_asks_for():
     rho = test.advantage_probability
     for words in (
         "good: ",
-        "As good, less epsilon, as at least 2 of 4: p ",
+        f"Shown to be as good, less ε = 0.1, as at least {test.as_good_as} of 4 annotators (p ",
+        "Shown to look at the items (p < 0.001).",
+        f"R = {test.retention.estimate:.2f} [{test.retention.low:.2f}, {test.retention.high:.2f}].",
         f"As published: passes, winning rate {test.winning_rate:.2f} ({test.n_won} of 4 annotators, epsilon = 0.1, ",
         f"advantage probability {rho.estimate:.2f} [{rho.low:.2f}, {rho.high:.2f}]",
         "95% Wilson interval, effective sample size by the jackknife over",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -15,20 +16,18 @@ from assay.replacement import studies
 from assay.replacement.alt_test import alt_test
 from assay.replacement.page import card
 from assay.replacement.panel import AltTestSettings
-from assay.replacement.studies import Pilot, SimulatedStudies, enough, settles
+from assay.replacement.studies import Pilot, Retained, SimulatedStudies, enough, settles
 from assay.reporting.tables import interval, number
 from assay.statistics.wins import Posterior
 
 SETTINGS = AltTestSettings(epsilon=0.15)
-ALWAYS = np.array([1.0, 0.0, 0.0])
-"""An item on which the judge is closer than a constant answer."""
 
 
 def items(outcomes: np.ndarray) -> np.ndarray:
-    """Items by 1 (the judge is closer), 0 or −1 against each annotator; the judge is closer than the one constant."""
+    """Items by 1 (the judge is closer), 0 or −1 against each annotator."""
     found = np.zeros((*outcomes.shape, 1, 3))
     np.put_along_axis(found[:, :, 0], (1 - outcomes)[..., None], 1.0, axis=2)
-    return np.concatenate([found, np.broadcast_to(ALWAYS, (len(outcomes), 1, 1, 3))], axis=1)
+    return found
 
 
 def drawn(n: int, m: int, difference: float, seed: int, ties: float = 0.5) -> np.ndarray:
@@ -48,7 +47,7 @@ def pilot(outcomes: np.ndarray) -> Pilot:
 
 def test_each_annotators_rates_have_jeffreys_posterior_and_stay_correlated():
     outcomes = drawn(40, 2, 0.1, seed=1)
-    left = Posterior.of(items(outcomes)[:, :2], 40)
+    left = Posterior.of(items(outcomes), 40)
     share = left.truths(40_000, np.random.default_rng(0))
     rates = (share @ left.rows.reshape(len(left.rows), -1)).reshape(-1, 2, 3)
     for j in range(2):
@@ -112,7 +111,7 @@ def plugged_in(outcomes: np.ndarray) -> float:
     told = []
     for n in sizes:
         counts = np.stack([by_item[rng.integers(0, len(by_item), n)].sum(axis=0) for _ in range(150)])[:, None]
-        simulated = SimulatedStudies(counts[:, :, :m], counts[:, :, m:], np.ones((150, m)), exact=False)
+        simulated = SimulatedStudies(counts, np.ones((150, m)), exact=False)
         told.append(settles(simulated.ends(SETTINGS, 0.15)).mean())
     return float(studies.crossing(sizes, studies.rising(np.array([told])), 0.8)[0])
 
@@ -156,13 +155,27 @@ def test_at_epsilon_there_is_no_number_and_how_far_was_looked_is_said(m):
     assert "as good as epsilon allows" in found.reason
 
 
-def test_a_judge_that_no_size_shows_closer_than_a_constant_is_no_plan():
+def test_what_is_kept_of_peoples_agreement_is_planned_for():
     outcomes = drawn(60, 3, -0.2, seed=8)
-    by_item = items(outcomes)
-    by_item[:, 3, 0] = np.array([0.0, 1.0, 0.0])  # as close as the constant, always
-    assert enough(pilot(outcomes), 60, SETTINGS).n_items < 200
-    never = enough(Pilot.of(by_item, 60, np.ones(3)), 60, SETTINGS)
-    assert (never.n_items, never.reason) == (None, "a judge that never looks may be as close")
+    plain = enough(pilot(outcomes), 60, SETTINGS)
+    sure, open_ = (
+        enough(replace(pilot(outcomes), retained=Retained(errors, 60)), 60, SETTINGS) for errors in (9.0, 0.5)
+    )
+    assert plain.n_items < 200
+    assert sure.n_items == pytest.approx(plain.n_items, rel=0.1)
+    assert (open_.n_items or 2000) > 2 * plain.n_items
+
+
+def test_studies_of_what_is_kept_are_a_walk_around_a_truth_that_is_drawn():
+    found = Retained(2.0, 50).studies((50, 200), 4000, 3, np.random.default_rng(0))
+    assert found.shape == (12_000, 2)
+    # Of 50 items: 2 ± √(1 + 1); of 200 twice as many errors, ± √(4 + 1).
+    assert found.mean(axis=0) == pytest.approx([2, 4], abs=0.1)
+    assert found.std(axis=0) == pytest.approx([np.sqrt(2), np.sqrt(5)], rel=0.03)
+    # Studies of one truth, and the two sizes of a study, share what they share.
+    truths = found.reshape(4000, 3, 2)
+    assert np.corrcoef(truths[:, 0, 1], truths[:, 1, 1])[0, 1] == pytest.approx(4 / 5, abs=0.03)
+    assert np.corrcoef(found.T)[0, 1] == pytest.approx((2 + 0.5) / np.sqrt(2 * 5), abs=0.03)
 
 
 def test_domains_are_planned_at_their_level():
@@ -290,7 +303,7 @@ def test_the_needed_epsilon_is_shown_wherever_the_smallest_is():
     needed = TEST.needed_epsilon
     words = (
         f"passes at ε ≥ {TEST.smallest_epsilon:.3f}; as good as half of the annotators at "
-        f"ε = {number(needed.estimate)} {interval(needed.low, needed.high)}."
+        f"ε = {number(needed.estimate)} {interval(needed.low, needed.high)}"
     )
     assert words in TEST.summary()
     assert words in " ".join(card(TEST).beside)
@@ -331,7 +344,7 @@ def test_the_interval_of_the_needed_epsilon_covers(m, n):
 
     statistic, hits, studies = NeededEpsilon(np.ones(m), 0.5), 0, 800
     for seed in range(studies):
-        by_item = items(drawn(n, m, 0.1, seed=10_000 + seed))[:, :m]
+        by_item = items(drawn(n, m, 0.1, seed=10_000 + seed))
         left, rng = Posterior.of(by_item, n), np.random.default_rng(seed)
         rows = left.rows.reshape(len(left.rows), -1)
         found = estimate_open(
@@ -354,7 +367,7 @@ def test_four_in_five_of_the_studies_that_are_planned_tell():
                     continue
                 by_item = items(drawn(40 * found.n_items, m, difference, seed=20_000 + seed))
                 counts = by_item.reshape(40, found.n_items, *by_item.shape[1:]).sum(axis=1)[:, None]
-                simulated = SimulatedStudies(counts[:, :, :m], counts[:, :, m:], np.ones((40, m)), exact=False)
+                simulated = SimulatedStudies(counts, np.ones((40, m)), exact=False)
                 rates.append(settles(simulated.ends(SETTINGS, 0.15)).mean())
     assert len(rates) > 30
     assert 0.7 < np.mean(rates) < 0.9
@@ -420,3 +433,18 @@ def test_tilted_shares_have_the_means_that_are_wanted_and_no_other_change():
         rest = logs - design @ np.linalg.lstsq(design, logs, rcond=None)[0]
         np.testing.assert_allclose(rest, 0, atol=1e-9)
     np.testing.assert_allclose(found[1], share[1], atol=1e-9)
+
+
+def test_where_few_kinds_were_seen_tilting_does_not_move_the_mean_of_all_annotators():
+    """An easy task of 30 items by ten people: ten differences that a dozen kinds cannot have at once."""
+    rng = np.random.default_rng(3)
+    outcomes = np.zeros((30, 10), dtype=int)
+    outcomes[:2] = -1
+    outcomes[np.arange(2, 7), [1, 4, 4, 7, 7]] = 1
+    of = pilot(outcomes)
+    plain = of.posterior.truths(300, rng)
+    found = of._shrink(plain, rng)
+    behind = of.posterior.rows[:, :10, 0, 2] - of.posterior.rows[:, :10, 0, 0]
+    before, after = plain @ behind, found @ behind
+    np.testing.assert_allclose(after.mean(axis=1), before.mean(axis=1), atol=0.01)
+    assert after.std(axis=1).mean() <= before.std(axis=1).mean()

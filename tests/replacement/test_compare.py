@@ -64,7 +64,7 @@ def test_pairing_sees_a_small_lead():
     assert not equal.lead_is_clear
     # No item tells them apart: that says little where there are few, so the interval has a width.
     assert equal.lead.low == -equal.lead.high < 0
-    assert equal.lead.high == pytest.approx(2.0 * 0.5 / (equal.tests["good"].n_items + 0.5), rel=0.05)
+    assert equal.lead.high == pytest.approx(2.0 / (equal.tests["good"].n_items + 2), rel=0.05)
     # In the order of their names, when nothing else tells them apart.
     assert list(equal.tests) == ["good", "twin"]
 
@@ -225,7 +225,9 @@ def test_it_reads_like_every_result():
     for name, test in found.tests.items():
         named = next(line for line in summary.splitlines() if line.lower().startswith(test.verdict))
         assert name in named
-    assert "would be told to replace in up to 10% of studies" in summary
+    assert "Verdicts are corrected for 2 judges (Holm)" in summary
+    each = compare_judges(STUDY, expertise="crowd", together="each").summary()
+    assert "would be told to replace in up to 10% of studies" in each
     axes = found.plot()
     assert [t.get_text() for t in axes.get_yticklabels()] == ["good", "poor", "optimal judge: mean (ceiling)"]
     axes.get_figure().canvas.draw()

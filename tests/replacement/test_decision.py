@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -254,20 +255,32 @@ def test_the_winning_rate_weighs_annotators_by_quality():
 
 
 @pytest.mark.parametrize(
-    ("p_as_good", "p_worse", "p_trivial", "verdict"),
+    ("p_as_good", "p_worse", "p_looks", "p_keeps", "p_loses", "verdict"),
     [
-        (0.05, 0.9, 0.05, "replace"),
-        (0.05, 0.9, 0.06, "cannot tell yet"),
-        (0.06, 0.9, 0.01, "cannot tell yet"),
-        (0.9, 0.05, 0.9, "do not replace"),
-        (0.01, 0.01, 0.01, "people differ"),
-        (0.01, 0.01, 0.9, "people differ"),
-        (math.nan, math.nan, 0.01, "cannot tell yet"),
-        (0.01, 0.9, math.nan, "cannot tell yet"),
+        (0.05, 0.9, 0.05, 0.05, 0.9, "replace"),
+        (0.05, 0.9, 0.06, 0.01, 0.9, "cannot tell yet"),
+        (0.05, 0.9, 0.01, 0.06, 0.9, "cannot tell yet"),
+        (0.06, 0.9, 0.01, 0.01, 0.9, "cannot tell yet"),
+        (0.9, 0.05, 0.9, 0.9, 0.9, "do not replace"),
+        (0.01, 0.9, 0.01, 0.9, 0.05, "do not replace"),
+        (0.01, 0.01, 0.01, 0.9, 0.01, "do not replace"),
+        (0.01, 0.01, 0.01, 0.01, 0.9, "people differ"),
+        (0.01, 0.01, 0.9, 0.9, 0.9, "people differ"),
+        (math.nan, math.nan, 0.01, 0.01, 0.9, "cannot tell yet"),
+        (0.01, 0.9, math.nan, 0.01, 0.9, "cannot tell yet"),
     ],
 )
-def test_the_verdict(p_as_good, p_worse, p_trivial, verdict):
-    assert decision.Grounds(p_as_good, p_worse, p_trivial, 2, 2, 0.05).verdict == verdict
+def test_the_verdict(p_as_good, p_worse, p_looks, p_keeps, p_loses, verdict):
+    found = decision.Grounds(p_as_good, p_worse, p_looks, p_keeps, p_loses, True, None, 2, 2, 0.05)
+    assert found.verdict == verdict
+    copied = replace(found, repeats="ann")
+    assert copied.verdict == ("cannot tell yet" if verdict == "replace" else verdict)
+    hardly = replace(found, people_agree=None)
+    if p_worse <= 0.05:
+        assert hardly.verdict == ("people differ" if p_as_good <= 0.05 else "do not replace")
+    else:
+        assert hardly.verdict == "these labels cannot tell"
+        assert replace(found, people_agree=False).verdict == "cannot tell yet"
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ TABLE_5 = {
 @pytest.mark.real_data
 @pytest.mark.parametrize("judge", TABLE_5)
 def test_table_5_of_the_paper(real_data, judge):
-    labels = read(real_data / "alt_test" / "lesion", split_item="__")
+    labels = read(real_data / "alt_test" / "lesion")
     found = alt_test_by(labels, judge, correction="within", expertise="skilled", n_resamples=20)
     assert tuple(found.tests) == FEATURES
     for (feature, test), (omega, rho) in zip(found.tests.items(), TABLE_5[judge], strict=True):

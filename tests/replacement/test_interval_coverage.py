@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from panels import columns, table
+from scipy.special import ndtr, stdtrit
 
+from assay.estimation.options import IntervalSettings
+from assay.estimation.resampling import estimate_sums
 from assay.replacement.alt_test import alt_test
 from assay.replacement.compare import compare_judges
+from assay.statistics.wins import AdvantageProbability
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "coverage.py"
 
@@ -28,11 +34,69 @@ def test_the_interval_of_an_annotator_counts_the_annotators_own_items():
 def test_a_mean_difference_that_no_item_shows_has_a_width():
     labels = table(columns(ann="a" * 40, bob="a" * 40, cat="a" * 40), columns(judge="a" * 40))
     difference = alt_test(labels, "judge", epsilon=0.1).mean_difference
-    # t with 39 degrees of freedom, √¼ / 40.5.
-    assert (difference.low, difference.high) == pytest.approx((-2.022691 * 0.5 / 40.5, 2.022691 * 0.5 / 40.5), rel=1e-5)
+    # Half a win and half a loss among 41.5: variance 1 / 41.5, over 42.5; t with 39 degrees of freedom.
+    half = 2.022691 / math.sqrt(41.5 * 42.5)
+    assert (difference.low, difference.high) == pytest.approx((-half, half), rel=1e-5)
     assert difference.reason is None
     wider = difference.interval(0.99)
     assert wider[0] < difference.low
+
+
+def per_item(rng: np.random.Generator, n: int, m: int, judge: float, person: float) -> np.ndarray:
+    """Wins, ties and losses by item and annotator, (n, m, 3), where each errs alone and there are two labels."""
+    fails, wrong = rng.random(n) < judge, rng.random((n, m)) < person
+    right = (~wrong).sum(axis=1, keepdims=True)
+    mine = np.where(wrong, m - right - 1, right - 1)  # how many others the person agrees with
+    theirs = np.where(fails[:, None], m - right - wrong, right - ~wrong)
+    sign = np.sign(theirs - mine)
+    return np.stack([sign > 0, sign == 0, sign < 0], axis=-1).astype(float)
+
+
+def difference_of(counts: np.ndarray, how: IntervalSettings) -> tuple[float, float, float]:
+    statistic = AdvantageProbability(counts.shape[1])
+    found = estimate_sums(statistic, counts.reshape(len(counts), -1), how, transform=statistic.transforms)
+    return float(found.value[-1]), float(found.low[-1]), float(found.high[-1])
+
+
+def test_the_mean_difference_has_the_ends_of_its_posterior():
+    """A second road: weights of items drawn from their Dirichlet distribution, half an item each added."""
+    how, rng = IntervalSettings(method="jackknife"), np.random.default_rng(5)
+    for n, m, judge, person in ((30, 3, 0.05, 0.05), (60, 5, 0.2, 0.05), (60, 3, 0.02, 0.1), (200, 10, 0.3, 0.3)):
+        counts = per_item(rng, n, m, judge, person)
+        each = np.append((counts[:, :, 2] - counts[:, :, 0]).mean(axis=1), [1.0, 0.0, -1.0])
+        weight = rng.standard_gamma(np.append(np.ones(n), [0.5] * 3), (100_000, n + 3))
+        drawn = weight @ each / weight.sum(axis=1)
+        # t in place of the normal distribution takes the quantiles a little farther out.
+        tail = float(ndtr(stdtrit(n - 1, 0.025)))
+        value, low, high = difference_of(counts, how)
+        assert (low, high) == pytest.approx(np.quantile(drawn, [tail, 1 - tail]), abs=0.012)
+        assert low < value < high
+
+
+def test_an_interval_of_the_mean_difference_holds_its_value_and_stays_inside_its_range():
+    how = IntervalSettings(method="jackknife")
+    for sign in (0, 2):
+        counts = np.zeros((15, 3, 3))
+        counts[:, :, sign] = 1.0
+        value, low, high = difference_of(counts, how)
+        assert value == sign - 1
+        assert -1 <= low < high <= 1
+        assert value in (low, high)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "judge", "person"), [(30, 10, 0.08, 0.04), (60, 3, 0.04, 0.04), (60, 10, 0.15, 0.04)]
+)
+def test_the_mean_difference_covers_on_easy_tasks_and_misses_in_nobodys_favour(n, m, judge, person):
+    how, studies = IntervalSettings(method="jackknife"), 400
+    rng = np.random.default_rng(n + m)
+    many = per_item(rng, 400_000, m, judge, person)
+    truth = float((many[:, :, 2] - many[:, :, 0]).mean())
+    ends = np.array([difference_of(per_item(rng, n, m, judge, person), how) for _ in range(studies)])
+    below, above = (truth < ends[:, 1]).mean(), (truth > ends[:, 2]).mean()
+    # Standard error .011; the tail on the judge's side was .10 while the interval was symmetric.
+    assert 0.92 <= 1 - below - above <= 0.995, (below, above)
+    assert max(below, above) <= 0.07
 
 
 def test_peoples_agreement_has_the_interval_that_agreement_gives():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -12,6 +12,7 @@ import pytest
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
 from assay.replacement.alt_test import AltTest, alt_test
+from assay.replacement.page import card
 from assay.similarity.lexical import word_similarity
 
 pytestmark = pytest.mark.xdist_group("planted judges")  # one process, so that each table is made once
@@ -95,10 +96,9 @@ def test_a_useless_judge_is_not_told_to_replace(judge, epsilon):
 def test_a_judge_that_always_says_4_passes_as_published_and_is_found_out():
     found = verdicts(ratings, "always 4", expertise="expert")
     assert sum(test.passed for test in found) >= 0.9 * SEEDS
-    assert {test.verdict for test in found} == {"cannot tell yet"}
-    assert {test.reason for test in found} == {"a trivial judge is as close"}
-    varied = partial(ratings, spread=0.8, noise=0.4)
-    good = Counter(test.verdict for test in verdicts(varied, "as good", expertise="expert"))
+    told = Counter((test.verdict, test.reason) for test in found)
+    assert told["do not replace", "it hardly looks"] >= 0.95 * SEEDS, told
+    good = Counter(test.verdict for test in verdicts(ratings, "as good", expertise="expert"))
     assert good["replace"] >= 0.95 * SEEDS, good
     drawn = Counter(test.verdict for test in verdicts(ratings, "random", expertise="expert"))
     assert drawn["replace"] <= 0.05 * SEEDS, drawn
@@ -129,7 +129,9 @@ def test_rare_labels_that_the_judge_never_gives():
 
     found = verdicts(make, "always ok", expertise="crowd")
     assert sum(test.passed for test in found) >= 0.9 * SEEDS
-    assert {(test.verdict, test.reason) for test in found} == {("cannot tell yet", "a trivial judge is as close")}
+    told = Counter((test.verdict, test.reason) for test in found)
+    assert told["do not replace", "it hardly looks"] >= 0.7 * SEEDS, told
+    assert not any(test.verdict == "replace" for test in found)
 
 
 @pytest.mark.parametrize("m", [3, 6])
@@ -142,7 +144,7 @@ def test_where_people_answer_at_random_no_judge_can_be_tested(m):
     # As published, a coin may replace people who toss coins.
     assert sum(test.passed for test in found) >= 0.6 * SEEDS
     told = Counter((test.verdict, test.reason) for test in found)
-    assert told["cannot tell yet", "people agree no more than chance"] >= 0.9 * SEEDS, told
+    assert told["these labels cannot tell", "people hardly agree"] >= 0.85 * SEEDS, told
     assert not any(test.verdict == "replace" for test in found)
 
 
@@ -211,10 +213,6 @@ def test_texts_that_were_drawn_without_a_look_are_found_out(judge):
     options = {"epsilon": 0.25, "similarity": word_similarity, "method": "none"}
     found = [alt_test(texts(seed, judge, stray=1.0), "judge", **options) for seed in range(8)]
     assert sum(test.grounds.p_as_good <= 0.05 for test in found) >= 6  # as good as people, who say nothing either
-    dashes = [
-        p for test in found for label, p in zip(test.trivial.labels, test.trivial.p, strict=True) if label in "-?n/a"
-    ]
-    assert max(dashes, default=0.0) < 0.05
     assert not any(test.verdict == "replace" for test in found)
 
 
@@ -224,18 +222,15 @@ def test_a_judge_that_looks_is_told_from_one_that_draws_texts():
     assert found["replace"] >= 7, found
 
 
-def test_the_trivial_judge_of_votes_is_named_in_words():
+def test_the_closest_constant_is_shown_where_it_is_closer_than_the_judge():
     rng = np.random.default_rng(0)
     truth = rng.choice([-1, 0, 1], 80, p=[0.2, 0.1, 0.7])
     people = np.stack([np.where(rng.random(80) < 0.2, rng.choice([-1, 0, 1], 80), truth) for _ in range(3)], axis=1)
     test = alt_test(
         table_of(people, {"always second": np.ones(80, dtype=int)}, Preference()), "always second", epsilon=0.1
     )
-    assert "against always answering second: closer on" in test.summary()
-
-
-def test_the_trivial_judges_of_texts_are_named():
-    test = alt_test(texts(0, "draws", stray=1.0), "judge", epsilon=0.2, similarity=word_similarity, method="none")
-    assert test.trivial.labels[-2:] == ("its own answers to other items", "people's answers to other items")
-    assert 5 <= len(test.trivial.labels) <= 8
-    assert ("its own answers" in test.summary()) == (test.trivial.label == "its own answers to other items")
+    assert test.constant is not None
+    assert (test.constant.label, test.constant.closer, test.constant.equal, test.constant.farther) == (1, 0, 80, 0)
+    never = table_of(people, {"always first": -np.ones(80, dtype=int)}, Preference())
+    found = card(alt_test(never, "always first", epsilon=0.1)).beside
+    assert any(line.startswith("Always “second” is closer to people than this judge on ") for line in found)

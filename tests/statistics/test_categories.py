@@ -68,7 +68,7 @@ def test_each_is_resampled_over_its_own_items(labels, method):
     assert len(set(sums.n_items)) > 2
     scales = ["fisher", "log", "none", "fisher", "none", "fisher", "log", "fisher", "none", "none", "fisher"]
     seen = []
-    for chosen, found in sums.estimate_apart(how, scales):
+    for chosen, found, _ in sums.estimate_apart(how, scales):
         seen += chosen
         for at, i in enumerate(chosen):
             alone = ratings.sums(Together((STATISTICS[i],))).estimate(how, scales[i])

@@ -228,6 +228,7 @@ QUESTIONS = (
 
 STUDIES = (
     Command("init", "my-study", run=f"{_STUDIES}:init"),
+    Command("split", "my-study --test 0.75 --strata topic", run=f"{_STUDIES}:split"),
     Command("judge", "my-study --dry-run", run=f"{_STUDIES}:judge"),
     Command("replies", "my-study --missing", run=f"{_STUDIES}:replies"),
     Command("invite", "my-study 'Ana Ruiz' ben --attribute expertise=nurse", run=f"{_STUDIES}:invite"),

@@ -93,8 +93,12 @@ class LabelOptions:
     columns: Annotated[Names, Parameter(help="The annotators' columns of a wide table.")] = None
     conditions: Annotated[Names, Parameter(help="Columns that were varied on purpose.")] = None
     split_item: Annotated[
-        str | None, Parameter(help="Separator, or regular expression with named groups, that splits the item id.")
-    ] = None
+        str,
+        Parameter(
+            help="Separator, or regular expression with named groups, that splits the item id into item and criterion; "
+            "auto splits names such as img_7__Color where all of them show it, no keeps names whole."
+        ),
+    ] = "auto"
     items: Annotated[Path | None, Parameter(help="A table with one row an item: text, document, gold, ...")] = None
     annotator_table: Annotated[Path | None, Parameter(help="A table with one row an annotator.")] = None
     format: Annotated[
@@ -362,11 +366,13 @@ def report(
     out
         Where the page is written.
     """
+    from assay.verdict.preregistration import plan_beside
     from assay.verdict.report import report as make
 
     target(out)
     given = ask.options.options()
     table = ask.labels.read(source)
+    given.setdefault("plan", plan_beside(table))
     tested.among(table)
     with progress_bar("Testing") as progress:
         found = make(table, judges=tested.names(), progress=progress, **given)
@@ -531,6 +537,8 @@ def separability(
 def plan(
     *,
     pilot: Annotated[str | None, Parameter(group="The plan")] = None,
+    write: Annotated[Path | None, Parameter(group="The plan")] = None,
+    study: Annotated[Path | None, Parameter(group="The plan")] = None,
     tested: Tested = ALL_JUDGES,
     ask: Ask = ASK,
 ) -> None:
@@ -540,21 +548,37 @@ def plan(
     ----------
     pilot
         A file or folder of labels at hand, drawn from in place of a simulation.
+    write
+        Write what is decided to this file, such as plan.yaml, for assay report --plan; for a study, plan.yaml in its
+        folder.
+    study
+        With --write: the study's folder, whose questions, judges, prompts and items are decided.
     """
     from assay.planning import plan_alt_test
+    from assay.verdict.preregistration import PLAN_FILE, Preregistration
 
     given = ask.options.options()
     names = tested.names()
+    decided = None
+    if study is not None:
+        from assay.study.definition import load_study
+
+        decided, write = load_study(study), write or study / PLAN_FILE
+        given.setdefault("n_items", len(decided.tested_items()))
+    target(write)
     if pilot is not None:
         given["pilot"] = ask.labels.read(pilot)
         names = names and tested.among(given["pilot"])
-    if names:
+    if names and (write is None or pilot is not None):
         if len(names) > 1:
             raise AssayError(f"a plan is made for one judge of the pilot; --only names {len(names)}")
         given["judge"] = names[0]
     with progress_bar("Planning"):
         found = plan_alt_test(**given)
+    made = None if write is None else Preregistration.of(found, decided, names or ()).write(write)
     ask.output.show(found)
+    if made is not None:
+        note(f"decided: {made.summary()}; written to {made.source}")
 
 
 def triplets(

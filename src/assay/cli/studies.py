@@ -129,6 +129,52 @@ def init(folder: Path) -> None:
         print(path)
 
 
+def split(
+    source: Path,
+    *,
+    test: float = 0.75,
+    item: str = "item",
+    document: str | None = None,
+    strata: Names = None,
+    seed: int = 0,
+    out: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+) -> None:
+    """Set items apart: for development, which prompts may see while they are written, and for the test, which decides.
+
+    Parameters
+    ----------
+    source
+        A study's folder, in which split.csv is written, or a table of items or labels, which gets a column 'part'.
+    test
+        Share of items for the test: three in four, as a verdict needs more items than the writing of a prompt.
+    item
+        Column of a table that names the item.
+    document
+        Column that names the document of an item, which stays in one part; without it that of the study, else what
+        names of items share (doc3 of doc3_s12).
+    strata
+        Columns of the items that both parts are to have alike, separated by commas.
+    seed
+        Same seed, same parts.
+    out
+        Where a table is written; without it beside the source, as NAME-split.csv.
+    """
+    from assay.study.definition import STUDY_FILE, load_study
+    from assay.study.split import split_study, split_table
+
+    how: dict[str, Any] = {"document": document, "strata": strata or (), "test": test, "seed": seed}
+    if (source / STUDY_FILE).is_file():
+        if out is not None:
+            raise AssayError("the parts of a study's items are kept in its folder, as split.csv; leave --output out")
+        found, path = split_study(load_study(source), **how)
+    else:
+        path = out or source.with_name(f"{source.stem}-split{source.suffix}")
+        target(path)
+        found = split_table(source, path, item=item, **how)
+    print(found.summary())
+    note(f"written to {path}")
+
+
 def judge(
     study: Path,
     item: str | None = None,
@@ -137,6 +183,7 @@ def judge(
     show: bool = False,
     retry: Literal["missing"] | None = None,
     only: Names = None,
+    part: Literal["development", "test", "all"] | None = None,
     store: _STORE = None,
     record: Path | None = None,
     verbose: bool = False,
@@ -158,6 +205,9 @@ def judge(
         Ask nothing but the questions whose replies could not be read, once more from the start.
     only
         Ask these judges only, separated by commas.
+    part
+        Where assay split has set items apart: ask about those for development (without this option), for the test, or
+        all.
     record
         Write every reply to this JSONL file, for provider: recorded.
     verbose
@@ -178,7 +228,7 @@ def judge(
     loaded = load_study(study)
     if dry_run:
         meant = change.given or "new-version"
-        print(estimate_study(loaded, store=store, judges=only, changed=meant).summary())
+        print(estimate_study(loaded, store=store, judges=only, changed=meant, part=part).summary())
         return 0
     if show:
         print("\n".join(str(one) for one in requests_of(loaded, item, store=store, judges=only)), end="")
@@ -187,7 +237,7 @@ def judge(
     def ask(changed: Changed | None) -> JudgeRun:
         with progress_bar("Asking") as bar:
             on = None if bar is None else (lambda p: bar(str(p), p.done, p.total))
-            ways: dict[str, Any] = {"retry": retry, "record": record, "progress": on, "tell": note}
+            ways: dict[str, Any] = {"retry": retry, "record": record, "progress": on, "tell": note, "part": part}
             return judge_study(loaded, store=store, judges=only, changed=changed, **ways)
 
     done = change.decided(ask)

@@ -19,11 +19,11 @@ from assay.concordance.coefficient import (
     Spread,
     Who,
     describe_values,
-    estimate_of,
     offers_of,
     small_sample_intervals,
+    sums_of,
     undefined_reason,
-    value_of,
+    with_groups_out,
 )
 from assay.concordance.comparisons import (
     A_HUMAN,
@@ -51,7 +51,7 @@ from assay.estimation.intervals import (
     quantile_estimate,
 )
 from assay.estimation.options import Adjustment, Raters, question
-from assay.estimation.resampling import most_width
+from assay.estimation.resampling import Sums, most_width
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats
 from assay.reporting.tables import estimated, said
@@ -271,6 +271,9 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
             )
         reasons = listing([f"{why} ({n})" for (_, why), n in excluded.items()])
         raise DesignError(f"there is nothing to compare: {reasons or 'no annotators'}")
+    first = parts[0][1]
+    judges = whole.judges if isinstance(whole, Annotations) else first.judges
+    n_items = whole.n_items if isinstance(whole, Annotations) else first.n_items
     table = _adjust(pl.DataFrame(rows, schema={k: v for k, v in SCHEMA.items() if k != "p_adjusted"}), settings.adjust)
     headline = _headline(whole, table["coefficient"].unique().to_list())
     scale = ", ".join(sorted({s.spec for s in _scales(whole)}))
@@ -280,13 +283,13 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
         differences=_differences_table(differences, settings.adjust, 1 - settings.confidence),
         headline=headline,
         humans=whole.humans,
-        judges=whole.judges,
+        judges=judges,
         criteria=whole.criteria if isinstance(whole, Annotations) else (),
         by=settings.by,
         scale=scale,
-        n_items=whole.n_items,
+        n_items=n_items,
         n_labels=len(whole) if isinstance(whole, Annotations) else whole.n_labels,
-        run=_run(labels, settings, interval, excluded),
+        run=_run(labels, settings, interval, excluded, n_items, len(judges)),
         comparisons_of_rows=tuple(compared),
     )
 
@@ -310,10 +313,13 @@ def _parts(
     return labels, found
 
 
-def _run(labels: Annotations | Chunks, settings: AgreementSettings, interval: str, excluded: Excluded) -> Run:
+def _run(
+    labels: Annotations | Chunks, settings: AgreementSettings, interval: str, excluded: Excluded, n_items: int,
+    n_judges: int,
+) -> Run:  # fmt: skip
     repeated = isinstance(labels, Annotations) and labels.has_repeats
     facts = {
-        "items": labels.n_items, "humans": len(labels.humans), "judges": len(labels.judges) or None,
+        "items": n_items, "humans": len(labels.humans), "judges": n_judges or None,
         "scale": tuple(sorted({s.spec for s in _scales(labels)})),
         "interval": interval.split(" over")[0].replace(" ", "-"),
     }  # fmt: skip
@@ -471,9 +477,9 @@ class _Block:
         found = sums.estimate(self.how, [one.measure.transform for one in ready] * 2)
         if self._raters(judge, ready[0].measure) == "random":
             measures = [one.measure for one in ready]
-            found = found.with_random_raters(
-                np.hstack([self._values_without_each(side, measures) for side in (judge, people)])
-            )
+            left, right = (self._without_each(side, measures, sums) for side in (judge, people))
+            parts = ((np.append(v, w), np.hstack([x, y])) for (v, x), (w, y) in zip(left, right, strict=True))
+            found = with_groups_out(found, [parts])
         found = found.contrast(np.hstack([np.eye(k), -np.eye(k)]))
         assert judge.second is not None
         swapped = swapping_p(
@@ -523,16 +529,19 @@ class _Block:
         found: dict[int, _Found] = {}
         for one in ready:
             if isinstance(one.statistic, Ranks):
-                alone = estimate_of(one.ratings, one.statistic, self.how, one.measure.transform)
-                yield from self._apply_raters(comparison, [one], alone.part(np.array([0])))
+                sums = sums_of(one.ratings, one.statistic)
+                alone = sums.estimate(self.how, one.measure.transform)
+                yield from self._apply_raters(comparison, [one], alone.part(np.array([0])), sums)
         for members, joint in self._batches(ready):
-            sums = ready[members[0]].ratings.sums(joint)
-            for chosen, part in sums.estimate_apart(self.how, [ready[i].measure.transform for i in members]):
-                mine = [members[k] for k in chosen]
-                found |= zip(mine, self._apply_raters(comparison, [ready[i] for i in mine], part), strict=True)
+            together = ready[members[0]].ratings.sums(joint)
+            for chosen, part, mine in together.estimate_apart(self.how, [ready[i].measure.transform for i in members]):
+                some = [members[k] for k in chosen]
+                found |= zip(some, self._apply_raters(comparison, [ready[i] for i in some], part, mine), strict=True)
         yield from _sort_found(ready, found)
 
-    def _apply_raters(self, comparison: Pairing, ready: Sequence[_Ready], found: Estimates) -> list[_Found]:
+    def _apply_raters(
+        self, comparison: Pairing, ready: Sequence[_Ready], found: Estimates, sums: Sums
+    ) -> list[_Found]:  # fmt: skip
         """Coefficients of the same labels, with raters fixed or random."""
         raters = [self._raters(comparison, one.measure) for one in ready]
         finished: dict[int, _Found] = {}
@@ -541,7 +550,7 @@ class _Block:
             mine = [i for i, one in enumerate(raters) if one == kind]
             part, some = found if len(mine) == len(ready) else found.part(np.array(mine)), [ready[i] for i in mine]
             if kind == "random" and self.how.method != "none":
-                part = part.with_random_raters(self._values_without_each(comparison, [one.measure for one in some]))
+                part = with_groups_out(part, [self._without_each(comparison, [one.measure for one in some], sums)])
             finished |= zip(mine, _wrap_found(some, part), strict=True)
             for k, few in small_sample_intervals([(one.measure, one.statistic) for one in some], part, spread).items():
                 finished[mine[k]] = _wrap_found([some[k]], few)[0]
@@ -551,25 +560,25 @@ class _Block:
         panel = comparison.who in ("humans", "judges")
         return "fixed" if comparison.fewer is None else self.raters[measure.random_raters and panel]
 
-    def _values_without_each(self, comparison: Pairing, measures: Sequence[Measure]) -> Floats:
-        """The coefficients of the comparison without each person in turn: (persons, coefficients)."""
+    def _without_each(
+        self, comparison: Pairing, measures: Sequence[Measure], sums: Sums
+    ) -> Iterator[tuple[Floats, Floats]]:
+        """The coefficients of the comparison without each person in turn, and without each unit of `sums` besides."""
         assert comparison.fewer is not None
         quiet = copy(self)
         quiet.measures, quiet.excluded = list(measures), {}
-        rows = [quiet.values(fewer) for fewer in comparison.fewer()]
-        return np.array([[row.get(m.name, np.nan) for m in measures] for row in rows]).reshape(-1, len(measures))
-
-    def values(self, comparison: Pairing) -> dict[str, float]:
-        """The coefficients of a comparison, without intervals."""
-        ready = list(self._prepare(comparison))
-        found: dict[str, float] = {}
-        for one in ready:
-            if isinstance(one.statistic, Ranks):
-                found[one.measure.name] = value_of(one.ratings, one.statistic)
-        for members, joint in self._batches(ready):
-            value = joint.value(ready[members[0]].ratings.totals(joint))
-            found |= zip((ready[i].measure.name for i in members), value.tolist(), strict=True)
-        return found
+        place = {measure.name: i for i, measure in enumerate(measures)}
+        for fewer in comparison.fewer():
+            values, without = np.full(len(measures), np.nan), np.full((len(sums.used), len(measures)), np.nan)
+            ready = list(quiet._prepare(fewer))
+            parts = [([i], sums_of(one.ratings, one.statistic)) for i, one in enumerate(ready) if _ranks(one)]
+            for members, joint in quiet._batches(ready):
+                parts.append((members, ready[members[0]].ratings.sums(joint, sums.units)))
+            for members, part in parts:
+                columns = [place[ready[i].measure.name] for i in members]
+                value, less = part.value_and_without(sums.used)
+                values[columns], without[:, columns] = value[: len(columns)], less[:, : len(columns)]
+            yield values, without
 
     def _draw(self, comparison: Pairing, ready: Sequence[_Ready]) -> Iterator[_Found]:
         """The published procedure: a person drawn for each item, over and over."""
@@ -624,6 +633,10 @@ def _row_estimate(row: Mapping[str, Any], block: _Block, comparison: Pairing) ->
         row["estimate"], row["low"], row["high"], np.nan, row["reason"],
         ends=lambda level: again().interval(level), test=lambda null: again().p(null),
     )  # fmt: skip
+
+
+def _ranks(one: _Ready) -> bool:
+    return isinstance(one.statistic, Ranks)
 
 
 def _columns(measure: Measure, one: Estimate, n: int, p: float | None) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
@@ -15,27 +15,36 @@ from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Label, Scale
 from assay.errors import DesignError, listing
-from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, Transform, near_the_ends
+from assay.estimation.intervals import (
+    Estimate,
+    EstimateByRule,
+    Estimates,
+    Transform,
+    interaction_of,
+    near_the_ends,
+)
 from assay.estimation.options import Adjustment, IntervalSettings, Limits, Raters, option
-from assay.estimation.resampling import How, Sums, Units
+from assay.estimation.resampling import Sums, Units
 from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.small_samples import Score, Tailed
 from assay.estimation.statistic import Estimated, Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said
 from assay.statistics.categories import (
+    TRAIT_CORRELATIONS,
     Alpha,
     ChanceCorrected,
     LabelDistance,
     Level,
     PanelStatistic,
     Patterns,
+    Thresholds,
     Together,
     Weights,
     curve,
     grid,
 )
-from assay.statistics.pairs import MeanOfPairs, PairStatistic
+from assay.statistics.pairs import MeanOfPairs, PairStatistic, mean_first
 from assay.statistics.ranks import PairRanks, Ranks
 
 if TYPE_CHECKING:
@@ -260,7 +269,12 @@ class GradingScaleSettings(PanelSettings):
     ranges: Mapping[str, tuple[float, float]] | None = option(
         None, "Lowest and highest number of each value of that column, where its name does not say.", hidden=True
     )
-    by: str | None = option(None, "Item column (benchmark) whose values are analysed beside the pooled figure.")
+    by: str | None = option(
+        None,
+        "Item column (benchmark) whose values are analysed beside the pooled figure.",
+        details="When not given, the one text column of the items with 2 to 12 values, of 10 items each, or one that "
+        "is called benchmark, dataset, task, domain, subset or source; a note says which. none for no column.",
+    )
     group: str | None = option(None, "Annotator column (gender, expertise) whose groups are set against the judges.")
     condition: str | None = option(None, "Another column that was varied for the judges (temperature).")
     baseline: Any = option(None, "The value of that column in the main analysis.")
@@ -291,6 +305,10 @@ FEW_CLUSTERS = 15
 LEAST = 5
 """Items with another label than the commonest, under which a coefficient corrected for chance has no interval: none
 that was tried held there in both directions."""
+
+MOST_RARE = 0.25
+"""Share of labels up to which the rarer of two is rare. The jackknife of κ covers .83 at 5% and 200 items, .93 and more
+from 25% on; `docs/coverage.md` has the table."""
 
 MOST_ITEMS = 10_000
 """Among more items than this, few do not decide, or hardly; it is where items are merged into blocks, too."""
@@ -339,6 +357,9 @@ class Spread:
             return None
         if not 1 < len(self.value_counts[0]) <= MOST_RARE_VALUES or self.ratings.n_items > MOST_ITEMS:
             return None
+        rates = self._own_thresholds(measure, statistic)
+        if rates is not None:
+            return rates
         rare, split = self.few
         if measure.rare_label and rare < LEAST:
             return self._rare_label_reason(rare)
@@ -349,6 +370,30 @@ class Spread:
         if patterns is None:
             return None
         return Score(*curve(statistic, patterns, self.ratings.n_items), stepwise=not measure.rare_label)
+
+    def _own_thresholds(self, measure: Measure, statistic: PanelStatistic) -> Score | None:
+        """Where one of two labels is rare: raters who give it at rates of their own, whatever the number of items."""
+        number = self.value_counts[1]
+        rare = len(number) == 2 and number.min() <= MOST_RARE * number.sum()
+        if not rare or self.ratings.clusters is not None or not (measure.rare_label or measure.item_rate):
+            return None
+        patterns = self.item_rates if measure.item_rate else self.low_rates
+        if patterns is None:
+            return None
+        values, errors = curve(statistic, patterns, self.ratings.n_items, TRAIT_CORRELATIONS)
+        known = np.isfinite(values) & np.isfinite(errors)
+        words = "score interval for raters of their own thresholds"
+        return Score(values[known], errors[known], name="score-rates", words=words) if known.any() else None
+
+    @cached_property
+    def low_rates(self) -> Thresholds | None:
+        """The patterns of two labels, at a low rate of the rarer."""
+        return None if self.answers is None else Thresholds.of(self.answers, item_rate=False)
+
+    @cached_property
+    def item_rates(self) -> Thresholds | None:
+        """The same, at the rate of items."""
+        return None if self.answers is None else Thresholds.of(self.answers, item_rate=True)
 
     def _heavy_tails(self, found: Estimates, i: int, answers: Answers) -> Tailed | None:
         """A root mean square of labels with many values, which may have tails; few values show how far they reach."""
@@ -449,6 +494,8 @@ class Measure:
     """Whether it is by its definition about others than these annotators, as the ICCs of random annotators are."""
     rare_label: bool = False
     """Whether a rare label alone decides it, so that it has no interval where hardly any item has one."""
+    item_rate: bool = False
+    """Whether a rare label hardly moves it, so that its interval takes the rate of that label as it is."""
     tails: bool = False
     """Whether the largest distances decide it, as they do where distances are squared."""
 
@@ -574,11 +621,15 @@ def coefficient(measure: Measure, labels: Annotations | Chunks, settings: Coeffi
 def estimate_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSettings) -> Coefficient:
     """The coefficient of ratings, with its interval."""
     statistic, ends, apart = measure.prepare(ratings)
-    found = estimate_of(ratings, statistic, settings, measure.transform)
+    sums = sums_of(ratings, statistic)
+    found = sums.estimate(settings, measure.transform)
     pairs = () if ends is None else _named_pairs(measure, ratings, found, *ends)
     if settings.raters_for(random=measure.random_raters) == "random":
-        each = found.value[found.value.size > 1 :]
-        found = leave_raters_out(found, ratings, partial(_values_without_each, measure, ratings, each, ends))
+        if ends is None:
+            parts = without_each(ratings, measure.statistic, sums)
+        else:
+            parts = _pairs_without_each(found, ratings, ends)
+        found = leave_raters_out(found, ratings, parts)
     found = small_sample_intervals([(measure, statistic)], found, Spread(ratings)).get(0, found)
     exclusions = [Exclusion("pair of annotators", apart, "fewer than two items in common")] if apart else []
     if ratings.n_items > found.n_items:
@@ -586,12 +637,18 @@ def estimate_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSe
     return wrap(measure, ratings, found, pairs, exclusions, settings)
 
 
-def _values_without_each(measure: Measure, ratings: Ratings, each: Floats, ends: tuple[Ints, Ints] | None) -> Floats:
-    """The coefficient without each annotator; of a mean over pairs, the mean of the pairs of the others."""
-    if ends is None:
-        return values_without_each(ratings, lambda rest: value_of(rest, measure.statistic(rest)))
-    others = [each[(ends[0] != j) & (ends[1] != j)] for j in range(len(ratings.annotators))]
-    return np.array([np.nanmean(one) if np.isfinite(one).any() else np.nan for one in others])
+def _pairs_without_each(
+    found: Estimates, ratings: Ratings, ends: tuple[Ints, Ints]
+) -> Iterator[tuple[Floats, Floats]]:  # fmt: skip
+    """A mean over pairs without each annotator, and without an item besides: the mean of the pairs of the others."""
+    each = slice(int(found.value.size > 1), None)
+    for j in range(len(ratings.annotators)):
+        others = (ends[0] != j) & (ends[1] != j)
+        value, without = (v[..., each][..., others] for v in (found.value, found.leave_one_out))
+        yield (
+            mean_first(value)[:1] if others.any() else np.array([np.nan]),
+            (mean_first(without)[:, :1] if others.any() else np.full((len(without), 1), np.nan)),
+        )
 
 
 def small_sample_intervals(
@@ -610,23 +667,45 @@ def ratings_of(labels: Annotations | Chunks, settings: CoefficientSettings) -> R
     return found.at_least(2, "agreement")
 
 
-def leave_raters_out(found: Estimates, ratings: Ratings, without: Callable[[], Floats]) -> Estimates:
-    """The first value with annotators as a sample; ``without`` gives the values without each of them."""
+WithoutEach = Iterable[tuple[Floats, Floats]]
+"""Values without each rater, one rater after the other: (q,), and the same without each unit besides, (units, q)."""
+
+
+def leave_raters_out(
+    found: Estimates, ratings: Ratings, parts: WithoutEach
+) -> Estimates:  # fmt: skip
+    """The first value with annotators as a sample."""
     if found.method == "none":
         return found
-    return found.part(np.array([0])).with_random_raters(without()[:, None], n_annotators=len(ratings.annotators))
+    return with_groups_out(found.part(np.array([0])), [parts], len(ratings.annotators))
 
 
-def values_without_each(ratings: Ratings, value_of: Callable[[Ratings], float]) -> Floats:
-    """The coefficient without each annotator (or group of them) in turn, NaN where there is none."""
-    each = []
+def with_groups_out(found: Estimates, groups: Sequence[WithoutEach], n_annotators: int | None = None) -> Estimates:
+    """Values with the annotators of each group as a sample."""
+    values: list[list[Floats]] = [[] for _ in groups]
+
+    def without_both(i: int) -> Iterator[Floats]:
+        for value, without in groups[i]:
+            values[i].append(value)
+            yield without
+
+    interactions = [interaction_of(without_both(i)) for i in range(len(groups))]
+    return found.with_random_raters([np.array(one) for one in values], interactions, n_annotators)
+
+
+def without_each(
+    ratings: Ratings, statistic_of: Callable[[Ratings], PanelStatistic | Ranks], sums: Sums
+) -> Iterator[tuple[Floats, Floats]]:  # fmt: skip
+    """The coefficient without each annotator (or group of them) in turn, NaN where there is none; see `WithoutEach`."""
     for names in ratings.left_out():
         rest = ratings.without(names)
         try:
-            each.append(value_of(rest) if len(rest.annotators) > 1 else np.nan)
+            if len(rest.annotators) < 2:
+                raise DesignError("one annotator agrees with nobody")
+            value, without = sums_of(rest, statistic_of(rest), sums.units).value_and_without(sums.used)
+            yield value[:1], without[:, :1]
         except DesignError:
-            each.append(np.nan)
-    return np.array(each)
+            yield np.array([np.nan]), np.full((len(sums.used), 1), np.nan)
 
 
 def value_of(ratings: Ratings, statistic: PanelStatistic | Ranks) -> float:
@@ -636,16 +715,14 @@ def value_of(ratings: Ratings, statistic: PanelStatistic | Ranks) -> float:
     return float(statistic.value(ratings.totals(Together((statistic,))))[0])
 
 
-def estimate_of(
-    ratings: Ratings, statistic: PanelStatistic | Ranks, how: How, transform: Transform = "none"
-) -> Estimates:
-    """The statistic with its interval."""
+def sums_of(ratings: Ratings, statistic: PanelStatistic | Ranks, units: Units | None = None) -> Sums:
+    """What is resampled for a statistic; in the units of other labels of the same items, where they are given."""
     if isinstance(statistic, Ranks):
-        return _estimate_ranks(ratings, statistic, how, transform)
-    return ratings.sums(Together((statistic,))).estimate(how, transform)
+        return _rank_sums(ratings, statistic)
+    return ratings.sums(Together((statistic,)), units)
 
 
-def _estimate_ranks(ratings: Ratings, statistic: Ranks, how: How, transform: Transform) -> Estimates:
+def _rank_sums(ratings: Ratings, statistic: Ranks) -> Sums:
     """For rank statistics of labels with many values, which are no sums over items.
 
     Up to `MOST_WEIGHED` items every resample weighs the items anew. Above, the statistic of each of
@@ -655,13 +732,13 @@ def _estimate_ranks(ratings: Ratings, statistic: Ranks, how: How, transform: Tra
         units = Units.of(ratings.n_items, ratings.clusters)
         weights = np.zeros((units.n, ratings.n_items))
         weights[units.of_item, np.arange(ratings.n_items)] = 1.0
-        return Sums(statistic, weights, (statistic.items_used,), units.name).estimate(how, transform)
+        return Sums(statistic, weights, (statistic.items_used,), units.name)
     units = Units.of(ratings.n_items, ratings.clusters, most=BATCHES)
     batches = np.stack([statistic.value_of_items(np.flatnonzero(units.of_item == u)) for u in range(units.n)])
     value = statistic.value_of_items(np.arange(ratings.n_items))
     weights = np.concatenate([batches, np.ones_like(batches)], axis=1)
     moving: Estimated = Shifted(value - batches.mean(axis=0))
-    return Sums(moving, weights, (statistic.items_used,), "batches").estimate(how, transform)
+    return Sums(moving, weights, (statistic.items_used,), "batches")
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from assay.concordance import plots
-from assay.concordance.coefficient import GradingScaleSettings
+from assay.concordance.coefficient import GradingScaleSettings, with_groups_out
 from assay.concordance.comparisons import row_means
 from assay.data.annotations import Annotations, Answers
 from assay.data.chunks import Chunks, in_memory
@@ -37,8 +37,18 @@ from assay.statistics.variance import Components, Form, IntraclassCorrelation, O
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-POOLED, JUDGES_MEAN = "all", "judges' mean"
-"""What rows over all benchmarks say in the column of the benchmark, and rows of all judges in that of the judge."""
+POOLED, JUDGES_MEAN, ONE_JUDGE = "all", "judges' mean", "one judge"
+"""What rows over all benchmarks say in the column of the benchmark, and in that of the judge rows of all judges: of
+their mean, and of one such as they are."""
+
+BENCHMARK_NAMES = ("benchmark", "dataset", "task", "domain", "subset", "source")
+"""Item columns that are looked for first where nobody says by which items are split."""
+
+MOST_BENCHMARKS, LEAST_OF_BENCHMARK = 12, 10
+"""A column with more values, or with fewer items of one, is no benchmark: an ICC of fewer items says nothing."""
+
+NO_SPLIT = "none"
+"""What ``by`` says where items are not to be split by a column that is found."""
 
 COLUMNS = ("estimate", "low", "high", "n")
 
@@ -57,12 +67,18 @@ class GradingScaleStudy(Result):
         whom `reliability` and `consistency` speak (table 1), and no other table.
     alignment : polars.DataFrame
         That agreement by ``scale`` and ``benchmark`` ("all" first): ``measure`` is ``icc`` (A,1), ``nmae`` or
-        ``pearson``; ``judge`` is "judges' mean" or one judge (tables 2, 4a, 4b).
+        ``pearson``; ``judge`` is "judges' mean", "one judge" (the ICC of people with a judge, averaged over judges, for
+        one such as they are) or a judge's name (tables 2, 4a, 4b).
     differences : polars.DataFrame
         ICC of each scale less that of another, paired, with p-values adjusted (Holm) over the pairs of scales
         of a benchmark and judge; ``shown`` says whether it differs from 0.
     reliability : polars.DataFrame
-        ICC(A,k) and ICC(A,1) of the people and of the judges as panels, and ``humans - judges`` (tables 2, 3, 14, 15).
+        ICC(A,k) and ICC(A,1) of the people and of the judges as panels on the items that both answered, ``humans -
+        judges``, and "judges, all items" where judges answered more (tables 2, 3, 14, 15).
+    pooling : polars.DataFrame
+        Of the best scale and each benchmark: ``what`` is "people and judges" (A,1) or "judges' panel" (A,k), its ICC,
+        the ``pooled`` one, by how much that ``flatters``, ``p`` (of equal ICCs, on Fisher's z), ``p_adjusted`` (Holm),
+        ``shown``.
     consistency : polars.DataFrame
         ICC(A,1) of each judge with itself across scales: all jointly and each two; "average" is the mean over
         judges (table 1).
@@ -88,6 +104,7 @@ class GradingScaleStudy(Result):
     groups: pl.DataFrame | None
     conditions: pl.DataFrame | None
     repeats: pl.DataFrame | None
+    pooling: pl.DataFrame
     items: pl.DataFrame = field(repr=False)
     humans: tuple[str, ...]
     judges: tuple[str, ...]
@@ -119,16 +136,14 @@ class GradingScaleStudy(Result):
         return [("reliability", panels), ("alignment", others)]
 
     def illusion(self) -> pl.DataFrame:
-        """Where the pooled figure flatters: benchmarks whose agreement on the best scale lies below the pooled one.
+        """Where the pooled figure flatters: benchmarks whose ICC on the best scale lies below the pooled one.
 
         Pooling adds the differences between benchmarks to the variance of items, which an ICC counts as
-        agreement. ``shown``: the interval of the benchmark ends below the pooled figure.
+        agreement. ``shown``: pooled less benchmark, under the same resamples, is above 0 (adjusted p).
         """
-        rows = self.alignment.filter(scale=self.best, judge=JUDGES_MEAN, measure="icc")
-        pooled = rows.filter(benchmark=POOLED)["estimate"][0]
-        below = rows.filter((pl.col("benchmark") != POOLED) & (pl.col("estimate") < pooled)).sort("estimate")
-        shown = (pl.col("high") < pooled).fill_null(False)
-        return below.select("benchmark", *COLUMNS, flatters_by=pooled - pl.col("estimate"), shown=shown)
+        return self.pooling.filter(pl.col("estimate") < pl.col("pooled")).sort(
+            "what", "estimate", descending=[True, False]
+        )
 
     def summary(self) -> str:
         """Which scale to ask on, how sure that is, and where the pooled figure flatters."""
@@ -136,7 +151,9 @@ class GradingScaleStudy(Result):
             return self._summarize_judges_alone()
         rows = self.alignment.filter(benchmark=POOLED, judge=JUDGES_MEAN, measure="icc").iter_rows(named=True)
         icc = {row["scale"]: _words(row) for row in rows}
-        best = f"Ask on {self.best}: ICC(A,1) of people and judges {icc[self.best]}{self._comparison_words()}."
+        best = (
+            f"Ask on {self.best}: ICC(A,1) of people and judges {icc[self.best]}{self._comparison_words(JUDGES_MEAN)}."
+        )
         if not self.alignment["low"].count():
             best = (
                 f"ICC(A,1) of people and judges is highest on {self.best}, {icc[self.best]}; "
@@ -147,8 +164,9 @@ class GradingScaleStudy(Result):
         poor = f"{items.filter(aligned=False).height} of {items.height} items"
         lines = [
             best,
+            *self._one_judge_sentence(),
             f"The other scales: {others}.",
-            self._pooling_sentence(),
+            *self._pooling_sentences(),
             *self._repeats_sentences(),
             f"On {self.best}, {poor} are further apart than {self.well_aligned:g} of the range.",
         ]
@@ -174,24 +192,45 @@ class GradingScaleStudy(Result):
             lines += [f"Repeated answers on {scale} with each other, ICC(1): {each}."] if each else []
         return lines
 
-    def _pooling_sentence(self) -> str:
-        if self.by is None:
-            return "This is a pooled figure; name a column with by=... to see whether it flatters."
-        by_value, below = self.alignment.filter(pl.col("benchmark") != POOLED), self.illusion().filter("shown")
-        if not by_value["low"].count():
-            return f"Whether pooling flatters cannot be said: no value of '{self.by}' has an interval."
-        if not below.height:
-            return f"Pooling does not visibly flatter: no value of '{self.by}' is shown to lie below the pooled figure."
-        worst = "; ".join(f"{r['benchmark']} {_words(r)}" for r in below.iter_rows(named=True))
-        return (
-            f"Reliability illusion: {below.height} of {by_value['benchmark'].n_unique()} values of '{self.by}' "
-            f"lie below the pooled figure ({worst})."
-        )
+    def _one_judge_sentence(self) -> list[str]:
+        """The same for one judge, where there are several: their mean hides what a single one gets wrong."""
+        rows = self.alignment.filter(benchmark=POOLED, judge=ONE_JUDGE, scale=self.best)
+        if not rows.height:
+            return []
+        start = f"One judge by itself, on {self.best}: {_words(rows.row(0, named=True))}"
+        if len(self.judges) < 3 and self.raters == "random":
+            return [f"{start}; two judges cannot show how much others would differ."]
+        return [f"{start}{self._comparison_words(ONE_JUDGE)}."]
 
-    def _comparison_words(self) -> str:
-        rows = self.differences.filter(benchmark=POOLED, judge=JUDGES_MEAN, scale=self.best)
-        verbs = {True: "better than", False: "not shown to be better than"}
-        return "".join(f", {verbs[r['shown']]} {r['other']} (by {_words(r)})" for r in rows.iter_rows(named=True))
+    @property
+    def raters(self) -> str:
+        """Whether people and judges are ``fixed`` or ``random``."""
+        settings = self.run.settings
+        assert isinstance(settings, GradingScaleSettings)
+        return settings.raters_for(random=True)
+
+    def _pooling_sentences(self) -> list[str]:
+        if self.by is None:
+            return ["This is a pooled figure; name a column with by=... to see whether it flatters."]
+        if not self.pooling["p"].count():
+            return [f"Whether pooling flatters cannot be said: no value of '{self.by}' has an interval."]
+        below, lines = self.illusion().filter("shown"), []
+        for what, words in POOLED_WORDS.items():
+            rows = below.filter(what=what)
+            if rows.height:
+                worst = "; ".join(f"{r['benchmark']} {_words(r)}" for r in rows.iter_rows(named=True))
+                of = self.pooling.filter(what=what)
+                lines.append(
+                    f"Reliability illusion: {rows.height} of {of.height} values of '{self.by}' lie below the pooled "
+                    f"figure of {words}, {said(of['pooled'][0], 3)} ({worst})."
+                )
+        return lines or [
+            f"Pooling does not visibly flatter: no value of '{self.by}' is shown to lie below the pooled figure."
+        ]
+
+    def _comparison_words(self, judge: str) -> str:
+        rows = self.differences.filter(benchmark=POOLED, judge=judge, scale=self.best)
+        return "".join(f", {_verb(r)} {r['other']} (by {_words(r)})" for r in rows.iter_rows(named=True))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Agreement by scale and benchmark as bars with intervals; of judges alone, each with itself."""
@@ -259,14 +298,17 @@ def grading_scale_study(labels: Annotations | Chunks, settings: GradingScaleSett
     -----
     Raters are random when not said otherwise, as in the paper (section 3.1): intervals and the verdict are for others
     like these people and judges, and each of them is left out in turn beside each item. A single person or judge is
-    itself. With fixed raters, or a bootstrap, a scale that suits these people alone is shown to be better.
+    itself. With fixed raters, or a bootstrap, a scale that suits these people alone is shown to be better. Scales are
+    compared twice: for the mean of the judges, and for one judge such as they are, which takes three judges. Both have
+    the items in their variance, or what judges share on an item would count as an effect of the scale.
     """
     study = ScaleTables(in_memory(labels, "a study of grading scales"), settings)
     alignment, differences = study.alignment()
     pooled = alignment.filter(benchmark=POOLED, judge=JUDGES_MEAN, measure="icc")
     pooled = pooled.sort("estimate", descending=True, nulls_last=True)
+    best = pooled["scale"][0] if pooled.height else None
     return GradingScaleStudy(
-        best=pooled["scale"][0] if pooled.height else None,
+        best=best,
         scales=study.scales,
         ranges=study.ranges,
         alignment=alignment,
@@ -276,10 +318,11 @@ def grading_scale_study(labels: Annotations | Chunks, settings: GradingScaleSett
         groups=None if settings.group is None else study.groups(settings.group),
         conditions=None if settings.condition is None else study.conditions(),
         repeats=study.repeats(),
+        pooling=study.pooling(best),
         items=study.item_table(),
         humans=study.humans,
         judges=study.judges,
-        by=settings.by,
+        by=study.by,
         well_aligned=settings.well_aligned,
         n_items=len(study.items),
         n_labels=study.n_labels,
@@ -307,6 +350,7 @@ class ScaleTables:
         self.names = (*self.humans, *self.judges)
         self.clusters: Ints | None = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
         self.exclusions: list[Exclusion] = []
+        self.by = self._found_by() if settings.by is None else None if settings.by == NO_SPLIT else settings.by
         self.notes = [f"repeated answers: {settings.repeats}"] if self.whole.has_repeats else []
         scale, condition = settings.scale_column, settings.condition
         frame = labels.labels.with_columns(pl.col(scale).cast(pl.String).alias("_scale"))
@@ -324,6 +368,22 @@ class ScaleTables:
         self.estimates: dict[str, list[Estimate]] = {"alignment": [], "reliability": [], "consistency": []}
         self.raters = settings.raters_for(random=True)
         self.notes += self._item_notes()
+        if self.by is not None and settings.by is None:
+            self.notes.append(
+                f"items are split by their column '{self.by}'; by=... names another, by='{NO_SPLIT}' none"
+            )
+
+    def _found_by(self) -> str | None:
+        """The one column by whose few values items can be split, or the first that is called as benchmarks are."""
+        items, found = self.labels.items, []
+        for name, kind in items.schema.items():
+            if name != "item" and kind in (pl.String, pl.Categorical, pl.Enum) and self.humans:
+                values = items[name].value_counts()["count"]
+                if 2 <= len(values) <= MOST_BENCHMARKS and min(values) >= LEAST_OF_BENCHMARK:
+                    found.append(name)
+        named = [name for name in BENCHMARK_NAMES if name in found]
+        single = found if len(found) == 1 else []
+        return next(iter(named or single), None)
 
     def _check(self, labels: Annotations, settings: GradingScaleSettings) -> None:
         """Refuse a table that lacks what was asked for."""
@@ -334,7 +394,7 @@ class ScaleTables:
         for name in (settings.scale_column, settings.condition):
             if name is not None and name not in labels.labels.columns:
                 raise DataError(unknown("column", name, labels.labels.columns))
-        if settings.by is not None and settings.by not in labels.items.columns:
+        if settings.by not in (None, NO_SPLIT, *labels.items.columns):
             raise DataError(unknown("item column", settings.by, labels.items.columns, "the table of items"))
         if not labels.judges:
             raise DesignError("a study of grading scales is about judges; the table has only people")
@@ -443,8 +503,8 @@ class ScaleTables:
     def benchmarks(self) -> Iterator[tuple[str, Ints]]:
         """All items, then those of each value of ``by``."""
         yield POOLED, np.arange(len(self.items))
-        if self.how.by is not None:
-            column = self.labels.items[self.how.by].cast(pl.String).fill_null("(none)")
+        if self.by is not None:
+            column = self.labels.items[self.by].cast(pl.String).fill_null("(none)")
             for value in natural(column.unique().to_list()):
                 yield value, np.flatnonzero((column == value).to_numpy())
 
@@ -457,21 +517,25 @@ class ScaleTables:
 
         Where raters are random, each annotator of a group is left out in turn; one alone is itself.
         """
-        parts = [(statistic, _moments(cells[items], statistic)) for cells, statistic in numbers(None)]
-        counts = [int((m != 0).any(axis=1).sum()) for _, m in parts]
-        joint = Together(tuple(statistic for statistic, _ in parts), same_labels=False)
-        clusters = None if self.clusters is None else self.clusters[items]
-        units = Units.of(len(items), clusters, width=sum(joint.widths))
-        sums = add_rows(np.concatenate([m for _, m in parts], axis=1), units.of_item, units.n)
-        found = Sums(joint, sums, tuple(counts), units.name).estimate(self.how, transform)
+        every = numbers(None)
+        units = self._units(every, items)
+        whole = _sums(every, items, units)
+        found = whole.estimate(self.how, transform)
         several = [group for group in groups if len(group) > 1]
         if self.raters == "random" and self.how.method != "none" and several:
-            found = found.with_random_raters(
-                *(np.array([_values(numbers(name), items) for name in group]) for group in several)
-            )
+            parts = [
+                (_sums(numbers(name), items, units).value_and_without(whole.used) for name in group)
+                for group in several
+            ]
+            found = with_groups_out(found, parts)
         if self.interval == "no interval":
             self.interval = found.describe_interval()
-        return found, counts
+        return found, list(whole.n_items)
+
+    def _units(self, numbers: Sequence[Number], items: Ints) -> Units:
+        """What is resampled: the items, or their clusters."""
+        clusters = None if self.clusters is None else self.clusters[items]
+        return Units.of(len(items), clusters, width=sum(statistic.width for _, statistic in numbers))
 
     def _panels(self, panels: Sequence[Sequence[str]], scale: str, items: Ints, form: Form) -> Numbers:
         """The ICC of each panel, for means of as many labels as it has annotators."""
@@ -518,9 +582,50 @@ class ScaleTables:
                     self.estimates["alignment"] += found
                     if measure == "icc":
                         differences += [{**place, **row} for row in self._compare(found, min(n))]
+            if len(self.judges) > 1:
+                found, n = self._one_judge(items)
+                place = {"benchmark": benchmark, "judge": ONE_JUDGE}
+                rows += [
+                    {"scale": s, **place, "measure": "icc", **one.row(), "n": count}
+                    for s, one, count in zip(self.scales, found, n, strict=True)
+                ]
+                self.estimates["alignment"] += found
+                differences += [{**place, **row} for row in self._compare(found, min(n))]
         return _frame(rows, "scale", "benchmark", "judge", "measure"), _frame(
             differences, "benchmark", "judge", "scale", "other", p=pl.Float64, p_adjusted=pl.Float64, shown=pl.Boolean
         )
+
+    def _one_judge(self, items: Ints) -> tuple[Estimates, list[int]]:
+        """On each scale the ICC of people's mean with one judge, averaged over judges, of whom these are a sample."""
+        n_judges, (_, statistic, transform) = len(self.judges), TWO_COLUMNS[0]
+        numbers = self._means([(s, self.humans, (j,)) for s in self.scales for j in self.judges], statistic)
+        found, counts = self._estimate(numbers, items, transform)
+        n = [min(counts[i : i + n_judges]) for i in range(0, len(counts), n_judges)]
+        weights: Floats = np.kron(np.eye(len(self.scales)), np.full(n_judges, 1 / n_judges))
+        each, less = found.value, found.leave_one_out
+        if self.how.method == "none" or not (len(less) or len(found.replicates)):
+            means = [dict(zip(np.flatnonzero(row).tolist(), row[row > 0].tolist(), strict=True)) for row in weights]
+            return _combine(found, means), n
+        mean = found.contrast(weights, transform)
+        if self.raters != "random":
+            return mean, n
+        units = self._units(numbers(None), items)
+        whole = _sums(numbers(None), items, units)
+
+        def without_people() -> Iterator[tuple[Floats, Floats]]:
+            for name in self.humans:
+                value, without = _sums(numbers(name), items, units).value_and_without(whole.used)
+                yield weights @ value, without @ weights.T
+
+        def without_judges() -> Iterator[tuple[Floats, Floats]]:
+            for j in range(n_judges):
+                others = np.where(np.arange(len(each)) % n_judges == j, 0.0, weights) * n_judges / (n_judges - 1)
+                # One of two judges shows nothing of how others would differ.
+                others = others if n_judges > 2 else others * np.nan
+                yield others @ each, less @ others.T
+
+        people = [without_people()] if len(self.humans) > 1 else []
+        return with_groups_out(mean, [*people, without_judges()]), n
 
     def _compare(self, found: Estimates, n: int) -> list[dict[str, Any]]:
         """Each scale less each other, under the same resamples."""
@@ -544,21 +649,51 @@ class ScaleTables:
         panels = {k: names for k, names in (("humans", self.humans), ("judges", self.judges)) if len(names) > 1}
         forms: tuple[Form, ...] = ("A,k", "A,1") if panels else ()
         for scale, (benchmark, items), form in itertools.product(self.scales, self.benchmarks(), forms):
-            groups = list(panels.values())
-            found, n = self._estimate(self._panels(groups, scale, items, form), items, "fisher", groups)
-            place = {"scale": scale, "benchmark": benchmark, "form": f"ICC({form})"}
-            for (panel, names), one, count in zip(panels.items(), found, n, strict=True):
-                rows.append({**place, "panel": panel, "k": len(names), **one.row(), "n": count})
-            self.estimates["reliability"] += found
+            groups, both = list(panels.values()), items
             if len(panels) == 2:
                 answered = [~np.isnan(self._labels_of(scale, names)[items]).all(axis=1) for names in groups]
                 both = items[np.all(answered, axis=0)]
-                if len(both) < len(items):
-                    found, n = self._estimate(self._panels(groups, scale, both, form), both, "fisher", groups)
-                less = _combine(found, [{0: 1.0, 1: -1.0}])[0]
-                rows.append({**place, "panel": "humans - judges", "k": None, **less.row(), "n": min(n)})
-                self.estimates["reliability"].append(less)
+            place = {"scale": scale, "benchmark": benchmark, "form": f"ICC({form})"}
+            found, n = self._estimate(self._panels(groups, scale, both, form), both, "fisher", groups)
+            each: list[tuple[str, int | None, Estimate, int]] = [
+                (panel, len(names), one, count)
+                for (panel, names), one, count in zip(panels.items(), found, n, strict=True)
+            ]
+            if len(panels) == 2:
+                each.append(("humans - judges", None, _combine(found, [{0: 1.0, 1: -1.0}])[0], min(n)))
+                for (panel, names), there in zip(panels.items(), answered, strict=True):
+                    if there.sum() > len(both):
+                        more, m = self._estimate(self._panels([names], scale, items, form), items, "fisher", [names])
+                        each.append((f"{panel}, all items", len(names), more[0], m[0]))
+            rows += [{**place, "panel": panel, "k": k, **one.row(), "n": count} for panel, k, one, count in each]
+            self.estimates["reliability"] += [one for _, _, one, _ in each]
         return _frame(rows, "scale", "benchmark", "form", "panel", k=pl.Int64)
+
+    def pooling(self, scale: str | None) -> pl.DataFrame:
+        """Of each benchmark: its ICC on a scale beside the pooled one, and pooled less benchmark, on the same items."""
+        rows: list[dict[str, Any]] = []
+        names, parts = zip(*self.benchmarks(), strict=True)
+        every, scale = parts[0], scale or ""
+        kinds: dict[str, tuple[Numbers, list[Sequence[str]]]] = {}
+        if scale and len(names) > 1:
+            pair = self._means([(scale, self.humans, self.judges)], TWO_COLUMNS[0][1])
+            kinds["people and judges"] = pair, [self.humans, self.judges]
+            if len(self.judges) > 1:
+                kinds["judges' panel"] = self._panels([self.judges], scale, every, "A,k"), [self.judges]
+        for what, (one, groups) in kinds.items():
+            found, n = self._estimate(_each_part(one, parts), every, "fisher", groups)
+            p = _combine(_on_z(found), [{0: 1.0, i: -1.0} for i in range(1, len(names))]).p(0.0)
+            pooled = found[0].estimate
+            for i, name in enumerate(names[1:], 1):
+                place = {"what": what, "benchmark": name, **found[i].row(), "n": n[i], "pooled": pooled}
+                rows.append(place | {"flatters": pooled - found[i].estimate, "p": p[i - 1]})
+        q = adjust_p(np.array([row["p"] for row in rows], dtype=float), "holm")
+        alpha = 1 - self.how.confidence
+        for row, adjusted in zip(rows, q, strict=True):
+            row |= {"p_adjusted": adjusted, "shown": bool(adjusted <= alpha and row["flatters"] > 0)}
+        numbers = dict.fromkeys(("pooled", "flatters"), pl.Float64)
+        frame = _frame(rows, "what", "benchmark", **numbers, p=pl.Float64, p_adjusted=pl.Float64, shown=pl.Boolean)
+        return frame.select("what", "benchmark", *COLUMNS, *numbers, "p", "p_adjusted", "shown")
 
     def repeats(self) -> pl.DataFrame | None:
         """How reliable repeated answers of an annotator are, on each scale: ICC(1), of labels that are exchangeable."""
@@ -677,7 +812,7 @@ class ScaleTables:
 
     def run(self) -> Run:
         """What made the study."""
-        used = digest_of_columns(self.whole, self.how.by, self.how.group, self.how.clusters)
+        used = digest_of_columns(self.whole, self.by, self.how.group, self.how.clusters)
         data = fingerprint_with(self.whole.fingerprint, **used)
         facts = {
             "scales": self.scales, "items": len(self.items), "humans": len(self.humans), "judges": len(self.judges),
@@ -714,9 +849,49 @@ def _place_names(size: int) -> tuple[str, ...]:
     return tuple(map(str, range(size)))
 
 
-def _values(numbers: Sequence[Number], items: Ints) -> Floats:
-    """Numbers without intervals."""
-    return np.concatenate([s.value(_moments(cells[items], s).sum(axis=0)) for cells, s in numbers])
+def _sums(numbers: Sequence[Number], items: Ints, units: Units) -> Sums:
+    """Numbers of the same items, their moments summed into units."""
+    moments = [_moments(cells[items], statistic) for cells, statistic in numbers]
+    counts = tuple(int((m != 0).any(axis=1).sum()) for m in moments)
+    joint = Together(tuple(statistic for _, statistic in numbers), same_labels=False)
+    return Sums(joint, add_rows(np.concatenate(moments, axis=1), units.of_item, units.n), counts, units.name, units)
+
+
+NEARLY_ONE = 0.9999
+"""Where Fisher's z of an ICC ends: it is endless at 1."""
+
+
+def _on_z(found: Estimates) -> Estimates:
+    """Jackknifed ICCs as Fisher's z, whose differences are closer to symmetric than those of ICCs near 1.
+
+    What single labels add to the variance of items and of raters is left in both, which makes errors larger.
+    """
+    if not len(found.leave_one_out):
+        return found
+
+    def z(values: Floats) -> Floats:
+        return np.asarray(np.arctanh(np.clip(values, -NEARLY_ONE, NEARLY_ONE)))
+
+    raters, nothing = tuple(map(z, found.without_annotator)), tuple(map(np.zeros_like, found.interactions))
+    return replace(
+        found, value=z(found.value), leave_one_out=z(found.leave_one_out), without_annotator=raters,
+        interactions=nothing,
+    )  # fmt: skip
+
+
+def _each_part(numbers: Numbers, parts: Sequence[Ints]) -> Numbers:
+    """The one number of all items, for each part of them: other items have no labels."""
+
+    def each(left: str | None) -> list[Number]:
+        ((cells, statistic),) = numbers(left)
+        found = []
+        for items in parts:
+            masked = np.full(cells.shape, np.nan)
+            masked[items] = cells[items]
+            found.append((masked, statistic))
+        return found
+
+    return each
 
 
 def _unchanged_numbers(numbers: Sequence[Number]) -> Numbers:
@@ -789,6 +964,16 @@ def _frame(rows: Sequence[dict[str, Any]], *names: str, **more: Any) -> pl.DataF
         **{name: kind for name, kind in more.items() if name in tests},
     }
     return pl.DataFrame(rows, schema=schema).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+POOLED_WORDS = {"people and judges": "people and judges", "judges' panel": "the judges as a panel"}
+
+
+def _verb(row: Mapping[str, Any]) -> str:
+    """What a difference of two scales shows; the other scale may be better for one judge, and not for their mean."""
+    if not row["shown"]:
+        return "not shown to be better than"
+    return "better than" if row["estimate"] > 0 else "worse than"
 
 
 def _words(row: Mapping[str, Any]) -> str:

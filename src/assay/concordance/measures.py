@@ -299,6 +299,7 @@ def gwet(weights: Weights) -> Measure:
         "Gwet's AC1" if plain else f"Gwet's AC2, {weights} weights",
         "categories" if plain else "ordered categories",
         panel=lambda s: ChanceCorrected(_few(s.categories), weights, "gwet"),
+        item_rate=True,
     )
 
 

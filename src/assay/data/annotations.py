@@ -414,7 +414,7 @@ class Annotations:
         if len(self.criteria) > 1:
             raise DesignError(
                 f"the table has {len(self.criteria)} criteria ({listing(self.criteria, 4)}); "
-                "choose one with labels.where(criterion=...)"
+                f"choose one with labels.where(criterion=...){self.reading.pooled_by}"
             )
         single = self.resolve_repeats("error")
         for name in self.conditions:

@@ -103,13 +103,12 @@ class Chunks:
 
         Raises
         ------
-        DataError
+        DesignError
             Where there are too many to list.
         """
         values = frozenset[float]().union(*(c.values for c in self.contents))
-        if any(not c.values for c in self.contents if c.n_labels) or len(values) > MOST_VALUES:
-            raise DataError(f"there are more than {MOST_VALUES} different labels; put them on a coarser scale first")
-        return np.array(sorted(values))
+        many = any(not c.values for c in self.contents if c.n_labels)
+        return few_values(np.arange(MOST_VALUES + 1.0) if many else np.array(sorted(values)))
 
     @property
     def categories(self) -> tuple[Label, ...] | None:
@@ -153,6 +152,22 @@ class Chunks:
         """How to read the items from one position to another."""
         parts = chunk_store.stretches(self.contents, first, end)
         return partial(chunk_store.answers, self.folder, parts, self.annotators, self.categories)
+
+
+def few_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Different labels, where they can be listed.
+
+    Raises
+    ------
+    DesignError
+        Where they are too many.
+    """
+    if len(values) > MOST_VALUES:
+        raise DesignError(
+            f"there are more than {MOST_VALUES:,} different labels, too many to count each; take a coefficient for "
+            "numbers (interval alpha, icc, nmae), or put the labels on a coarser scale"
+        )
+    return values
 
 
 def in_memory(labels: Annotations | Chunks, question: str) -> Annotations:

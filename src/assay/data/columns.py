@@ -195,6 +195,15 @@ class Reading:
     """Whether the source writes numbers as text, as CSV does."""
     orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
     """Labels in the order that their column declares, by criterion, where labels themselves no longer tell."""
+    study: str = ""
+    """The folder of the study that the labels are of; empty where they are of none."""
+    split_unasked: bool = False
+    """Whether names of items were read as item and criterion because they show that they are."""
+
+    @property
+    def pooled_by(self) -> str:
+        """What else a table of several criteria can be told, in a message: names that were split may stay whole."""
+        return ", or read with split_item='no' to pool them" if self.split_unasked else ""
 
     def noted(self, *notes: str) -> Reading:
         """The same reading with more notes."""
@@ -208,6 +217,12 @@ class Reading:
         """One line a fact, fit to print."""
         lines = [f"{counted(e.count, e.what)} excluded: {e.reason}" for e in self.exclusions]
         return lines + list(self.notes)
+
+
+SPLIT_DETAILS = (
+    r"After the last `__` stands the criterion; groups of `(?P<item>.+)__(?P<criterion>\w+)` other than item, "
+    "criterion and repeat become columns of `items`. With `no`, or None, names stay whole."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,8 +275,7 @@ class FrameSettings(LabelSettings):
     split_item: str | None = option(
         None,
         "Separator, or regular expression with named groups, that splits the item id into columns.",
-        details=r"After the last `__` stands the criterion; groups of `(?P<item>.+)__(?P<criterion>\w+)` other than "
-        "item, criterion and repeat become columns of `items`.",
+        details=SPLIT_DETAILS,
     )
     items: Any = option(None, "Attributes of items: a table with one row an item, column `item`.")
     annotators: Any = option(None, "Attributes of annotators: a table with one row an annotator, column `annotator`.")
@@ -271,6 +285,11 @@ class FrameSettings(LabelSettings):
         details="A column `_row` of the frame, if there is one, says in messages where each row stands.",
         transient=True,
     )
+
+    @property
+    def splitting(self) -> str | None:
+        """How names of items are split; None where they stay whole."""
+        return None if self.split_item == "no" else self.split_item
 
     def parsed_scale(self) -> Scale | dict[str, Scale] | None:
         """The scale, or the scale of each criterion, with specifications parsed."""
@@ -289,6 +308,10 @@ BLANK = "blank, as sheets end in"
 
 CONTENT = "content_version"
 """The column that numbers the contents of an item that was changed while it was annotated."""
+
+
+PART, PARTS = "part", ("development", "test")
+"""The items' column that says which of them prompts may see while they are written, and on which judges are tested."""
 
 
 class Parts(NamedTuple):
@@ -317,7 +340,7 @@ def table_parts(frame: Any, settings: FrameSettings) -> Parts:
     items = sheet.item_frame()
     table, roles = sheet.table, sheet.roles
     # A split item id is the item no more, so its column's name means nothing.
-    names = {n: r for r, n in roles.items() if n != r and not (r == "item" and settings.split_item is not None)}
+    names = {n: r for r, n in roles.items() if n != r and not (r == "item" and settings.splitting is not None)}
     asked = map(str, [settings.conditions] if isinstance(settings.conditions, str) else settings.conditions)
     declared = tuple(name if name in table.columns else names.get(name, name) for name in asked)
     for name in declared:
@@ -348,9 +371,10 @@ class _Sheet:
         """Items, annotators and criteria as text in one spelling, and as numbers; repeats as whole numbers."""
         for name in ("item", "annotator"):
             self._read_ids(name)
-        if self.settings.split_item is not None:
-            self.table, self.items = split_items(self.table, self.items, self.settings.split_item)
+        if self.settings.splitting is not None:
+            self.table, self.items, notes = split_items(self.table, self.items, self.settings.splitting)
             self.ids["item"] = factorize(self.table["item"])
+            self.notes += notes
         if "criterion" in self.table.columns:
             text = _whole(self.table["criterion"]).cast(pl.String).fill_null("")
             self.ids["criterion"], notes = trim_names(factorize(text), "criterion")
@@ -587,8 +611,8 @@ def _rows(bad: pl.DataFrame) -> str:
 
 def split_items(
     table: pl.DataFrame, items: pl.DataFrame | None, pattern: str
-) -> tuple[pl.DataFrame, pl.DataFrame | None]:
-    """Turn parts of the item id into columns of the labels (criterion, repeat) or of the items."""
+) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
+    """Turn parts of the item id into columns of the labels (criterion, repeat) or of the items; and what was lost."""
     if "(?P<" in pattern:
         try:
             groups = list(re.compile(pattern).groupindex)
@@ -616,7 +640,16 @@ def split_items(
         )
     taken = [c for c in parts.columns if c not in attributes]
     table = table.drop([c for c in taken if c in table.columns]).with_columns(parts.select(taken))
-    return table, about.unique("item", keep="first", maintain_order=True).drop("_whole")
+    first = about.unique("item", keep="first", maintain_order=True).drop("_whole")
+    lost = [] if items is None else [c for c in items.columns if c != "item" and _varies(about, c)]
+    if not lost:
+        return table, first, []
+    return table, first, [f"of {listing(lost, 4)} in the item table the first of each item is kept: its parts differ"]
+
+
+def _varies(about: pl.DataFrame, column: str) -> bool:
+    """Whether an attribute of items differs among what were items before their names were split."""
+    return bool((about.group_by("item").agg(pl.col(column).drop_nulls().n_unique())[column] > 1).any())
 
 
 # -- labels on their scales ---------------------------------------------------------------------------

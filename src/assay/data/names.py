@@ -1,4 +1,4 @@
-"""Names of items, annotators and criteria: as numbers, trimmed, told apart, and which of the annotators are judges."""
+"""Names of items, annotators and criteria: as numbers, trimmed, told apart, what they share, which are judges."""
 
 from __future__ import annotations
 
@@ -416,6 +416,124 @@ def match_spelling(names: pl.Series, known: pl.Series, role: str, how: Spelling,
     return table.select(pl.when("strange").then(pl.coalesce("known", "name")).otherwise("name").alias(names.name))[
         names.name
     ]
+
+
+# -- what names share --------------------------------------------------------------------------------
+
+SEPARATORS = ("__", "#", "/", ":", "-", "_", ".")
+"""What may part a name. Two underscores part it wherever names share what stands before them: nobody writes them
+inside of a word. Of the others the one that leaves the most stems does, the earlier where two leave as many."""
+
+LEAST_SHARING = 1.5
+"""Items for each stem from which names share one: at least half of the items, if not more, have company then, where a
+few names that happen to begin alike (1.0 to 1.2 in lists of words) are no structure."""
+
+_GLANCE = 1_000
+"""Names that are looked at first; a separator that one of them lacks is none of the table's."""
+
+
+class NameParts(NamedTuple):
+    """Names of which each is a stem, a separator and a suffix: ``doc3_s12``, ``img_7__Color``."""
+
+    separator: str
+    stem: Coded
+    """What several names share: the document, the image; a code for each name, in the order they were given."""
+    suffix: Coded
+    """What tells apart the names of a stem: the sentence, the question; a code for each name."""
+
+    @property
+    def items_per_stem(self) -> float:
+        """Names for each stem, on average."""
+        return len(self.stem.codes) / len(self.stem.names)
+
+    @property
+    def suffix_size(self) -> float:
+        """Names for each suffix, on average."""
+        return len(self.suffix.codes) / len(self.suffix.names)
+
+    @property
+    def crossed(self) -> float:
+        """The share, 0 to 1, of all combinations of a stem and a suffix that are names; 1 where all are there."""
+        return len(self.stem.codes) / (len(self.stem.names) * len(self.suffix.names))
+
+
+def stems(items: Sequence[str] | pl.Series) -> NameParts | None:
+    """What names share: several items of one document, or several questions about one item.
+
+    Parameters
+    ----------
+    items : sequence of str, or polars.Series
+        Different names; a million take half a second, four where many separators nearly fit.
+
+    Returns
+    -------
+    NameParts or None
+        None where no separator stands in every name, where names hardly share what is before it (fewer than
+        `LEAST_SHARING` for each stem), or where all share the same.
+    """
+    names = items if isinstance(items, pl.Series) else pl.Series(items, dtype=pl.String)
+    found: NameParts | None = None
+    for separator in SEPARATORS:
+        if not names.head(_GLANCE).str.contains(separator, literal=True).all() or len(names) < 2 * LEAST_SHARING:
+            continue
+        # At the first place, where names share nothing before the last.
+        one = _cut(names, separator, _LAST, _FIRST)
+        if one is not None and (found is None or len(one.stem.names) > len(found.stem.names)):
+            found = one
+        if found is not None and separator == SEPARATORS[0]:
+            break
+    return found
+
+
+_LAST, _FIRST = ".+", ".+?"
+"""Of the places at which a separator stands."""
+
+
+def _cut(names: pl.Series, separator: str, *places: str) -> NameParts | None:
+    """Names cut at the first of these places of a separator before which they share something."""
+    mark = re.escape(separator)
+    for stem in places:
+        parts = names.str.extract_groups(rf"(?s)^(?P<stem>{stem}){mark}(?P<suffix>.+)$").struct.unnest()
+        if parts["stem"].null_count():
+            return None
+        different = parts["stem"].n_unique()
+        if 1 < different <= len(names) / LEAST_SHARING:
+            return NameParts(separator, factorize(parts["stem"]), factorize(parts["suffix"]))
+    return None
+
+
+BETWEEN_ITEM_AND_QUESTION = SEPARATORS[0]
+"""Alone read as the mark before a question without being told so: the layout in which the data of the alternative
+annotator test are published (``img_7__Color``)."""
+
+MOST_QUESTIONS = 24
+"""Questions about one item: the longest questionnaires of annotation have about twenty. More suffixes are names."""
+
+LEAST_ITEMS = 5
+"""Items for which each question must be asked: of fewer, two names that look alike may be chance."""
+
+LEAST_CROSSED = 0.5
+"""Share of the items for which each question must be asked, and of all combinations that must be there: published
+files have .95 to 1, parts of larger names (``cue__association__text``) nearly 0."""
+
+
+def questions_in(names: pl.Series) -> NameParts | None:
+    """Items and questions, where all names together show that they are one of each: ``img_7__Color``.
+
+    None where suffixes only number what is before them (``doc__1``, ``doc__s12``) or name models: sentences, turns and
+    outputs are items.
+    """
+    if not len(names) or not names.head(_GLANCE).str.contains(BETWEEN_ITEM_AND_QUESTION, literal=True).all():
+        return None
+    parts = _cut(names, BETWEEN_ITEM_AND_QUESTION, _LAST)
+    if parts is None or not 2 <= len(parts.suffix.names) <= MOST_QUESTIONS or parts.crossed < LEAST_CROSSED:
+        return None
+    asked_for = np.bincount(parts.suffix.codes).min()
+    if asked_for < max(LEAST_ITEMS, LEAST_CROSSED * len(parts.stem.names)):
+        return None
+    questions = parts.suffix.names.to_list()
+    numbered = len({re.sub(r"\d+", "", one) for one in questions}) == 1
+    return None if numbered or model_names(questions) else parts
 
 
 # -- who is a person and who is a model -------------------------------------------------------------

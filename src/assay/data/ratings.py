@@ -9,6 +9,7 @@ here and nowhere else.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -20,14 +21,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations, Answers, LabelHashes, Repeats, hashes
-from assay.data.chunks import Chunks
+from assay.data.chunk_store import MOST_VALUES
+from assay.data.chunks import Chunks, few_values
 from assay.data.columns import KEY
 from assay.data.names import Names
 from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.resampling import JointSums, Units, add_rows, gather, sum_pieces
+from assay.estimation.resampling import MAX_UNITS, JointSums, Units, add_rows, gather, sum_pieces
 from assay.estimation.result import Exclusion, fingerprint_with
-from assay.estimation.statistic import Floats, Ints, Several
+from assay.estimation.statistic import Bools, Floats, Ints, Several
 
 CELLS = 2**24
 """Numbers that the moments of one slice of items may have (128 MiB); a constant, so that sums never differ."""
@@ -37,7 +39,13 @@ MOST_LEFT_OUT = 50
 each costs a computation of its own."""
 
 LABELS = 2**21
-"""Labels, about, of one slice of items: 16 MiB a column; a constant, as `CELLS` is."""
+"""Labels, about, of one slice of items: 16 MiB a column; a constant, as `CELLS` is. A folder with no more is held."""
+
+HELD_ITEMS = MAX_UNITS
+"""Labels made of a folder's are held where they are of no more items: the rules for few items need them at once."""
+
+CENTRE_BITS = 20
+"""A mean to one part in a million is as good a centre as the mean; rounding of sums is 10⁻¹⁶."""
 
 
 class Summed(Several, Protocol):
@@ -79,7 +87,7 @@ class Ratings:
         What does not count and what was decided on the way.
     """
 
-    source: Answers | Chunks | Derived
+    source: Answers | Chunks | Derived | Labelled
     annotators: tuple[str, ...]
     humans: tuple[str, ...]
     judges: tuple[str, ...]
@@ -116,11 +124,7 @@ class Ratings:
         if isinstance(labels, Chunks):
             if clusters is not None or facets:
                 raise DesignError("clusters need the whole table in memory; chunks are resampled by item")
-            chosen = labels if annotators is None else labels.only(annotators)
-            return cls(
-                chosen, chosen.annotators, chosen.humans, tuple(j for j in chosen.judges if j in chosen.annotators),
-                chosen.scale, chosen.n_items, chosen.n_labels, chosen.fingerprint,
-            )  # fmt: skip
+            return cls._of_chunks(labels if annotators is None else labels.only(annotators))
         if annotators is not None:
             labels = labels.where(annotator=list(annotators))
         repeated = labels.has_repeats
@@ -145,6 +149,32 @@ class Ratings:
             facets={name: named[name] for name in facets},
             notes=(f"repeated answers: {repeats}",) if repeated else (),
         )
+
+    @classmethod
+    def _of_chunks(cls, chosen: Chunks) -> Ratings:
+        """The labels of a folder: held in memory where they are one slice, else read piece by piece.
+
+        Items without a label of the annotators that count are left out, as they are of a table in memory.
+        """
+        whole = set(chosen.annotators) == set(chosen.everybody)
+        source: Answers | Chunks | Labelled = chosen
+        if chosen.n_labels <= LABELS:
+            source = answers = chosen.between(0, chosen.n_items)()
+            labelled = np.bincount(answers.item, minlength=chosen.n_items) > 0
+            if not labelled.all():
+                source = _labelled_only(answers, labelled)
+            n_items = int(labelled.sum())
+        elif whole:
+            n_items = chosen.n_items
+        else:
+            number = np.concatenate(gather(partial(_labels_of_item, read) for read, _, _ in chosen.pieces()))
+            source = Labelled(chosen, np.flatnonzero(number))
+            n_items = source.n_items
+        judges = tuple(j for j in chosen.judges if j in chosen.annotators)
+        return cls(
+            source, chosen.annotators, chosen.humans, judges, chosen.scale, n_items, chosen.n_labels,
+            chosen.fingerprint,
+        )  # fmt: skip
 
     def at_least(self, n: int, question: str) -> Ratings:
         """The same ratings, where there are enough annotators.
@@ -211,10 +241,17 @@ class Ratings:
 
     @cached_property
     def centre(self) -> float:
-        """A number in the midst of the labels, to be subtracted before squares are summed."""
+        """A number in the midst of the labels, to be subtracted before squares are summed.
+
+        A mean is rounded to `CENTRE_BITS`, so that it does not depend on the order in which labels were added up.
+        """
         if self.scale.bounds is not None:
             return sum(self.scale.bounds) / 2
-        return float(self.source.value.mean()) if isinstance(self.source, Answers) else self.source.mean
+        mean = float(self.source.value.mean()) if isinstance(self.source, Answers) else self.source.mean
+        if not math.isfinite(mean):
+            return 0.0
+        share, power = math.frexp(mean)
+        return math.ldexp(round(math.ldexp(share, CENTRE_BITS)), power - CENTRE_BITS)
 
     @cached_property
     def complete(self) -> bool:
@@ -274,8 +311,9 @@ class Ratings:
             other = make(self.source)
             found = replace(self, source=other, annotators=names, n_labels=len(other), scale=scale or self.scale)
         else:
-            source = Derived(self.source, make, names)
-            n_labels = sum(gather(partial(_length, read) for read, _, _ in source.pieces(self.rows_of(len(names)))))
+            made = Derived(self.source, make, names)
+            source: Answers | Derived = made.between(0, self.n_items)() if self.n_items <= HELD_ITEMS else made
+            n_labels = len(source) if isinstance(source, Answers) else source.survey.n_labels
             found = replace(self, source=source, annotators=names, n_labels=n_labels, scale=scale or self.scale)
         return self._share_scale(found) if scale is None else found
 
@@ -328,13 +366,19 @@ class Ratings:
         each = zip(statistics.widths, statistics.of_label_pairs, strict=True)
         return int(sum(one * (pairs if of_pairs else 1) for one, of_pairs in each))
 
-    def sums(self, statistics: Summed) -> JointSums:
-        """Moments of statistics of the same labels, side by side, summed into the units that are resampled."""
+    def sums(self, statistics: Summed, units: Units | None = None) -> JointSums:
+        """Moments of statistics of the same labels, side by side, summed into the units that are resampled.
+
+        Parameters
+        ----------
+        units : Units, optional
+            Those of other labels of the same items, where these are left out together.
+        """
         width = sum(statistics.widths)
-        units = Units.of(self.n_items, self.clusters, width=width)
+        units = units or Units.of(self.n_items, self.clusters, width=width)
         found = self.add_up(partial(_count_units, statistics, units.n), units, self._work(statistics))
         moments, used = np.split(found, [width], axis=1)
-        return JointSums(statistics, moments, tuple(used.sum(axis=0).astype(int).tolist()), units.name)
+        return JointSums(statistics, moments, tuple(used.sum(axis=0).astype(int).tolist()), units.name, units)
 
 
 # -- pieces ----------------------------------------------------------------------------------------
@@ -395,28 +439,124 @@ def _totals(statistics: Summed, data: Answers, unit: Ints) -> Floats:
     return np.asarray(each.sum(axis=0))
 
 
-@dataclass(frozen=True, eq=False)
-class Derived:
-    """Labels that are made from those of a folder, slice by slice: of some annotators, of a consensus."""
+@dataclass(frozen=True)
+class LabelSurvey:
+    """What a pass over labels says of them: how many, their sum, the different ones (the lowest, where very many)."""
 
-    source: Chunks | Derived
-    make: Callable[[Answers], Answers]
-    annotators: tuple[str, ...]
+    n_labels: int
+    total: float
+    values: Floats
+
+    @classmethod
+    def of(cls, pieces: Iterator[tuple[Callable[[], Answers], int, int]]) -> LabelSurvey:
+        """Of all labels."""
+        parts = gather(partial(_survey, read) for read, _, _ in pieces)
+        values = np.unique(np.concatenate([part.values for part in parts]))[: MOST_VALUES + 1]
+        return cls(sum(part.n_labels for part in parts), math.fsum(part.total for part in parts), values)
+
+
+def _survey(read: Callable[[], Answers]) -> LabelSurvey:
+    value = read().value
+    return LabelSurvey(len(value), math.fsum(value), np.unique(value)[: MOST_VALUES + 1].astype(float))
+
+
+class LabelPieces:
+    """What labels that are no longer those of the folder say of themselves, after a pass over them."""
+
+    source: Chunks | Derived | Labelled
 
     @property
     def categories(self) -> tuple[Label, ...] | None:
         """The categories that values point into, where labels are categories."""
         return self.source.categories
 
+    def pieces(self, most_items: int | None = None) -> Iterator[tuple[Callable[[], Answers], int, int]]:
+        """As `Chunks.pieces`."""
+        raise NotImplementedError
+
+    @cached_property
+    def survey(self) -> LabelSurvey:
+        """How many labels there are, and which."""
+        return LabelSurvey.of(self.pieces(self.most_read))
+
     @property
     def values(self) -> Floats:
-        """The different labels of the folder, lowest first."""
-        return self.source.values
+        """The different labels, lowest first.
+
+        Raises
+        ------
+        DesignError
+            Where there are too many to list.
+        """
+        return few_values(self.survey.values)
 
     @property
     def mean(self) -> float:
-        """The mean of all labels in the folder."""
-        return self.source.mean
+        """The mean of the labels."""
+        return self.survey.total / max(self.survey.n_labels, 1)
+
+    @property
+    def most_read(self) -> int:
+        """Items whose labels in the folder stay in bounds."""
+        if isinstance(self.source, LabelPieces):
+            return self.source.most_read
+        return max(1, LABELS * self.source.n_items // max(self.source.n_labels, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled(LabelPieces):
+    """Labels of a folder, without the items that have none.
+
+    Attributes
+    ----------
+    keep : (items,) int
+        Positions, in the folder, of the items that have a label.
+    """
+
+    source: Chunks
+    keep: Ints
+
+    @property
+    def n_items(self) -> int:
+        """How many items are left."""
+        return len(self.keep)
+
+    def pieces(self, most_items: int | None = None) -> Iterator[tuple[Callable[[], Answers], int, int]]:
+        """As `Chunks.pieces`."""
+        step = most_items or self.most_read
+        for first in range(0, self.n_items, step):
+            end = min(first + step, self.n_items)
+            yield self.between(first, end), first, end
+
+    def between(self, first: int, end: int) -> Callable[[], Answers]:
+        """As `Chunks.between`."""
+        start, stop = int(self.keep[first]), int(self.keep[end - 1]) + 1
+        labelled = np.zeros(stop - start, dtype=bool)
+        labelled[self.keep[first:end] - start] = True
+        return partial(_read_labelled, self.source.between(start, stop), labelled)
+
+
+def _read_labelled(read: Callable[[], Answers], labelled: Bools) -> Answers:
+    return _labelled_only(read(), labelled)
+
+
+def _labelled_only(answers: Answers, labelled: Bools) -> Answers:
+    """The same labels, without the items that have none."""
+    names = Names.later(int(labelled.sum()), partial(_chosen_names, answers.items, labelled))
+    return replace(answers, item=(np.cumsum(labelled) - 1)[answers.item], items=names)
+
+
+def _chosen_names(names: Sequence[str], chosen: Bools) -> pl.Series:
+    return pl.Series([name for name, there in zip(names, chosen, strict=True) if there], dtype=pl.String)
+
+
+@dataclass(frozen=True, eq=False)
+class Derived(LabelPieces):
+    """Labels that are made from those of a folder, slice by slice: of some annotators, of a consensus."""
+
+    source: Chunks | Derived | Labelled
+    make: Callable[[Answers], Answers]
+    annotators: tuple[str, ...]
 
     def pieces(self, most_items: int | None = None) -> Iterator[tuple[Callable[[], Answers], int, int]]:
         """As `Chunks.pieces`."""
@@ -427,13 +567,6 @@ class Derived:
         """As `Chunks.between`; few labels an item may be made of many, so these are not read all at once."""
         edges = [*range(first, end, self.most_read), end]
         return partial(_make_joined, self.make, [self.source.between(a, b) for a, b in pairwise(edges)])
-
-    @property
-    def most_read(self) -> int:
-        """Items whose labels in the folder stay in bounds."""
-        if isinstance(self.source, Derived):
-            return self.source.most_read
-        return max(1, LABELS * self.source.n_items // max(self.source.n_labels, 1))
 
 
 def _make_joined(make: Callable[[Answers], Answers], reads: Sequence[Callable[[], Answers]]) -> Answers:
@@ -455,10 +588,6 @@ def _concatenate(parts: Sequence[Answers]) -> Answers:
 
 def _names(parts: Sequence[Sequence[str]]) -> pl.Series:
     return pl.Series([name for part in parts for name in part], dtype=pl.String)
-
-
-def _length(read: Callable[[], Answers]) -> int:
-    return len(read())
 
 
 def _labels_of_item(read: Callable[[], Answers]) -> NDArray[np.int32]:
@@ -527,6 +656,12 @@ def _level_codes(values: pl.Series) -> Ints:
     if not (values.dtype.is_numeric() or values.dtype.is_temporal()):
         values = values.cast(pl.String)
     return values.rank("dense").to_numpy().astype(np.int64) - 1
+
+
+def _level_names(values: pl.Series, codes: Ints) -> tuple[str, ...]:
+    """What each level is called."""
+    first = np.unique(codes, return_index=True)[1]
+    return tuple(str(values[int(row)]) for row in first)
 
 
 def digest_of_columns(labels: Annotations, *columns: str | None) -> dict[str, str]:
@@ -615,6 +750,8 @@ class Faceted:
     fingerprint : str
         Of the labels and the columns.
     notes : tuple of str
+    names : mapping of facet to tuple of str
+        What its levels are called.
     """
 
     value: Floats
@@ -624,6 +761,7 @@ class Faceted:
     judges: tuple[str, ...]
     fingerprint: str
     notes: tuple[str, ...] = ()
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.value)
@@ -677,14 +815,16 @@ def faceted(
     refuse_conditions(labels, used)
     order = [c for c in (*KEY, *labels.conditions) if c in labels.labels.columns]
     labels = replace(labels, labels=labels.labels.sort(order, maintain_order=True))
+    codes = {facet: _codes(labels, facet, columns[facet], name) for facet, name in named.items()}
     return Faceted(
         numbers_of(labels, reverse),
-        {facet: _codes(labels, facet, columns[facet], name) for facet, name in named.items()},
+        codes,
         labels.n_items,
         labels.humans,
         labels.judges,
         data,
         (f"repeated answers: {repeats}",) if repeated else (),
+        {facet: _level_names(labels.column(name), codes[facet]) for facet, name in named.items()},
     )
 
 

@@ -10,7 +10,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -165,23 +165,36 @@ class Sums:
         Items that add anything, to each statistic where there are several.
     name : str
         What a unit is.
+    units : Units, optional
+        Those of the items, where the same are to be left out of other labels.
     """
 
     statistic: Estimated
     sums: Floats
     n_items: tuple[int, ...]
     name: str
+    units: Units | None = None
 
     def estimate(self, how: How, transform: Transform | Sequence[Transform] = "none") -> Estimates:
         """The statistic with its interval, from the units that add anything; a transform for all values or for each.
 
         The interval is for these annotators; `Estimates.with_random_raters` has them as a sample.
         """
-        used = self.sums[(self.sums != 0).any(axis=1)]
-        sums = used if len(used) else self.sums
         return estimate_sums(
-            self.statistic, sums, how, n_items=max(self.n_items), unit=self.name, transform=transform, raters="fixed"
+            self.statistic, self.sums[self.used], how, n_items=max(self.n_items), unit=self.name, transform=transform,
+            raters="fixed",
         )  # fmt: skip
+
+    @cached_property
+    def used(self) -> Ints:
+        """The units that add anything; all where none does."""
+        found = np.flatnonzero((self.sums != 0).any(axis=1))
+        return found if len(found) else np.arange(len(self.sums))
+
+    def value_and_without(self, units: Ints) -> tuple[Floats, Floats]:
+        """The statistic, (q,), and the same without each of some units, (units, q)."""
+        total = self.sums.sum(axis=0)
+        return np.atleast_1d(self.statistic.value(total)), np.asarray(self.statistic.value(total - self.sums[units]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +203,7 @@ class JointSums(Sums):
 
     statistic: Several
 
-    def estimate_apart(self, how: How, transforms: Sequence[Transform]) -> list[tuple[list[int], Estimates]]:
+    def estimate_apart(self, how: How, transforms: Sequence[Transform]) -> list[tuple[list[int], Estimates, Sums]]:
         """Each statistic resampled over its own items: those that rest on equally many items are estimated together.
 
         Parameters
@@ -201,7 +214,7 @@ class JointSums(Sums):
 
         Returns
         -------
-        list of (positions of the statistics, their values)
+        list of (positions of the statistics, their values, the sums behind these)
         """
         found = []
         edges = np.cumsum((0, *self.statistic.widths))
@@ -210,8 +223,8 @@ class JointSums(Sums):
             part: Sums = self
             if len(mine) < len(self.n_items):
                 columns = np.concatenate([np.arange(edges[i], edges[i + 1]) for i in mine])
-                part = Sums(self.statistic.part(mine), self.sums[:, columns], (n,), self.name)
-            found.append((mine, part.estimate(how, [transforms[i] for i in mine])))
+                part = Sums(self.statistic.part(mine), self.sums[:, columns], (n,), self.name, self.units)
+            found.append((mine, part.estimate(how, [transforms[i] for i in mine]), part))
         return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
@@ -42,6 +42,26 @@ def chosen_judges(study: Study, names: Iterable[str] | None) -> list[Judge]:
     if not wanted:
         raise JudgeError("study.yaml names no judge that could be asked")
     return [judge for judge in study.models if judge.name in wanted]
+
+
+ItemPart = Literal["development", "test", "all"]
+"""The items of a study that judges are asked about, where `assay split` has set some apart."""
+
+
+def part_asked(study: Study, part: ItemPart | None) -> ItemPart | None:
+    """The part that judges are asked about: of items that are split, those for development until somebody says more.
+
+    Raises
+    ------
+    StudyError
+        For a part of items that are not split.
+    """
+    if study.parts:
+        part = part or "development"
+        return None if part == "all" else part
+    if part not in (None, "all"):
+        raise StudyError(f"the items of {study.folder} are not split; split them with: assay split {study.folder}")
+    return None
 
 
 def providers_of(judges: Iterable[Judge], study: Study, *, asking: bool = True) -> dict[str, Provider]:
@@ -130,18 +150,20 @@ def estimate_study(
     store: str | None = None,
     judges: Iterable[str] | None = None,
     changed: Changed | None = "new-version",
+    part: ItemPart | None = None,
 ) -> CostEstimate:
     """How many calls, tokens and how much money will the open questions take?
 
     Asks nothing and writes nothing: the study is planned in a copy of its store. ``changed`` is what a change of the
     study would be said to mean; where answers will no longer count, the estimate says how many. Tokens come from up
-    to 100 rendered prompts a judge, those of replies from the judge's replies so far, where there are 20.
+    to 100 rendered prompts a judge, those of replies from the judge's replies so far, where there are 20. ``part`` as
+    for `assay.judging.run.judge_study`.
     """
-    asked = chosen_judges(study, judges)
+    asked, part = chosen_judges(study, judges), part_asked(study, part)
     asyncio.run(refuse_what_is_not_sent(asked, providers_of(asked, study, asking=False), study.config))
     with store_in_use(study, store, opening=open_scratch) as opened:
         plan, change = plan_study(study, opened, changed)
-        estimates = tuple(_estimate(plan, judge) for judge in asked)
+        estimates = tuple(_estimate(plan, judge, part) for judge in asked)
         later = _later(study) if study.systems and not plan.has_pairs else ""
         return CostEstimate(estimates, work.dollars_spent(opened), study.config.limits.max_cost, change.words, later)
 
@@ -156,10 +178,10 @@ def _later(study: Study) -> str:
     return f"Once all outputs are there, each judge is asked about {n_items * twos * each} pairs of them on top."
 
 
-def _estimate(plan: Plan, judge: Judge) -> JudgeEstimate:
-    counts = work.counts(plan.store, [judge.name])
+def _estimate(plan: Plan, judge: Judge, part: str | None) -> JudgeEstimate:
+    counts = work.counts(plan.store, [judge.name], part)
     calls = counts.get("open", 0) + counts.get("failed", 0)
-    sample = [plan.request(claim) for claim in work.sample(plan.store, judge.name, SAMPLED)]
+    sample = [plan.request(claim) for claim in work.sample(plan.store, judge.name, SAMPLED, part)]
     each_in = sum(map(expected_tokens, sample)) / len(sample) if sample else 0.0
     each_out = typical_output(plan.store, judge.name)
     if each_out is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from assay._version import __version__
+from assay.data.columns import PARTS
 from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import AssayError, DesignError, StudyError, counted, listing
 from assay.judging.http import Request, identity
@@ -291,7 +292,8 @@ class Plan:
     def _choose(self, judge: Judge, question: AskedQuestion) -> Chosen:
         """Demonstrations, drawn once and kept: labels that come later do not change what was asked."""
         wanted = judge.demonstrations
-        what = digest_of([wanted.model_dump(), judge.seed])
+        parts = self.study.parts
+        what = digest_of([wanted.model_dump(), judge.seed, *([parts] if parts else [])])
         key = f"demonstrations/{judge.name}/{question.id}/{what}"
         kept = self.store.setting(key)
         if kept is not None:
@@ -299,6 +301,8 @@ class Plan:
         scale = scale_of(question.definition.scale)
         labelled: dict[str, tuple[str, list[Label]]] = {}
         for one in human_labels(self.store, question.id):
+            if parts and parts.get(one.item) != PARTS[0]:
+                continue  # demonstrations are part of a prompt, which does not see what decides about it
             label = parse_scale(one.scale).moved(one.label, scale) if one.scale else one.label
             labelled.setdefault(one.item, (one.document or one.item, []))[1].append(label)
         held_out = wanted.use == "held-out"

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from assay.errors import AssayError, JudgeError, StudyError
 from assay.judging.client import Budget, Endpoint, Health, Pricer, Tell, duration, pricer, probe_request
-from assay.judging.dry_run import chosen_judges, providers_of, refuse_what_is_not_sent
+from assay.judging.dry_run import ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
 from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, kept_call
 from assay.judging.plan import Plan, check_comparisons, plan_study
 from assay.judging.records import Recording
@@ -143,6 +143,7 @@ def judge_study(
     providers: dict[str, Provider] | None = None,
     first_wait: float = 0.5,
     changed: Changed | None = None,
+    part: ItemPart | None = None,
 ) -> JudgeRun:
     """Ask every judge every question that has no answer yet.
 
@@ -170,6 +171,9 @@ def judge_study(
     changed : {"new-version", "same-question"}, optional
         What a change of the study means after which answers would no longer count: they are asked again (and count
         once more when the change is taken back), or go on counting.
+    part : {"development", "test", "all"}, optional
+        The items that are asked about, where `assay split` has set some apart: those for development unless it is
+        said, so that a prompt is not tuned on the items that decide.
 
     Returns
     -------
@@ -199,14 +203,16 @@ def judge_study(
     answering = providers_of([judge for judge in asked if judge.name not in given], study) | given
     answering = {judge.name: answering[judge.name] for judge in asked}
     recording = None if record is None else Recording(Path(record))
-    ways = _Ways(prices, retry, recording, progress, tell, first_wait)
+    asked_part = part_asked(study, part)
+    ways = _Ways(prices, retry, recording, progress, tell, first_wait, asked_part)
     with asyncio.Runner() as loop:
         try:
             loop.run(refuse_what_is_not_sent(asked, answering, study.config))
             with store_in_use(study, store) as opened:
                 plan, _ = plan_study(study, opened, changed)
                 ask = partial(_ask, loop, ways)
-                return _ask_in_two_parts(plan, answering, ask) if study.systems else ask(plan, answering)
+                done = _ask_in_two_parts(plan, answering, ask) if study.systems else ask(plan, answering)
+                return replace(done, notes=(*done.notes, *_part_words(study, asked_part)))
         finally:
             loop.run(_close(answering.values()))
 
@@ -232,6 +238,19 @@ def _ask_in_two_parts(
     elif not done:
         raise JudgeError(f"{'; '.join(plan.notes)}. Ask the systems first: assay judge {study.folder}")
     return replace(_together(done), notes=plan.notes)
+
+
+def _part_words(study: Study, part: str | None) -> list[str]:
+    """Which items were asked about, where others are set apart."""
+    if part is None:
+        return []
+    tested = len(study.tested_items())
+    if part == "test":
+        return [f"asked about the {tested:,} test items: a prompt that is changed now has been tuned on them"]
+    return [
+        f"asked about the items for development; the {tested:,} test items are asked about with: assay judge "
+        f"{study.folder} --part test"
+    ]
 
 
 def _together(runs: Sequence[JudgeRun]) -> JudgeRun:
@@ -260,6 +279,8 @@ class _Ways:
     progress: Callable[[Progress], None] | None
     tell: Tell
     first_wait: float
+    part: str | None
+    """The items that are asked about; None for all of them."""
 
 
 class _Run:
@@ -307,9 +328,9 @@ class _Run:
         self.run = await self.writer.do(work.start_run, self.store)
         self.budget.spent = await self.writer.do(work.dollars_spent, self.store)
         if self.ways.retry is None:
-            self.total = (await self.writer.do(work.counts, self.store, judges)).get("open", 0)
+            self.total = (await self.writer.do(work.counts, self.store, judges, self.ways.part)).get("open", 0)
         else:
-            self.total = await self.writer.do(work.count_unread, self.store, self.run, judges)
+            self.total = await self.writer.do(work.count_unread, self.store, self.run, judges, self.ways.part)
 
     async def _ask_all(self) -> dict[str, int]:
         """Ask everything; how many questions there are of each status in the end."""
@@ -325,7 +346,7 @@ class _Run:
             heartbeat.cancel()
         try:
             await self.writer.do(work.end_run, self.store, self.run)
-            left: dict[str, int] = await self.writer.do(work.counts, self.store, list(self.providers))
+            left: dict[str, int] = await self.writer.do(work.counts, self.store, list(self.providers), self.ways.part)
         except DatabaseError as error:
             self.fatal = self.fatal or store_error(self.store, error)
             return {}
@@ -338,7 +359,8 @@ class _Run:
 
         def claim() -> asyncio.Future[list[Claim]]:
             going = [name for name in judges if self.health[name].stopped is None]
-            return self.writer.do(partial(work.claim, unread=unread), self.store, self.run, going, batch)
+            claim_some = partial(work.claim, unread=unread, part=self.ways.part)
+            return self.writer.do(claim_some, self.store, self.run, going, batch)
 
         claims = Claims(claim, batch=batch)
         for _ in range(min(self.limits.concurrency, self.total)):

@@ -19,7 +19,7 @@ from assay.estimation.resampling import of_replicates
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics.design import (
-    UNKNOWN_OBJECT,
+    CoefficientName,
     Confounding,
     Design,
     DesignSettings,
@@ -29,7 +29,7 @@ from assay.psychometrics.design import (
     complete_table,
     resolve_confounding,
 )
-from assay.statistics.blocks import Balanced, Blocks, Terms, anova, cross_codes
+from assay.statistics.blocks import Balanced, Blocks, Terms, anova, cross_codes, sequential_squares
 from assay.statistics.reml import INSIDE, Ratio, RemlFit, fit, profile, profile_p, replicates, standard_error
 
 # -- The fit ---------------------------------------------------------------------------------------
@@ -72,12 +72,6 @@ class Fitted:
         return len(np.unique(self.codes[self.settings.object]))
 
     @property
-    def object_known(self) -> bool:
-        """Whether the object's variance stands alone."""
-        own = self.confounding.design.nests[self.settings.object] | {self.settings.object}
-        return any(len(t.effects) == 1 and t.effects[0].index == own for t in self.confounding.terms)
-
-    @property
     def terms(self) -> Terms:
         """The labels with the levels of each term."""
         return self.confounding.random(self.value)
@@ -96,7 +90,8 @@ class Fitted:
         found, restricted = self.confounding, self.settings.estimator == "reml"
         start = np.maximum(self.theta, INSIDE * self.theta.sum())
         if found.complete is not None and self.fit is not None:
-            complete = complete_table(found.design, found.terms[-1].omitted, value, codes, restricted)
+            apart = [t.effects[0] for t in found.terms[:-1]]
+            complete = complete_table(found.design, apart, value, codes, restricted)
             if complete is not None:
                 return fit(complete, [start], 1e-6).theta
         each = [t.effects[0].index for t in found.terms if t.code is not None]
@@ -104,6 +99,26 @@ class Fitted:
         if self.fit is None:
             return np.maximum(anova(terms), 0.0)
         return fit(Blocks.of(terms, restricted), [start], 1e-6).theta
+
+    def scores(self) -> tuple[Floats, Floats]:
+        """The universe score of each object, best linear unbiased, and its standard error: (objects,)."""
+        terms, measured = self.terms, {self.settings.object}
+        own = next(k for k, t in enumerate(self.confounding.terms[:-1]) if t.effects[0].primary == measured)
+        likelihood = self.likelihood if isinstance(self.likelihood, Blocks) else Blocks.of(terms)
+        found, error = likelihood.predict(self.theta, own)
+        return found + terms.value.mean(), np.sqrt(error)
+
+    def squares(self) -> tuple[Floats, Floats]:
+        """Degrees of freedom and sums of squares of each term and the residual: (terms + 1,), see `sequential_squares`.
+
+        Of a complete table those of its strata; what is omitted is in the residual.
+        """
+        if not isinstance(self.likelihood, Balanced):
+            return sequential_squares(self.terms)
+        found, df, squares = self.confounding, self.likelihood.df, self.likelihood.squares
+        of = [found.design.effects.index(t.effects[0]) for t in found.terms[:-1]]
+        rest = np.setdiff1d(np.arange(len(df)), of)
+        return np.append(df[of], df[rest].sum()), np.append(squares[of], squares[rest].sum())
 
     def bootstrap(self, rng: np.random.Generator) -> Floats:
         """The variances of objects drawn with replacement."""
@@ -258,9 +273,21 @@ class Uncertainty:
         reason = "the labels cannot show how sure it is" if np.isnan(low) else None
         return replace(found, low=low, high=high, reason=reason)
 
-    def object_estimate(self, quantity: Ratio, *, quick: bool = False) -> Estimate:
-        """As `estimate`, of a coefficient: there is none where the object's variance does not stand alone."""
-        return self.estimate(quantity, quick=quick) if self.fitted.object_known else missing(UNKNOWN_OBJECT)
+    def coefficient(
+        self, name: CoefficientName, weights: Weights, sizes: Mapping[str, float] | None = None, *, quick: bool = False
+    ) -> Estimate:  # fmt: skip
+        """Eρ² or Φ of a mean over these numbers of levels, one of each when not given, where it can be told."""
+        if why := self.fitted.confounding.why_not(name, sizes or {}):
+            return missing(why)
+        return self.estimate(getattr(weights, name), quick=quick)
+
+    def error(self, name: CoefficientName, weights: Weights) -> Estimate:
+        """The error variance of a coefficient: relative of Eρ², absolute of Φ; missing where that one holds severity
+        that these labels do not show."""
+        found = self.fitted.confounding
+        if why := found.single and found.why_not(name, {}):
+            return missing(why)
+        return self.estimate(Ratio(weights.relative if name == "generalizability" else weights.absolute))
 
     def sample_estimate(self, value: float, found: Floats) -> Estimate:
         """A value with the percentile interval of what the samples gave."""
@@ -352,8 +379,9 @@ def weights(
     found = np.zeros((3, len(terms)))
     for k, term in enumerate(terms):
         many = float(np.prod([sizes.get(f, 1.0) for f in term.facets(merged) - own] or [1.0]))
-        holds = any(measured in e.index for e in term.effects)
-        random = any((e.index - own) - set(fixed) for e in term.effects) or term.code is None
+        each = [e.index for e in term.effects] or [term.cell]
+        holds = any(measured in index for index in each)
+        random = any((index - own) - set(fixed) for index in each) or term.code is None
         if holds and not random:
             found[0, k] = 1 / many
         elif holds:
@@ -414,6 +442,10 @@ class CriterionStudy:
     deviance : float
         The REML (or ML) criterion at its least; NaN for the analysis of variance.
     cautions, notes : tuple of str
+    objects : tuple of str
+        What the levels of the object are called.
+    lone : tuple of str
+        Random facets of one level, with that level: ``r (gpt)``.
     """
 
     criterion: str | None
@@ -431,6 +463,8 @@ class CriterionStudy:
     cautions: tuple[str, ...]
     notes: tuple[str, ...]
     uncertainty: Uncertainty = field(repr=False, metadata={"json": False})
+    objects: tuple[str, ...] = field(default=(), repr=False, metadata={"json": False})
+    lone: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -467,6 +501,33 @@ class CriterionStudy:
         kept = {f: float(n) for f, n in sizes.items() if f in found.design.facets}
         kept |= {f: float(self.levels[f]) for f in fixed if f in found.design.facets}
         return weights(found.terms, found.design, self.fitted.settings.object, fixed, kept, merged)
+
+    def score_rows(self, confidence: float) -> Iterator[dict[str, Any]]:
+        """One row an object: its labels, their mean, its universe score and how far that is known."""
+        from scipy.special import ndtri
+
+        fitted = self.fitted
+        code = np.unique(fitted.codes[fitted.settings.object], return_inverse=True)[1]
+        number = np.bincount(code)
+        mean = np.bincount(code, weights=fitted.value) / number
+        reason = fitted.confounding.untold
+        score, error = fitted.scores() if reason is None else np.full((2, len(number)), np.nan)
+        half = float(ndtri((1 + confidence) / 2)) * error
+        columns = (self.objects, score, score - half, score + half, error, mean, number)
+        for name, *values in zip(*columns, strict=True):
+            numbers = dict(zip(("estimate", "low", "high", "standard_error", "mean"), map(float, values), strict=False))
+            yield {"criterion": self.criterion, "group": self.group, "object": name, **numbers,
+                   "labels": int(values[-1]), "reason": reason}  # fmt: skip
+
+    def anova_rows(self) -> Iterator[dict[str, Any]]:
+        """One row a term: the analysis of variance beside the variances that were fitted."""
+        fitted = self.fitted
+        df, squares = fitted.squares()
+        solved = fitted.likelihood.anova() if isinstance(fitted.likelihood, Balanced) else anova(fitted.terms)
+        for c, n, total, variance in zip(self.components, df, squares, solved, strict=True):
+            yield {"criterion": self.criterion, "group": self.group, "effect": c.name, "df": float(n),
+                   "squares": float(total), "mean_square": float(total / n) if n > 0 else np.nan,
+                   "anova": float(variance), "estimate": c.variance.estimate, "percent": c.percent}  # fmt: skip
 
     def estimates(self) -> tuple[Estimate, ...]:
         """Of each variance, then the coefficients and the standard errors of measurement."""

@@ -13,9 +13,10 @@ import polars as pl
 from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate, missing
 from assay.estimation.result import Result, Run
+from assay.estimation.statistic import Floats
 from assay.psychometrics import plots
 from assay.psychometrics.components import CriterionStudy, DesignStudies, Weights
-from assay.psychometrics.design import UNKNOWN_OBJECT, CoefficientName, DStudySettings, LoopSettings, parse
+from assay.psychometrics.design import CoefficientName, DStudySettings, LoopSettings, parse
 from assay.reporting.tables import estimated, said
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ class DStudy(Result):
             place = f"{row['study']}: " if "study" in row and self.smallest["study"].n_unique() > 1 else ""
             with_others = f" with {', '.join(others)}" if others else ""
             name = NAMES[self.coefficient]
-            if row["smallest"] is None:
+            if row["reason"] is not None:
+                lines.append(f"{place}how {name} changes with {self.along}{with_others} is not known: {row['reason']}.")
+            elif row["smallest"] is None:
                 lines.append(
                     f"{place}no number of {self.along} reaches {name} = {self.target:g}{with_others}; "
                     f"more of it tends to {said(row['limit'], 3)}."
@@ -99,7 +102,7 @@ class DStudy(Result):
             words = "lowers" if beside[0] < alone else "adds less than" if beside[0] < other else "adds as much as"
             verdict = "lowers what one person reaches" if words == "lowers" else f"{words} another person"
             if np.isnan(alone) or np.isnan(beside[0]):
-                verdict = "cannot be valued"
+                verdict = f"cannot be valued: {one.filter(pl.col('estimate').is_nan())['reason'][0]}"
             lines.append(f"{place}Φ with {one[self.along][0]} {self.along}: {each}. A judge beside {verdict}.")
         return tuple(lines)
 
@@ -202,14 +205,15 @@ class _Projection:
         """Eρ² and Φ at these numbers, each with its row."""
         by_size = self.study.weights(self.of.fixed, sizes, self.settings.merged)
         found = []
-        for name, quantity, error in (
-            ("generalizability", by_size.generalizability, by_size.relative),
-            ("dependability", by_size.dependability, by_size.absolute),
-        ):
-            value = self.study.uncertainty.object_estimate(quantity, quick=True)
+        names: tuple[tuple[CoefficientName, Floats], ...] = (
+            ("generalizability", by_size.relative), ("dependability", by_size.absolute)
+        )  # fmt: skip
+        for name, error in names:
+            value = self.study.uncertainty.coefficient(name, by_size, sizes, quick=True)
+            left = np.nan if np.isnan(value.estimate) else float(self.study.fitted.theta @ error)
             found.append((value, {
                 "study": self.study.name, **sizes, "coefficient": name, **value.row(),
-                "error": float(self.study.fitted.theta @ error), "cost": self.cost(sizes), "reason": value.reason,
+                "error": left, "cost": self.cost(sizes), "reason": value.reason,
             }))  # fmt: skip
         return found
 
@@ -227,10 +231,14 @@ class _Projection:
 
     def value_at(self, sizes: Mapping[str, float]) -> float:
         """The coefficient that is to reach the target."""
-        if not self.study.fitted.object_known:
+        if self.reason(sizes):
             return float("nan")
         by_size = self.study.weights(self.of.fixed, sizes, self.settings.merged)
         return float(getattr(by_size, self.settings.coefficient).value(self.study.fitted.theta))
+
+    def reason(self, sizes: Mapping[str, float]) -> str | None:
+        """Why the coefficient that is to reach the target cannot be told."""
+        return self.study.fitted.confounding.why_not(self.settings.coefficient, sizes)
 
     def smallest(self, along: str, others: Mapping[str, int]) -> dict[str, Any]:
         """The least number that reaches the target, by halving: the coefficient grows with every facet."""
@@ -243,7 +251,8 @@ class _Projection:
                 low, high = (low, middle) if self.value_at({**others, along: middle}) >= target else (middle, high)
             n = high
         cost = None if n is None else self.cost({**others, along: n})
-        return {"study": self.study.name, **others, "smallest": n, "limit": limit, "cost": cost}
+        why = self.reason({**others, along: 2})
+        return {"study": self.study.name, **others, "smallest": n, "limit": limit, "cost": cost, "reason": why}
 
 
 # -- A judge beside a person -------------------------------------------------------------------------
@@ -333,8 +342,9 @@ class _Loop:
     def dependability(self, shares: Sequence[_Share]) -> Estimate:
         """Φ of the shares together, with an interval where the G-study drew samples."""
         each = [self._weights(share) for share in shares]
-        if not all(share.study.fitted.object_known for share in shares):
-            return missing(UNKNOWN_OBJECT)
+        for share in shares:
+            if why := share.study.fitted.confounding.why_not("dependability", share.sizes):
+                return missing(f"{share.study.name}: {why}")
         value = float(self._composite(each, [share.study.fitted.theta for share in shares]))
         samples = [share.study.uncertainty.samples for share in shares]
         if all(map(len, samples)):
@@ -384,6 +394,6 @@ def _first_reaching(rows: Sequence[dict[str, Any]], along: str, target: float) -
         first = next((r for r in mine if r["estimate"] >= target), {})
         found.append({
             "study": study, "scenario": scenario, "smallest": first.get(along),
-            "limit": max(r["estimate"] for r in mine), "cost": first.get("cost"),
+            "limit": max(r["estimate"] for r in mine), "cost": first.get("cost"), "reason": mine[-1]["reason"],
         })  # fmt: skip
     return found

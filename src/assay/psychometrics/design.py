@@ -28,6 +28,7 @@ from assay.statistics.blocks import (
     dependent_terms,
     left_over,
     nested_codes,
+    untold,
 )
 
 # -- Options ---------------------------------------------------------------------------------------
@@ -206,8 +207,10 @@ class DisattenuationSettings(DesignSettings):
         None, "The facet in which two scores of an object must differ.",
         details="The one nested in the object when not given.",
     )  # fmt: skip
-    by: str = option("kind", "The column that tells the two families apart.")
-    families: Sequence[str] | None = option(None, "The two values of that column.", details="All, where there are two.")
+    by: str = option("kind", "The column that tells families apart.")
+    families: Sequence[str] | None = option(
+        None, "Values of that column; each two are correlated.", details="All when not given."
+    )  # fmt: skip
     weights: PairWeights = option("pairs", "Whether every pair of scores counts alike, or every object.")
     n_resamples: int = option(
         200, "Resamples of the objects.", low=20, key="resamples",
@@ -266,14 +269,14 @@ class Design:
 
     @cached_property
     def effects(self) -> tuple[Effect, ...]:
-        """Every effect, main effects first; the last has all facets and is never apart from error."""
+        """Every effect, main effects first; the last has all facets, so that only replicates tell it from error."""
         found = []
         for size in range(1, len(self.facets) + 1):
             for chosen in combinations(self.facets, size):
                 if not any(a in self.nests[b] for a in chosen for b in chosen):
                     index = frozenset(chosen).union(*(self.nests[f] for f in chosen))
                     found.append(Effect(self.name_of(chosen), frozenset(chosen), index))
-        return tuple(sorted(found, key=lambda e: (len(e.primary), len(e.index))))
+        return tuple(sorted(found, key=lambda e: (len(e.index) == len(self.facets), len(e.primary), len(e.index))))
 
     def name_of(self, chosen: Iterable[str]) -> str:
         """``ro:i`` for r and o, where o is nested in i; longer names are joined with ``x``."""
@@ -422,11 +425,11 @@ class _Reader:
 
 # -- Confounding: which effects these labels tell apart -----------------------------------------------
 
-NOTHING = 1e-12
-"""Squares below this share of all are rounding: a double has 16 digits, and a sum of many squares loses a few."""
-
 UNKNOWN_OBJECT = "the object's variance is confounded with that of its interactions"
 """Why there is no coefficient."""
+
+NOTHING = 1e-12
+"""Squares below this share of all are rounding: a double has 16 digits, and a sum of many squares loses a few."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -436,7 +439,7 @@ class Term:
     Attributes
     ----------
     effects : tuple of Effect
-        Of the residual, the highest interaction and all that was merged with it.
+        Of the residual, all that replicates do not tell from it: the highest interaction and what was merged with it.
     code : (labels,) int or None
         Its levels; None for the residual.
     levels : int
@@ -444,6 +447,8 @@ class Term:
         Differences by which it is told from the next coarser effect.
     omitted : tuple of Effect
         Effects that the user takes to be nothing; they are in the residual.
+    cell : frozenset of str
+        Of the residual, the facets of a cell: all.
     """
 
     effects: tuple[Effect, ...]
@@ -451,6 +456,7 @@ class Term:
     levels: int
     apart_by: int | None = None
     omitted: tuple[Effect, ...] = ()
+    cell: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -459,7 +465,7 @@ class Term:
 
     def facets(self, merged: Merged) -> frozenset[str]:
         """Facets that index every one of its effects (``careful``), or any of them (``usual``)."""
-        each = [e.index for e in self.effects]
+        each = [e.index for e in self.effects] or [self.cell]
         return frozenset.intersection(*each) if merged == "careful" else frozenset[str]().union(*each)
 
     @property
@@ -481,6 +487,12 @@ class Confounding:
     notes, cautions : tuple of str
     complete : Balanced or None
         The mean squares, where no cell is missing and nothing was merged.
+    single : tuple of str
+        Random facets of one level, which were taken out: how others of them would differ is not known.
+    replicated : bool
+        Whether cells hold several labels, so that the highest interaction and the residual are apart.
+    untold : str or None
+        Why nothing can be told of the object.
     """
 
     design: Design
@@ -488,6 +500,21 @@ class Confounding:
     notes: tuple[str, ...]
     cautions: tuple[str, ...]
     complete: Balanced | None
+    single: tuple[str, ...] = ()
+    replicated: bool = False
+    untold: str | None = None
+
+    def why_not(self, coefficient: CoefficientName, sizes: Mapping[str, float]) -> str | None:
+        """Why a coefficient of a mean over these numbers of levels cannot be told; None where it can."""
+        if self.untold is not None or not self.single:
+            return self.untold
+        name = listing(self.single)
+        if coefficient == "generalizability" and all(sizes.get(f, 1) == 1 for f in self.single):
+            return None
+        return (
+            f"{name} has one level, so that nothing shows how others would differ; take more of them, or "
+            f"fixed={self.single[0]} where there are no others"
+        )
 
     def random(self, value: Floats) -> Terms:
         """The terms as a fit takes them."""
@@ -495,12 +522,12 @@ class Confounding:
 
 
 def complete_table(
-    design: Design, omitted: Sequence[Effect], value: Floats, codes: Mapping[str, Ints], restricted: bool
+    design: Design, apart: Sequence[Effect], value: Floats, codes: Mapping[str, Ints], restricted: bool
 ) -> Balanced | None:
-    """The mean squares of a table without missing cells; None of any other."""
+    """The mean squares of a table without missing cells, for a variance of each effect ``apart``; None of any other."""
     place = {f: k for k, f in enumerate(design.facets)}
     strata = [frozenset(place[f] for f in e.index) for e in design.effects]
-    terms = [s for s, e in zip(strata, design.effects, strict=True) if e not in omitted][:-1]
+    terms = [s for s, e in zip(strata, design.effects, strict=True) if e in apart]
     return balanced_table(value, [design.nested_levels(f, codes) for f in design.facets], strata, terms, restricted)
 
 
@@ -532,34 +559,42 @@ class _Resolver:
         nests = self.design.nests[settings.object]
         self.object = next(e for e in effects if e.index == nests | {settings.object})
         omitted = tuple(self.design.effect(name) for name in settings.omit or ())
-        if {effects[-1], self.object} & {*omitted}:
+        spare = len(value) - cross_codes(*(codes[f] for f in self.design.facets))[1]
+        self.replicated = spare >= settings.least_contrasts
+        if self.object in omitted or (effects[-1] in omitted and not self.replicated):
             raise DesignError(
                 f"neither the object's effect nor the residual can be omitted; got {listing(settings.omit or ())}"
             )
+        apart = [e for e in (effects if self.replicated else effects[:-1]) if e not in omitted]
         self.terms = []
-        for effect in effects[:-1]:
-            if effect not in omitted:
-                code = self.design.codes_of(effect.index, codes)
-                self.terms.append(Term((effect,), code, int(code.max()) + 1))
-        self.complete = complete_table(self.design, omitted, value, codes, settings.estimator != "ml")
-        cells = cross_codes(*(codes[f] for f in self.design.facets))[1]
-        self.rest = Term((effects[-1],), None, len(value), len(value) - cells, omitted)
-        if cells < len(value):
+        for effect in apart:
+            code = self.design.codes_of(effect.index, codes)
+            self.terms.append(Term((effect,), code, int(code.max()) + 1))
+        self.complete = complete_table(self.design, apart, value, codes, settings.estimator != "ml")
+        rest = () if self.replicated else (effects[-1],)
+        self.rest = Term(rest, None, len(value), spare, omitted, frozenset(self.design.facets))
+        if 0 < spare < settings.least_contrasts:
             self.notes.append(
-                f"cells of {design.text} hold several labels; their differences within a cell are in the residual"
+                f"cells of {design.text} hold several labels, {counted(spare, 'difference')} in all, too few to tell "
+                f"{effects[-1].name} from error"
             )
 
     def _drop_single_levels(self, design: Design) -> Design:
         """Without facets of one level, which vary with nothing."""
+        self.single: tuple[str, ...] = ()
         single = [f for f in design.facets if int(self.codes[f].max()) == 0]
         if self.settings.object in single:
             raise DesignError(f"the object {self.settings.object} has one level; there is nothing to tell apart")
         if not single:
             return design
-        self._refuse(f"{listing(single)} has one level, so that its effects are confounded with others")
-        self.cautions.append(
-            f"{listing(single)} has one level and is taken out of the design: what is found holds for that level alone."
-        )
+        fixed = getattr(self.settings, "fixed", None) or ()
+        self.single = tuple(f for f in single if f not in fixed)
+        if self.single:
+            name = listing(self.single)
+            self._refuse(f"{name} has one level, so that its effects are confounded with others")
+            self.cautions.append(
+                f"{name} has one level and is taken out of the design: what is found holds for that level alone."
+            )
         return design.drop(single)
 
     def _refuse(self, why: str) -> None:
@@ -574,6 +609,8 @@ class _Resolver:
             self._merge_unbounded()
         if self.complete is None:
             self._refuse_dependent()
+        measured = self.settings.object
+        why = untold(self.value, self.codes[measured], least=self.settings.least_contrasts, name=measured)
         terms = (*(replace(t, apart_by=self._nearest_differences(t)) for t in self.terms), self.rest)
         for term in terms:
             others = [e.name for e in term.effects if e != self.object]
@@ -581,8 +618,12 @@ class _Resolver:
                 self.cautions.append(
                     f"the object's own variance is confounded with that of {listing(others)}: no coefficient is given."
                 )
+        if why is None and not any(t.effects == (self.object,) and t.code is not None for t in terms):
+            why = UNKNOWN_OBJECT
         complete = None if self.merged else self.complete
-        return Confounding(self.design, terms, tuple(self.notes), tuple(self.cautions), complete)
+        return Confounding(
+            self.design, terms, tuple(self.notes), tuple(self.cautions), complete, self.single, self.replicated, why
+        )
 
     def _differences(self, fine: Term, coarse: Term) -> int | None:
         """Differences of levels of one term within levels of another; None where it does not lie within."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
@@ -92,6 +92,27 @@ class GStudy(DesignStudies):
         )  # fmt: skip
 
     @property
+    def anova(self) -> pl.DataFrame:
+        """One row a variance: ``df``, ``squares`` and ``mean_square``; ``anova``, the variance that expected mean
+        squares give (below 0 where they do); ``estimate`` and ``percent`` of the study.
+
+        Of a table with missing cells, squares are those of each term given the ones before it (type I), NaN above three
+        million entries of its design, and ``anova`` is Henderson's method 1.
+        """
+        return pl.DataFrame([row for s in self.studies for row in s.anova_rows()], schema_overrides=_TEXT)
+
+    @property
+    def scores(self) -> pl.DataFrame:
+        """One row an object: ``estimate``, its universe score (mean + best linear unbiased prediction, in units of the
+        labels), ``low``, ``high`` and ``standard_error`` given the variances; ``mean`` and number of its ``labels``.
+
+        With few labels a score is drawn to the mean of all. NaN with a reason where the object cannot be told.
+        """
+        level = self.confidence
+        rows = [row for s in self.studies for row in s.score_rows(level)]
+        return pl.DataFrame(rows, schema_overrides=_TEXT)
+
+    @property
     def coefficients(self) -> pl.DataFrame:
         """One row a study: Eρ², Φ, error variances, standard errors of measurement."""
         return pl.DataFrame(
@@ -127,11 +148,18 @@ class GStudy(DesignStudies):
                 lines.append(f"{place}no coefficient: {g.reason}.")
                 continue
             largest = max(s.components, key=lambda c: c.percent)
+            most = f"most variance is {largest.name}'s ({largest.percent:.0f}%)."
+            if s.lone:
+                lines.append(
+                    f"{place}Eρ² = {estimated(g.estimate, g.low, g.high, 3)} is the consistency of this one "
+                    f"{listing(s.lone)}, without its severity; Φ is not known: {d.reason}. Standard error of "
+                    f"measurement {s.relative_sem:.2f} for comparisons; {most}"
+                )
+                continue
             lines.append(
                 f"{place}Eρ² = {estimated(g.estimate, g.low, g.high, 3)}, "
                 f"Φ = {estimated(d.estimate, d.low, d.high, 3)} for one score; "
-                f"standard error of measurement {s.absolute_sem:.2f} "
-                f"({s.relative_sem:.2f} for comparisons); most variance is {largest.name}'s ({largest.percent:.0f}%)."
+                f"standard error of measurement {s.absolute_sem:.2f} ({s.relative_sem:.2f} for comparisons); {most}"
             )
             if zero := [c.name for c in s.components if c.at_zero]:
                 lines.append(f"{place}{listing(zero)} at 0, the bound: no such variance is seen.")
@@ -238,14 +266,16 @@ def g_study(labels: Annotations | Chunks, settings: GStudySettings) -> GStudy:
     studies, excluded, data = [], [], []
     for criterion, group, part in _parts(labels, columns, settings):
         present = {*part.humans, *part.judges}
+        mine, caution = _raters_of_one(part, columns, settings)
         table = faceted(
-            part, columns, repeats=settings.repeats,
+            part, mine, repeats=settings.repeats,
             annotators=None if settings.annotators is None else [a for a in settings.annotators if a in present],
             reverse=[c for c in settings.reverse or () if criterion in (None, c)],
         )  # fmt: skip
         data.append(table.fingerprint)
         try:
-            studies.append(_study(criterion, group, design, table, settings))
+            one = _study(criterion, group, design, table, settings)
+            studies.append(replace(one, cautions=(*one.cautions, *caution)))
         except DesignError as reason:
             if criterion is None and group is None:
                 raise
@@ -283,6 +313,27 @@ def _parts(
             yield from ((criterion, str(value), one) for value, one in part.split(by))
 
 
+def _raters_of_one(
+    part: Annotations, columns: Mapping[str, str], settings: GStudySettings
+) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """Where one annotator answered under several prompts, or several times, these in the place of raters."""
+    used = {f: part.column_name(c) for f, c in columns.items()}
+    raters = next((f for f, c in used.items() if c == "annotator"), None)
+    annotators = (*part.humans, *part.judges)
+    if raters is None or len(annotators) != 1:
+        return columns, ()
+    several = [*part.conditions, *(["repeat"] if part.has_repeats and settings.repeats == "error" else [])]
+    for name in several:
+        values = part.column(name)
+        n = values.n_unique()
+        if name not in used.values() and n > 1 and not values.null_count():
+            return {**columns, raters: name}, (
+                f"{annotators[0]} is the only annotator: the {n} values of its '{name}' stand for {raters}, so that "
+                "severity is that of these, and how other annotators would differ is not known.",
+            )
+    return columns, ()
+
+
 def _study(
     criterion: str | None, group: str | None, design: Design, table: Faceted, settings: GStudySettings
 ) -> CriterionStudy:  # fmt: skip
@@ -294,6 +345,7 @@ def _study(
     levels = {f: int(design.nested_levels(f, table.codes).max()) + 1 for f in design.facets}
     fixed = {f: float(levels[f]) for f in settings.fixed or () if f in found.design.facets}
     one = weights(found.terms, found.design, settings.object, settings.fixed or (), fixed)
+    lone = [(f, table.names[f][0]) for f in found.single]
     total = float(fitted.theta.sum())
     unit = np.eye(len(fitted.theta))
     components = tuple(
@@ -309,9 +361,10 @@ def _study(
     if not converged:
         cautions += ("the search did not end where nothing is gained; the variances are not the most likely ones.",)
     return CriterionStudy(
-        criterion, group, len(table), levels, components, sure.object_estimate(one.generalizability),
-        sure.object_estimate(one.dependability), sure.estimate(Ratio(one.relative)), sure.estimate(Ratio(one.absolute)),
-        fitted.is_balanced, converged, deviance, cautions, notes, sure,
+        criterion, group, len(table), levels, components, sure.coefficient("generalizability", one),
+        sure.coefficient("dependability", one), sure.error("generalizability", one), sure.error("dependability", one),
+        fitted.is_balanced, converged, deviance, cautions, notes, sure, table.names[settings.object],
+        tuple(f"{f} ({name})" for f, name in lone),
     )  # fmt: skip
 
 

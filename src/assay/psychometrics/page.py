@@ -58,7 +58,8 @@ def d_study_parts(found: DStudy) -> tuple[Part, ...]:
 
 def disattenuation_parts(found: Disattenuation) -> tuple[Part, ...]:
     """Whether people and judges measure the same thing."""
-    first, second = found.families
+    pairs = {c.families for c in found.each}
+    first, second = found.each[0].families if len(pairs) == 1 else ("these families", "each other")
     return (
         Part(
             f"Do {first} and {second} measure the same thing?",

@@ -8,7 +8,7 @@ turns the table into arrays; `tally` and `decision` compute; `AltTest` carries t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -18,14 +18,15 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
-from assay.errors import counted
-from assay.estimation.intervals import Estimate, Estimates, missing
-from assay.estimation.options import number_in, question, question_of_two, short
+from assay.errors import DesignError, counted, listing
+from assay.estimation.intervals import Estimate, Estimates, adjust_p, missing, partial_conjunction
+from assay.estimation.options import number_in, question, question_of_two
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Floats
 from assay.replacement import decision, studies
-from assay.replacement.closeness import PairwiseScore, Trivial
+from assay.replacement.closeness import Constant, PairwiseScore
 from assay.replacement.decision import Tally, Verdict, tally
+from assay.replacement.looks import Looked
 from assay.replacement.panel import AltTestSettings, AltTestTable, human_agreement
 from assay.replacement.studies import Enough
 from assay.reporting import pictures
@@ -37,8 +38,9 @@ if TYPE_CHECKING:
 
 
 Reason = Literal[
-    "nobody has enough items", "too few clusters", "too few items", "people agree no more than chance",
-    "a trivial judge is as close",
+    "nobody has enough items", "too few clusters", "it repeats an annotator", "too few items",
+    "people are not shown to agree", "it is not shown to look", "it is not shown to keep enough", "people hardly agree",
+    "it hardly looks",
 ]  # fmt: skip
 
 
@@ -50,17 +52,24 @@ class AltTest(Result):
     ----------
     judge : str
         The judge that was tested.
-    verdict : {"replace", "do not replace", "people differ", "cannot tell yet"}
-        Replace: the judge is shown to be as good, less epsilon, as at least half (``threshold``) of the
-        annotators, and closer to them than every constant answer. Do not replace: shown to be worse than at
-        least half of them. People differ: both. Otherwise the labels cannot tell, see ``reason``.
+    verdict : str
+        *replace*: the judge is shown to be as good, less epsilon, as at least half (``threshold``) of the annotators,
+        to look at the items, and to keep at least half (``least_retention``) of what people agree on. *do not replace*:
+        shown to be worse than at least half of them, or to keep less than that. *people differ*: as good as half and
+        worse than half, both shown. *these labels cannot tell*: people are shown to hardly agree. *cannot tell yet*:
+        none of these.
     reason : str or None
-        What keeps the labels from telling: "nobody has enough items", "too few clusters", "too few items", "people
-        agree no more than chance" or "a trivial judge is as close".
+        What keeps the labels from telling, or why not to replace anybody: see `Reason`.
     grounds : Grounds
         The p-values that the verdict rests on.
-    trivial : Trivial
-        The judge against every constant answer; ``trivial.label`` is the best of them.
+    looked : Looked
+        What the judge sees of the items, within each structure that is known of them.
+    retention : Estimate
+        R = A(judge, people) / A(people, people), chance-corrected within what is known of the items.
+    people_agreement : Estimate
+        A(people, people): what R is a share of.
+    constant : Constant or None
+        The constant answer that is closest to people, beside the judge; it decides nothing.
     human_agreement : Estimate
         Krippendorff's alpha of the people.
     passed : bool
@@ -83,8 +92,9 @@ class AltTest(Result):
         How many items would probably tell, yes or no: the number, its range and the assurance of every size.
     annotators : polars.DataFrame
         One row a tested annotator: ``annotator``, ``n``, ``rho_judge`` (with ``low``, ``high``),
-        ``rho_human``, ``difference``, ``test``, ``statistic``, ``p``, ``p_adjusted``, ``rejected``,
-        ``p_reverse``, ``rejected_reverse``, ``n_judge_better``, ``n_tie``, ``n_human_better``, ``quality``.
+        ``rho_human``, ``difference``, ``test``, ``statistic``, ``p``, ``p_adjusted``, ``rejected``, ``p_reverse``,
+        ``rejected_reverse``, ``n_judge_better``, ``n_tie``, ``n_human_better``, ``quality``; and of the verdict's own
+        tests ``p_as_good``, ``p_worse``.
     n_items, n_labels : int
         Items compared, and human labels on them.
     score, epsilon, settings, exclusions, signature
@@ -110,32 +120,51 @@ class AltTest(Result):
     estimates: Estimates | None = field(repr=False, metadata={"json": False})
     among: tuple[Tally, ...] = field(default=(), repr=False, metadata={"json": False})
     """The tests of all domains, where they are corrected together."""
-    corrected: decision.Grounds | None = field(default=None, repr=False, metadata={"json": False})
-    """The grounds with the correction for several domains."""
+    corrected: Callable[[], decision.Grounds] | None = field(default=None, repr=False, metadata={"json": False})
+    """Makes the grounds with the correction for several domains or judges."""
+    n_verdicts: int = 1
+    """Verdicts that are corrected together: of domains, or of judges."""
 
     @cached_property
     def grounds(self) -> decision.Grounds:
         """The p-values that the verdict rests on; made when asked for, since exact ones take longer than the rest."""
         if self.corrected is not None:
-            return self.corrected
+            return self.corrected()
         found, s = self.tally, self.settings
-        return decision.grounds(*found.verdict_p, found.trivial.p_best, found.quality, s.threshold, s.alpha)
+        return decision.grounds(*found.verdict_p, found.looked, found.quality, s.threshold, s.level)
 
     @property
     def verdict(self) -> Verdict:
-        """Replace, do not replace, people differ, or cannot tell yet."""
+        """One of five answers; see the class."""
         return self.grounds.verdict
 
     @cached_property
     def annotators(self) -> pl.DataFrame:
         """One row a tested annotator."""
         names = [self.tally.table.humans[j] for j in self.tally.tested]
-        return _rows(names, self.tally.quality, self.tally.counts, self.decided, self.estimates)
+        rows = _rows(names, self.tally.quality, self.tally.counts, self.decided, self.estimates)
+        as_good, worse = self.tally.verdict_p
+        return rows.with_columns(p_as_good=pl.Series(as_good), p_worse=pl.Series(worse))
 
     @property
-    def trivial(self) -> Trivial:
-        """The judge against every constant answer."""
-        return self.tally.trivial
+    def looked(self) -> Looked:
+        """What the judge sees of the items."""
+        return self.tally.looked
+
+    @property
+    def retention(self) -> Estimate:
+        """R, the share of people's chance-corrected agreement that the judge keeps."""
+        return self.looked.kept.retention(self.settings.confidence)
+
+    @property
+    def people_agreement(self) -> Estimate:
+        """A(people, people), within what is known of the items."""
+        return self.looked.kept.agreement(1, self.settings.confidence)
+
+    @property
+    def constant(self) -> Constant | None:
+        """The constant answer that is closest to people."""
+        return self.tally.constant
 
     @cached_property
     def human_agreement(self) -> Estimate:
@@ -143,8 +172,65 @@ class AltTest(Result):
         return human_agreement(self.tally.table)
 
     @cached_property
+    def as_good_as(self) -> int:
+        """As how many annotators, less epsilon, it is shown to be as good: the most whose conjunction is shown."""
+        p = self.tally.verdict_p[0]
+        shown = [u for u in range(1, len(p) + 1) if float(partial_conjunction(p, u)) <= self.grounds.alpha]
+        return max(shown, default=0)
+
+    @cached_property
+    def worse_than(self) -> tuple[str, ...]:
+        """The annotators than whom it is shown to be worse, each (Holm)."""
+        p = adjust_p(self.tally.verdict_p[1], "holm")
+        humans = self.tally.table.humans
+        return tuple(humans[j] for j, one in zip(self.tally.tested, p, strict=True) if one <= self.grounds.alpha)
+
+    @property
+    def speaks_of(self) -> float:
+        """Of annotators like these, at least this share are people whom it is as good as, less epsilon; 0 to 1.
+
+        The lower end of a binomial share (Clopper & Pearson) of those it is shown to be as good as, both at half of
+        alpha; it takes the annotators for a random sample.
+        """
+        from scipy.special import betaincinv
+
+        p, half = self.tally.verdict_p[0], self.grounds.alpha / 2
+        k = max((u for u in range(1, len(p) + 1) if float(partial_conjunction(p, u)) <= half), default=0)
+        return 0.0 if k == 0 else float(betaincinv(k, len(p) - k + 1, half))
+
+    @cached_property
+    def people_in_its_place(self) -> Mapping[str, AltTest]:
+        """Each person put to the same question, as a judge beside the others: what a person would have earned.
+
+        Nobody where fewer than two others are left, or labels come in chunks.
+        """
+        table = self.tally.table
+        if len(table.humans) < 3 or table.ratings.in_chunks:
+            return {}
+        found = {}
+        for j, name in enumerate(table.humans):
+            one = tally(table.without(j), [(name, table.ratings.annotators.index(name))])[0]
+            found[name] = wrap(one)
+        return found
+
+    @cached_property
+    def document_effect(self) -> DocumentEffect | None:
+        """What items that share a stem of their name take from the tests, where clusters were not said; else None."""
+        table = self.tally.table
+        found = None if table.settings.clusters is not None or table.ratings.in_chunks else table.documents
+        if found is None or not self.n_annotators:
+            return None
+        design = self.tally.clustering_by(found.stem.codes.astype(np.int64)).design
+        return DocumentEffect(len(found.stem.names), len(found.stem.codes), float(np.nanmean(design)))
+
+    @cached_property
     def reason(self) -> Reason | None:
-        """What keeps the labels from telling; None where they tell."""
+        """What keeps the labels from telling, or why not to replace anybody; None where that needs no reason."""
+        g = self.grounds
+        if self.verdict == "do not replace" and not g.p_worse <= g.alpha:
+            return "it hardly looks"
+        if self.verdict == "these labels cannot tell":
+            return "people hardly agree"
         if self.verdict != "cannot tell yet":
             return None
         if not self.n_annotators:
@@ -152,14 +238,13 @@ class AltTest(Result):
         clustering = self.tally.clustering
         if clustering is not None and (clustering.n_clusters < decision.FEWEST).any():
             return "too few clusters"
-        if self.grounds.p_trivial > self.grounds.alpha:
-            alpha = self.human_agreement
-            if not (alpha.low > 0 or (math.isnan(alpha.low) and alpha.estimate > 0)) and not alpha.reason:
-                return "people agree no more than chance"
-            closer, _, farther = self.trivial.outcome
-            if closer <= farther or self.grounds.p_as_good <= self.grounds.alpha:
-                return "a trivial judge is as close"
-        return "too few items"
+        if not g.p_as_good <= g.alpha:
+            return "too few items"
+        if g.repeats is not None:
+            return "it repeats an annotator"
+        if not g.people_agree:
+            return "people are not shown to agree"
+        return "it is not shown to look" if g.p_looks > g.alpha else "it is not shown to keep enough"
 
     @property
     def settings(self) -> AltTestSettings:
@@ -203,7 +288,7 @@ class AltTest(Result):
             tests += f" with standard errors robust to clusters of '{self.settings.clusters}'"
         lines = [
             f"{self.judge}: {_VERDICT_WORDS[self.verdict]}" + (f": {self.reason}." if self.reason else "."),
-            self._grounds(),
+            *self.evidence(),
             f"As published: {'passes' if self.passed else 'does not pass'}, winning rate {said(self.winning_rate)} "
             f"({self.n_won} of {self.n_annotators} annotators, "
             f"epsilon = {self.epsilon:g}, threshold {self.settings.threshold:g}); advantage probability "
@@ -216,23 +301,55 @@ class AltTest(Result):
             lines.append(f"No interval: {rho.reason}.")
         if self.n_annotators:
             lines += [f"Smallest epsilon: {said_epsilon(self)}.", *self._more_items()]
+            if self.document_effect is not None and self.document_effect.design >= MATTERS:
+                lines.append(self.document_effect.words())
         return "\n".join([*lines, *self.run.closing()])
 
-    def _grounds(self) -> str:
-        """The p-values of the verdict, in a sentence."""
+    def evidence(self) -> list[str]:
+        """What the verdict rests on, in three sentences: as good as whom, whether it looks, what it keeps."""
         if not self.n_annotators:
-            return f"Nobody has {self.settings.min_items} comparable items."
-        g, (closer, tie, farther) = self.grounds, self.trivial.outcome
-        return (
-            f"As good, less epsilon, as at least {g.least} of {self.n_annotators}: {p_value(g.p_as_good)}; worse than "
-            f"at least {g.least_worse}: {p_value(g.p_worse)}; against {self._trivial()}: closer on "
-            f"{counted(closer, 'item')}, equal on {tie}, farther on {farther}, {p_value(g.p_trivial)} "
-            f"(level {g.alpha:g} each)."
+            return [f"Nobody has the {self.settings.min_items} comparable items that the test asks for."]
+        g, n = self.grounds, self.n_annotators
+        losing = f"; shown to be worse than {listing(self.worse_than, 4)}" if self.worse_than else ""
+        eps = f"ε = {self.epsilon:g}"
+        if g.p_as_good <= g.alpha:
+            good = f"Shown to be as good, less {eps}, as at least {self.as_good_as} of {n}"
+        elif g.p_worse <= g.alpha:
+            good = f"Shown to be worse, by more than {eps}, than at least {g.least_worse} of {n}"
+        else:
+            good = f"Not shown to be as good, less {eps}, as {g.least} of {n}"
+        p = g.p_worse if g.p_worse <= g.alpha < g.p_as_good else g.p_as_good
+        lines = [f"{good} annotators ({p_value(p)}){losing}."]
+        where = self.looked.least_sure.structure
+        beyond = f" beyond what “{where}” tells" if where else ""
+        lines.append(
+            f"{'Shown' if g.p_looks <= g.alpha else 'Not shown'} to look at the items{beyond} ({p_value(g.p_looks)})."
         )
+        return [*lines, self._kept()]
+
+    def _kept(self) -> str:
+        """What it keeps of people's agreement, in a sentence."""
+        g, people, least = self.grounds, self.people_agreement, number(self.settings.least_retention)
+        if people.reason:
+            return f"How much it keeps of what people agree on is not known: {people.reason}."
+        within = f" within “{self.looked.kept.structure}”" if self.looked.kept.structure else ""
+        found = f"A = {number(people.estimate)} {interval(people.low, people.high)}"
+        whom = " with the reference" if self.settings.fixed_reference else ""
+        agree = f"people's chance-corrected agreement{whom}{within}, {found}"
+        kept = self.retention
+        if g.p_keeps <= g.alpha:
+            said = f"Shown to keep more than {least} ({p_value(g.p_keeps)})"
+        elif g.loses:
+            said = f"Shown to keep less than {least} ({p_value(g.p_loses)})"
+        else:
+            said = f"Not shown to keep more than {least} ({p_value(g.p_keeps)})"
+        if kept.reason:
+            return f"{said} of {agree}." if math.isnan(kept.estimate) else f"{said} of {agree}: R = 0; {kept.reason}."
+        return f"{said} of {agree}: R = {number(kept.estimate)} {interval(kept.low, kept.high)}."
 
     def _more_items(self) -> list[str]:
         """How many items would tell, where too few are why these do not."""
-        if self.reason != "too few items":
+        if self.reason not in MORE_ITEMS_TELL:
             return []
         found = self.items_needed
         if found.n_items is None:
@@ -243,25 +360,18 @@ class AltTest(Result):
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, safe for JSON; how many items would tell where too few are why these do not."""
+        """Everything, safe for JSON; how many items would tell where more of them would."""
         found: dict[str, Any] = {
             "verdict": self.verdict,
             "grounds": self.grounds,
             "smallest_epsilon": self.smallest_epsilon,
             "needed_epsilon": self.needed_epsilon,
-            "items_needed": self.items_needed if self.reason == "too few items" else None,
+            "items_needed": self.items_needed if self.reason in MORE_ITEMS_TELL else None,
+            "reason": self.reason,
+            "retention": self.retention,
+            "people_agreement": self.people_agreement,
         }
         return {**super().to_dict(), **{name: json_safe(one) for name, one in found.items()}}
-
-    @property
-    def trivial_answer(self) -> str:
-        """What the trivial judge that is closest to people says, in a reader's words."""
-        label, scale = self.trivial.label, self.tally.table.ratings.scale
-        # What was put on each annotator's own scale is no label of the scale any more.
-        return short(label if self.trivial.is_drawn or isinstance(label, float) else scale.word(label))
-
-    def _trivial(self) -> str:
-        return self.trivial_answer if self.trivial.is_drawn else f"always answering {self.trivial_answer}"
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Forest plot: rho_f of each annotator with its interval, and what the annotator reaches."""
@@ -323,7 +433,7 @@ class AltTest(Result):
         number_in("power", power, above=0, below=1)
         if not self.n_annotators:
             return replace(studies.NOBODY, power=power)
-        settings = studies.level_of_domain(self.settings, len(self.among))
+        settings = studies.level_of_domain(self.settings, self.n_verdicts)
         return studies.enough(self._pilot, self.n_items, settings, power)
 
     @cached_property
@@ -347,6 +457,39 @@ def said_epsilon(test: AltTest) -> str:
     )
 
 
+@dataclass(frozen=True)
+class DocumentEffect:
+    """Items that share stems of their names, such as documents, taken as independent.
+
+    Attributes
+    ----------
+    n_stems, n_items : int
+    design : float
+        The variance of the comparison with annotators, over that of independent items.
+    """
+
+    n_stems: int
+    n_items: int
+    design: float
+
+    def words(self) -> str:
+        """What they are, and what to do where it matters."""
+        what = f"{self.n_items:,} names share {self.n_stems:,} stems"
+        if self.design < MATTERS:
+            return f"{what}; items that share one are hardly alike (design effect {number(self.design)})."
+        return (
+            f"Caution: {what}, and items that share one are alike: design effect {number(self.design)}, so these items "
+            f"say as much as {self.n_items / self.design:,.0f} independent ones. Keep the stem in an item column and "
+            "name it with clusters=…."
+        )
+
+
+MATTERS = 1.2
+"""A design effect from which on it is a caution: standard errors are a tenth too small then."""
+
+MORE_ITEMS_TELL = ("too few items", "it is not shown to look", "it is not shown to keep enough")
+"""Reasons that more items by the same people would remove, so that their number is told."""
+
 FEW_CLUSTERS = 20
 """With fewer clusters the level of the verdict depends on how alike their items are; see docs/type-one-error.md."""
 
@@ -359,9 +502,10 @@ _TEST_NAMES = {
 }
 _VERDICT_WORDS = {
     "replace": "may stand in for these annotators",
-    "do not replace": "is shown to be worse than these annotators, even allowing for epsilon",
+    "do not replace": "must not stand in for these annotators",
     "people differ": "is shown to be as good as some of these annotators and worse than others",
-    "cannot tell yet": "these labels cannot tell",
+    "cannot tell yet": "cannot be told yet",
+    "these labels cannot tell": "cannot be told by these labels",
 }
 
 
@@ -423,7 +567,14 @@ def table_of(labels: Annotations | Chunks, settings: AltTestSettings) -> AltTest
 
 def wrap(found: Tally, estimate: Estimates | None = None, domain: str | None = None) -> AltTest:
     """Decide and wrap; ``estimate`` is given where several judges were estimated together."""
-    table, s = found.table, found.table.settings
+    s, left_out = found.table.settings, None
+    if s.copies == "leave out" and found.looked.repeated is not None:
+        left_out = found.looked.repeated
+        rest = found.table.without(found.table.humans.index(left_out.person))
+        if len(rest.humans) < 2:
+            raise DesignError(f"without '{left_out.person}', whom the judge repeats, there is nobody to compare with")
+        found, estimate = tally(rest, [(found.name, found.code)])[0], None
+    table = found.table
     estimate = found.estimate() if estimate is None else estimate
     decided = found.decided
     wins = decision.winning_rate(decided.rejected, found.quality)
@@ -438,7 +589,7 @@ def wrap(found: Tally, estimate: Estimates | None = None, domain: str | None = N
             "score": table.score.name,
         },
         interval="" if estimate is None else estimate.describe_intervals()[0],
-        exclusions=found.exclusions(),
+        exclusions=(*found.exclusions(), *([] if left_out is None else [left_out.exclusion()])),
         notes=(table.score.about,) if isinstance(table.score, PairwiseScore) and table.score.about else (),
         cautions=_cautions(found, s),
     )  # fmt: skip

@@ -5,14 +5,8 @@ the labels of the others, H_i[-j]. The test asks only whether S(f, x_i, j), the 
 S(h_j, x_i, j), the annotator's. For accuracy and RMSE that follows in closed form from the counts of each label, or
 from the number of labels and their sum, so there is no loop over items, annotators or judges.
 
-A judge that always gives the same label can pass the test where labels are skewed, and where people agree no better
-than chance anything can. So the judge is compared with every constant answer, on the same items, pair by pair: is it
-more often closer to the people of an item, or the constant? A judge that draws its labels needs no comparison of its
-own where every label is tried: its draw does not depend on the item, so it is a mixture of constants, and the best of
-them reaches as much. Texts cannot all be tried. There the constants are the commonest texts and those nearest to what
-people say on all items (medoids), and two more judges do not look: one gives the judge's own answers to other items,
-one people's. If a judge draws its texts, from anywhere, its answer to an item and those to others are exchangeable, so
-it is not closer to the people of the item than they are.
+A judge that always gives the same label can pass the test where labels are skewed. Whether a judge looks at the items
+is asked elsewhere (`assay.replacement.looks`); here the constant that is closest to people is found, to be shown.
 """
 
 from __future__ import annotations
@@ -22,19 +16,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.data.annotations import Answers
-from assay.data.ratings import Ratings
 from assay.data.scales import Label
 from assay.errors import DataError, DesignError
-from assay.estimation.resampling import Units
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.similarity.protocol import Similarity
-from assay.statistics.wins import LOSS, WIN, count_wins
 
 TIE = 1e-9
 """Score differences of at most this share of the scores' size are ties: rounding is no advantage."""
@@ -185,19 +175,14 @@ class Panel:
         return rows, self.value[other], self.weights[other]
 
 
-DRAWN = ("its own answers to other items", "people's answers to other items")
-"""Where labels are many, these stand for all judges that draw their labels without looking at the item."""
-
-DRAWS = 3
-"""How many are drawn for each item: with one, chance decides; each more is another call of the similarity."""
-
-
 class AlignmentScore(ABC):
     """An alignment score: how close a label is to the other annotators' labels of the item."""
 
     name: str
-    drawn: ClassVar[tuple[str, ...]] = DRAWN
-    """Trivial judges besides the constants; a score of which every label is tried needs none."""
+
+    def of_pairs(self, label: Callable[[float], Any], first: Floats, second: Floats) -> Floats:
+        """How close labels are to one other label each, where that calls a function: (pairs,) numbers -> (pairs,)."""
+        raise NotImplementedError
 
     @abstractmethod
     def difference(self, panel: Panel, judge: Floats) -> Floats:
@@ -211,32 +196,14 @@ class AlignmentScore(ABC):
         """The labels of the optimal judge (theorem 1): (items,); None where no theorem tells."""
         return None
 
-    def item_scores(self, panel: Panel, labels: Floats) -> Floats:
-        """How close labels are to the people of each item, one left out in turn: (k, items) -> (k, items).
-
-        Only differences within an item mean anything. NaN where there is no label or nobody to compare with.
-        """
-        raise NotImplementedError
-
     def constant_differences(self, panel: Panel, judge: Floats, constants: Floats) -> Iterator[Floats]:
         """For each constant, the judge's score with all people of an item less that of the constant, as far as its
-        sign goes: (items,), NaN where the judge has no label or nobody can be compared with. Then for each of `DRAWN`,
-        so far as the score has them.
+        sign goes: (items,), NaN where the judge has no label or nobody can be compared with.
 
-        Labels that are drawn are three from other items, and the judge is closer where it is so than most of them: a
-        judge that draws its labels alike stands below them as often as above.
+        None where each label calls a function: no label stands for all texts.
         """
-        n, fixed = panel.n_items, len(constants)
-        own, people = _draw_other_items(panel, judge)
-        constant = np.where(np.isnan(judge), np.nan, constants[:, None])
-        scores = self.item_scores(panel, np.concatenate([judge[None], constant, own, people]))
-        known = ~np.isnan(scores)
-        above = _zero_rounding(scores[0] - scores[1:], np.abs(scores[0]) + np.abs(scores[1:]))
-        above = np.where(known[0] & known[1:], above, np.nan)
-        yield from above[:fixed]
-        for drawn in above[fixed:].reshape(len(DRAWN), -1, n):
-            told = np.isnan(drawn).all(axis=0)
-            yield np.where(told, np.nan, np.nansum(np.sign(drawn), axis=0))
+        del panel, judge, constants
+        return iter(())
 
 
 @dataclass(frozen=True)
@@ -244,7 +211,6 @@ class Accuracy(AlignmentScore):
     """ACC: the share of the others who gave the same label."""
 
     name: str = "accuracy"
-    drawn: ClassVar[tuple[str, ...]] = ()
 
     def difference(self, panel: Panel, judge: Floats) -> Floats:
         """Weight of the others who share the judge's label, less those who share the annotator's."""
@@ -279,7 +245,6 @@ class NegRMSE(AlignmentScore):
     """
 
     name: str = "neg_rmse"
-    drawn: ClassVar[tuple[str, ...]] = ()
 
     def difference(self, panel: Panel, judge: Floats) -> Floats:
         """SSE of the annotator less that of the judge: positive where the judge is closer."""
@@ -328,17 +293,6 @@ class PairwiseScore(AlignmentScore):
         difference = _zero_rounding(judged - annotated, np.abs(judged) + np.abs(annotated))
         return np.where(known & (panel.companions > 0), difference, np.nan)
 
-    def item_scores(self, panel: Panel, labels: Floats) -> Floats:
-        """Summed similarity to the labels that an item is compared with."""
-        item, value, weight = panel.compared
-        theirs = labels[:, item]
-        row, use = np.nonzero(~np.isnan(theirs))
-        found = self._similarity(panel, theirs[row, use], value[use])
-        n = panel.n_items
-        size = np.bincount(row * n + item[use], minlength=labels.size)
-        sums = np.bincount(row * n + item[use], weight[use] * found, labels.size)
-        return np.asarray(np.where(size > 0, sums, np.nan).reshape(labels.shape))
-
     def mean_with_humans(self, panel: Panel, judge: Floats) -> tuple[Ints, Floats]:
         """Similarity of the judge's label to each human answer: (items of the answers, similarities)."""
         use = ~np.isnan(judge[panel.item])
@@ -346,11 +300,14 @@ class PairwiseScore(AlignmentScore):
         return item, self._similarity(panel, judge[item], value)
 
     def _similarity(self, panel: Panel, first: Floats, second: Floats) -> Floats:
+        return self.of_pairs(panel.label, first, second)
+
+    def of_pairs(self, label: Callable[[float], Any], first: Floats, second: Floats) -> Floats:
         """Similarities, each distinct pair of labels asked once."""
         distinct, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
         a, b = np.split(codes.astype(np.int64), 2)
         keys, where = np.unique(a * len(distinct) + b, return_inverse=True)
-        named = [panel.label(v) for v in distinct]
+        named = [label(v) for v in distinct]
         found = np.asarray(
             self.pairs([named[k // len(distinct)] for k in keys], [named[k % len(distinct)] for k in keys]), dtype=float
         )
@@ -382,15 +339,9 @@ class CustomScore(AlignmentScore):
                 difference[row] = self.function(panel.label(f), others) - mine
         return difference
 
-    def item_scores(self, panel: Panel, labels: Floats) -> Floats:
-        """The function's scores with the others of each answer, added up."""
-        found = np.full(labels.shape, np.nan)
-        for row, others in self._answers(panel):
-            item = panel.item[row]
-            for k in np.flatnonzero(~np.isnan(labels[:, item])):
-                so_far = 0.0 if np.isnan(found[k, item]) else found[k, item]
-                found[k, item] = so_far + self.function(panel.label(labels[k, item]), others)
-        return found
+    def of_pairs(self, label: Callable[[float], Any], first: Floats, second: Floats) -> Floats:
+        """The function's scores of labels with one other label."""
+        return np.array([float(self.function(label(a), [label(b)])) for a, b in zip(first, second, strict=True)])
 
     @staticmethod
     def _answers(panel: Panel) -> Iterator[tuple[int, list[Any]]]:
@@ -399,21 +350,6 @@ class CustomScore(AlignmentScore):
         edges = np.flatnonzero(np.diff(rows, prepend=-1, append=-1))
         for start, end in itertools.pairwise(edges):
             yield int(rows[start]), [panel.label(v) for v in value[start:end]]
-
-
-def _draw_other_items(panel: Panel, judge: Floats) -> tuple[Floats, Floats]:
-    """The judge's labels of three other items, and a person's of each: (3, items) each, NaN where there is none."""
-    asked = np.flatnonzero(~np.isnan(judge) & (panel.people > 0))
-    rng = np.random.default_rng(len(asked))  # what is drawn depends on nothing that the items mean
-    order, n = rng.permutation(asked), len(asked)
-    first = np.full(panel.n_items, np.nan)
-    shuffled = rng.permutation(len(panel.item))
-    first[panel.item[shuffled]] = panel.value[shuffled]
-    found = np.full((2, DRAWS, panel.n_items), np.nan)
-    for draw in range(min(DRAWS, n - 1)):
-        other = np.roll(order, draw + 1)
-        found[:, draw, order] = judge[other], first[other]
-    return found[0], found[1]
 
 
 def make_score(score: str | Callable[..., float] | AlignmentScore, similarity: Any = None) -> AlignmentScore:
@@ -553,155 +489,38 @@ def _name_of(similarity: Any) -> str:
     return f"similarity({name})" if name and name != "<lambda>" else "similarity"
 
 
-# -- constant answers, and others that need no look at the item ---------------------------------------
+# -- constant answers ---------------------------------------------------------------------------------
 
 MOST = 25
 """Constants that are tried: every label where there are no more, else the 25 commonest, and of numbers 25 evenly spaced
 ones beside these, each 4% of the range from the next. Each one is a pass over the items."""
 
-FEW = 3
-"""Constants that are tried where each comparison calls a similarity or a function: three of the commonest labels, and
-three medoids."""
 
-CANDIDATES, SAMPLE = 12, 20
-"""Labels among which medoids are looked for, and items on which: at most 240 calls for each person of an item."""
+@dataclass(frozen=True)
+class Constant:
+    """The constant answer that is closest to people beside a judge: the label, and on how many items who is closer."""
 
-
-def constants_of(ratings: Ratings, score: AlignmentScore, own_scale: bool) -> Floats:
-    """The labels that a judge without a look at the item might always give, as numbers: (constants,).
-
-    The commonest are those of people and judges together, so that a judge that always gives one label meets that label.
-
-    Parameters
-    ----------
-    ratings : Ratings
-    score : Score
-    own_scale : bool
-        Whether labels were put on each annotator's own scale, so that they are no longer those of the scale.
-    """
-    values = np.unique(ratings.answers.value.astype(float)) if own_scale else ratings.values.astype(float)
-    by_label = isinstance(score, Accuracy | NegRMSE)
-    if len(values) <= MOST and by_label:
-        return values
-    one = Units(np.zeros(ratings.n_items, dtype=np.int64), 1, "items")
-    found = ratings.add_up(_Frequency(values), one, 1)
-    chosen = np.argsort(-found, kind="stable")[: MOST if by_label else FEW]
-    common = values[np.sort(chosen[found[chosen] > 0])]
-    return np.union1d(common, np.linspace(values[0], values[-1], MOST)) if isinstance(score, NegRMSE) else common
+    label: Label
+    closer: int
+    equal: int
+    farther: int
+    """Items on which the judge is farther from people than the constant."""
 
 
-def medoids(score: AlignmentScore, panel: Panel, constants: Floats) -> Floats:
-    """Labels that are nearest to what people say on all items, where each comparison calls a function: (few,).
-
-    Candidates are the constants and labels of other people and judges, evenly spaced among all.
-    """
-    labels = np.unique(panel.value)
-    others = _space_evenly(np.setdiff1d(labels, constants), max(CANDIDATES - len(constants), 0))
-    candidates, items = np.union1d(constants, others), _space_evenly(np.flatnonzero(panel.people > 0), SAMPLE)
-    asked = np.full((len(candidates), panel.n_items), np.nan)
-    asked[:, items] = candidates[:, None]
-    scores = score.item_scores(panel, asked)[:, items]
-    scores = scores[:, ~np.isnan(scores).all(axis=0)]
-    # Each item counts the same, however many people it has and however much they agree.
-    rank = (scores[:, None] > scores[None]).sum(axis=(1, 2))
-    return candidates[np.argsort(-rank, kind="stable")[:FEW]]
-
-
-def _space_evenly(values: NDArray[Any], most: int) -> NDArray[Any]:
-    """So many of the values, evenly spaced."""
-    return values[np.unique(np.linspace(0, len(values) - 1, most).astype(int))] if len(values) else values
-
-
-@dataclass(frozen=True, eq=False)
-class _Frequency:
-    """How often each label was given; an object, so that it travels to workers."""
-
-    values: Floats
-
-    def __call__(self, answers: Answers, unit: Ints) -> Floats:
-        return np.bincount(np.searchsorted(self.values, answers.value), minlength=len(self.values)).astype(float)
-
-
-def signs(score: AlignmentScore, panel: Panel, judge: Floats, constants: Floats) -> Iterator[tuple[Ints, Ints]]:
-    """For each constant, the items that can be compared, and 1 where the judge is closer, 0 for a tie, −1 where not;
-    then for each of the score's drawn judges."""
-    for difference in score.constant_differences(panel, judge, constants):
-        item = np.flatnonzero(~np.isnan(difference))
-        yield item, np.sign(difference[item]).astype(np.int64)
-
-
-def count_against(
-    score: AlignmentScore, panel: Panel, judge: Floats, constants: Floats, shares: Floats | None
-) -> Floats:
-    """On how many items the judge is closer to the people than each constant, as close, farther.
-
-    Returns
-    -------
-    (constants, classes, 3) float
-        By class of the item's majority label where ``shares``, (items, classes), are given (C.1).
-    """
-    if shares is None:
-        each = score.constant_differences(panel, judge, constants)
-        outcomes = [[np.count_nonzero(o) for o in (d > 0, d == 0, d < 0)] for d in each]
-        return np.array(outcomes, dtype=float).reshape(len(outcomes), 1, 3)
-    found = [
-        count_wins(sign, np.zeros(len(item), dtype=np.int64), 1, shares[item])
-        for item, sign in signs(score, panel, judge, constants)
+def closest_constant(
+    score: AlignmentScore, panel: Panel, judge: Floats, name: Callable[[float], Label]
+) -> Constant | None:
+    """The constant that leads the judge on the most items, less those on which it falls behind; None for texts."""
+    labels, often = np.unique(np.concatenate([panel.value, judge[~np.isnan(judge)]]), return_counts=True)
+    if len(labels) > MOST:
+        common = labels[np.sort(np.argsort(-often, kind="stable")[:MOST])]
+        spaced = np.linspace(labels[0], labels[-1], MOST) if isinstance(score, NegRMSE) else common
+        labels = np.union1d(common, spaced)
+    outcomes = [
+        (np.count_nonzero(d > 0), np.count_nonzero(d == 0), np.count_nonzero(d < 0))
+        for d in score.constant_differences(panel, judge, labels)
     ]
-    return np.concatenate(found)
-
-
-def class_shares(panel: Panel) -> Floats:
-    """The class of each item's majority label; tied classes have equal shares: (items, classes)."""
-    best, n_best, labels = panel.votes
-    used = np.isin(labels, panel.compared[1])
-    return np.asarray((best / np.maximum(n_best, 1)[:, None])[:, used])
-
-
-@dataclass(frozen=True, eq=False)
-class Trivial:
-    """A judge against every constant answer, arrays (constants,), and those that are drawn, where there are any.
-
-    Attributes
-    ----------
-    labels : tuple
-        The constant answers; of those that are drawn, where they come from.
-    counts : (constants, 3) float
-        Items on which the judge is closer to the people, as close, farther.
-    p : float
-        One-sided, of H0: the judge is not more often closer than the constant is.
-    n_drawn : int
-        How many of them, the last, are drawn.
-    """
-
-    labels: tuple[Label, ...]
-    counts: Floats
-    p: Floats
-    n_drawn: int = 0
-
-    @property
-    def best(self) -> int:
-        """The constant that the judge is the least sure to be closer than."""
-        lead = self.counts[:, WIN] - self.counts[:, LOSS]
-        return int(np.lexsort([lead, -self.p])[0])
-
-    @property
-    def p_best(self) -> float:
-        """Of H0: some constant is as close as the judge; an intersection-union test, so each has the full level."""
-        return float(self.p.max())
-
-    @property
-    def label(self) -> Label:
-        """The best constant, or where the best of those that are drawn comes from."""
-        return self.labels[self.best]
-
-    @property
-    def is_drawn(self) -> bool:
-        """Whether the best one is no constant."""
-        return self.best >= len(self.labels) - self.n_drawn
-
-    @property
-    def outcome(self) -> tuple[int, int, int]:
-        """Items on which the judge is closer than the best constant, as close, farther."""
-        closer, tie, farther = np.rint(self.counts[self.best]).astype(int).tolist()
-        return closer, tie, farther
+    if not outcomes:
+        return None
+    best = min(range(len(outcomes)), key=lambda i: outcomes[i][0] - outcomes[i][2])
+    return Constant(name(float(labels[best])), *map(int, outcomes[best]))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -19,9 +19,9 @@ from assay.estimation.options import question
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
-from assay.replacement.alt_test import AltTest, table_of, wrap
+from assay.replacement.alt_test import MORE_ITEMS_TELL, AltTest, table_of, wrap
 from assay.replacement.closeness import Accuracy, NegRMSE, PairwiseScore, Panel, majority_share
-from assay.replacement.decision import OPTIMAL, TONES, Tally, tally
+from assay.replacement.decision import OPTIMAL, TONES, Grounds, Tally, correct_grounds, tally
 from assay.replacement.panel import AltTestTable, CompareSettings, Rule, labels_of
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, interval, said
@@ -85,6 +85,7 @@ class JudgeComparison(Result):
                     "winning_rate": test.winning_rate,
                     "passed": test.passed,
                     "verdict": test.verdict,
+                    **{f"retention{end}": v for end, v in zip(("", "_low", "_high"), _three(test), strict=True)},
                     self.traditional_name: self.traditional.get(name),
                     "smallest_epsilon": test.smallest_epsilon,
                     "needed_epsilon": test.needed_epsilon.estimate,
@@ -127,11 +128,15 @@ class JudgeComparison(Result):
             f"{len(passed)} of {k} judges pass the alt-test as published, at epsilon = {first.epsilon:g}"
             + (f": {', '.join(passed)}." if passed else ".")
         )
-        if k > 1:
+        alpha = first.settings.level
+        if first.n_verdicts > 1:
             lines.append(
-                f"Each verdict has a level of {first.settings.alpha:g} of its own: among {k} judges of which none is "
-                f"as good, one or more would be told to replace in up to {100 * min(1, k * first.settings.alpha):.0f}% "
-                "of studies."
+                f"Verdicts are corrected for {k} judges (Holm): a wrong replace among them has level {alpha:g}."
+            )
+        elif k > 1:
+            lines.append(
+                f"Each verdict has a level of {alpha:g} of its own: among {k} judges of which none is as good, one or "
+                f"more would be told to replace in up to {100 * min(1, k * alpha):.0f}% of studies."
             )
         if self.ceiling is not None and not self.ceiling.passed:
             lines.append(
@@ -155,9 +160,14 @@ class JudgeComparison(Result):
         return ax
 
 
+def _three(test: AltTest) -> tuple[float, float, float]:
+    """R with its ends."""
+    return test.retention.estimate, test.retention.low, test.retention.high
+
+
 def _items_needed(test: AltTest) -> dict[str, int | None]:
     """How many items would tell, with its range, where too few are why these do not."""
-    found = test.items_needed if test.reason == "too few items" else None
+    found = test.items_needed if test.reason in MORE_ITEMS_TELL else None
     numbers = (None, None, None) if found is None else (found.n_items, found.low, found.high)
     return dict(zip(ITEMS_NEEDED, numbers, strict=True))
 
@@ -189,6 +199,12 @@ def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeCom
     tallies = tally(table, [(name, table.judge_code(name)) for name in names])
     estimates, joint = _estimate_together(tallies)
     tests = {t.name: wrap(t, e) for t, e in zip(tallies, estimates, strict=True)}
+    if settings.together == "holm" and len(tests) > 1:
+        family = _Family(tuple(tests.values()))
+        tests = {
+            name: replace(test, corrected=partial(family.of, name), n_verdicts=len(tests))
+            for name, test in tests.items()
+        }  # fmt: skip
     order = sorted(names, key=lambda n: (-np.nan_to_num(tests[n].advantage_probability.estimate, nan=-1.0), n))
     lead = _lead(joint, [t.name for t in tallies if len(t.tested)], [tests[name] for name in order[:2]])
     traditional, measure = _traditional(table, names)
@@ -211,6 +227,22 @@ def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeCom
             "compare-judges", settings, table.fingerprint, facts, first.run.interval, notes=(*first.run.notes, *notes)
         ),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Family:
+    """The verdicts of several judges, corrected for their number when the first is asked for."""
+
+    tests: tuple[AltTest, ...]
+
+    @cached_property
+    def _grounds(self) -> dict[str, Grounds]:
+        found = correct_grounds([test.grounds for test in self.tests])
+        return dict(zip((test.judge for test in self.tests), found, strict=True))
+
+    def of(self, judge: str) -> Grounds:
+        """Those of one judge."""
+        return self._grounds[judge]
 
 
 def _estimate_together(tallies: list[Tally]) -> tuple[list[Estimates | None], Estimates | None]:

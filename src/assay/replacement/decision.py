@@ -25,7 +25,8 @@ from assay.estimation.intervals import Estimates, adjust_p, partial_conjunction
 from assay.estimation.resampling import Units, estimate_open, estimate_sums
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.replacement.closeness import Panel, Trivial, count_against, signs
+from assay.replacement.closeness import Constant, Panel, closest_constant
+from assay.replacement.looks import Looked, look_at
 from assay.replacement.panel import AltTestTable, HeadToHead, Rule, Test, labels_of
 from assay.reporting.pictures import Tone
 from assay.statistics.wins import (
@@ -43,10 +44,11 @@ from assay.statistics.wins import (
 
 T = TypeVar("T")
 
-Verdict = Literal["replace", "do not replace", "people differ", "cannot tell yet"]
+Verdict = Literal["replace", "do not replace", "people differ", "cannot tell yet", "these labels cannot tell"]
 
 TONES: Mapping[Verdict, Tone] = {
     "replace": "good", "do not replace": "bad", "people differ": "split", "cannot tell yet": "open",
+    "these labels cannot tell": "open",
 }  # fmt: skip
 """The colour of each verdict, on cards and in every picture."""
 
@@ -359,7 +361,7 @@ def by_rejects(p: Floats, fdr: float) -> Floats:
 
 @dataclass(frozen=True)
 class Grounds:
-    """What the verdict rests on: three p-values, each of a statement that the judge is not so good, or not so bad.
+    """What the verdict rests on: p-values, each of a statement that the judge is not so good, or not so bad.
 
     Attributes
     ----------
@@ -367,8 +369,17 @@ class Grounds:
         Of H0: the judge is as good, less epsilon, as fewer than ``least`` of the annotators.
     p_worse : float
         Of H0: it is worse, by more than epsilon, than fewer than ``least_worse`` of them.
-    p_trivial : float
-        Of H0: some constant answer is as close to the people.
+    p_looks : float
+        Of H0: there is something known without reading the items beyond which its labels say nothing of them.
+    p_keeps : float
+        Of H0: its retention R is ``least_retention`` or less.
+    p_loses : float
+        Of H0: R is ``least_retention`` or more.
+    people_agree : bool or None
+        Whether people are shown to agree beyond chance; None where they are shown to hardly do so: these labels can
+        tell of nobody.
+    repeats : str or None
+        The annotator whose labels the judge repeats.
     least, least_worse : int
         How many annotators are asked for.
     alpha : float
@@ -377,32 +388,51 @@ class Grounds:
 
     p_as_good: float
     p_worse: float
-    p_trivial: float
+    p_looks: float
+    p_keeps: float
+    p_loses: float
+    people_agree: bool | None
+    repeats: str | None
     least: int
     least_worse: int
     alpha: float
 
     @property
     def p_replace(self) -> float:
-        """Of "replace", which needs both: an intersection-union test, so neither is corrected for the other."""
-        return max(self.p_as_good, self.p_trivial)
+        """Of "replace", which needs all three: an intersection-union test, so none is corrected for the others."""
+        return max(self.p_as_good, self.p_looks, self.p_keeps)
+
+    @property
+    def loses(self) -> bool:
+        """Whether it is shown to keep less than is asked for, of an agreement that is shown to be there."""
+        return self.people_agree is True and self.p_loses <= self.alpha
 
     @property
     def verdict(self) -> Verdict:
-        """Replace, do not replace, people differ, or cannot tell yet."""
-        return VERDICTS[int(verdicts(self.p_as_good, self.p_worse, self.p_trivial, self.alpha))]
+        """One of the five answers."""
+        # Of an agreement that is not shown to be there, nothing can be shown to be kept or lost.
+        told = self.people_agree is True
+        sees = max(self.p_looks, self.p_keeps) if told and self.repeats is None else 1.0
+        loses = self.p_loses if told else 1.0
+        found = VERDICTS[int(verdicts(self.p_as_good, self.p_worse, sees, loses, self.alpha))]
+        return "these labels cannot tell" if found == "cannot tell yet" and self.people_agree is None else found
 
 
 VERDICTS: tuple[Verdict, ...] = ("replace", "do not replace", "people differ", "cannot tell yet")
 
 
 def verdicts(
-    p_as_good: float | Floats, p_worse: float | Floats, p_trivial: float | Floats, alpha: float
+    p_as_good: float | Floats, p_worse: float | Floats, p_sees: float | Floats, p_loses: float | Floats, alpha: float
 ) -> NDArray[np.int64]:
-    """The verdict from its three p-values, as its position in `VERDICTS`; NaN shows nothing."""
+    """The verdict from its p-values, as its position in `VERDICTS`; NaN shows nothing.
+
+    ``p_sees`` is the larger of those by which the judge looks and keeps. A judge that is shown to keep too little is
+    not to replace anybody, though it be as close as some: it hardly looks.
+    """
     with np.errstate(invalid="ignore"):
-        as_good, worse, looks = (np.asarray(p) <= alpha for p in (p_as_good, p_worse, p_trivial))
-    return np.where(worse, np.where(as_good, 2, 1), np.where(as_good & looks, 0, 3))
+        as_good, worse, sees, loses = (np.asarray(p) <= alpha for p in (p_as_good, p_worse, p_sees, p_loses))
+    open_ = np.where(as_good & sees, 0, 3)
+    return np.where(loses, 1, np.where(worse, np.where(as_good, 2, 1), open_))
 
 
 def conjunctions(p: Floats, reverse: Floats, quality: Floats, threshold: float) -> tuple[Floats, Floats, Ints, Ints]:
@@ -435,17 +465,29 @@ def conjunctions(p: Floats, reverse: Floats, quality: Floats, threshold: float) 
     return partial_conjunction(p, least), partial_conjunction(reverse, least_worse), least, least_worse
 
 
-def grounds(p: Floats, reverse: Floats, p_trivial: float, quality: Floats, threshold: float, alpha: float) -> Grounds:
+NO_AGREEMENT = 0.2
+"""Where people are not shown to agree beyond chance, and the upper end of A is below this, labels can tell of nobody:
+half of such agreement could not be told from none with any number of items that people label."""
+
+
+def grounds(p: Floats, reverse: Floats, looked: Looked, quality: Floats, threshold: float, alpha: float) -> Grounds:
     """What the verdict on one judge rests on."""
-    if not len(p):
-        return Grounds(math.nan, math.nan, p_trivial, 0, 0, alpha)
-    as_good, worse, least, least_worse = conjunctions(p, reverse, quality, threshold)
-    return Grounds(float(as_good), float(worse), p_trivial, int(least), int(least_worse), alpha)
+    seen, as_good, worse, least, least_worse = looked.kept, math.nan, math.nan, 0, 0
+    if len(p):
+        found = conjunctions(p, reverse, quality, threshold)
+        as_good, worse, least, least_worse = float(found[0]), float(found[1]), int(found[2]), int(found[3])
+    agree: bool | None = seen.p_people <= alpha
+    if not agree and seen.pseudo is not None and seen.agreement(1, 1 - 2 * alpha).high < NO_AGREEMENT:
+        agree = None
+    repeats = None if looked.repeated is None else looked.repeated.person
+    return Grounds(
+        as_good, worse, looked.p_looks, looked.p_keeps, looked.p_loses, agree, repeats, least, least_worse, alpha
+    )  # fmt: skip
 
 
 def correct_grounds(each: Sequence[Grounds]) -> list[Grounds]:
-    """The grounds of several domains' verdicts, corrected for their number (Holm): "replace" in no domain by chance."""
-    names = ("p_as_good", "p_worse", "p_trivial")
+    """The grounds of several verdicts, corrected for their number (Holm): "replace" in none of them by chance."""
+    names = ("p_as_good", "p_worse", "p_looks", "p_keeps", "p_loses")
     adjusted = {name: adjust_p(np.array([getattr(one, name) for one in each]), "holm").tolist() for name in names}
     return [replace(one, **{name: adjusted[name][i] for name in names}) for i, one in enumerate(each)]
 
@@ -475,8 +517,6 @@ class Tally:
         Wins, ties and losses by unit that is resampled; one unit where no interval is wanted.
     facts : (5,) int
         See `FACTS`.
-    while_reading : (constants, classes, 3) float or None
-        `constant_counts`, where labels are looked at slice by slice.
     """
 
     table: AltTestTable
@@ -484,7 +524,6 @@ class Tally:
     code: int
     by_unit: Floats
     facts: Ints
-    while_reading: Floats | None
 
     @cached_property
     def all_counts(self) -> Floats:
@@ -544,8 +583,10 @@ class Tally:
     def clustering(self) -> Clustering | None:
         """What shared clusters take from the tests; None where items are independent."""
         clusters = self.table.ratings.clusters
-        if clusters is None:
-            return None
+        return None if clusters is None else self.clustering_by(clusters)
+
+    def clustering_by(self, clusters: Ints) -> Clustering:
+        """What clusters, (items,), take from the tests."""
         compared = self.compared
         position = np.full(len(self.table.humans), -1)
         position[self.tested] = np.arange(len(self.tested))
@@ -568,37 +609,27 @@ class Tally:
         return best_p(self.counts, s.tolerance, self.clustering)
 
     @cached_property
-    def constant_counts(self) -> Floats:
-        """Items on which the judge is closer to the people than each trivial judge, as close, farther:
-        (constants, classes, 3)."""
-        if self.while_reading is not None:
-            return self.while_reading
-        return _count_constants(self.table.rule, self.table.panel, self.judge)
-
-    @cached_property
-    def trivial(self) -> Trivial:
-        """The judge against every constant answer."""
-        counts = self.constant_counts
-        p, _ = best_p(counts, 0.0, self.constants_clustering)
-        rule = self.table.rule
-        named = (*rule.label_names(rule.constants), *rule.score.drawn)
-        return Trivial(named, counts.sum(axis=1), np.where(np.isnan(p), 1.0, p), len(rule.score.drawn))
-
-    @cached_property
-    def constants_clustering(self) -> Clustering | None:
-        """What shared clusters take from the comparison with constants."""
-        clusters, rule = self.table.ratings.clusters, self.table.rule
-        if clusters is None:
-            return None
-        panel = self.table.panel
-        shares = rule.item_shares(panel)
-        parts = list(signs(rule.score, panel, rule.usable_labels(panel, self.judge), rule.constants))
-        item = np.concatenate([i for i, _ in parts])
-        which = np.repeat(np.arange(len(parts)), [len(i) for i, _ in parts])
-        sign = np.concatenate([s for _, s in parts])
-        return clustering_of(
-            self.constant_counts, which, clusters[item], sign, None if shares is None else shares[item]
+    def looked(self) -> Looked:
+        """What the judge sees of the items."""
+        s, table = self.table.settings, self.table.looked_at
+        if self.code == OPTIMAL:
+            judge = _optimal(table.rule, table.panel)
+        else:
+            judge = labels_of(table.ratings.answers, self.code)
+        return look_at(
+            table.score, table.panel, table.rule.usable_labels(table.panel, judge), table.structures,
+            table.ratings.clusters, s.least_retention, s.seed, table.humans,
         )  # fmt: skip
+
+    @cached_property
+    def constant(self) -> Constant | None:
+        """The constant answer that is closest to people, beside the judge; none for texts and labels in chunks."""
+        table = self.table
+        if table.ratings.in_chunks:
+            return None
+        rule, panel = table.rule, table.panel
+        judge = rule.usable_labels(panel, self.judge)
+        return closest_constant(rule.score, panel, judge, lambda value: rule.label_names(np.array([value]))[0])
 
     @property
     def quality(self) -> Floats:
@@ -732,8 +763,7 @@ def tally(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[Tally]
         units = table.units
     # The optimal judge draws tied majorities for all items at once; what a panel knows of itself is kept for others.
     whole = table.whole or OPTIMAL in codes or (not table.ratings.in_chunks and table.ratings.n_labels <= LABELS)
-    k = 0 if whole else len(table.rule.constants) + len(table.rule.score.drawn)
-    shapes = (len(codes), units.n, m, c, 3), (len(codes), k, c, 3), (len(codes), len(FACTS))
+    shapes = (len(codes), units.n, m, c, 3), (len(codes), len(FACTS))
     reduce = partial(_tally, table.rule, codes, table.panel if whole else None, shapes)
     if whole:
         found = reduce(table.ratings.answers, units.of_item)
@@ -744,12 +774,9 @@ def tally(table: AltTestTable, judges: Sequence[tuple[str, int]]) -> list[Tally]
         found = np.zeros(sum(math.prod(shape) for shape in shapes))
         for read, first, last in table.ratings.slices(1):
             reduce(read(), units.of_item[first:last], found)
-    wins, over, facts = _parts(found, shapes)
+    wins, facts = _parts(found, shapes)
     counted = np.rint(facts).astype(np.int64)
-    found_all = [
-        Tally(table, name, code, wins[i], counted[i], None if whole else over[i])
-        for i, (name, code) in enumerate(judges)
-    ]  # fmt: skip
+    found_all = [Tally(table, name, code, wins[i], counted[i]) for i, (name, code) in enumerate(judges)]
     if table.settings.balance:
         for one in found_all:
             _refuse_small_classes(one)
@@ -790,11 +817,10 @@ def _tally(
     rule: Rule, codes: tuple[int, ...], whole: Panel | None, shapes: Shapes, answers: Answers, unit: Ints,
     into: Floats | None = None,
 ) -> Floats:  # fmt: skip
-    """Win counts by judge and unit, then those over constants unless all is ``whole``, then facts, as one flat array
-    that can be added up, or added to one."""
+    """Win counts by judge and unit, then facts, as one flat array that can be added up, or added to one."""
     panel = rule.panel_of(answers) if whole is None else whole
     found = np.zeros(sum(math.prod(shape) for shape in shapes)) if into is None else into
-    wins, over, facts = _parts(found, shapes)
+    wins, facts = _parts(found, shapes)
     n_units, m = shapes[0][1:3]
     labelled, usable = panel.people > 0, rule.usable(panel.people, panel.reference)
     for i, code in enumerate(codes):
@@ -803,18 +829,12 @@ def _tally(
         item = panel.item[compared.row]
         group = (unit[item] * m + panel.annotator[compared.row]) if n_units > 1 else panel.annotator[compared.row]
         compared.counts(group, n_units * m, into=wins[i].reshape(n_units * m, *wins.shape[3:]))
-        if whole is None:
-            over[i] += _count_constants(rule, panel, judge)
         unknown = np.isnan(judge)
         there = np.zeros(panel.n_items, dtype=bool)
         there[item] = True
         each = (labelled & ~usable, usable & unknown, ~labelled & ~unknown, there)
         facts[i] += [float(np.count_nonzero(f)) for f in each] + [len(item)]
     return found
-
-
-def _count_constants(rule: Rule, panel: Panel, judge: Floats) -> Floats:
-    return count_against(rule.score, panel, rule.usable_labels(panel, judge), rule.constants, rule.item_shares(panel))
 
 
 def _optimal(rule: Rule, panel: Panel) -> Floats:

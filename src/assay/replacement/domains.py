@@ -6,6 +6,7 @@ import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -205,10 +206,33 @@ def _correct_domains(tests: dict[str, AltTest]) -> dict[str, AltTest]:
             winning_rate=wins,
             losing_rate=losses,
             passed=bool(decision.passes(wins, settings.threshold)),
-            corrected=grounds,
+            corrected=partial(_same, grounds),
+            n_verdicts=len(tests),
             among=among,
         )
     return corrected
+
+
+def _same(grounds: decision.Grounds) -> decision.Grounds:
+    return grounds
+
+
+def correct_judges(found: Mapping[str, AltTestBy]) -> dict[str, AltTestBy]:
+    """The verdicts of several judges, by domain, corrected for the number of all of them, where domains are (Holm)."""
+    if len(found) < 2 or any(result.correction == "within" for result in found.values()):
+        return dict(found)
+    alone = [replace(test, corrected=None) for result in found.values() for test in result.tests.values()]
+    each = iter(decision.correct_grounds([test.grounds for test in alone]))
+    return {
+        judge: replace(
+            result,
+            tests={
+                name: replace(test, corrected=partial(_same, next(each)), n_verdicts=len(alone))
+                for name, test in result.tests.items()
+            },
+        )
+        for judge, result in found.items()
+    }
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from assay._version import __version__
 from assay.errors import counted, listing
-from assay.replacement.alt_test import AltTest, said_epsilon
+from assay.estimation.options import short
+from assay.replacement.alt_test import MORE_ITEMS_TELL, AltTest, Reason, said_epsilon
 from assay.replacement.decision import FEWEST, TONES, Verdict
 from assay.replacement.domains import AltTestBy
 from assay.replacement.panel import AltTestSettings
@@ -90,14 +92,19 @@ _DOMAIN_VERDICTS: Mapping[Verdict, str] = {
     "replace": "may stand in for people",
     "people differ": "as good as some, worse than others",
     "cannot tell yet": "cannot tell yet",
+    "these labels cannot tell": "these labels cannot tell",
     "do not replace": "do not replace people",
 }
-_REASONS = {
+_REASONS: Mapping[Reason, str] = {
     "nobody has enough items": "nobody has enough items",
     "too few clusters": "too few clusters of items",
     "too few items": "too few items",
-    "people agree no more than chance": "people agree no more than chance",
-    "a trivial judge is as close": "a judge that never looks may be as close",
+    "it repeats an annotator": "it repeats an annotator's labels",
+    "people are not shown to agree": "people are not shown to agree with each other",
+    "it is not shown to look": "it is not shown to look at the items",
+    "it is not shown to keep enough": "it is not shown to keep enough of what people agree on",
+    "people hardly agree": "people hardly agree with each other",
+    "it hardly looks": "it hardly looks",
 }
 
 
@@ -115,14 +122,15 @@ def question_words(tests: Sequence[AltTest]) -> str:
     return (
         f"{what}, where its low cost is worth ε = {number(test.epsilon, 3)} of closeness? Asked of "
         f"{counted(len(judges), 'judge')} ({listing(judges, 4)}) and {counted(len(people), 'annotator')} "
-        f"({listing(people, 4)}). “May replace” wants both: as good as at least {100 * s.threshold:g}% of the "
-        f"annotators, and closer to them than any judge that always gives one answer; each at level {s.alpha:g}."
+        f"({listing(people, 4)}). “May replace” wants three things: as good as at least {100 * s.threshold:g}% of "
+        f"the annotators; it looks at the items; and it keeps at least {number(s.least_retention)} of what people "
+        f"agree on. Each at level {s.level:.2g}."
     )
 
 
 def card(test: AltTest) -> Card:
     """The verdict of one test: what, on what grounds, and what would change it."""
-    evidence, advice = " ".join(_evidence(test)), " ".join(_advice(test))
+    evidence, advice = " ".join(test.evidence()), " ".join(_advice(test))
     return Card(test.judge, test.domain, TONES[test.verdict], _headline(test), evidence, advice, tuple(_beside(test)))
 
 
@@ -134,39 +142,17 @@ def _headline(test: AltTest) -> str:
     if test.verdict == "replace":
         return f"{test.judge} {'outperforms' if test.settings.gold is not None else 'may replace'} {who}{where}."
     if test.verdict == "do not replace":
-        return f"Do not replace {who} with {test.judge}{where}."
+        hardly = ": it hardly looks at the items" if test.reason == "it hardly looks" else ""
+        return f"Do not replace {who} with {test.judge}{where}{hardly}."
+    if test.verdict == "these labels cannot tell":
+        return f"These labels cannot tell for {test.judge}{where}: {_REASONS['people hardly agree']}."
     if test.verdict == "people differ":
         return f"{test.judge} is as good as some of these annotators and worse than others{where}."
     return f"Cannot tell yet for {test.judge}{where}: {_REASONS[test.reason or 'too few items']}."
 
 
-def _evidence(test: AltTest) -> list[str]:
-    """What the verdict rests on."""
-    g = test.grounds
-    if not test.n_annotators:
-        return [f"Nobody has the {test.settings.min_items} comparable items that the test asks for."]
-    closer, tie, farther = test.trivial.outcome
-    shown = {
-        "replace": f"Shown to be as good as at least {g.least} of {test.n_annotators} annotators",
-        "do not replace": f"Shown to be worse than at least {g.least_worse} of {test.n_annotators} annotators",
-        "people differ": f"Shown to be as good as at least {g.least} of {test.n_annotators} annotators "
-        f"({p_value(g.p_as_good)}), and worse than at least {g.least_worse}",
-    }.get(test.verdict)
-    if shown is None:
-        so = "Shown" if g.p_as_good <= g.alpha else "Not shown"
-        shown = f"{so} to be as good as at least {g.least} of {test.n_annotators} annotators"
-    label = test.trivial_answer
-    answers = label if test.trivial.is_drawn else f"always answering “{label}”"
-    p = g.p_worse if test.verdict in ("do not replace", "people differ") else g.p_as_good
-    return [
-        f"{shown}, allowing ε = {number(test.epsilon, 3)} ({p_value(p)}).",
-        f"Against {answers}: closer to people on {counted(closer, 'item')}, equal on {tie}, farther on {farther} "
-        f"({p_value(g.p_trivial)}).",
-    ]
-
-
 def _beside(test: AltTest) -> list[str]:
-    """What always stands beside the verdict: closeness, the mean difference, the published outcome, people."""
+    """What always stands beside the verdict: whom it speaks of, the published outcome, people, documents."""
     s, rho = test.settings, test.advantage_probability
     if not test.n_annotators:
         return []
@@ -177,11 +163,31 @@ def _beside(test: AltTest) -> list[str]:
         _closer(test),
         f"As published it {'passes' if test.passed else 'does not pass'}: winning rate ω = "
         f"{number(test.winning_rate)}, losing rate {number(test.losing_rate)}; {number(s.threshold)} is needed.",
-        f"The smallest ε: {said_epsilon(test)}.",
+        f"The smallest ε: {said_epsilon(test)}; read off these labels, so for exploring: ε is chosen before.",
     ]
-    alpha = test.human_agreement
-    if not alpha.reason:
-        lines.append(f"People agree with α = {number(alpha.estimate)} {interval(alpha.low, alpha.high)}.")
+    if test.speaks_of:
+        lines.append(
+            f"This speaks of these {test.n_annotators} annotators. If they are a random sample, the judge is as good "
+            f"as at least {100 * test.speaks_of:.0f}% of annotators like them."
+        )
+    places = test.people_in_its_place
+    if places:
+        earned = [name for name, one in places.items() if one.verdict == "replace"]
+        lines.append(
+            f"Put in the judge's place, {len(earned)} of {len(places)} people would earn “may replace”"
+            + (f": {listing(earned, 4)}." if earned else ".")
+        )
+    constant = test.constant
+    if constant is not None and constant.farther > constant.closer:
+        label, scale = constant.label, test.tally.table.ratings.scale
+        named = short(label if isinstance(label, float) else scale.word(label))
+        lines.append(
+            f"Always “{named}” is closer to people than this judge on {constant.farther} items, as close on "
+            f"{constant.equal}, farther on {constant.closer}. That decides nothing: people may be farther, too."
+        )
+    effect = test.document_effect
+    if effect is not None:
+        lines.append(effect.words())
     return lines
 
 
@@ -189,56 +195,73 @@ def _closer(test: AltTest) -> str:
     """Who is closer, by how much: the mean over items and annotators."""
     people = test.mean_difference
     value, low, high = people.estimate, people.low, people.high
-    who = "People are closer than the judge by"
-    if round(value, 2) == 0:
-        who = "People and the judge are equally close, difference"
-    elif value < 0:
+    who, shown = "People are closer than the judge by", low > 0
+    if value < 0:
         who, value, low, high = "The judge is closer than people by", -value, -high, -low
-    return f"{who} {number(value)} {interval(low, high)}, on average over items and annotators."
+        shown = low > 0
+    open_ = "" if shown or math.isnan(low) else ", so neither is shown to be closer"
+    return f"{who} {number(value, 3)} {interval(low, high, 3)}, on average over items and annotators{open_}."
 
 
 def _advice(test: AltTest) -> list[str]:
     """What would change the verdict, and what a reader must know."""
-    found = []
-    if test.verdict == "do not replace":
+    found, g = [], test.grounds
+    if test.reason == "it hardly looks":
+        within = f" once “{test.looked.kept.structure}” is known" if test.looked.kept.structure else ""
+        found.append(
+            f"What it agrees with people on is mostly what needs no reading{within}: look at its labels and its prompt."
+        )
+    elif test.verdict == "do not replace":
         found.append("More items would not change this: look at its labels (below), its prompt, or another judge.")
     elif test.verdict == "people differ":
-        found.append("Whether it may stand in depends on for whom: see annotator by annotator.")
+        found.append(f"It loses to {listing(test.worse_than, 4) or 'some of them'}: for whom may it stand in?")
     elif test.reason == "nobody has enough items":
         found.append("Have the same people label more of the same items.")
     elif test.reason == "too few clusters":
         found.append(
             f"Label items of at least {FEWEST} of '{test.settings.clusters}': each counts as one, not its items."
         )
-    elif test.reason == "people agree no more than chance":
+    elif test.reason == "it repeats an annotator":
+        found.append(_repeats(test))
+    elif test.reason == "people hardly agree":
         found.append(
-            "No judge can be tested on these labels. Clearer instructions, a simpler question or trained people come "
-            "first."
+            "No judge can be tested on these labels, however many. Clearer instructions, a simpler question or trained "
+            "people come first."
         )
-    elif test.reason == "a trivial judge is as close":
+    elif test.reason == "people are not shown to agree":
         found.append(
-            "Labels like these cannot tell a judge that looks from one that does not: balance them (--balance), add "
-            "items that are harder or rarer, take a smaller ε, or normalise labels by annotator."
+            "Whether people agree at all is open, so what a judge keeps of it is: more items with their labels, the "
+            "rarer ones above all."
         )
-    elif test.reason == "too few items":
+    elif test.reason in MORE_ITEMS_TELL:
         found.append(_more_items(test))
-    if test.passed != (test.verdict == "replace"):
+    if test.passed != (test.verdict == "replace") and g.least:
         found.append(_disagreement(test))
     return [*found, *test.cautions]
 
 
+def _repeats(test: AltTest) -> str:
+    """Whose labels the judge repeats, and what would tell."""
+    one = test.looked.repeated
+    assert one is not None
+    return (
+        f"It gives {one.person}'s label on {100 * one.same:.0f}% of items, others do on {100 * one.others:.0f}% "
+        f"({p_value(one.p)}): it may have been shown these labels. Ask it about items that it cannot have seen; or "
+        "leave that person out (copies='leave out'), if the judge came by its labels itself."
+    )
+
+
 def _disagreement(test: AltTest) -> str:
     """Why the published rule and the verdict differ."""
+    g = test.grounds
     if not test.passed:
         return (
             "The published rule counts annotators whose test survives a correction for dependent tests; the verdict "
-            f"asks for at least {test.grounds.least} of them at once, with an exact test, and needs less to show it."
+            f"asks for at least {g.least} of them at once, with an exact test, and needs less to show it."
         )
-    if test.grounds.p_as_good > test.grounds.alpha or test.verdict == "people differ":
-        return (
-            "The published rule lets it pass: it counts wins first, and its t-test claims more than these items show."
-        )
-    return "The published rule lets it pass: it does not ask whether a judge that never looks would do as well."
+    if not g.p_as_good <= g.alpha or test.verdict == "people differ":
+        return "The published rule lets it pass: it counts wins and asks for no proof that they are half of the people."
+    return "The published rule lets it pass: it does not ask whether the judge looks at the items."
 
 
 def _more_items(test: AltTest) -> str:
@@ -246,7 +269,7 @@ def _more_items(test: AltTest) -> str:
     if found.n_items is None:
         return (
             f"No number of items like these, up to {found.limit:,}, would probably tell: as far as these show, "
-            f"{found.reason}. Decide on epsilon by what an error costs, or improve the judge."
+            f"{found.reason}. Improve the judge, or ask another one."
         )
     more = found.n_items - test.n_items
     if more <= 0:
@@ -264,7 +287,8 @@ def card_by(result: AltTestBy) -> Card:
     found = {v: [name for name, test in tests.items() if test.verdict == v] for v in _DOMAIN_VERDICTS}
     evidence = "; ".join(f"{_DOMAIN_VERDICTS[v]}: {', '.join(names)}" for v, names in found.items() if names)
     tones = {TONES[test.verdict] for test in tests.values()}
-    advice = [] if result.correction == "within" else ["P-values are corrected for the number of domains (Holm)."]
+    corrected = "P-values are corrected for the number of domains, and judges where there are several (Holm)."
+    advice = [] if result.correction == "within" else [corrected]
     return Card(
         result.judge, None, tones.pop() if len(tones) == 1 else "open",
         f"{result.judge} may stand in for people in {len(found['replace'])} out of {result.n_domains} ({result.by}).",
@@ -279,12 +303,13 @@ def _domain_line(name: str, test: AltTest) -> str:
     if not test.n_annotators:
         return f"{name}: {_REASONS['nobody has enough items']}."
     g, rho = test.grounds, test.advantage_probability
-    p = {"do not replace": g.p_worse, "people differ": g.p_as_good}.get(test.verdict, g.p_replace)
+    p = {"do not replace": min(g.p_worse, g.p_loses), "people differ": g.p_as_good}.get(test.verdict, g.p_replace)
     reason = f", {_REASONS[test.reason]}" if test.reason else ""
-    more = " " + _more_items(test) if test.reason == "too few items" else ""
+    more = " " + _more_items(test) if test.reason in MORE_ITEMS_TELL else ""
     return (
         f"{name}: {_DOMAIN_VERDICTS[test.verdict]}{reason}; ρ = {number(rho.estimate)} {interval(rho.low, rho.high)}, "
-        f"ω = {number(test.winning_rate)}, {counted(test.n_items, 'item')}, {p_value(p)}.{more}"
+        f"ω = {number(test.winning_rate)}, R = {number(test.retention.estimate)}, {counted(test.n_items, 'item')}, "
+        f"{p_value(p)}.{more}"
     )
 
 
@@ -302,16 +327,32 @@ def _result(test: AltTest) -> str:
         return f"{test.judge}{where} could not be tested: no annotator has {test.settings.min_items} comparable items."
     g, rho, n = test.grounds, test.advantage_probability, test.n_annotators
     as_good = f"as good as at least {g.least} of {counted(n, 'annotator')}, allowing ε = {number(test.epsilon, 3)}"
-    found = {
-        "replace": f"was shown to be {as_good} ({p_value(g.p_as_good)}), and closer to them than any constant answer "
-        f"({p_value(g.p_trivial)})",
-        "do not replace": f"was shown to be worse than at least {g.least_worse} of {counted(n, 'annotator')}, even "
-        f"allowing ε = {number(test.epsilon, 3)} ({p_value(g.p_worse)})",
-        "people differ": f"was shown to be {as_good} ({p_value(g.p_as_good)}), and worse than at least "
-        f"{g.least_worse} ({p_value(g.p_worse)})",
-        "cannot tell yet": f"was shown neither to be {as_good} ({p_value(g.p_as_good)}), and closer to them than any "
-        f"constant answer ({p_value(g.p_trivial)}), nor to be worse than {g.least_worse} ({p_value(g.p_worse)})",
-    }[test.verdict]
+    eps, r = f"even allowing ε = {number(test.epsilon, 3)}", test.retention
+    kept = f"R = {number(r.estimate)} {interval(r.low, r.high)}" if not r.reason else "R not known"
+    sees = (
+        f"to look at the items ({p_value(g.p_looks)}), and to keep what people agree on ({kept}, {p_value(g.p_keeps)})"
+    )
+    if test.reason == "it hardly looks":
+        found = f"was shown to keep less than {number(test.settings.least_retention)} of what people agree on ({kept}, "
+        found += f"{p_value(g.p_loses)})"
+    elif test.verdict == "replace":
+        found = f"was shown to be {as_good} ({p_value(g.p_as_good)}), {sees}"
+    elif test.verdict == "do not replace":
+        worse = f"worse than at least {g.least_worse} of {counted(n, 'annotator')}, {eps}"
+        found = f"was shown to be {worse} ({p_value(g.p_worse)})"
+    elif test.verdict == "people differ":
+        found = f"was shown to be {as_good} ({p_value(g.p_as_good)}), and worse than at least {g.least_worse} "
+        found += f"({p_value(g.p_worse)})"
+    else:
+        found = "was not shown to be one of annotators like these: " + "; ".join(
+            f"{'' if p <= g.alpha else 'not '}shown {what} ({p_value(p)})"
+            for what, p in (
+                (f"to be {as_good}", g.p_as_good), ("to look at the items", g.p_looks),
+                (f"to keep enough of what people agree on ({kept})", g.p_keeps),
+            )
+        )  # fmt: skip
+        if g.repeats is not None:
+            found += f"; it repeats {g.repeats}'s labels"
     ci = (
         f"{100 * test.settings.confidence:g}% CI {interval(rho.low, rho.high)}" if rho.low == rho.low else "no interval"
     )
@@ -324,7 +365,8 @@ def _result(test: AltTest) -> str:
 def works(tests: Sequence[AltTest]) -> list[str]:
     """Keys of `assay.reporting.references` for what results and methods name."""
     named = [
-        "calderon2025alternative", "benjamini2001control", "benjamini2008screening", "tango1998equivalence", "assay",
+        "calderon2025alternative", "benjamini2001control", "benjamini2008screening", "tango1998equivalence",
+        "hall1992removal", "assay",
     ]  # fmt: skip
     if any(test.settings.clusters or test.settings.balance for test in tests):
         named.append("miettinen1985comparative")
@@ -368,7 +410,10 @@ def methods(tests: Sequence[AltTest]) -> list[str]:
         f"at least {number(100 * s.threshold, 0)}% of the annotators.",
         f"Our verdict asks for more: at level {number(s.alpha, 3)}, the judge is as good as at least "
         f"{number(100 * s.threshold, 0)}% of the annotators (partial conjunction, Benjamini & Heller 2008, of "
-        f"{_verdict_test(s)}), and closer to them, item by item, than every constant answer.",
+        f"{_verdict_test(s)}), it looks at the items (permutations of its labels within what is known of items without "
+        "reading them), and it keeps at least "
+        f"{number(s.least_retention)} of people's chance-corrected agreement (jackknife pseudo-values, corrected for "
+        "skewness, Hall 1992).",
     ]
     if test.interval_method:
         said.append(f"Uncertainty of ρ: {test.interval_method}.")

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
@@ -16,7 +17,8 @@ import polars as pl
 
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
-from assay.data.ratings import Ratings
+from assay.data.names import NameParts, Names, stems
+from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, missing
@@ -27,12 +29,10 @@ from assay.estimation.statistic import Bools, Floats, Ints
 from assay.replacement.closeness import (
     AlignmentScore,
     Panel,
-    class_shares,
-    constants_of,
     majority_without,
     make_score,
-    medoids,
 )
+from assay.replacement.looks import MOST_ITEMS, Structure
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import FOR_HELP, similarity_named
 from assay.statistics.categories import Alpha, Together
@@ -45,6 +45,7 @@ Normalise = Literal["zscore", "minmax", "rank"]
 Ties = Literal["share", "random", "lowest", "highest"]
 Test = Literal["published", "t", "wilcoxon", "exact"]
 Correction = Literal["across", "within"]
+Multiplicity = Literal["holm", "each"]
 ScoreName = Literal["accuracy", "neg_rmse", "similarity"]
 
 EPSILON: Mapping[str, float] = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
@@ -69,9 +70,20 @@ class RuleSettings(Settings):
     )
     alpha: float = option(
         0.05, "Level of the verdict.", above=0, below=1,
-        details="How often, at most, a judge that is not as good as `threshold` of the annotators, or no closer to "
-        "them than a constant answer, may be told to replace.",
+        details="How often, at most, a judge that is not as good as `threshold` of the annotators, or does not look at "
+        "the items, or keeps too little of what people agree on, may be told to replace.",
     )  # fmt: skip
+    least_retention: float = option(
+        0.5, "Least R: the share of people's agreement that the judge must keep.", low=0, high=1,
+        details="R = A(judge, people) / A(people, people), chance-corrected within what is known of the items without "
+        "reading them (`strata`). A judge that is exchangeable with the people has R = 1, one that never looks 0.",
+    )  # fmt: skip
+    looks: int = option(
+        1, "How often the labels will be looked at, decided before.", low=1,
+        details="Each look spends a part of alpha (O'Brien-Fleming's spending function of Lan & DeMets 1983, its "
+        "increments without credit for what looks share), so that a study that is tested as it grows keeps its error.",
+    )  # fmt: skip
+    look: int = option(1, "Which of the planned looks this is.", low=1)
     threshold: float = option(
         0.5, "Share of annotators that the judge must be as good as.", above=0, high=1,
         details="As published it passes at omega >= threshold; the paper's .5.",
@@ -122,6 +134,26 @@ class RuleSettings(Settings):
         super().__post_init__()
         if isinstance(self.similarity, str):
             object.__setattr__(self, "similarity", similarity_named(self.similarity))
+        if self.look > self.looks:
+            raise DesignError(f"look={self.look} of looks={self.looks} planned: say how many looks were planned")
+
+    @property
+    def level(self) -> float:
+        """The part of alpha that this look may spend."""
+        return spent(self.alpha, self.look, self.looks) - spent(self.alpha, self.look - 1, self.looks)
+
+
+def spent(alpha: float, look: int, looks: int) -> float:
+    """How much of alpha is spent after so many of the looks: 2 - 2 Φ(z / √t), t the share of looks, as of Lan & DeMets.
+
+    z is the upper alpha / 2 point, so that the last look leaves alpha in all, and early ones next to nothing.
+    """
+    from scipy.special import ndtr, ndtri
+
+    return 0.0 if look <= 0 else float(2 * ndtr(ndtri(alpha / 2) / math.sqrt(look / looks)))
+
+
+Copies = Literal["refuse", "leave out"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +186,18 @@ class AltTestSettings(IntervalSettings, RuleSettings):
         "jackknife", "How the intervals of rho are made: jackknife is Wilson's.",
         details="With the effective number of items that the jackknife gives: it covers where a bootstrap has too "
         "little to move, with few items, few clusters, or rho near 1.",
+    )  # fmt: skip
+    strata: Sequence[str] | str = option(
+        "auto", "What is known of items without reading them: item columns, stem, suffix; or none.",
+        details="auto takes every item column with few values, and what names of items share: the suffix, such as a "
+        "question, and the stem, such as a document, where people agree within it. A judge that knows nothing else "
+        "earns no replace. stem and suffix are those of names; none takes all items as alike.",
+    )  # fmt: skip
+    copies: Copies = option(
+        "refuse", "What is done where the judge repeats one annotator's labels.",
+        details="Where it agrees with one person beyond what both share with the others, it may have been shown that "
+        "person's labels, and what it says of these items says nothing of new ones. refuse: no replace. leave out: "
+        "that person is left out, and the verdict is the others'.",
     )  # fmt: skip
     seed: int = option(0, "Same seed, same numbers.", low=0, always=True)
 
@@ -241,6 +285,11 @@ class CompareSettings(AltTestSettings):
     """Options of the alt-test of several judges."""
 
     judges: Sequence[str] | str | None = option(None, "The judges; all of the table when not given.", key="")
+    together: Multiplicity = option(
+        "holm", "Correct the verdicts of several judges for their number, or leave each its own level.",
+        details="holm: that any judge that does not deserve it is told to replace has probability alpha at most, so "
+        "those that are told so are a shortlist. each: every judge has a level of its own.",
+    )  # fmt: skip
 
 
 # -- the panel of people, and how a judge is compared with them ---------------------------------------
@@ -299,8 +348,6 @@ class Rule:
         The one label of each item that everybody is compared with (C.2, C.3).
     labels : tuple or None
         What numbers stand for, where labels are categories or text.
-    constants : (constants,) float
-        The answers of trivial judges, see `trivial`.
     """
 
     settings: AltTestSettings
@@ -309,7 +356,6 @@ class Rule:
     quality: Floats
     reference: Floats | None
     labels: tuple[Label, ...] | None
-    constants: Floats
 
     def panel_of(self, answers: Answers) -> Panel:
         """The people's answers among some labels."""
@@ -344,12 +390,8 @@ class Rule:
         return enough if reference is None else enough & ~np.isnan(reference)
 
     def usable_labels(self, panel: Panel, judge: Floats) -> Floats:
-        """The judge's labels of the usable items, NaN elsewhere: what trivial judges are compared with."""
+        """The judge's labels of the usable items, NaN elsewhere."""
         return np.where(self.usable(panel.people, panel.reference), judge, np.nan)
-
-    def item_shares(self, panel: Panel) -> Floats | None:
-        """Class of each item's majority label, where labels are balanced: (items, classes)."""
-        return class_shares(panel) if self.settings.balance else None
 
     def label_names(self, values: Floats) -> tuple[Label, ...]:
         """What numbers stand for."""
@@ -377,12 +419,18 @@ class AltTestTable:
         How they are compared.
     fingerprint : str
         Of the labels and everything else that decides the numbers.
+    columns : tuple of Structure
+        Columns that are known of items without reading them.
+    about : polars.DataFrame or None
+        The table of items.
     """
 
     ratings: Ratings
     humans: tuple[str, ...]
     rule: Rule
     fingerprint: str
+    columns: tuple[Structure, ...] = ()
+    about: pl.DataFrame | None = None
 
     @classmethod
     def of(cls, labels: Annotations | Chunks, settings: AltTestSettings) -> AltTestTable:
@@ -393,6 +441,7 @@ class AltTestTable:
             raise DesignError(
                 f"the table has {len(labels.criteria)} criteria ({listing(labels.criteria, 4)}); test each with "
                 "assay.alt_test_by, as the command alt-test does, or choose one with labels.where(criterion=...)"
+                + labels.reading.pooled_by
             )
         labels = labels.resolve_repeats(settings.repeats)
         humans = labels.humans
@@ -407,16 +456,13 @@ class AltTestTable:
             ratings = replace(ratings, source=_normalise(ratings.answers, settings.normalise))
         reference, named = _reference(labels, ratings.answers, settings)
         codes = _codes_of(humans, ratings)
-        rule = Rule(
-            settings, score, codes, _quality(labels, humans, settings.quality), reference, named,
-            constants_of(ratings, score, settings.normalise is not None),
-        )  # fmt: skip
-        if score.drawn:
-            found = medoids(score, rule.panel_of(ratings.answers), rule.constants)
-            rule = replace(rule, constants=np.union1d(rule.constants, found))
+        rule = Rule(settings, score, codes, _quality(labels, humans, settings.quality), reference, named)
+        columns = _columns_asked(labels, settings)
         quality = rule.quality.tobytes() if settings.quality is not None else None
         gold = reference.tobytes() if reference is not None and settings.gold is not None else None
-        return cls(ratings, humans, rule, fingerprint_with(ratings.fingerprint, quality=quality, gold=gold))
+        known = b"".join(one.part.tobytes() for one in columns) or None
+        data = fingerprint_with(ratings.fingerprint, quality=quality, gold=gold, known=known)
+        return cls(ratings, humans, rule, data, columns, labels.items)
 
     @classmethod
     def _read_chunks(cls, labels: Chunks, settings: AltTestSettings) -> AltTestTable:
@@ -428,10 +474,7 @@ class AltTestTable:
         _refuse_too_few(labels, labels.humans, settings)
         ratings = Ratings.of(labels)
         codes, score = _codes_of(labels.humans, ratings), _score_for(ratings, settings)
-        rule = Rule(
-            settings, score, codes, np.ones(len(labels.humans)), None, labels.categories,
-            constants_of(ratings, score, False),
-        )  # fmt: skip
+        rule = Rule(settings, score, codes, np.ones(len(labels.humans)), None, labels.categories)
         return cls(ratings, labels.humans, rule, ratings.fingerprint)
 
     @property
@@ -448,6 +491,60 @@ class AltTestTable:
     def panel(self) -> Panel:
         """The people's answers on all items, in memory."""
         return self.rule.panel_of(self.ratings.answers)
+
+    @cached_property
+    def documents(self) -> NameParts | None:
+        """What names of items share: a document and a place in it, an image and a question."""
+        if self.about is not None:
+            return stems(self.about["item"])
+        if self.ratings.n_items > MOST_NAMES:
+            return None
+        names = [read().items for read, _, _ in self.ratings.slices(1)]
+        return stems(pl.concat([one.series if isinstance(one, Names) else pl.Series(one) for one in names]))
+
+    @cached_property
+    def looked_at(self) -> AltTestTable:
+        """The items that it is looked at whether a judge looks, in memory: all, or some that are drawn of very many."""
+        usable = np.flatnonzero(self.rule.usable(self.people_of_item, self.rule.reference))
+        if len(usable) <= MOST_ITEMS and not self.ratings.in_chunks:
+            return self
+        if len(usable) > MOST_ITEMS:
+            usable = np.sort(np.random.default_rng(self.settings.seed).choice(usable, MOST_ITEMS, replace=False))
+        place = np.full(self.ratings.n_items, -1)
+        place[usable] = np.arange(len(usable))
+        pieces = []
+        for read, first, last in self.ratings.slices(1):
+            answers = read()
+            item = place[first:last][answers.item]
+            pieces.append((item[item >= 0], answers.annotator[item >= 0], answers.value[item >= 0]))
+        item, annotator, value = (np.concatenate(column) for column in zip(*pieces, strict=True))
+        source = self.ratings.source
+        drawn = Answers(
+            item, annotator, value, tuple(map(str, usable.tolist())), self.ratings.annotators, source.categories
+        )  # fmt: skip
+        clusters, reference = self.ratings.clusters, self.rule.reference
+        ratings = replace(
+            self.ratings, source=drawn, n_items=len(usable), n_labels=len(drawn),
+            clusters=None if clusters is None else clusters[usable],
+        )  # fmt: skip
+        rule = replace(self.rule, reference=None if reference is None else reference[usable])
+        found = replace(self, ratings=ratings, rule=rule)
+        vars(found)["structures"] = tuple(replace(one, part=one.part[usable]) for one in self.structures)
+        return found
+
+    @cached_property
+    def structures(self) -> tuple[Structure, ...]:
+        """What is known of items without reading them: columns and suffixes, their cross, then stems."""
+        return _structures(self.columns, self.documents, self.settings.strata)
+
+    def without(self, j: int) -> AltTestTable:
+        """The same table without the person in position j, who may be tested as a judge then."""
+        codes = self.rule.code_of_human
+        codes = np.where(codes == j, -1, np.where(codes > j, codes - 1, codes))
+        rule = replace(self.rule, code_of_human=codes, quality=np.delete(self.rule.quality, j))
+        found = replace(self, humans=(*self.humans[:j], *self.humans[j + 1 :]), rule=rule)
+        vars(found)["documents"], vars(found)["structures"] = self.documents, self.structures
+        return found
 
     @property
     def whole(self) -> bool:
@@ -643,6 +740,66 @@ def _reference(
             f"no gold label is one that anybody gave, the first is {strange!r}; labels are {labels.scale.describe()}"
         )
     return found, tuple(codes)
+
+
+# -- what is known of items without reading them --------------------------------------------------------
+
+MOST_NAMES = 2_000_000
+"""Names of a folder that are read to see what they share: a second of work."""
+
+LEAST_HELD = 5
+"""Items that each value of a column must have on average to be a structure: fewer hold hardly any others to compare
+with, and a column with a value of its own for each item says nothing of the others."""
+
+LEAST_CROSSED = 4
+"""The same of a cell of two or more structures, which asks for more of the items."""
+
+LEAST_OF_STEM = 3
+"""Items that a stem must have on average: within pairs hardly any judge could be seen to look."""
+
+JUDGED = ("gold", "truth", "label", "majority", "mean", "median", "average", "consensus", "target", "reference")
+"""Words in the name of a column that holds what people said, or should have: a judge may well know no more."""
+
+
+def _columns_asked(labels: Annotations, settings: AltTestSettings) -> tuple[Structure, ...]:
+    """The item columns among the structures: those named, or all of which each value has several items."""
+    wanted, frame = settings.strata, labels.items
+    if wanted != "auto":
+        names = [wanted] if isinstance(wanted, str) else list(wanted)
+        names = [name for name in names if name in frame.columns or name not in ("none", "stem", "suffix")]
+        return tuple(Structure(name, cluster_codes(labels, name)) for name in names)
+    said, found = {str(category).lower() for category in labels.scale.categories or ()}, []
+    for name in frame.columns:
+        column = frame[name]
+        if name in ("item", settings.gold) or column.dtype.is_float() or column.dtype.is_nested():
+            continue
+        if any(word in name.lower() for word in JUDGED) or not 1 < column.n_unique() <= frame.height / LEAST_HELD:
+            continue
+        if said and {str(v).lower() for v in column.drop_nulls().unique().to_list()} <= said:
+            continue
+        place = column.cast(pl.String).fill_null("").rank("dense").to_numpy().astype(np.int64) - 1
+        found.append(Structure(name, place))
+    return tuple(found)
+
+
+def _structures(
+    columns: tuple[Structure, ...], documents: NameParts | None, wanted: Sequence[str] | str
+) -> tuple[Structure, ...]:
+    """Columns and the suffix, their cross where its cells hold several items, then the stem."""
+    plain, stem, auto = list(columns), [], wanted == "auto"
+    named = {wanted} if isinstance(wanted, str) else set(wanted)
+    if documents is None and not auto and named & {"stem", "suffix"} - {one.name for one in columns}:
+        raise DesignError(f"strata={wanted!r}: the names of items share nothing")
+    if documents is not None:
+        if "suffix" in named or (auto and documents.suffix_size >= LEAST_HELD):
+            plain.append(Structure("suffix", documents.suffix.codes.astype(np.int64)))
+        if "stem" in named or (auto and documents.items_per_stem >= LEAST_OF_STEM):
+            stem.append(Structure("stem", documents.stem.codes.astype(np.int64), by_stem=auto))
+    if len(plain) > 1:
+        _, crossed = np.unique(np.column_stack([one.part for one in plain]), axis=0, return_inverse=True)
+        if len(crossed) >= LEAST_CROSSED * (int(crossed.max()) + 1):
+            plain.append(Structure(" × ".join(one.name for one in plain), crossed.reshape(-1)))
+    return (*plain, *stem)
 
 
 # -- do people agree with each other at all? ---------------------------------------------------------

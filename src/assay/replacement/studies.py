@@ -2,8 +2,8 @@
 
 Power is the chance of a verdict if the truth is this; nobody knows the truth, and a pilot that is taken for it plans
 too small wherever the judge is near epsilon. *Assurance* (O'Hagan, Stevens & Campbell 2005) is power averaged over what
-the pilot leaves open. Here: of each item it is known who was closer to whom, over all annotators and constant answers
-together, so what is correlated stays so. How common each kind of item is, is drawn from its posterior (Dirichlet: the
+the pilot leaves open. Here: of each item it is known who was closer to whom, over all annotators together, so what is
+correlated stays so. How common each kind of item is, is drawn from its posterior (Dirichlet: the
 Bayesian bootstrap of Rubin 1981, see `assay.statistics.wins.Posterior`), then a study of N items from that, then its
 verdict. Only win counts are drawn; no label is compared again.
 
@@ -29,12 +29,13 @@ from assay.estimation.options import Settings, option
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.replacement import decision
-from assay.replacement.closeness import DENSE_CELLS, Panel, signs
+from assay.replacement.closeness import DENSE_CELLS, Panel
 from assay.replacement.decision import Clustering, Tally
+from assay.replacement.looks import retention_of
 from assay.replacement.panel import AltTestSettings, AltTestTable, Rule, labels_of
 from assay.reporting import pictures
 from assay.reporting.tables import said
-from assay.statistics.wins import LOSS, WIN, Posterior, average_advantage, count_wins, score
+from assay.statistics.wins import LOSS, WIN, Posterior, average_advantage, score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,13 +53,9 @@ TRUTHS, EACH = 120, 6
 OPEN = 0.8
 """The range of the number holds this share of the truths, as much left out at either end."""
 
-BINDING = 3
-"""Constant answers that studies are compared with: those that the pilot's judge is the least ahead of. Each one costs
-as much as an annotator, and what the judge is farther ahead of binds the later."""
-
-NEWTON, STEEPEST = 4, 3.0
-"""Steps by which shares of kinds are tilted, and how far: a win over an annotator is made e³ = 20 times likelier at
-most, where a pilot without a loss would ask for more without end."""
+NEWTON, HALVED, RIDGE = 8, 12, 1e-3
+"""Steps by which shares of kinds are tilted, how often one is halved, and what keeps slopes finite: with slopes of 3 (a
+win over an annotator made 20 times likelier) a mean difference misses what is wanted by .003."""
 
 MOST_PANELS = 50
 """Panels that the assurance of smaller panels is averaged over: time grows with them."""
@@ -75,22 +72,22 @@ class SimulatedStudies:
     ----------
     counts : (studies, sizes, annotators, classes, 3) float
         Of the judge against each annotator.
-    over : (studies, sizes, constants, classes, 3) float
-        Of the judge against each constant answer; no constants where they were not asked for.
     quality : (studies, annotators) float
         Weights of the annotators.
+    kept : (studies, sizes) float or None
+        How many standard errors A(judge, people) lies above ``least_retention`` times A(people, people); None where
+        that was not asked, so that nobody fails by it.
     exact : bool
         Whether tests are exact; else, as where many sizes are looked at, their score tests.
-    clustering, over_clustering : Clustering or None
+    clustering : Clustering or None
         What shared clusters take from the tests.
     """
 
     counts: Floats
-    over: Floats
     quality: Floats
+    kept: Floats | None = None
     exact: bool = True
     clustering: Clustering | None = None
-    over_clustering: Clustering | None = None
 
     def tested(self, settings: AltTestSettings) -> Bools:
         """Which annotators have enough items: (studies, sizes, annotators)."""
@@ -101,8 +98,8 @@ class SimulatedStudies:
         enough = self.tested(settings)
         p, reverse = (np.where(enough, one, np.nan) for one in self._p(self.counts, epsilon, self.clustering))
         as_good, worse, _, _ = decision.conjunctions(p, reverse, self.quality[:, None, :], settings.threshold)
-        trivial = self._p(self.over, 0.0, self.over_clustering)[0].max(axis=-1, initial=0.0)
-        ends = decision.verdicts(as_good, worse, trivial, settings.alpha)
+        keeps, loses = self._p_kept(as_good.shape)
+        ends = decision.verdicts(as_good, worse, keeps, loses, settings.level)
         if not settings.balance:
             return ends
         # Studies that the alt-test refuses to balance, as a class has too few items.
@@ -110,6 +107,14 @@ class SimulatedStudies:
         there = items.sum(axis=-2, keepdims=True) > 0
         small = there & enough[..., None] & (items < settings.min_class - 1e-9)
         return np.where(small.any(axis=(-1, -2)), CANNOT_TELL, ends)
+
+    def _p_kept(self, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+        """The p-values by which the judge keeps enough, and too little: (studies, sizes) each."""
+        from scipy.special import ndtr
+
+        if self.kept is None:
+            return np.zeros(shape), np.ones(shape)
+        return ndtr(-self.kept), ndtr(self.kept)
 
     def _p(self, counts: Floats, epsilon: float, clustering: Clustering | None) -> tuple[Floats, Floats]:
         """The two one-sided p-values of each comparison."""
@@ -133,49 +138,64 @@ def settles(ends: Ints) -> Bools:
 # -- a pilot, and studies drawn from what it leaves open ------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Retained:
+    """How many standard errors A(judge, people) lies above what is asked for, and on how many items that was seen."""
+
+    errors: float
+    n_items: int
+
+    def studies(self, sizes: Sequence[int], n_truths: int, n_each: int, rng: np.random.Generator) -> Floats:
+        """The same of studies: a truth is drawn around what was seen, a study around that. (studies, sizes)
+
+        Both as if normal; the smaller studies are the beginning of the larger (a walk over items).
+        """
+        n = np.asarray(sizes, dtype=float)
+        truth = (self.errors + rng.standard_normal(n_truths)) / math.sqrt(self.n_items)
+        steps = rng.standard_normal((n_truths * n_each, len(n))) * np.sqrt(np.diff(n, prepend=0.0))
+        return np.asarray(np.sqrt(n) * np.repeat(truth, n_each)[:, None] + steps.cumsum(axis=1) / np.sqrt(n))
+
+
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """Items at hand, by who was closer to whom on them: against the annotators, then against constant answers.
+    """Items at hand, by who was closer to whom on them, and how much the judge kept of what people agree on.
 
     Attributes
     ----------
     posterior : Posterior
     quality : (annotators,) float
         Weights of the annotators.
-    clustering, over_clustering : Clustering or None
+    retained : Retained or None
+        None where that cannot be told, so that it is not asked for.
+    clustering : Clustering or None
         What shared clusters take from the tests.
     """
 
     posterior: Posterior
     quality: Floats
+    retained: Retained | None = None
     clustering: Clustering | None = None
-    over_clustering: Clustering | None = None
 
     @classmethod
     def of(
-        cls, by_unit: Floats, n_items: int, quality: Floats, clustering: Clustering | None = None,
-        over_clustering: Clustering | None = None,
+        cls, by_unit: Floats, n_items: int, quality: Floats, retained: Retained | None = None,
+        clustering: Clustering | None = None,
     ) -> Pilot:  # fmt: skip
-        """From what each unit shows: (units, annotators + constants, classes, 3), as `unit_wins` gives it."""
-        m = len(quality)
-        used = by_unit[by_unit[:, :m].any(axis=(1, 2, 3))]
-        lead = (used[:, m:, :, WIN] - used[:, m:, :, LOSS]).sum(axis=(0, 2))
-        binding = np.sort(np.argsort(lead, kind="stable")[:BINDING])
-        if over_clustering is not None:
-            over_clustering = over_clustering.part(binding)
-        posterior = Posterior.of(np.concatenate([used[:, :m], used[:, m:][:, binding]], axis=1), n_items)
-        return cls(posterior, quality, clustering, over_clustering)
+        """From what each unit shows: (units, annotators, classes, 3), as `unit_wins` gives it."""
+        used = by_unit[by_unit.any(axis=(1, 2, 3))]
+        return cls(Posterior.of(used, n_items), quality, retained, clustering)
 
     def studies(self, sizes: Sequence[int], n_truths: int, n_each: int, rng: np.random.Generator) -> SimulatedStudies:
         """Studies of ascending sizes, the smaller ones the beginning of the larger: ``n_each`` of each truth drawn."""
-        of, m = self.posterior, len(self.quality)
+        of = self.posterior
         share = np.repeat(self._shrink(of.truths(n_truths, rng), rng), n_each, axis=0)
         units = np.maximum(np.rint(np.array(sizes) / of.per_unit).astype(np.int64), 1)
         rows = of.rows.reshape(len(of.rows), -1)
         added = np.stack([rng.multinomial(k, share).astype(float) @ rows for k in np.diff(units, prepend=0)], axis=1)
         found = added.cumsum(axis=1).reshape(*added.shape[:2], *of.rows.shape[1:])
         quality = np.tile(self.quality, (len(found), 1))
-        return SimulatedStudies(found[:, :, :m], found[:, :, m:], quality, False, self.clustering, self.over_clustering)
+        kept = None if self.retained is None else self.retained.studies(sizes, n_truths, n_each, rng)
+        return SimulatedStudies(found, quality, kept, False, self.clustering)
 
     def _shrink(self, share: Floats, rng: np.random.Generator) -> Floats:
         """Shares of kinds, (truths, kinds), under which annotators differ no more than the pilot shows that they do.
@@ -203,7 +223,11 @@ class Pilot:
 
 
 def _tilt(share: Floats, behind: Floats, n: Floats, wanted: Floats) -> Floats:
-    """Shares of kinds closest to those given whose mean differences are as wanted (exponential tilting, by Newton).
+    """Shares of kinds closest to those given whose mean differences are as wanted (exponential tilting).
+
+    The slopes minimise log Σ share · exp(slopes · (behind − wanted n)) + `RIDGE` |slopes|² / 2, which is convex, by
+    Newton's steps that are halved until they lower it. So what cannot be had, where few kinds were seen, is come near
+    to, and nothing else is moved for it.
 
     Parameters
     ----------
@@ -212,19 +236,32 @@ def _tilt(share: Floats, behind: Floats, n: Floats, wanted: Floats) -> Floats:
         Losses less wins in a unit of each kind, and comparisons.
     wanted : (truths, annotators) float
     """
-    m = behind.shape[1]
-    logs, slope = np.log(np.maximum(share, 1e-300)), np.zeros(wanted.shape)
-    found = share
+    off = behind - wanted[:, None, :] * n
+    logs = np.log(np.maximum(share, 1e-300))
+
+    def lifted(slopes: Floats) -> tuple[Floats, Floats]:
+        raised = logs + (off @ slopes[:, :, None])[..., 0]
+        top = raised.max(axis=1, keepdims=True)
+        tilted = np.exp(raised - top)
+        total = tilted.sum(axis=1, keepdims=True)
+        return tilted / total, (top + np.log(total))[:, 0] + RIDGE / 2 * (slopes**2).sum(axis=1)
+
+    slopes = np.zeros(wanted.shape)
+    found, height = lifted(slopes)
     for _ in range(NEWTON):
-        mean, known = found @ behind, found @ n
-        off = mean - wanted * known
-        outer = behind[:, :, None] * behind[:, None, :]
-        spread = (found @ outer.reshape(len(behind), -1)).reshape(-1, m, m) - mean[:, :, None] * mean[:, None, :]
-        spread[:, np.arange(m), np.arange(m)] += 1e-3 * known
-        slope = np.clip(slope - np.linalg.solve(spread, off[..., None])[..., 0], -STEEPEST, STEEPEST)
-        tilted = logs + slope @ behind.T
-        found = np.exp(tilted - tilted.max(axis=1, keepdims=True))
-        found /= found.sum(axis=1, keepdims=True)
+        weighted = off * found[:, :, None]
+        mean = weighted.sum(axis=1)
+        spread = off.transpose(0, 2, 1) @ weighted - mean[:, :, None] * mean[:, None, :]
+        spread += RIDGE * np.eye(off.shape[2])
+        step = np.linalg.solve(spread, (mean + RIDGE * slopes)[..., None])[..., 0]
+        for _ in range(HALVED):
+            tried, lower = lifted(slopes - step)
+            step = np.where((lower <= height)[:, None], step, step / 2)
+            if (lower <= height).all():
+                break
+        better = lower <= height
+        slopes, height = np.where(better[:, None], slopes - step, slopes), np.where(better, lower, height)
+        found = np.where(better[:, None], tried, found)
     return found
 
 
@@ -235,8 +272,16 @@ def pilot_of_test(test: Tally) -> Pilot:
         found = table.ratings.add_up(partial(_slice_wins, table.rule, test.code, units.n), units, 1)
     else:
         found = unit_wins(table.rule, table.panel, test.judge, units.of_item, units.n)
-    kept = np.concatenate([test.tested, np.arange(len(table.humans), found.shape[1])])
-    return Pilot.of(found[:, kept], test.n_items, test.quality, test.clustering, test.constants_clustering)
+    return Pilot.of(found[:, test.tested], test.n_items, test.quality, retained_of(test), test.clustering)
+
+
+def retained_of(test: Tally) -> Retained | None:
+    """What the judge of a test kept, as its items show it; None where they do not."""
+    looked = test.looked
+    contrast = looked.kept.contrast(test.table.settings.least_retention, 0.9)
+    if contrast.reason or not contrast.standard_error > 0:
+        return None
+    return Retained(contrast.estimate / contrast.standard_error, looked.n_items)
 
 
 def pilot_of_panel(rule: Rule, panel: Panel, judge: Floats, members: Ints) -> Pilot:
@@ -255,25 +300,12 @@ def pilot_of_panel(rule: Rule, panel: Panel, judge: Floats, members: Ints) -> Pi
 
 
 def unit_wins(rule: Rule, panel: Panel, judge: Floats, unit: Ints, n_units: int) -> Floats:
-    """Wins, ties and losses of each unit, against each annotator, then each constant.
-
-    Returns
-    -------
-    (units, annotators + constants and drawn judges, classes, 3) float
-    """
-    m, k = panel.n_annotators, len(rule.constants) + len(rule.score.drawn)
+    """Wins, ties and losses of each unit, against each annotator: (units, annotators, classes, 3)."""
+    m = panel.n_annotators
     compared = rule.compare(panel, judge)
     group = unit[panel.item[compared.row]] * m + panel.annotator[compared.row]
     wins = compared.counts(group, n_units * m)
-    n_classes = wins.shape[1]
-    found = np.zeros((n_units, m + k, n_classes, 3))
-    found[:, :m] = wins.reshape(n_units, m, n_classes, 3)
-    shares = rule.item_shares(panel)
-    for c, (item, sign) in enumerate(signs(rule.score, panel, rule.usable_labels(panel, judge), rule.constants)):
-        mine = unit[item] >= 0
-        of_item = None if shares is None else shares[item[mine]]
-        found[:, m + c] = count_wins(sign[mine], unit[item[mine]], n_units, of_item)
-    return found
+    return wins.reshape(n_units, m, *wins.shape[1:])
 
 
 def _slice_wins(rule: Rule, code: int, n_units: int, answers: Answers, unit: Ints) -> Floats:
@@ -347,7 +379,7 @@ def grid_of(table: AltTestTable, judge: Floats) -> Floats:
 
 
 def score_studies(
-    rule: Rule, values: Floats, judge: Floats, quality: Floats, sizes: Sequence[int], constants: bool = False
+    rule: Rule, values: Floats, judge: Floats, quality: Floats, sizes: Sequence[int], least: float | None = None
 ) -> SimulatedStudies:
     """The win counts of many studies at once.
 
@@ -364,8 +396,8 @@ def score_studies(
     quality : (studies, annotators) float
     sizes : sequence of int
         Ascending, the last no more than the number of items.
-    constants : bool
-        Whether the judge is compared with constant answers, too.
+    least : float, optional
+        The retention that is asked for besides; without it none is.
     """
     n_studies, n_items, k = values.shape
     flat = values.ravel()
@@ -384,18 +416,29 @@ def score_studies(
     place = item[compared.row]
     group = (place // n_items * n_sizes + step[place]) * k + member[compared.row]
     counts = compared.counts(group, n_studies * n_sizes * k).reshape(n_studies, n_sizes, k, -1, 3)
-    n_classes = counts.shape[3]
-    over = np.zeros((n_studies, n_sizes, 0, n_classes, 3))
-    if constants:
-        asked = np.where(step < n_sizes, rule.usable_labels(panel, judge.ravel()), np.nan)
-        shares = rule.item_shares(panel)
-        each = [
-            count_wins(sign, where // n_items * n_sizes + step[where], n_studies * n_sizes,
-                       None if shares is None else shares[where])
-            for where, sign in signs(rule.score, panel, asked, rule.constants)
-        ]  # fmt: skip
-        over = np.stack(each, axis=1).reshape(n_studies, n_sizes, len(each), n_classes, 3)
-    return SimulatedStudies(counts.cumsum(axis=1), over.cumsum(axis=1), quality)
+    kept = None if least is None else _kept_by(rule, values, judge, quality, sizes, least)
+    return SimulatedStudies(counts.cumsum(axis=1), quality, kept)
+
+
+def _kept_by(rule: Rule, values: Floats, judge: Floats, quality: Floats, sizes: Sequence[int], least: float) -> Floats:
+    """How many standard errors each judge keeps more than is asked for, after its first items: (studies, sizes).
+
+    By the pseudo-values of the largest study: those of the first items stand for a study of them. Studies in which it
+    cannot be told do not show it.
+    """
+    found = np.zeros((len(values), len(sizes)))
+    for i, (labels, own, weight) in enumerate(zip(values, judge, quality, strict=True)):
+        item, who = np.nonzero(~np.isnan(labels))
+        panel = Panel(item, who, labels[item, who], len(labels), labels.shape[1], weight, labels=rule.labels)
+        seen = retention_of(rule.score, panel, rule.usable_labels(panel, own))
+        if seen is None:
+            continue
+        each = seen.values @ np.array([1.0, -least])
+        n = np.arange(1, len(each) + 1)
+        mean, square = each.cumsum() / n, (each**2).cumsum() / n
+        error = np.sqrt(np.maximum(square - mean**2, 1e-12) / np.maximum(n - 1, 1))
+        found[i] = (mean / error)[np.minimum(np.asarray(sizes), len(each)) - 1]
+    return found
 
 
 # -- how many items are enough ------------------------------------------------------------------------
@@ -461,7 +504,7 @@ def sizes_up_to(limit: int, first: int) -> Ints:
 def enough(pilot: Pilot, n_items: int, settings: AltTestSettings, power: float = 0.8) -> Enough:
     """How many items until a study would probably tell, with the range that a pilot of ``n_items`` leaves open."""
     s = settings
-    decides = (s.alpha, s.threshold, s.tolerance, s.min_items, s.balance, s.min_class, s.seed)
+    decides = (s.level, s.threshold, s.tolerance, s.min_items, s.balance, s.min_class, s.seed)
     key = decision.content_key(pilot, n_items, decides, power, TRUTHS)
     return decision.remember(_ENOUGH, key, lambda: _enough(pilot, n_items, settings, power))
 
@@ -476,10 +519,11 @@ def _enough(pilot: Pilot, n_items: int, settings: AltTestSettings, power: float)
     number = crossing(sizes, settled[None], power)[0]
     made = Enough(None, None, None, limit, power, sizes, settled)
     if not np.isfinite(number):
-        # Would the largest studies tell, if the judge had not to be closer than constant answers?
-        alone = replace(studies, counts=studies.counts[:, -1:], over=studies.over[:, -1:, :0], over_clustering=None)
+        # Would the largest studies tell, if nothing had to be kept?
+        alone = replace(studies, counts=studies.counts[:, -1:], kept=None)
         told = settles(alone.ends(settings, settings.tolerance)).mean() >= power
-        why = "a judge that never looks may be as close" if told else "the judge is about as good as epsilon allows"
+        kept = "the judge keeps about as little of people's agreement as is allowed"
+        why = kept if told else "the judge is about as good as epsilon allows"
         return replace(made, reason=why)
     low, high = range_of(sizes, found.mean(axis=1), power)
     low, high = min(low, number), max(high, number)

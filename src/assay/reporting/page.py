@@ -127,6 +127,8 @@ class Page:
         The question, and of whom; empty where the title says it.
     again : str
         What makes this page again.
+    first : tuple of str
+        What has to be known before the cards are read.
     """
 
     title: str
@@ -135,6 +137,7 @@ class Page:
     sections: tuple[Section, ...]
     asked: str = ""
     again: str = ""
+    first: tuple[str, ...] = ()
 
     def html(self) -> str:
         """The page: one file, no script, no outside request, light and dark, fit to print."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.errors import DesignError
+from assay.errors import DesignError, counted
 from assay.estimation.statistic import Floats, Ints
 
 # -- Random terms ------------------------------------------------------------------------------------
@@ -28,6 +28,9 @@ would refuse designs that a few labels hold together."""
 
 NAMED_PART = 0.05
 """Terms with a smaller weight in the combination that is nothing are not named in the message."""
+
+MOST_SEQUENTIAL = 3_000_000
+"""Entries of the matrices whose singular values are computed for an analysis of variance: seconds."""
 
 MOST_RANKED = 200_000
 """Entries of a matrix whose rank is computed (tenths of a second); of a larger one it is bounded."""
@@ -81,6 +84,37 @@ def contrasts(fine: Ints, coarse: Ints) -> int | None:
     both = cross_codes(coarse, fine)[1]
     n_fine, n_coarse = int(fine.max()) + 1, int(coarse.max()) + 1
     return n_fine - n_coarse if both == n_fine else None
+
+
+def untold(
+    value: Floats, measured: Ints, *others: Ints, least: int = 3, name: str = "item", other: str = "annotator"
+) -> str | None:
+    """Why these labels cannot tell the variance of what is measured from error; None where they can.
+
+    Parameters
+    ----------
+    value : (labels,) float
+    measured : (labels,) int
+        The object of each label: the item of an ICC, the facet ``object`` of a G-study.
+    others : sequence of (labels,) int
+        Facets that each object should have several levels of, such as annotators.
+    least : int
+        Differences that a variance rests on, at least: a variance of fewer is that of one or two numbers.
+    name, other : str
+        What the object and the others are called.
+    """
+    if not len(value) or np.ptp(value) == 0:
+        return "the labels do not vary"
+    n = cross_codes(measured)[1]
+    if n - 1 < least:
+        return f"{counted(n, 'level')} of {name} have {counted(n - 1, 'difference')}, and {least} are needed at least"
+    if len(value) - n < least:
+        return f"hardly any level of {name} has two labels, so that its variance and error are one"
+    for code in others:
+        within = contrasts(measured, code)
+        if within is not None and within < least:
+            return f"each level of {other} has one level of {name} to itself, so that they cannot be told apart"
+    return None
 
 
 def left_over(terms: Terms) -> tuple[int, float]:
@@ -158,6 +192,24 @@ def anova(terms: Terms) -> Floats:
     if np.linalg.matrix_rank(left) <= k:
         return np.full(k + 1, np.nan)
     return np.asarray(np.linalg.solve(left, right), dtype=float)
+
+
+def sequential_squares(terms: Terms) -> tuple[Floats, Floats]:
+    """Degrees of freedom and sums of squares of each term given those before it, then of the residual: (terms + 1,).
+
+    NaN for a table whose rank is not computed.
+    """
+    df, left = [len(terms) - 1.0], [float(((terms.value - terms.value.mean()) ** 2).sum())]
+    if len(terms) * sum(terms.levels) > MOST_SEQUENTIAL:
+        return np.full(len(terms.codes) + 1, np.nan), np.full(len(terms.codes) + 1, np.nan)
+    for k in range(1, len(terms.codes) + 1):
+        columns = np.concatenate([code[:, None] == np.arange(int(code.max()) + 1) for code in terms.codes[:k]], axis=1)
+        base, size, _ = np.linalg.svd(columns.astype(float), full_matrices=False)
+        base = base[:, size > 1e-9 * size[0]]
+        rest = terms.value - terms.value.mean()
+        df.append(float(len(terms) - base.shape[1]))
+        left.append(float(((rest - base @ (base.T @ rest)) ** 2).sum()))
+    return -np.diff(df, append=0.0), -np.diff(left, append=0.0)
 
 
 def _combinations(a: Ints, b: Ints) -> tuple[Ints, Ints]:
@@ -338,6 +390,9 @@ LEAST = 1e-250
 MOST_CELLS = 60_000_000
 """Numbers that the covariances of all blocks may have (half a GiB)."""
 
+AT_ONCE = 64
+"""Levels that are predicted together: a column of all cells for each, 40 MB of the largest tables."""
+
 _SIZES = np.unique(np.rint(1.35 ** np.arange(60)).astype(np.int64))
 """Sizes to which blocks are padded: a third longer each, so that few sizes serve all and padding stays small."""
 
@@ -449,6 +504,10 @@ class Blocks:
     def curvature(self, theta: Floats) -> Floats:
         """Average-information second derivatives of the deviance."""
         return self._solution(theta).information()
+
+    def predict(self, theta: Floats, term: int) -> tuple[Floats, Floats]:
+        """Mean + each level of a term, best linear unbiased, and the variance of its error: (levels,)."""
+        return self._solution(theta).predict(term)
 
     def simulate(self, theta: Floats, rng: np.random.Generator) -> Blocks:
         """The same cells with labels drawn from these variances."""
@@ -625,6 +684,27 @@ class _Solution:
         found = working.T @ solved
         found[-1, -1] += (of.n - len(of.mean)) / self.theta[-1] ** 2
         return np.asarray((found + found.T) / 2)
+
+    def predict(self, term: int) -> tuple[Floats, Floats]:
+        """Best linear unbiased predictions of mean + each level of a term, and variances of their errors: (levels,).
+
+        Searle, Casella and McCulloch (1992, chapter 7); the variances are taken as known.
+        """
+        of, theta, code = self.of, float(self.theta[term]), self.of.codes[term]
+        n = of.levels[term]
+        alone = np.bincount(code, weights=self.fixed, minlength=n)
+        own = np.empty(n)
+        for start in range(0, n, AT_ONCE):
+            levels = np.arange(start, min(start + AT_ONCE, n))
+            solved = self.solve((code[:, None] == levels).astype(float))
+            mine = np.flatnonzero((code >= levels[0]) & (code <= levels[-1]))
+            place = code[mine] - start
+            own[levels] = np.bincount(place, weights=solved[mine, place], minlength=len(levels))
+        error = 1 / self.precision + theta - theta**2 * (own - alone**2 / self.precision)
+        error -= 2 * theta * alone / self.precision
+        mean = float(self.fixed @ of.mean) / self.precision
+        found = mean + theta * np.bincount(code, weights=self.residual, minlength=n)
+        return np.asarray(found), np.maximum(error, 0.0)
 
 
 # -- Cutting into blocks -----------------------------------------------------------------------------

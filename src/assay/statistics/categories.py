@@ -18,7 +18,7 @@ import numpy as np
 from assay.data.annotations import Answers
 from assay.data.scales import Label
 from assay.errors import DesignError
-from assay.estimation.statistic import Floats, Ints
+from assay.estimation.statistic import Bools, Floats, Ints
 
 # -- what a statistic is, and what several share ----------------------------------------------------
 
@@ -500,10 +500,104 @@ def _orders(given: tuple[int, ...]) -> int:
     return math.factorial(len(given)) // math.prod(math.factorial(given.count(v)) for v in set(given))
 
 
-def curve(statistic: PanelStatistic, patterns: Patterns, n_items: int) -> tuple[Floats, Floats]:
-    """The statistic's first value for each of `CORRELATIONS`, and its standard error on so many items."""
+# Where one of two labels is rare, raters who give it at rates of their own decide what agreement there is. Each has
+# a threshold on a common trait (a one-factor probit), and the correlation of the trait's shadows is what is not known.
+
+TRAIT_CORRELATIONS: Floats = np.concatenate([
+    [0.0, 0.02, 0.05], np.linspace(0.1, 0.9, 25), [0.925, 0.95, 0.97, 0.985, 0.998]
+])  # fmt: skip
+"""The degrees that are tried; finer grids moved no end by more than .005."""
+
+MOST_THRESHOLDS = 10
+"""Raters up to which all 1,024 patterns of two labels are integrated over the trait."""
+
+TRAIT: Floats = np.linspace(-6.0, 6.0, 301)
+"""Where the normal trait is integrated."""
+
+LOW_RATE = 0.3
+"""The rate of a rare label is the lower end of Wilson's interval with this quantile: .976 to .98 covered, .964 to .971
+with the rate as it is, since chance agreement falls with the square of the rate."""
+
+LEAST_RATE = 0.2
+"""A rater's own rate is no less than this share of the common one; a rater who never gave the label might have."""
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """Every pattern of two labels, from raters each with a rate of their own; as `Patterns`, for complete tables.
+
+    Attributes
+    ----------
+    answers : Answers
+        Each pattern as an item.
+    given : (patterns, annotators) bool
+        Who gives the rarer label.
+    rates : (annotators,) float
+        How often each gives it.
+    """
+
+    answers: Answers
+    given: Bools
+    rates: Floats
+
+    @classmethod
+    def of(cls, answers: Answers, *, item_rate: bool) -> Thresholds | None:
+        """The patterns of these labels; None where they are not two, cells are missing, or raters are too many.
+
+        With ``item_rate`` the common rate is that of items, half an item of each kind added; else it is a low one.
+        """
+        cells = grid(answers)
+        n, m = cells.shape
+        values, number = np.unique(answers.value, return_counts=True)
+        if len(values) != 2 or not 2 <= m <= MOST_THRESHOLDS or np.isnan(cells).any():
+            return None
+        rare = cells == values[number.argmin()]
+        rates = _own_rates(rare, (rare.mean() * n + 0.5) / (n + 1) if item_rate else _low_rate(float(rare.mean()), n))
+        given = np.array(list(itertools.product([False, True], repeat=m)))
+        item, annotator = np.divmod(np.arange(given.size), m)
+        value = np.where(given.ravel(), values[number.argmin()], values[number.argmax()])
+        if number[0] == number[1]:
+            value = np.where(given.ravel(), values[0], values[1])
+        names = tuple(map(str, range(len(given))))
+        return cls(Answers(item, annotator, value, names, answers.annotators, answers.categories), given, rates)
+
+    def probabilities(self, correlations: Floats) -> Floats:
+        """How often each pattern occurs: (correlations, patterns)."""
+        from scipy.special import ndtr, ndtri
+
+        weight = np.exp(-(TRAIT**2) / 2)
+        above = ndtri(self.rates) + np.sqrt(correlations)[:, None, None] * TRAIT[:, None]
+        given = ndtr(above / np.sqrt(1 - correlations)[:, None, None])  # (correlations, trait, annotators)
+        found = np.ones((len(correlations), len(TRAIT), len(self.given)))
+        for j, column in enumerate(self.given.T):
+            found *= np.where(column, given[:, :, j, None], 1 - given[:, :, j, None])
+        return np.asarray(np.einsum("ctp,t->cp", found, weight / weight.sum()))
+
+
+def _low_rate(share: float, n: int) -> float:
+    z = LOW_RATE
+    centre, half = share + z**2 / (2 * n), z * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return (centre - half) / (1 + z**2 / n)
+
+
+def _own_rates(rare: Bools, common: float) -> Floats:
+    """Each rater's rate, drawn to the common one as far as rates differ no more than by chance (Cochran's Q)."""
+    n, m = rare.shape
+    given, of_item = rare.sum(axis=0).astype(float), rare.sum(axis=1).astype(float)
+    within = float((m * of_item - of_item**2).sum())
+    q = (m - 1) * m * float(((given - given.mean()) ** 2).sum()) / within if within else 0.0
+    kept = max(0.0, 1 - (m - 1) / q) if q > 0 else 0.0
+    seen = float(rare.mean())
+    rates = common + kept * (given - given.mean()) / n * min(1.0, common / seen)
+    return np.asarray(np.clip(rates, LEAST_RATE * common, 1 - LEAST_RATE * (1 - common)))
+
+
+def curve(
+    statistic: PanelStatistic, patterns: Patterns | Thresholds, n_items: int, correlations: Floats = CORRELATIONS
+) -> tuple[Floats, Floats]:
+    """The statistic's first value for each of some correlations, and its standard error on so many items."""
     moments = statistic.moments(patterns.answers)
-    often = patterns.probabilities(CORRELATIONS)
+    often = patterns.probabilities(correlations)
     sums = often @ moments
     value = statistic.value(MANY * sums)[..., 0]
     nearby = statistic.value(MANY * (sums[:, None, :] * (1 - STEP) + STEP * moments))[..., 0]

@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from assay.estimation.intervals import PRIOR
 from assay.estimation.resampling import add_rows
 from assay.estimation.statistic import Bools, Floats, Ints
 
@@ -193,9 +194,6 @@ class PairedAdvantage:
 
 
 # -- What win counts at hand leave open --------------------------------------------------------------
-
-PRIOR = 0.5
-"""Weight of the item that is won, tied or lost against everybody: Jeffreys' prior of each annotator's rates."""
 
 MOST_KINDS = 500
 """Where more different items occur, they are merged at random into that many blocks: time and memory of a draw grow

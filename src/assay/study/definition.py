@@ -17,9 +17,10 @@ from typing import Any, Literal
 import yaml
 from pydantic import ValidationError
 
+from assay.data.columns import PARTS
 from assay.data.scales import Scale, parse_scale, plain_number
 from assay.errors import StudyError, unknown
-from assay.study.items import Item, KnownItem, read_items, read_known_items
+from assay.study.items import SPLIT_FILE, Item, KnownItem, digest_of, read_items, read_known_items, read_parts
 from assay.study.schema import KINDS, Ensemble, Judge, Question, StudyFile, StudyPart, System, scale_of
 
 Where = tuple[str | int, ...]
@@ -376,6 +377,11 @@ class Study:
         return tuple(j for j in self.config.judges if isinstance(j, Ensemble))
 
     @property
+    def judge_names(self) -> tuple[str, ...]:
+        """Every judge, those that are made of others too."""
+        return tuple(j.name for j in self.config.judges)
+
+    @property
     def question_names(self) -> tuple[str, ...]:
         """The criteria, in the order of the file."""
         return tuple(q.name for q in self.config.questions)
@@ -387,6 +393,46 @@ class Study:
         files = sorted(folder.glob("*.txt")) + sorted(folder.glob("*.md"))
         return {file.stem: file.read_text(encoding="utf-8") for file in files}
 
+    @cached_property
+    def parts(self) -> dict[str, str]:
+        """Which items are for development and which for the test, see `assay.study.items.read_parts`.
+
+        Raises
+        ------
+        StudyError
+            For a study of systems' outputs, or of triplets, which are drawn from its items.
+        """
+        found = read_parts(self.folder)
+        if found and (self.systems or any(q.drawn_from for q in self.config.questions)):
+            raise StudyError(
+                f"{self.folder / SPLIT_FILE}: what is judged is drawn from the items of this study, so they cannot be "
+                "split; take the file away"
+            )
+        return found
+
+    def tested_items(self) -> list[str]:
+        """The names of the items for the test: all of them where they are not split."""
+        return [item.name for item in self.items() if self.parts.get(item.name) != PARTS[0]]
+
+    def way_of(self, name: str) -> dict[str, str]:
+        """How a judge is asked: its ``model``, and a fingerprint of its ``prompt``.
+
+        The prompt is everything that is decided about what is sent and does not hang on the item: the instructions, the
+        words of the questions and their scales, the strategy, demonstrations, parameters and what is crossed.
+        """
+        judge = next(one for one in self.config.judges if one.name == name)
+        if isinstance(judge, Ensemble):
+            members = {member: self.way_of(member) for member in judge.of}
+            return {"prompt": digest_of([judge.rule, members])[:12]}
+        crossed = self.config.conditions
+        prompts = [text for one in (judge.prompt, *crossed.prompt) if (text := self.prompts.get(one or "")) is not None]
+        asked = judge.model_dump(mode="json", include={"strategy", "temperature", "params", "structured", "repeats"})
+        few_shot = "few-shot" in (judge.strategy, *crossed.strategy)
+        shown = judge.demonstrations.model_dump(mode="json") if few_shot else None
+        words = [q.model_dump(mode="json", exclude={"keys", "optional"}) for q in self.config.questions]
+        prompt = digest_of([asked, shown, prompts, words, crossed.model_dump(mode="json")])[:12]
+        return {"model": judge.model or judge.provider, "prompt": prompt}
+
     def items(self) -> Iterator[Item]:
         """The items in the order of their file, see `assay.study.items.read_items`."""
         return read_items(self.folder, self.config)
@@ -396,7 +442,8 @@ class Study:
         people = self.config.people
         checks = None if people.checks is None else people.checks.file
         names = (self.config.items.file, self.config.labels, people.warm_up, checks)
-        return [self.folder / name for name in names if name is not None]
+        split = [SPLIT_FILE] if (self.folder / SPLIT_FILE).is_file() else []
+        return [self.folder / name for name in (*names, *split) if name is not None]
 
     def known_items(self, role: Literal["check", "warm-up"]) -> list[KnownItem]:
         """The attention checks, or the items to warm up on, see `assay.study.items.read_known_items`."""

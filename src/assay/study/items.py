@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from assay.data.columns import PART, PARTS
 from assay.data.scales import Label, Scale
 from assay.errors import StudyError, listing, unknown
 from assay.study.schema import ItemsPart, StudyFile, scale_of
@@ -67,6 +68,32 @@ def read_items(folder: Path, config: StudyFile) -> Iterator[Item]:
         For a missing file or column, an item without a name, and a name that appears twice.
     """
     return _items_of(folder / config.items.file, config.items, "items")
+
+
+SPLIT_FILE = "split.csv"
+"""The table that says of each item of a study which part it belongs to: ``item``, ``part``."""
+
+
+def read_parts(folder: Path) -> dict[str, str]:
+    """The part of each item that `SPLIT_FILE` names; empty where there is no such file.
+
+    Raises
+    ------
+    StudyError
+        For a missing column, and for another word than those of `PARTS`.
+    """
+    path = folder / SPLIT_FILE
+    if not path.is_file():
+        return {}
+    parts = {}
+    for row in _rows(path):
+        for column in ("item", PART):
+            if column not in row:
+                raise StudyError(unknown("column", column, row, str(path)))
+        if row[PART] not in PARTS:
+            raise StudyError(f"{path}: item '{row['item']}': {unknown(PART, row[PART], PARTS, 'the parts')}")
+        parts[str(row["item"]).strip()] = str(row[PART])
+    return parts
 
 
 def picture_digests(item: Item, columns: Sequence[str], folder: Path) -> dict[str, str]:

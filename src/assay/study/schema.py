@@ -497,6 +497,9 @@ class StudyFile(StudyPart):
     conditions: Conditions = Field(default_factory=lambda: Conditions.model_validate({}))
     limits: RateLimits = Field(default_factory=lambda: RateLimits.model_validate({}))
     people: People = Field(default_factory=lambda: People.model_validate({}))
+    looks: int | None = Field(
+        None, ge=1, le=100, description="how often a verdict is asked for while labels come in, the last time included"
+    )
     labels: str | None = Field(None, description="a file of labels that people gave: item, annotator, label")
     store: str | None = Field(None, description="a database elsewhere: postgresql://host/name (no password)")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import polars as pl
@@ -46,12 +46,13 @@ from assay.psychometrics.raters.table import RepeatsKept
 from assay.reading import read
 from assay.replacement.alt_test import AltTest
 from assay.replacement.compare import JudgeComparison, compare
-from assay.replacement.domains import AltTestBy, test_domains
+from assay.replacement.domains import AltTestBy, correct_judges, test_domains
 from assay.replacement.page import card, card_by, epsilon_curves, methods, question_words, results, size_curves, works
 from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareSettings
 from assay.reporting import pictures, tables
 from assay.reporting.page import Card, Copy, Page, Part, Picture, Section, section_of
 from assay.reporting.references import bibtex
+from assay.verdict.preregistration import Preregistration, before_verdict, plan_beside
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,8 +90,22 @@ class ReportSettings(AltTestSettings):
 
     judges: Sequence[str] | str | None = option(None, "The judges to report on, separated by commas.")
     by: str | None = option(None, "Column that tells domains apart; the criterion where the table has several.")
+    plan: str | None = option(
+        None,
+        "The plan file, written by assay plan --write: what is as planned is said, and what is not.",
+        key="",
+        details="It gives every option that it decides and that you do not give yourself. Without it, labels are held "
+        "against the plan in their study's folder.",
+    )
     title: str | None = option(None, "Headline of the page.", key="")
     progress: Progress | None = option(None, "Called with (what, done, steps).", transient=True)
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], question: str | None = None) -> Self:
+        """Settings from keyword options, and from the plan what is not given."""
+        plan = options.get("plan")
+        decided = {} if plan is None else Preregistration.read(plan).options(cls, options)
+        return super().of({**decided, **options}, question)
 
     def __post_init__(self) -> None:
         if isinstance(self.judges, str):
@@ -123,9 +138,10 @@ def report(source: Annotations | Chunks | str | os.PathLike[str], settings: Repo
     judges = list(settings.judges or labels.judges)
     if not judges:
         raise DesignError("the table has no judge to report on; name the judges with judges=[...] when reading")
+    settings, first = before_verdict(labels, judges, settings, settings.plan or plan_beside(labels))
     by = settings.by or ("criterion" if len(labels.criteria) > 1 else None)
     named = "labels" if read_already else repr(os.fspath(source))  # type: ignore[arg-type]
-    return ReportBuilder(labels, named, judges, by, settings).report()
+    return ReportBuilder(labels, named, judges, by, settings, first).report()
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +194,7 @@ class Report(Result):
     def summary(self) -> str:
         """The verdicts as plain lines."""
         lines = [self.title]
+        lines += ["", *self.page.first] if self.page.first else []
         for one in self.cards:
             lines += ["", one.headline, "  " + one.evidence.strip()]
             if one.advice.strip():
@@ -198,17 +215,20 @@ class Report(Result):
         return self.page.save(path)
 
     def to_dict(self) -> dict[str, Any]:
-        """Verdicts, tests and tables, safe for JSON."""
-        return {**super().to_dict(), "title": self.title, "cards": json_safe(self.cards)}
+        """Verdicts, tests and tables, safe for JSON; ``first`` is what has to be known before the verdicts."""
+        said = {"title": self.title, "first": list(self.page.first), "cards": json_safe(self.cards)}
+        return {**super().to_dict(), **said}
 
 
 class ReportBuilder:
     """Makes the parts of a report in the order in which they are read."""
 
     def __init__(
-        self, labels: Annotations, named: str, judges: list[str], by: str | None, settings: ReportSettings
-    ) -> None:
+        self, labels: Annotations, named: str, judges: list[str], by: str | None, settings: ReportSettings,
+        first: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
         self.labels, self.named, self.judges, self.by, self.settings = labels, named, judges, by, settings
+        self.first = first
         self.steps = 4 if by is None else 2 + len(judges)
         self.done = 0
 
@@ -242,7 +262,7 @@ class ReportBuilder:
         for judge in self.judges:
             self._step(f"testing {judge}")
             found[judge] = test_domains(self.labels, judge, each)
-        found = dict(sorted(found.items(), key=lambda one: (-one[1].passed_in, one[0])))
+        found = correct_judges(dict(sorted(found.items(), key=lambda one: (-one[1].passed_in, one[0]))))
         tests = [test for result in found.values() for test in result.tests.values()]
         cards = tuple(card_by(result) for result in found.values())
         sections = [_domains_section(found), *self._labels_sections([part for _, part in self.labels.split(by)])]
@@ -268,12 +288,12 @@ class ReportBuilder:
             f"{counted(len(labels.judges), 'judge')}; {labels.reading.source}"
         )
         title = s.title or "May the judge stand in for people?"
-        page = Page(title, about, cards, tuple(sections), question_words(tests), call(s, self.named))
+        page = Page(title, about, cards, tuple(sections), question_words(tests), call(s, self.named), self.first)
         facts = {"judges": tuple(self.judges), "items": labels.n_items, "score": tests[0].score}
         first = comparison.run if comparison is not None else next(iter(by.values())).run
         run = Run(
             "report", s, first.data, facts, first.interval, labels.reading.exclusions, labels.reading.notes,
-            tuple(dict.fromkeys(c for test in tests for c in test.cautions)),
+            tuple(dict.fromkeys((*self.first, *(c for test in tests for c in test.cautions)))),
         )  # fmt: skip
         return Report(page, comparison, by, run, tuple(results(tests)), tuple(methods(tests)))
 

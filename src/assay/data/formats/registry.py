@@ -18,7 +18,7 @@ from typing import Any, Literal
 import polars as pl
 
 from assay.data.annotations import Annotations, from_frame
-from assay.data.columns import BLANK, FrameSettings, Reading, drop_blank_rows
+from assay.data.columns import BLANK, SPLIT_DETAILS, FrameSettings, Reading, drop_blank_rows
 from assay.data.formats import FormatSettings, Rows, tables
 from assay.data.formats.intake import OFF_SCALE, is_number
 from assay.data.formats.label_studio import read_label_studio
@@ -34,7 +34,7 @@ from assay.data.formats.tables import (
     read_hugging_face,
     read_table,
 )
-from assay.data.names import natural
+from assay.data.names import BETWEEN_ITEM_AND_QUESTION, natural, questions_in, strip_spaces
 from assay.data.scales import Preference, Scale
 from assay.data.values import valid_as_written
 from assay.errors import DataError, counted, listing, unknown
@@ -261,6 +261,14 @@ class ReadSettings(FrameSettings, FormatSettings):
         "`promptfoo`, `mlflow`, `arena`.",
     )
 
+    split_item: str | None = option(
+        "auto",
+        "Separator, or regular expression with named groups, that splits the item id into columns; `no` for none.",
+        details="With `auto`, names such as `img_7__Color` are read as item and criterion where all of them together "
+        "show that they are: a few words after the last `__`, each for most items, and no column of criteria. "
+        "`reading` says so. " + SPLIT_DETAILS,
+    )
+
     def own_item(self) -> str | None:
         """The field that the user names as the item's id."""
         return None if self.item == "item" or not isinstance(self.item, str) else self.item
@@ -321,9 +329,40 @@ def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
     frame = tables.numbers_where_all_are(rows.labels, leave=leave) if rows.untyped else rows.labels
     reading = replace(rows.reading, as_text=rows.untyped or rows.reading.as_text, orders=rows.orders)
     options = {f.name: getattr(settings, f.name) for f in fields(FrameSettings)}
+    if settings.split_item in ("auto", "no", None):
+        unasked = settings.split_item == "auto"
+        mark, notes = _questions_split(frame, item, criterion or "criterion", pooled=not unasked)
+        options["split_item"] = mark if unasked else None
+        reading = replace(reading.noted(*notes), split_unasked=unasked and mark is not None)
     about = {name: getattr(rows, name) for name in ("items", "annotators") if options[name] is None}
     roles = {"item": item, "annotator": annotator, "label": label, "criterion": criterion}
-    return from_frame(frame, FrameSettings(**{**options, **roles, **about, "scale": scale, "reading": reading}))
+    read = FrameSettings(**{**options, **roles, **about, "scale": scale, "reading": reading})
+    own = settings.own_item()
+    return from_frame(frame, read).also_called({own: "item"} if own and read.splitting is None else {})
+
+
+def _questions_split(frame: pl.DataFrame, item: str, criterion: str, *, pooled: bool) -> tuple[str | None, list[str]]:
+    """At what names of items are split that show by themselves that they are an item and a question; a note on it."""
+    if criterion in frame.columns or item not in frame.columns or frame[item].dtype != pl.String:
+        return None, []
+    mark = BETWEEN_ITEM_AND_QUESTION
+    # A glance at a few rows spares most tables the list of their items.
+    if not frame[item].head(100).str.contains(mark, literal=True).all():
+        return None, []
+    names = strip_spaces(frame[item].drop_nulls()).unique()
+    parts = questions_in(names)
+    if parts is None:
+        return None, []
+    n, questions = len(parts.stem.names), natural(parts.suffix.names.to_list())
+    absent = n * len(questions) - len(names)
+    missing = f", of which {absent:,} {'is' if absent == 1 else 'are'} missing" if absent else ""
+    what = "they are pooled, as split_item says"
+    if not pooled:
+        what = "each question is a criterion; split_item='no' pools them"
+    return mark, [
+        f"{len(names):,} names of items {'are' if absent else '='} {n:,} items × {len(questions)} questions "
+        f"({listing(questions, 6)}){missing}: {what}"
+    ]
 
 
 def _text(name: Any) -> Any:

@@ -519,8 +519,8 @@ def read_alt_test(folder: Path) -> Rows:
 def write_alt_test(labels: Annotations, folder: Path) -> list[str]:
     """The labels as a folder of the alternative annotator test; conditions of the single answer have no place there.
 
-    A criterion becomes a part of the item's id, ``item__criterion``; ``read(..., split_item="__")`` takes it
-    apart again.
+    A criterion becomes a part of the item's id, ``item__criterion``; `assay.read` takes it apart again, by itself or,
+    where there are few items, with ``split_item="__"``.
 
     Returns
     -------

@@ -12,12 +12,13 @@ import polars as pl
 import sqlalchemy as sa
 
 from assay.data.annotations import Annotations
+from assay.data.columns import PART, PARTS
 from assay.data.formats.registry import read_labels
 from assay.data.names import KindUnknownError, SpellingError
 from assay.data.scales import Label
 from assay.errors import AssayError, StudyError, listing
 from assay.study.definition import STUDY_FILE, Study
-from assay.study.items import canonical, picture_digests
+from assay.study.items import SPLIT_FILE, Item, canonical, picture_digests
 from assay.study.schema import PAIR, PAIR_ABOUT, scale_of
 from assay.study.store.answers import FileLabel, put_file_labels
 from assay.study.store.connection import Store, batches, put_setting
@@ -116,7 +117,9 @@ def _sync_items(db: sa.Connection, study: Study, now: float) -> list[str]:
         columns |= dict.fromkeys(column for _, item in chunk for column in item.fields)
         if taken := [c for c in (*PAIR, *PAIR_ABOUT) if study.systems and c in columns]:
             raise StudyError(f"the items' column '{taken[0]}' has the name of what a pair says of itself; rename it")
-        new = (NewItem(n, item, role, pictures=picture_digests(item, images, folder)) for n, item in chunk)
+        new = (
+            NewItem(n, item, role, _part_of(item, study), picture_digests(item, images, folder)) for n, item in chunk
+        )
         put_items(db, list(new), now)
     if study.systems:
         keep_pairs(db)
@@ -129,6 +132,17 @@ def _sync_items(db: sa.Connection, study: Study, now: float) -> list[str]:
         pictures = [picture_digests(k.item, images, folder) for k in known]
         put_items(db, [NewItem(n, k.item, role, answers[n], pictures[n]) for n, k in enumerate(known)], now)
     return list(columns)
+
+
+def _part_of(item: Item, study: Study) -> dict[str, Any] | None:
+    """What the store keeps of an item's part; an item that was not split is nobody's to tune on."""
+    if not study.parts:
+        return None
+    if PART in item.fields:
+        raise StudyError(
+            f"{study.folder}/{SPLIT_FILE} says which part an item is in; rename the items' column '{PART}'"
+        )
+    return {PART: study.parts.get(item.name, PARTS[1])}
 
 
 # -- the file of labels -------------------------------------------------------------------------------

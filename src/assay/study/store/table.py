@@ -18,7 +18,7 @@ import polars as pl
 import sqlalchemy as sa
 
 from assay.data.annotations import Annotations, Reading
-from assay.data.columns import CONTENT
+from assay.data.columns import CONTENT, PART
 from assay.data.scales import Interval, Nominal, Scale, parse_scale, plain_number
 from assay.errors import StudyError, listing
 from assay.study.items import canonical
@@ -69,7 +69,9 @@ def stored_annotations(
         raise StudyError(f"{store.where} holds no label yet; ask the judges with: assay judge {folder or 'STUDY'}")
     conditions = list(dict.fromkeys(name for row in rows for name in row["_condition"]))
     frame, further = add_ensembles(_frame(rows, conditions), conditions, annotators)
-    reading = Reading(source=store.where, rows=len(rows) + sum(excluded.values()), notes=(*notes, *further))
+    reading = Reading(
+        store.where, len(rows) + sum(excluded.values()), notes=(*notes, *further), study=str(folder or "")
+    )
     for reason, number in sorted(excluded.items()):
         reading = reading.without(reason, number)
     reading = reading.without("the label is of an item that the study does not have", without_item)
@@ -187,6 +189,9 @@ def _items_frame(db: sa.Connection, which: sa.ColumnElement[bool]) -> pl.DataFra
     i = tables.items
     items = db.execute(sa.select(i).where(i.c.active, which).order_by(i.c.position)).all()
     columns: dict[str, Any] = {"item": [item.item for item in items]}
+    parts = [(item.known or {}).get(PART) for item in items]
+    if any(parts):
+        columns[PART] = parts
     if any(item.document is not None for item in items):
         columns["document"] = [item.document for item in items]
     for name in dict.fromkeys(name for item in items for name in item.fields if name not in ("item", "document")):

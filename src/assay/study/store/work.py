@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 import sqlalchemy as sa
 
+from assay.data.columns import PART
 from assay.errors import ChangedStudyError, StudyError, counted, listing
 from assay.statistics.triplets import Sampler, name_of
 from assay.study.items import Item, chance
@@ -332,14 +333,17 @@ class Claim:
     """The last reply and what was wrong with it, where it could not be read and is to be asked again."""
 
 
-def claim(store: Store, run: int, judges: Sequence[str], most: int, *, unread: bool = False) -> list[Claim]:
+def claim(
+    store: Store, run: int, judges: Sequence[str], most: int, *, unread: bool = False, part: str | None = None
+) -> list[Claim]:
     """Take up to ``most`` open assignments of these judges; nobody else gets them.
 
-    With ``unread``, those whose reply could not be read in an earlier run instead.
+    With ``unread``, those whose reply could not be read in an earlier run instead. With ``part``, those about items of
+    this part alone.
     """
     a = tables.assignments
     which = _unread(run) if unread else a.c.status == "open"
-    wanted = sa.select(a.c.id).where(which, a.c.active, a.c.annotator.in_(judges))
+    wanted = sa.select(a.c.id).where(which, a.c.active, a.c.annotator.in_(judges), _of_part(part))
     wanted = wanted.order_by(a.c.id).limit(most).with_for_update(skip_locked=True)
     take = sa.update(a).where(a.c.id.in_(wanted.scalar_subquery())).values(status="claimed", run=run)
     with store.writing() as db:
@@ -357,10 +361,19 @@ def _unread(run: int) -> sa.ColumnElement[bool]:
     )
 
 
-def count_unread(store: Store, run: int, judges: Sequence[str]) -> int:
+def _of_part(part: str | None) -> sa.ColumnElement[bool]:
+    """Assignments about items of a part; all of them without one."""
+    if part is None:
+        return sa.true()
+    i = tables.items.c
+    return tables.assignments.c.item.in_(sa.select(i.item).where(i.known[PART].as_string() == part))
+
+
+def count_unread(store: Store, run: int, judges: Sequence[str], part: str | None = None) -> int:
     """How many assignments of these judges `claim` gives to a run with ``unread``."""
     a = tables.assignments
-    query = sa.select(sa.func.count()).select_from(a).where(_unread(run), a.c.active, a.c.annotator.in_(judges))
+    query = sa.select(sa.func.count()).select_from(a)
+    query = query.where(_unread(run), a.c.active, a.c.annotator.in_(judges), _of_part(part))
     with store.reading() as db:
         return int(db.execute(query).scalar_one())
 
@@ -373,20 +386,46 @@ def item_claims(store: Store, item: str, judges: Sequence[str]) -> list[Claim]:
         return [replace(one, unread=None) for one in _claims(db, db.execute(wanted).scalars().all())]
 
 
-def sample(store: Store, judge: str, most: int) -> list[Claim]:
+def sample(store: Store, judge: str, most: int, part: str | None = None) -> list[Claim]:
     """Some open assignments of a judge, as if claimed: for estimates."""
     a = tables.assignments
     wanted = sa.select(a.c.id).where(a.c.status.in_(("open", "failed")), a.c.active, a.c.annotator == judge)
+    wanted = wanted.where(_of_part(part))
     with store.reading() as db:
         return _claims(db, db.execute(wanted.order_by(a.c.id).limit(most)).scalars().all())
 
 
-def counts(store: Store, judges: Sequence[str]) -> dict[str, int]:
+def counts(store: Store, judges: Sequence[str], part: str | None = None) -> dict[str, int]:
     """How many of the judges' current assignments are open, claimed, answered, missing, failed."""
     a = tables.assignments
-    query = sa.select(a.c.status, sa.func.count()).where(a.c.active, a.c.annotator.in_(judges)).group_by(a.c.status)
+    query = sa.select(a.c.status, sa.func.count()).where(a.c.active, a.c.annotator.in_(judges), _of_part(part))
+    query = query.group_by(a.c.status)
     with store.reading() as db:
         return {status: int(number) for status, number in db.execute(query)}
+
+
+def prompt_versions(store: Store, among: Collection[str]) -> dict[str, int]:
+    """How many versions of each judge's prompt have been answered about one of these items, at most.
+
+    What is sent about an item names an assignment's recipe, so versions of a prompt are the different recipes under
+    which one question about one content of an item, under one condition, was answered, whether they count today or not.
+    """
+    a, n = tables.assignments.c, tables.annotators.c
+    answered = sa.exists().where(tables.answers.c.assignment == a.id, tables.answers.c.status != "failed")
+    judges = sa.select(n.annotator).where(n.kind == "judge")
+    most: dict[str, int] = {}
+    with store.reading() as db:
+        names = question_names(db)
+        for chunk in batches(among):
+            seen: dict[tuple[Any, ...], set[str]] = {}
+            query = sa.select(a.annotator, a.item, a.question, a.condition, a.repeat, a.content, a.recipe)
+            query = query.where(a.item.in_(chunk), a.session.is_(None), a.annotator.in_(judges), answered)
+            for row in db.execute(query):
+                key = (row.annotator, row.item, names[row.question], row.condition, row.repeat, row.content)
+                seen.setdefault(key, set()).add(row.recipe)
+            for (judge, *_), recipes in seen.items():
+                most[judge] = max(most.get(judge, 0), len(recipes))
+    return most
 
 
 def _claims(db: sa.Connection, ids: Sequence[int]) -> list[Claim]:

@@ -1,0 +1,212 @@
+"""Items set apart: some that prompts may see while they are written, and others on which judges are tested.
+
+Whole documents go to one part, and each stratum has the same share of both. Parts are drawn once: a study keeps them
+in ``split.csv``, and an item that is not named there is for the test.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from assay.data.columns import PART, PARTS
+from assay.data.names import stems
+from assay.errors import DataError, StudyError, counted, listing, unknown
+from assay.estimation.options import number_in
+from assay.study.definition import Study
+from assay.study.items import SPLIT_FILE, canonical, chance
+
+DEVELOPMENT, TEST = PARTS
+
+
+@dataclass(frozen=True, eq=False)
+class ItemSplit:
+    """Which items are for development and which for the test.
+
+    Attributes
+    ----------
+    parts : polars.DataFrame
+        One row an item: ``item``, ``part``, ``document`` and ``stratum`` (null where there is none).
+    grouped_by : str
+        What keeps items together, in words; empty where each is drawn by itself.
+    strata : tuple of str
+        What both parts have alike.
+    seed : int
+    """
+
+    parts: pl.DataFrame
+    grouped_by: str
+    strata: tuple[str, ...]
+    seed: int
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row a stratum: items of each part, and the share that is for the test."""
+        counts = self.parts.group_by("stratum", maintain_order=True).agg(
+            n=pl.len(), development=(pl.col(PART) == DEVELOPMENT).sum(), test=(pl.col(PART) == TEST).sum()
+        )
+        return counts.with_columns(share=pl.col("test") / pl.col("n")).sort("stratum")
+
+    def summary(self) -> str:
+        """How many items are in each part, and what was kept together and alike."""
+        n = Counter(self.parts[PART].to_list())
+        lines = [f"{n[DEVELOPMENT]:,} items for development and {n[TEST]:,} for the test, drawn with seed {self.seed}."]
+        if self.grouped_by:
+            documents = self.parts.group_by("document").agg(pl.len())
+            lines.append(f"Items of one document stay together: {documents.height:,} documents, {self.grouped_by}.")
+        if self.strata:
+            shares = self.table["share"]
+            lines.append(
+                f"Alike in {listing(self.strata)}: {100 * float(shares.min()):.0f} to {100 * float(shares.max()):.0f}% "  # type: ignore[arg-type]
+                f"of each of {counted(len(shares), 'kind')} are for the test."
+            )
+        return "\n".join(lines)
+
+
+def split_items(
+    items: pl.DataFrame, *, document: str | None = None, strata: Sequence[str] = (), test: float = 0.75, seed: int = 0
+) -> ItemSplit:
+    """Draw the part of each item.
+
+    Parameters
+    ----------
+    items : polars.DataFrame
+        One row an item, column ``item``.
+    document : str, optional
+        Column of what items share, which stays in one part; without it what their names share
+        (`assay.data.names.stems`).
+    strata : list of str
+        Columns that both parts are to have alike. A document's stratum is that of most of its items.
+    test : float
+        Share of the items for the test, above 0 and below 1.
+    seed : int
+
+    Raises
+    ------
+    DataError
+        For a column that is not there, an empty cell, fewer than two documents, a table that is split already.
+    """
+    number_in("test", test, above=0, below=1)
+    if PART in items.columns:
+        raise DataError(f"the items have a column '{PART}' already; take it away, or rename it, to draw parts")
+    for column in (document, *strata):
+        if column is None:
+            continue
+        if column not in items.columns:
+            raise DataError(unknown("column", column, items.columns, "the items"))
+        if items[column].null_count():
+            empty = items.filter(pl.col(column).is_null())["item"]
+            raise DataError(f"{counted(len(empty), 'item')} ({listing(empty.to_list(), 3)}) without '{column}'")
+    names = items["item"].cast(pl.String)
+    grouped_by, documents = "", names.to_list()
+    if document is not None:
+        grouped_by, documents = f"as column '{document}' says", items[document].to_list()
+    elif (shared := stems(names)) is not None:
+        grouped_by = f"by what stands before '{shared.separator}' in their names"
+        documents = shared.stem.column().to_list()
+    kinds = [" | ".join(map(str, row)) for row in items.select(strata).iter_rows()] if strata else [None] * len(names)
+    parts = draw_parts(documents, kinds, test=test, seed=seed)
+    if len(set(parts)) < len(PARTS):
+        few = counted(len(set(documents)), "document" if grouped_by else "item")
+        raise DataError(f"{few} cannot be split into two parts, {100 * test:g}% for the test")
+    found = pl.DataFrame(
+        {"item": names, PART: parts, "document": documents if grouped_by else None, "stratum": kinds},
+        schema_overrides={"stratum": pl.String},
+        strict=False,
+    )
+    return ItemSplit(found, grouped_by, tuple(strata), seed)
+
+
+def draw_parts(documents: Sequence[Any], strata: Sequence[Any], *, test: float, seed: int) -> list[str]:
+    """Draw the part of each item, whole documents at a time.
+
+    Documents come in a random order within their stratum, and each goes where it brings the share of items for the test
+    nearer to the one wanted; so each stratum has that share, as nearly as its documents allow.
+
+    Parameters
+    ----------
+    documents, strata : list
+        Of each item.
+    """
+    whole: dict[Any, list[int]] = {}
+    for place, document in enumerate(documents):
+        whole.setdefault(document, []).append(place)
+    by_stratum: dict[str, list[Any]] = {}
+    for document, places in whole.items():
+        kinds = Counter(canonical(strata[place]) for place in sorted(places))
+        by_stratum.setdefault(kinds.most_common(1)[0][0], []).append(document)
+    parts = [DEVELOPMENT] * len(documents)
+    lacking = 0.0  # items by which the test is short of its share, those of all strata before counted
+    for stratum in sorted(by_stratum):
+        drawn = sorted(by_stratum[stratum], key=str)
+        chance(seed, "split", stratum).shuffle(drawn)
+        for document in drawn:
+            size = len(whole[document])
+            lacking += test * size
+            if lacking >= size / 2:
+                lacking -= size
+                for place in whole[document]:
+                    parts[place] = TEST
+    return parts
+
+
+def split_study(study: Study, **how: Any) -> tuple[ItemSplit, Path]:
+    """Split the items of a study, and keep the parts in its folder; see `split_items`.
+
+    Raises
+    ------
+    StudyError
+        Where they are split already, as parts that are drawn anew have been seen; where what is judged is drawn from
+        the items.
+    """
+    path = study.folder / SPLIT_FILE
+    if path.exists():
+        raise StudyError(f"{path} is there: the items are split already, and prompts may have seen one part of them")
+    if study.systems or any(q.drawn_from for q in study.config.questions):
+        raise StudyError("what is judged is drawn from the items of this study, so they cannot be split")
+    items = list(study.items())
+    columns = dict.fromkeys(name for item in items for name in item.fields)
+    frame = pl.DataFrame(
+        {
+            "item": [item.name for item in items],
+            **{name: [_plain(item.fields.get(name)) for item in items] for name in columns if name != "item"},
+        }
+    )
+    if how.get("document") is None and study.config.items.document is not None:
+        how = {**how, "document": study.config.items.document}
+    found = split_items(frame, **how)
+    with path.open("x", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["item", PART])
+        writer.writerows(found.parts.select("item", PART).iter_rows())
+    return found, path
+
+
+def split_table(source: Path, out: Path, *, item: str = "item", **how: Any) -> ItemSplit:
+    """Split the items of a table (one row an item or a label), and write it with a column ``part``."""
+    from assay.data.formats.exports import write_frame
+    from assay.data.formats.registry import existing_path
+    from assay.data.formats.tables import read_table
+
+    table = read_table(existing_path(source)).labels.drop("_row", strict=False)
+    if item not in table.columns:
+        raise DataError(unknown("column", item, table.columns, str(source)) + " (it should hold the item)")
+    about = table.rename({item: "item"}).unique("item", keep="first", maintain_order=True)
+    found = split_items(about, **how)
+    parts = found.parts.select(pl.col("item").alias(item), PART)
+    table = table.with_columns(pl.col(item).cast(pl.String)).join(parts, on=item, how="left", maintain_order="left")
+    if out.suffix.lower() in (".csv", ".tsv") and source.suffix.lower() in (".csv", ".tsv"):
+        table.write_csv(out, separator="\t" if out.suffix.lower() == ".tsv" else ",")  # cells were read as they stand
+    else:
+        write_frame(table, out)
+    return found
+
+
+def _plain(value: Any) -> str | None:
+    return None if value is None or value == "" else value if isinstance(value, str) else canonical(value)

@@ -1,0 +1,215 @@
+"""A study's items set apart, its plan and its looks, by the commands that people type."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from conftest import Run
+
+pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
+pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
+
+from assay.reading import study_labels
+from assay.study.definition import load_study
+from assay.study.store.connection import open_store
+from assay.study.store.work import prompt_versions
+
+NAMES = [f"d{i // 4}_s{i % 4}" for i in range(48)]
+REPORT = ("--epsilon", "0.2", "--n-resamples", "20")
+
+
+def rewrite(folder: Path, **parts: Any) -> None:
+    path = folder / "study.yaml"
+    path.write_text(yaml.safe_dump((yaml.safe_load(path.read_text()) if path.exists() else {}) | parts))
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """48 items of 12 documents, three people, and a judge that answers from a file."""
+    folder = tmp_path / "study"
+    (folder / "prompts").mkdir(parents=True)
+    (folder / "items.csv").write_text("item,text\n" + "".join(f"{name},text {name}\n" for name in NAMES))
+    labels = (
+        f"{name},{who},{(i + (i % 7 == k)) % 4 + 1}\n" for i, name in enumerate(NAMES) for k, who in enumerate("abc")
+    )
+    (folder / "labels.csv").write_text("item,annotator,label\n" + "".join(labels))
+    replies = ({"item": name, "judge": "m", "reply": json.dumps({"label": i % 4 + 1})} for i, name in enumerate(NAMES))
+    (folder / "replies.jsonl").write_text("".join(json.dumps(one) + "\n" for one in replies))
+    (folder / "prompts" / "mine.txt").write_text("Rate it. {{ question }} {{ scale }} {{ format }}")
+    rewrite(
+        folder,
+        questions=[{"name": "stars", "text": "How good is it?", "scale": "1-5"}],
+        judges=[{"name": "m", "provider": "recorded", "file": "replies.jsonl", "prompt": "mine"}],
+        labels="labels.csv",
+    )
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def judged(folder: Path) -> dict[str, int]:
+    """Labels of the judge, by part."""
+    labels = study_labels(load_study(folder)).where(annotator="m")
+    return dict(labels.items.group_by("part").len().iter_rows()) if "part" in labels.items.columns else {}
+
+
+def test_judges_are_asked_about_development_items_until_told_otherwise(run: Run, study: Path) -> None:
+    assert "are not split; split them with: assay split" in run("judge", study, "--part", "test")[2]
+    code, out, said = run("split", study, "--seed", "2")
+    assert code == 0
+    assert "12 items for development and 36 for the test" in out
+    assert f"written to {study / 'split.csv'}" in said
+    assert run("split", study)[0] == 2
+    assert "m: 12 calls" in run("judge", study, "--dry-run")[1]
+    assert "m: 36 calls" in run("judge", study, "--dry-run", "--part", "test")[1]
+    code, out, _ = run("judge", study)
+    assert "12 questions in" in out
+    assert "the 36 test items are asked about with: assay judge" in out
+    assert "are open" not in out
+    assert judged(study) == {"development": 12}
+    assert "All 12 items are for development" in run("report", study, *REPORT)[1]
+    assert "36 questions in" in run("judge", study, "--part", "test")[1]
+    assert judged(study) == {"development": 12, "test": 36}
+    assert "0 questions in" in run("judge", study, "--part", "all")[1]
+    out = run("report", study, *REPORT)[1]
+    assert "12 of 48 items are for development: prompts were tuned on them." in out.splitlines()[2]
+    # The advice, followed.
+    out = run("report", study, *REPORT, "--where", "part=test")[1]
+    assert "development" not in out
+    assert "versions of the prompt" not in out
+
+
+def test_versions_of_a_prompt_that_saw_test_items_are_counted_and_said_first(run: Run, study: Path) -> None:
+    run("split", study)
+    tested = load_study(study).tested_items()
+
+    def versions() -> dict[str, int]:
+        with open_store(load_study(study)) as store:
+            return prompt_versions(store, tested)
+
+    run("judge", study)
+    for number in (1, 2):  # tuned on items for development alone
+        (study / "prompts" / "mine.txt").write_text(f"Version {number}. {{{{ question }}}} {{{{ format }}}}")
+        assert run("judge", study, "--new-version")[0] == 0
+    assert versions() == {}
+    run("judge", study, "--part", "test")
+    assert versions() == {"m": 1}
+    run("judge", study, "--part", "test")
+    assert versions() == {"m": 1}
+    assert "versions of the prompt" not in run("report", study, *REPORT, "--where", "part=test")[1]
+    (study / "prompts" / "mine.txt").write_text("Better after the test. {{ question }} {{ format }}")
+    run("judge", study, "--part", "test", "--new-version")
+    assert versions() == {"m": 2}
+    out = run("report", study, *REPORT, "--where", "part=test")[1]
+    assert out.splitlines()[2].startswith("2 versions of the prompt of m have been asked about test items:")
+
+
+def test_demonstrations_come_from_development_items(run: Run, study: Path) -> None:
+    from assay.judging.plan import plan_study
+
+    run("split", study)
+    shot = {"name": "m", "provider": "recorded", "file": "replies.jsonl", "strategy": "few-shot",
+            "demonstrations": {"count": 3}}  # fmt: skip
+    rewrite(study, judges=[shot])
+    loaded = load_study(study)
+    with open_store(loaded) as store:
+        plan, _ = plan_study(loaded, store, "new-version")
+        shown = {name for chosen in plan._chosen.values() for fold in chosen["folds"].values() for name, _ in fold}
+    assert shown
+    assert {loaded.parts[name] for name in shown} == {"development"}
+
+
+def test_items_that_came_after_the_split_are_for_the_test(run: Run, study: Path) -> None:
+    run("split", study)
+    with (study / "items.csv").open("a") as file:
+        file.write("d99_s0,new\n")
+    assert load_study(study).tested_items()[-1] == "d99_s0"
+    assert "m: 37 calls" in run("judge", study, "--dry-run", "--part", "test")[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("item,part\nd0_s0,train\n", "'train'"), ("item,set\nd0_s0,test\n", "'part'"), ("item,part\n", None)],
+)
+def test_a_split_file_that_is_none(run: Run, study: Path, text: str, words: str | None) -> None:
+    (study / "split.csv").write_text(text)
+    code, _, said = run("judge", study, "--dry-run")
+    assert (code, words is None or words in said) == (2 if words else 0, True)
+
+
+def test_a_column_of_the_items_is_not_a_second_split(run: Run, study: Path) -> None:
+    run("split", study)
+    text = (study / "items.csv").read_text().replace("item,text", "item,part")
+    (study / "items.csv").write_text(text)
+    code, _, said = run("judge", study, "--dry-run")
+    assert code == 2
+    assert "rename the items' column 'part'" in said
+
+
+def test_what_judges_are_asked_does_not_change_with_the_split(run: Run, study: Path) -> None:
+    run("judge", study)
+    before = run("judge", study, NAMES[0], "--show")[1]
+    run("split", study)
+    assert "0 questions in" in run("judge", study, "--part", "all")[1]
+    assert run("judge", study, NAMES[0], "--show")[1] == before
+
+
+# -- the plan and the looks of a study ----------------------------------------------------------------
+
+
+def test_a_plan_of_a_study_knows_its_judges_and_items(run: Run, study: Path) -> None:
+    code, _, said = run("plan", "--study", study, "--expertise", "crowd", "--n-studies", "20")
+    assert code == 0
+    assert "48 items, 3 annotators, criteria stars, judges m; written to" in said
+    plan = yaml.safe_load((study / "plan.yaml").read_text())
+    assert plan["judges"]["m"] == load_study(study).way_of("m")
+    run("judge", study)
+    out = run("report", study)[1]  # the plan gives epsilon
+    assert out.splitlines()[2].startswith(f"As planned ({study / 'plan.yaml'}, written ")
+    (study / "prompts" / "mine.txt").write_text("Other words. {{ question }} {{ format }}")
+    run("judge", study, "--new-version")
+    out = run("report", study)[1].splitlines()
+    assert out[2].startswith("Not as planned (")
+    assert out[3] == (
+        f"Judge 'm': the prompt is {load_study(study).way_of('m')['prompt']}, and {plan['judges']['m']['prompt']} was "
+        "planned."
+    )
+    assert out[4] == ""
+
+
+def test_a_plan_of_a_split_study_is_about_its_test_items(run: Run, study: Path) -> None:
+    run("split", study)
+    run("plan", "--study", study, "--expertise", "crowd", "--n-studies", "20")
+    assert yaml.safe_load((study / "plan.yaml").read_text())["items"] == 36
+    run("judge", study, "--part", "test")
+    out = run("report", study, "--where", "part=test")[1]
+    assert out.splitlines()[2].startswith("As planned")
+
+
+def test_looks_are_counted_by_the_data(run: Run, study: Path) -> None:
+    rewrite(study, looks=2)
+    items = (study / "items.csv").read_text().splitlines(keepends=True)
+    (study / "items.csv").write_text("".join(items[:25]))
+    run("judge", study)
+    for _ in range(2):
+        assert "This is look 1 of 2 at the study's labels." in run("report", study, *REPORT)[1]
+    (study / "items.csv").write_text("".join(items[:41]))
+    run("judge", study)
+    assert "This is look 2 of 2" in run("report", study, *REPORT)[1]
+    # One part of the labels is no further look.
+    assert "This is look 2 of 2" in run("report", study, *REPORT, "--where", "annotator=a,b,m")[1]
+    (study / "items.csv").write_text("".join(items))
+    run("judge", study)
+    out = run("report", study, *REPORT)[1]
+    assert "This is look 3 at the study's labels, and 2 were planned: the level no longer holds." in out
+
+
+def test_a_study_without_planned_looks_counts_none(run: Run, study: Path) -> None:
+    run("judge", study)
+    assert "look" not in run("report", study, *REPORT)[1].splitlines()[2]
+    with open_store(load_study(study)) as store:
+        assert store.setting("looks") is None

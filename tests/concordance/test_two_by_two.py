@@ -1,0 +1,30 @@
+"""The smallest table, two items and two annotators: every answer is a number or a reason, whatever its labels."""
+
+from __future__ import annotations
+
+import itertools
+
+import polars as pl
+import pytest
+
+import assay
+from assay.errors import AssayError
+
+QUESTIONS = [
+    "agreement", "icc", "icc_table", "krippendorff_alpha", "cohen_kappa", "correlation", "gwet_ac", "fleiss_kappa",
+    "scott_pi", "nmae", "rmse", "mae", "exact_agreement",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_table_of_two_by_two_is_answered_or_refused_in_words(name):
+    for cells in itertools.product([1, 4], repeat=4):
+        frame = pl.DataFrame({"item": ["a", "a", "b", "b"], "annotator": ["x", "y"] * 2, "label": cells})
+        for scale in (assay.Ordinal(1, 5), assay.Interval(1, 5)):
+            labels = assay.Annotations.from_frame(frame, scale=scale, judges=["y"])
+            try:
+                found = getattr(assay, name)(labels)
+            except AssayError:
+                continue
+            for shown in (found.summary(), found._repr_html_(), found.to_dict()):
+                assert shown

@@ -1,0 +1,142 @@
+"""Can it be told? What a table cannot show has a reason in place of a number; its twin, which can, has the number."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from tables import FACETS, lessons, table
+
+import assay
+from assay.psychometrics.g_study import g_study
+from assay.statistics.blocks import untold
+
+R_I = {"r": "annotator", "i": "teacher"}
+
+
+def tidy(found):
+    return [np.isfinite(v) for v in (found.generalizability, found.dependability)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_judge_with_one_label_a_cell_has_no_coefficient(seed):
+    """The commonest table of all: r x i with one r. Nothing tells the items from error, so that nothing is 0.000."""
+    one = lessons(30, 1, 1, seed=seed)
+    found = g_study(one, "r x i", "i", facets=R_I)
+    assert tidy(found) == [False, False]
+    assert "hardly any level of i has two labels, so that its variance and error are one" in found.summary()
+    assert "0.000" not in found.summary()
+    decision = found.d_study(r=[1, 2, 3])
+    assert decision.projected["estimate"].is_nan().all()
+    assert "no number of" not in decision.summary()
+    assert tidy(g_study(lessons(30, 1, 3, seed=seed), "r x i", "i", facets=R_I)) == [True, True]
+
+
+def test_one_judge_in_nested_lessons_has_its_consistency_and_no_dependability():
+    """Severity has one level. Eρ² is that of the judge's own scores; Φ, which counts severity, has a reason."""
+    labels = lessons(25, 3, 3, judges=1)
+    found = g_study(labels, "r x (o:i)", "i", facets=FACETS, by="kind", method="delta")
+    judge, people = found["judge"], found["human"]
+    assert np.isfinite(people.dependability.estimate)
+    assert judge.lone == ("r (m0)",)
+    assert judge.dependability.reason.startswith("r has one level, so that nothing shows how others would differ")
+    assert np.isnan(judge.absolute_sem)
+    assert judge.generalizability.estimate > 0
+    assert "is the consistency of this one r (m0), without its severity" in found.summary()
+    # Three judges beside do not count as one.
+    rows = found.d_study(r=[1, 3], o=[2]).projected.filter(pl.col("study") == "judge")
+    kept = rows.filter(pl.col("estimate").is_finite()).select("r", "coefficient").rows()
+    assert kept == [(1, "generalizability")]
+    beside = found.human_in_the_loop(sizes=[2])
+    assert "A judge beside cannot be valued: judge: r has one level" in beside.summary()
+    # Where it is all there is, it is fixed, and nothing is missing.
+    fixed = g_study(labels, "r x (o:i)", "i", facets=FACETS, by="kind", fixed="r", method="delta")["judge"]
+    assert fixed.dependability.estimate == pytest.approx(judge.generalizability.estimate)
+    assert not any("one level" in c for c in fixed.cautions)
+
+
+def prompted(severity: float, seed: int = 0):
+    """One judge under four prompts, of these severities at most, beside three people with one form."""
+    rng = np.random.default_rng(seed)
+    level = severity * np.array([-1.0, -0.4, 0.4, 1.0])
+    rows = []
+    for t in range(30):
+        skill = rng.normal() * 0.6
+        rows += [{"t": t, "annotator": f"h{h}", "prompt": "form", "label": skill + rng.normal()} for h in range(3)]
+        rows += [{"t": t, "annotator": "m", "prompt": f"p{p}", "label": skill + level[p] + rng.normal()}
+                 for p in range(4)]  # fmt: skip
+    named = pl.DataFrame([{"item": f"t{row['t']}", **row} for row in rows])
+    return assay.read(named, judges=["m"], conditions=["prompt"], scale="interval:-100-100")
+
+
+def test_severity_of_a_single_judge_comes_from_its_prompts():
+    facets = {"r": "annotator", "i": "item"}
+    found = g_study(prompted(1.2), "r x i", "i", facets=facets, by="kind", method="none")
+    judge = found["judge"]
+    variances = {c.name: c.variance.estimate for c in judge.components}
+    assert list(variances) == ["r", "i", "ri,e"]
+    assert variances["r"] > 0.5
+    assert judge.generalizability.estimate > 1.3 * judge.dependability.estimate
+    assert any("the 4 values of its 'prompt' stand for r" in c for c in judge.cautions)
+    assert not found["human"].cautions
+    # Prompts alike: no severity is made up, and Φ is Eρ².
+    alike = g_study(prompted(0.0), "r x i", "i", facets=facets, by="kind", method="none")["judge"]
+    assert alike.dependability.estimate == pytest.approx(alike.generalizability.estimate, abs=0.05)
+
+
+@pytest.mark.parametrize(("objects", "known"), [(2, False), (3, False), (4, True)])
+def test_two_objects_have_one_difference(objects, known):
+    found = g_study(lessons(objects, 5, 4), "r x (o:i)", "i", facets=FACETS, method="none")
+    assert tidy(found) == [known, known]
+    if not known:
+        assert f"{objects} levels of i have {objects - 1} difference" in found.summary()
+        assert tidy(g_study(lessons(objects, 5, 4), "r x (o:i)", "i", facets=FACETS, method="none",
+                            least_contrasts=objects - 1)) == [True, True]  # fmt: skip
+
+
+def test_the_rule_itself():
+    rng = np.random.default_rng(0)
+    item, annotator = np.repeat(np.arange(8), 3), np.tile(np.arange(3), 8)
+    value = rng.normal(size=24)
+    assert untold(value, item, annotator) is None
+    assert untold(np.ones(24), item, annotator) == "the labels do not vary"
+    few = item < 3
+    assert untold(value[few], item[few]) == "3 levels of item have 2 differences, and 3 are needed at least"
+    assert untold(value[few], item[few], least=2) is None
+    alone = annotator == 0
+    assert "hardly any level of item has two labels" in untold(value[alone], item[alone])
+    # Three labels of each item by an annotator who saw no other.
+    own = "each level of annotator has one level of item to itself, so that they cannot be told apart"
+    assert untold(value, item, item) == own
+
+
+def test_labels_that_do_not_vary_are_no_study_and_do_not_stop_the_others():
+    labels = lessons(15, 3, 3, judges=2)
+    rows = labels.labels.with_columns(
+        teacher=labels.column("teacher"), lesson=labels.column("lesson"),
+        label=pl.when(pl.col("annotator").str.starts_with("m")).then(3.0).otherwise(pl.col("label")),
+    )  # fmt: skip
+    constant = assay.read(rows, judges=["m0", "m1"], scale="interval:-100-100")
+    found = g_study(constant, "r x (o:i)", "i", facets=FACETS, by="kind", method="none")
+    assert [s.group for s in found.studies] == ["human"]
+    assert "the labels do not vary" in str(found.run.exclusions[0])
+
+
+def test_a_facet_nested_in_a_crossing_is_in_the_error():
+    """k:(p x r), as lme4 fits it: (1 | p) + (1 | r) + (1 | p:r), and the rest."""
+    rng = np.random.default_rng(5)
+    rows = []
+    person, rater = rng.normal(size=12), 0.5 * rng.normal(size=6)
+    both = rng.normal(size=(12, 6))
+    for p in range(12):
+        for r in range(6):
+            rows += [
+                {"p": p, "annotator": f"r{r}", "k": k, "label": person[p] + rater[r] + both[p, r] + 0.5 * rng.normal()}
+                for k in range(4)
+            ]
+    found = g_study(table(rows), "k:(p x r)", "p", facets={"r": "annotator"}, method="none")
+    variances = dict(found.components.select("effect", "estimate").iter_rows())
+    assert list(variances) == ["p", "r", "pr", "k:pr,e"]
+    error = variances["pr"] + variances["k:pr,e"]
+    assert found.generalizability == pytest.approx(variances["p"] / (variances["p"] + error))
+    assert variances["k:pr,e"] == pytest.approx(0.25, rel=0.2)

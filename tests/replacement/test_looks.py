@@ -1,0 +1,453 @@
+"""Does a judge look at the items, what does it keep, whom does it repeat? Against loops, and by planted judges."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+
+import assay
+from assay.replacement import looks
+from assay.replacement.alt_test import AltTest, alt_test
+from assay.replacement.closeness import Accuracy, CustomScore, NegRMSE, Panel
+from assay.replacement.compare import compare_judges
+from assay.replacement.looks import Structure, look_at
+from assay.replacement.page import card
+from assay.replacement.panel import spent
+from references import chance_corrected
+
+pytestmark = pytest.mark.xdist_group("looks")
+
+SEEDS = 12  # benchmarks/verdict_error.py has many more
+
+
+def panel_of(grid: np.ndarray, quality: np.ndarray | None = None) -> Panel:
+    item, who = np.nonzero(~np.isnan(grid))
+    return Panel(
+        item, who, grid[item, who], len(grid), grid.shape[1], np.ones(grid.shape[1]) if quality is None else quality
+    )
+
+
+def missing_some(rng: np.random.Generator, n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """People's labels, some missing, at least two an item; and a judge's."""
+    truth = rng.integers(0, 4, n)
+    grid = np.where(rng.random((n, m)) < 0.6, truth[:, None], rng.integers(0, 4, (n, m))).astype(float)
+    grid[rng.random((n, m)) < 0.3] = np.nan
+    few = (~np.isnan(grid)).sum(axis=1) < 2
+    grid[few, :2] = truth[few, None]
+    return grid, np.where(rng.random(n) < 0.6, truth, rng.integers(0, 4, n)).astype(float)
+
+
+# -- the arithmetic ------------------------------------------------------------------------------------
+
+DISTANCES = {"accuracy": (Accuracy(), lambda a, b: float(a != b)), "neg_rmse": (NegRMSE(), lambda a, b: (a - b) ** 2)}
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("score", DISTANCES)
+def test_agreement_and_what_is_left_without_each_unit_are_those_of_loops(score, clustered):
+    rng = np.random.default_rng(1)
+    score, distance = DISTANCES[score]
+    grid, judge = missing_some(rng, 24, 4)
+    part, quality = rng.integers(0, 3, 24), np.array([1.0, 2.0, 0.5, 1.0])
+    unit = rng.integers(0, 15, 24) if clustered else np.arange(24)
+    found = look_at(score, panel_of(grid, quality), judge, [Structure("topic", part)], unit, 0.5, 0, "abcd").kept
+    each = (judge[:, None], grid, part, False, (np.ones(1), quality)), (grid, grid, part, True, (quality, quality))
+    whole = [chance_corrected(distance, *one) for one in each]
+    assert found.agreements == pytest.approx(whole)
+    n = len(np.unique(unit))
+    for at, u in enumerate(np.unique(unit)[:4]):
+        left = unit != u
+        without = [chance_corrected(distance, a[left], b[left], p[left], same, w) for a, b, p, same, w in each]
+        pseudo = n * np.array(whole) - (n - 1) * np.array(without)
+        assert found.pseudo.values[at] == pytest.approx(pseudo)
+
+
+def test_texts_meet_the_other_items_of_their_block():
+    """With one block a part, and few people, calls of a function give what sums give."""
+    rng = np.random.default_rng(3)
+    n = 9
+    grid = rng.integers(0, 3, (n, 3)).astype(float)
+    judge = rng.integers(0, 3, n).astype(float)
+    score = CustomScore(lambda label, others: -float(np.mean([(label - other) ** 2 for other in others])))
+    called = look_at(score, panel_of(grid), judge, [], None, 0.5, 0, "abc").kept
+    summed = look_at(NegRMSE(), panel_of(grid), judge, [], None, 0.5, 0, "abc").kept
+    assert called.agreements == pytest.approx(summed.agreements)
+    assert called.pseudo.values == pytest.approx(summed.pseudo.values)
+
+
+@pytest.mark.parametrize("score", DISTANCES)
+def test_moments_over_all_orders_are_those_of_enumeration(score):
+    rng = np.random.default_rng(2)
+    n, score = 7, DISTANCES[score][0]
+    part = np.array([0, 0, 0, 0, 1, 1, 1])
+    grid, judge = missing_some(rng, n, 3)
+    sides = looks._Sides.of(score, panel_of(grid), judge, 0)
+    fit = sides.distance.fit(sides.judge, sides.to, part)
+    orders = np.array(
+        [[*a, *(4 + np.array(b))] for a in itertools.permutations(range(4)) for b in itertools.permutations(range(3))]
+    )
+    values = fit.again(orders)
+    assert fit.again(np.arange(n)[None])[0] == pytest.approx(fit.value)
+    assert values.mean() == pytest.approx(0, abs=1e-9)
+    assert values.var() == pytest.approx(fit.variance)
+    assert (values**3).mean() == pytest.approx(fit.third)
+
+
+def test_the_p_value_of_orders_is_that_of_all_of_them():
+    rng = np.random.default_rng(5)
+    grid, judge = missing_some(rng, 7, 3)
+    sides = looks._Sides.of(NegRMSE(), panel_of(grid), judge, 0)
+    fit = sides.distance.fit(sides.judge, sides.to, np.zeros(7, dtype=int))
+    orders = np.array(list(itertools.permutations(range(7))))
+    exact = (fit.again(orders) >= fit.value - 1e-9).mean()
+    assert looks.permutation_p(fit, np.zeros(7, dtype=int), 0) == pytest.approx(exact, abs=0.02)
+
+
+def test_halls_statistic_by_hand():
+    from assay.estimation.small_samples import Pseudo
+
+    each = np.array([0.0, 0.0, 0.0, 4.0, 1.0])
+    t = 1 / (each.std(ddof=1) / np.sqrt(5))
+    a = ((each - 1) ** 3).mean() / each.std(ddof=1) ** 3 / np.sqrt(5)
+    made = Pseudo(np.column_stack([each, np.ones(5)]))
+    assert made.corrected_t(np.array([[1.0, 0.0]]))[0] == pytest.approx(t + a * (t * t / 3 + 1 / 6) + a * a * t**3 / 27)
+    low, high = made.interval(np.array([1.0, 0.0]), 0.9)
+    for end, p in ((low, 0.05), (high, 0.95)):
+        assert made.p_above(np.array([1.0, 0.0]), end) == pytest.approx(p, abs=1e-6)
+    # Skewed to the right, the mean may well be larger than its interval by t says.
+    assert high - 1 > 1 - low
+
+
+# -- planted judges ---------------------------------------------------------------------------------------
+
+
+def world(kind: str, n: int, m: int, seed: int):
+    """People who err alike about items of a kind: their labels, (items, people), and how one more would answer."""
+    rng = np.random.default_rng([n, m, seed])
+    if kind in ("1-5", "piled"):
+        truth = rng.normal(size=n)
+        mean, reach, noise = (3, 1.0, 0.9) if kind == "1-5" else (4, 0.6, 0.5)
+        person = lambda: np.clip(np.rint(mean + reach * truth + noise * rng.normal(size=n)), 1, 5).astype(int)  # noqa: E731
+    else:
+        share, right = {"95/5": (0.05, 0.97), "80/20": (0.2, 0.9), "50/50": (0.5, 0.85)}[kind]
+        truth = (rng.random(n) < share).astype(int)
+        person = lambda: np.where(rng.random(n) < right, truth, 1 - truth)  # noqa: E731
+    return np.stack([person() for _ in range(m)], axis=1), person, rng
+
+
+def judge_of(how: str, people: np.ndarray, person, rng: np.random.Generator) -> np.ndarray:
+    """A judge that deserves nothing, or one like the people."""
+    labels, n = person(), len(people)
+    commonest = np.bincount(labels).argmax()
+    return {
+        "exchangeable": lambda: labels,
+        "coin": lambda: rng.permutation(labels),
+        "constant": lambda: np.full(n, commonest),
+        "lazy": lambda: np.where(rng.random(n) < 0.1, labels, commonest),
+        "copy": lambda: people[:, 0],
+        "most of a copy": lambda: np.where(rng.random(n) < 0.8, people[:, 0], labels),
+    }[how]()
+
+
+def study(people: np.ndarray, judge: np.ndarray, names=None, items: pl.DataFrame | None = None, **options):
+    n, m = people.shape
+    names = [f"i{i:04}" for i in range(n)] if names is None else names
+    columns = {**{f"h{j}": people[:, j] for j in range(m)}, "judge": judge}
+    frame = pl.DataFrame(
+        {
+            "item": list(names) * len(columns),
+            "annotator": np.repeat(list(columns), n),
+            "label": np.concatenate(list(columns.values())),
+        }
+    )
+    scale = assay.Ordinal(1, 5) if people.max() > 1 else assay.Nominal(("no", "yes"))
+    if scale.kind == "nominal":
+        frame = frame.with_columns(pl.Series(["no", "yes"]).gather(frame["label"]).alias("label"))
+    return assay.read(frame, judges=["judge"], scale=scale, items=items, **options)
+
+
+def put_to_test(kind: str, how: str, n: int, m: int, seed: int) -> AltTest:
+    people, person, rng = world(kind, n, m, seed)
+    labels = study(people, judge_of(how, people, person, rng))
+    score = "neg_rmse" if kind in ("1-5", "piled") else None
+    return alt_test(labels, "judge", expertise="expert", score=score, method="none")
+
+
+@pytest.mark.parametrize("kind", ["95/5", "80/20", "50/50", "1-5", "piled"])
+@pytest.mark.parametrize("how", ["coin", "constant", "lazy", "copy", "most of a copy"])
+def test_what_deserves_nothing_earns_no_replace_and_is_told_why(kind, how):
+    """The rates behind docs/type-one-error.md; a copy of 200 items at 95/5 differs from an honest judge on ten."""
+    found = [put_to_test(kind, how, 200, 3, seed) for seed in range(SEEDS)]
+    told = Counter((test.verdict, test.reason) for test in found)
+    allowed = {("95/5", "most of a copy"): 0.5, ("95/5", "copy"): 0.2, ("80/20", "most of a copy"): 0.1}
+    assert told["replace", None] <= allowed.get((kind, how), 0.05) * SEEDS, told
+    for test in found:
+        if how in ("coin", "constant", "lazy") and test.verdict == "do not replace":
+            assert test.reason == "it hardly looks" or test.worse_than
+        if "copy" in how and test.verdict == "cannot tell yet":
+            assert test.reason == "it repeats an annotator"
+            assert "h0" in card(test).advice
+
+
+@pytest.mark.parametrize("kind", ["80/20", "50/50", "1-5", "piled"])
+def test_a_judge_like_the_people_is_not_refused(kind):
+    found = [put_to_test(kind, "exchangeable", 200, 3, seed) for seed in range(SEEDS)]
+    as_good = [test for test in found if test.grounds.p_as_good <= 0.05]
+    assert len(as_good) >= 0.9 * SEEDS
+    assert sum(test.verdict == "replace" for test in as_good) >= 0.9 * len(as_good)
+    assert [test.retention.estimate for test in found] == pytest.approx(np.ones(SEEDS), abs=0.45)
+    assert np.mean([test.retention.estimate for test in found]) == pytest.approx(1, abs=0.1)
+
+
+def test_a_copy_of_one_who_tosses_coins_among_people_who_do():
+    rng = np.random.default_rng(4)
+    people = rng.integers(0, 2, (120, 3))
+    test = alt_test(study(people, people[:, 1]), "judge", expertise="expert")
+    assert test.passed
+    assert test.verdict != "replace"
+    assert test.looked.repeated.person == "h1"
+    assert (test.looked.repeated.same, test.looked.repeated.p < 0.01) == (1.0, True)
+
+
+def questions(seed: int, n: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Five questions about each item, of other commonest answers: people, the question, a blind and a good judge."""
+    rng = np.random.default_rng(seed)
+    share = np.array([0.08, 0.25, 0.5, 0.75, 0.92])
+    question = np.tile(np.arange(5), n)
+    truth = (rng.random(5 * n) < share[question]).astype(int)
+    person = lambda: np.where(rng.random(5 * n) < 0.9, truth, 1 - truth)  # noqa: E731
+    people = np.stack([person() for _ in range(3)], axis=1)
+    return people, question, (share[question] >= 0.5).astype(int), person()
+
+
+@pytest.mark.parametrize("how", ["names", "column"])
+def test_a_judge_that_knows_the_question_alone_earns_nothing(how):
+    for seed in range(SEEDS):
+        people, question, blind, good = questions(seed)
+        names = [f"img{i // 5:03}__q{q}" if how == "names" else f"i{i:04}" for i, q in enumerate(question)]
+        items = pl.DataFrame({"item": names, "question": [f"q{q}" for q in question]}) if how == "column" else None
+        options = {"split_item": "no"} if how == "names" else {}
+        found, deserving = (
+            alt_test(study(people, judge, names, items, **options), "judge", expertise="expert", method="none")
+            for judge in (blind, good)
+        )
+        assert (found.verdict, found.reason) in (("do not replace", "it hardly looks"), ("do not replace", None))
+        assert found.looked.kept.structure == ("suffix" if how == "names" else "question")
+        assert found.retention.estimate == 0
+        assert deserving.verdict == "replace"
+    # Taken as if nothing were known of the items, the blind judge seems to keep a lot.
+    plain = alt_test(study(people, blind, names, items, **options), "judge", expertise="expert", strata="none")
+    assert plain.looked.kept.structure == ""
+    assert plain.retention.estimate > 0.5
+    assert "strata:none" in plain.signature
+
+
+def test_columns_that_hold_what_people_said_are_no_structure():
+    people, _, _, good = questions(0)
+    names = [f"i{i:04}" for i in range(len(people))]
+    about = pl.DataFrame(
+        {
+            "item": names, "majority": np.where(people.sum(axis=1) > 1, "yes", "no"),
+            "answer": np.where(people[:, 0] > 0, "Yes", "No"), "number": np.arange(len(people)),
+        }
+    )  # fmt: skip
+    test = alt_test(study(people, good, names, about), "judge", expertise="expert")
+    assert test.tally.table.structures == ()
+    named = alt_test(study(people, good, names, about), "judge", expertise="expert", strata=["answer"])
+    assert named.looked.kept.structure == "answer"
+    with pytest.raises(assay.AssayError, match="names of items share nothing"):
+        alt_test(study(people, good, names, about), "judge", expertise="expert", strata="stem").verdict  # noqa: B018
+
+
+def test_stems_count_where_people_agree_within_them():
+    people, _, _, good = questions(1)
+    rng = np.random.default_rng(0)
+    stem = np.repeat(np.arange(60), 5)
+    names = [f"doc{s:02}-{k}" for k, s in enumerate(stem)]
+    by_document = rng.integers(0, 2, 60)[stem]
+    test = alt_test(study(people, good, names), "judge", expertise="expert")
+    assert [one.structure for one in test.looked.within] == ["", "stem"]
+    assert test.grounds.p_looks < 0.01
+    blind = alt_test(study(people, by_document, names), "judge", expertise="expert")
+    assert blind.looked.least_sure.p_looks == 1
+    # Where all items of a document have the same label nobody could be seen to look within it.
+    alike = np.stack([by_document] * 3, axis=1) ^ (rng.random((300, 3)) < 0.1)
+    whole = alt_test(study(alike, by_document, names), "judge", expertise="expert")
+    assert whole.looked.least_sure.structure == ""
+    assert whole.grounds.p_looks < 0.01
+    assert whole.document_effect.n_stems == 60
+    assert whole.document_effect.design < 1.2
+    assert "hardly alike" in whole.document_effect.words()
+
+
+def test_a_person_whom_the_judge_repeats_may_be_left_out():
+    people, person, rng = world("50/50", 200, 4, 1)
+    labels = study(people, judge_of("copy", people, person, rng))
+    refused = alt_test(labels, "judge", expertise="expert")
+    assert (refused.verdict, refused.reason) == ("cannot tell yet", "it repeats an annotator")
+    rest = alt_test(labels, "judge", expertise="expert", copies="leave out")
+    assert rest.annotators["annotator"].to_list() == ["h1", "h2", "h3"]
+    assert any("h0" in str(one) and "repeats" in str(one) for one in rest.exclusions)
+    alone = alt_test(labels.where(annotator=["h1", "h2", "h3", "judge"]), "judge", expertise="expert")
+    assert rest.verdict == alone.verdict == "replace"
+    assert rest.grounds.p_as_good == alone.grounds.p_as_good
+    assert rest.retention.estimate == pytest.approx(alone.retention.estimate)
+
+
+def test_everybody_in_the_judges_place():
+    people, person, _ = world("50/50", 200, 4, 2)
+    people[:, 3] = np.random.default_rng(0).integers(0, 2, 200)
+    test = alt_test(study(people, person()), "judge", expertise="expert")
+    places = test.people_in_its_place
+    assert places["h3"].verdict == "do not replace"
+    earned = [name for name, one in places.items() if one.verdict == "replace"]
+    labels = study(people[:, [1, 2, 3]], people[:, 0])
+    alone = alt_test(labels, "judge", expertise="expert")
+    assert places["h0"].grounds.p_as_good == alone.grounds.p_as_good
+    assert places["h0"].retention.estimate == pytest.approx(alone.retention.estimate)
+    assert any(line.startswith(f"Put in the judge's place, {len(earned)} of 4 people") for line in card(test).beside)
+
+
+def test_whom_the_verdict_speaks_of():
+    people, person, _ = world("50/50", 300, 5, 3)
+    test = alt_test(study(people, person()), "judge", expertise="expert")
+    assert test.as_good_as == 5
+    # Of five all: the share with (1 - share) the lower .025 point of a maximum, .025^(1/5).
+    assert test.speaks_of == pytest.approx(0.025 ** (1 / 5))
+    assert "at least 48% of annotators like them" in " ".join(card(test).beside)
+
+
+def test_planned_looks_spend_alpha():
+    assert [round(spent(0.05, k, 4), 4) for k in range(5)] == [0, 0.0001, 0.0056, 0.0236, 0.05]
+    people, person, _ = world("50/50", 120, 3, 3)
+    labels = study(people, person())
+    one, early, last = (
+        alt_test(labels, "judge", expertise="expert", look=k, looks=n) for k, n in ((1, 1), (1, 4), (4, 4))
+    )
+    assert [test.grounds.alpha for test in (one, early, last)] == pytest.approx([0.05, 0.0001, 0.0264], abs=5e-5)
+    assert (one.verdict, early.verdict) == ("replace", "cannot tell yet")
+    assert "|looks:4|" in early.signature
+    assert "|look:4|" in last.signature
+    with pytest.raises(assay.AssayError, match="look=3 of looks=2"):
+        alt_test(labels, "judge", expertise="expert", look=3, looks=2)
+
+
+def test_verdicts_of_several_judges_are_corrected_together():
+    people, person, _ = world("50/50", 120, 3, 5)
+    columns = {f"h{j}": people[:, j] for j in range(3)} | {f"m{k}": person() for k in range(4)}
+    frame = pl.DataFrame(
+        {
+            "item": [f"i{i:03}" for i in range(120)] * 7, "annotator": np.repeat(list(columns), 120),
+            "label": pl.Series(["no", "yes"]).gather(np.concatenate(list(columns.values()))),
+        }
+    )  # fmt: skip
+    labels = assay.read(frame, judges=["m0", "m1", "m2", "m3"])
+    together, each = (compare_judges(labels, expertise="expert", together=how) for how in ("holm", "each"))
+    alone = {name: alt_test(labels, name, expertise="expert").grounds for name in labels.judges}
+    for name, grounds in alone.items():
+        assert each.tests[name].grounds == grounds
+        others = [one.p_as_good for one in alone.values()]
+        assert together.tests[name].grounds.p_as_good == pytest.approx(assay_holm(others)[list(alone).index(name)])
+    assert together.tests["m0"].n_verdicts == 4
+
+
+def assay_holm(p: list[float]) -> list[float]:
+    order = np.argsort(p)
+    found, highest = np.empty(len(p)), 0.0
+    for rank, j in enumerate(order):
+        highest = max(highest, min(1.0, (len(p) - rank) * p[j]))
+        found[j] = highest
+    return found.tolist()
+
+
+def test_retention_can_be_asked_again():
+    people, person, _ = world("1-5", 150, 4, 6)
+    test = alt_test(study(people, person()), "judge", expertise="expert", score="neg_rmse")
+    r = test.retention
+    assert r.low < r.estimate < r.high
+    assert r.interval(0.8)[0] > r.low
+    for end in (r.low, r.high):
+        assert r.p(end) == pytest.approx(0.05, abs=0.01)
+    assert test.people_agreement.p(0) < 0.001
+    made = test.to_dict()
+    assert made["retention"]["estimate"] == r.estimate
+    never = alt_test(study(people, np.full(150, 3)), "judge", expertise="expert", score="neg_rmse").retention
+    assert (never.estimate, np.isnan(never.low)) == (0.0, True)
+    assert "says one thing only" in never.reason
+
+
+def test_a_folder_in_chunks_has_the_same_looks(tmp_path):
+    people, person, _ = world("50/50", 300, 3, 7)
+    labels = study(people, person(), names=[f"d{i // 10:02}_{i}" for i in range(300)])
+    frame = labels.labels.join(labels.annotators.select("annotator", "kind"), on="annotator")
+    frame.write_parquet(tmp_path / "labels.parquet")
+    chunks = assay.scan(tmp_path, judges=["judge"], scale=labels.scale, labels_per_chunk=200)
+    found, known = (alt_test(one, "judge", expertise="expert") for one in (chunks, labels))
+    assert found.grounds == known.grounds
+    assert found.retention == known.retention
+
+
+def test_very_many_items_are_drawn(monkeypatch):
+    from assay.replacement import panel
+
+    people, person, _ = world("50/50", 400, 3, 8)
+    labels = study(people, person())
+    whole = alt_test(labels, "judge", expertise="expert")
+    assert whole.looked.n_items == 400
+    monkeypatch.setattr(panel, "MOST_ITEMS", 150)
+    some = alt_test(study(people, labels_of_judge(labels)), "judge", expertise="expert")
+    assert some.looked.n_items == 150
+    assert some.retention.estimate == pytest.approx(whole.retention.estimate, abs=0.3)
+    assert some.retention.high - some.retention.low > whole.retention.high - whole.retention.low
+
+
+def labels_of_judge(labels: assay.Annotations) -> np.ndarray:
+    mine = labels.labels.filter(annotator="judge").sort("item")["label"]
+    return (mine == "yes").cast(pl.Int64).to_numpy()
+
+
+# -- error rates, slowly --------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "most"), [(30, 0.09), (60, 0.075), (200, 0.075)])
+@pytest.mark.parametrize("kind", ["80/20", "50/50", "1-5"])
+@pytest.mark.parametrize("m", [3, 10])
+def test_half_of_peoples_agreement_is_called_more_as_often_as_it_says(kind, m, n, most):
+    """A judge that is a person on half of the items and draws labels on the others: R = .5. .05 with ± .014 (240)."""
+    more = less = hits = asked = 0
+    score = NegRMSE() if kind == "1-5" else Accuracy()
+    for seed in range(240):
+        people, person, rng = world(kind, n, m, seed)
+        judge = np.where(rng.random(n) < 0.5, person(), rng.permutation(person())).astype(float)
+        kept = look_at(score, panel_of(people.astype(float)), judge, [], None, 0.5, 0, "abcdefghij"[:m]).kept
+        more, less = more + (kept.p_keeps(0.5) <= 0.05), less + (kept.p_loses(0.5) <= 0.05)
+        r = kept.retention(0.95)
+        if not r.reason:
+            asked, hits = asked + 1, hits + (r.low <= 0.5 <= r.high)
+    assert more / 240 <= most + 0.02
+    assert less / 240 <= 0.08
+    if n >= 60:
+        assert 0.91 <= hits / asked <= 0.99
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("m", [3, 5, 10])
+def test_an_honest_judge_hardly_ever_seems_to_repeat_anybody(m):
+    honest, copied = 0, 0
+    for seed in range(200):
+        people, person, rng = world("50/50", 60, m, seed)
+        names = "abcdefghij"[:m]
+        for how in ("exchangeable", "copy"):
+            judge = judge_of(how, people, person, rng).astype(float)
+            found = look_at(Accuracy(), panel_of(people.astype(float)), judge, [], None, 0.5, 0, names).repeated
+            honest, copied = (
+                honest + (how == "exchangeable" and found is not None),
+                copied + (how == "copy" and found is not None),
+            )
+    assert honest / 200 <= 0.03
+    assert copied / 200 >= 0.95

@@ -1,0 +1,231 @@
+"""What was decided before, and what became of it: the plan file, looks at the data, items that prompts have seen."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import yaml
+
+import assay
+from assay.cli.app import main
+from assay.errors import DesignError
+from assay.replacement.panel import RuleSettings
+from assay.verdict.preregistration import Preregistration, tuned_on
+from assay.verdict.report import report
+
+HAS_LOOKS = {"look", "looks"} <= {f.name for f in dataclasses.fields(RuleSettings)}
+
+
+@pytest.fixture(scope="module")
+def labels() -> assay.Annotations:
+    return assay.simulate(n_items=60, n_annotators=3, judges={"good": 0.2, "poor": 0.8}, seed=3)
+
+
+def planned(**more: Any) -> Preregistration:
+    options = {"n_items": 60, "n_annotators": 3, "epsilon": 0.1, "n_studies": 30} | more
+    return Preregistration.of(assay.plan_alt_test(**options))
+
+
+def written(folder: Path, **changed: Any) -> str:
+    """A plan of these labels, with some of it changed."""
+    path = folder / "plan.yaml"
+    planned().write(path)
+    content = yaml.safe_load(path.read_text()) | changed
+    path.write_text(yaml.safe_dump({k: v for k, v in content.items() if v is not None}))
+    return str(path)
+
+
+def first(labels: assay.Annotations, plan: str, **options: Any) -> tuple[str, ...]:
+    return report(labels, plan=plan, **options).page.first
+
+
+# -- the file ----------------------------------------------------------------------------------------
+
+
+def test_a_plan_decides_the_smallest_number_of_items_with_the_power_wanted(tmp_path):
+    found = assay.plan_alt_test(n_items=[30, 100, 300], epsilon=0.2, judge_noise=0.1, n_studies=200, alpha=0.1)
+    plan = Preregistration.of(found).write(tmp_path / "plan.yaml")
+    assert (plan.n_items, plan.n_annotators, plan.looks) == (found.smallest["n_items"][0], 3, 1)
+    assert plan.verdict["epsilon"] == 0.2
+    assert plan.verdict["alpha"] == 0.1
+    again = Preregistration.read(tmp_path / "plan.yaml")
+    assert again == plan
+    text = (tmp_path / "plan.yaml").read_text()
+    assert text.startswith("# What is decided before")
+    assert yaml.safe_load(text)["question"] == "alt-test"
+
+
+def test_options_that_are_not_the_default_are_in_the_file(tmp_path):
+    plan = planned(test="exact", min_items=20, similarity="rouge-1").write(tmp_path / "plan.yaml")
+    assert {"test": "exact", "min_items": 20, "similarity": "rouge-1"}.items() <= plan.verdict.items()
+    read = Preregistration.read(tmp_path / "plan.yaml").options(AltTestSettings, {"min_items": 9})
+    assert read["similarity"] == "rouge-1"
+    assert "min_items" not in read
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"epsilon": None},
+            r"a plan file decides one epsilon, and 0.1, 0.15, 0.2 are looked at; say which with epsilon=",
+        ),
+        ({"n_annotators": [3, 4]}, r"decides one n_annotators, and 3, 4 are looked at"),
+        ({"n_items": [5, 6], "judge_noise": 1.0}, r"none of the sizes looked at has power 0.8"),
+        ({"score": lambda a, b: 0.0}, r"cannot hold score=..., a function"),
+    ],
+)
+def test_what_a_plan_leaves_open_is_refused(options, words):
+    with pytest.raises(DesignError, match=words):
+        planned(**options)
+
+
+def test_a_plan_is_not_written_twice(tmp_path):
+    planned().write(tmp_path / "plan.yaml")
+    with pytest.raises(DesignError, match="is there already, and a plan is not written twice"):
+        planned().write(tmp_path / "plan.yaml")
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"question": "agreement"}, "it must say 'question: alt-test'"),
+        ({"itms": 3}, "'itms'"),
+        ({"verdict": {"epsilonn": 0.1}}, "'epsilonn'"),
+        ({"verdict": [0.1]}, "'verdict' must hold names with values"),
+        ({"items": "many"}, "'items' must be a whole number from 1 on; got 'many'"),
+        ({"looks": 0}, "'looks' must be a whole number"),
+        ({"verdict": {"epsilon": 7}}, "epsilon"),
+    ],
+)
+def test_a_plan_that_is_none_is_refused(tmp_path, labels, changed, words):
+    with pytest.raises(DesignError, match=words):
+        report(labels, plan=written(tmp_path, **changed))
+
+
+def test_a_plan_that_is_not_there_is_refused(tmp_path, labels):
+    with pytest.raises(DesignError, match="there is no plan"):
+        report(labels, plan=str(tmp_path / "plan.yaml"))
+    (tmp_path / "broken.yaml").write_text("a: [")
+    with pytest.raises(DesignError, match="cannot be read as a plan"):
+        report(labels, plan=str(tmp_path / "broken.yaml"))
+
+
+# -- what became of it -------------------------------------------------------------------------------
+
+
+def test_what_is_as_planned_is_said_and_the_plan_gives_the_options(tmp_path, labels):
+    plan = written(tmp_path, judges=["good", "poor"])
+    found = report(labels, plan=plan)
+    assert len(found.page.first) == 1
+    assert found.page.first[0].startswith(f"As planned ({plan}, written 20")
+    assert "|eps:0.10|" in found.signature
+    plain = report(labels, epsilon=0.1)
+    assert plain.page.first == ()
+    assert found.table.equals(plain.table)
+    assert found.summary().splitlines()[2] == found.page.first[0]
+    assert found.page.first[0] in found.html()
+    assert json.loads(json.dumps(found.to_dict()))["first"] == list(found.page.first)
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "words"),
+    [
+        ({}, {"epsilon": 0.2}, "Epsilon is 0.2, and 0.1 was planned."),
+        ({}, {"expertise": "expert"}, "Epsilon is 0.2, and 0.1 was planned."),
+        ({}, {"alpha": 0.1}, "Alpha is 0.1, and 0.05 was planned."),
+        ({}, {"min_items": 10}, "min_items is 10, and 30 was planned."),
+        ({"verdict": {"epsilon": 0.1, "test": "exact"}}, {"test": "t"}, "Test is t, and exact was planned."),
+        ({"items": 80}, {}, "60 items have labels, and 80 were planned."),
+        ({"annotators": 5}, {}, "3 people have answered, and 5 were planned."),
+        ({"judges": ["good"]}, {}, "Judge 'poor' was not planned."),
+        ({"judges": {"good": {}, "poor": {}, "x": None}}, {}, "Judge 'x' was planned and is not tested."),
+        ({"judges": ["good", "poor"]}, {"judges": ["good"]}, "Judge 'poor' was planned and is not tested."),
+        ({"criteria": ["depth", "tone"]}, {}, "The labels have no criteria, and depth, tone were planned."),
+        ({"names": "0123456789ab"}, {}, "The items are not those that were planned."),
+    ],
+)
+def test_each_deviation_is_a_line(tmp_path, labels, changed, options, words):
+    lines = first(labels, written(tmp_path, **changed), **options)
+    assert lines[0].startswith("Not as planned (")
+    assert lines[1:] == (words,)
+
+
+def test_several_criteria_are_held_against_the_plan(tmp_path, labels):
+    frames = [labels.labels.with_columns(criterion=pl.lit(name)) for name in ("depth", "tone")]
+    both = assay.Annotations.from_frame(pl.concat(frames), judges=["good", "poor"], scale=labels.scale_of(None))
+    plan = written(tmp_path, criteria=["depth", "order"])
+    assert first(both, plan)[1:] == (
+        "Criterion 'tone' was not planned.",
+        "Criterion 'order' was planned and has no labels.",
+    )
+
+
+def test_options_that_decide_no_verdict_are_no_deviation(tmp_path, labels):
+    lines = first(labels, written(tmp_path), n_resamples=50, seed=4, confidence=0.9)
+    assert len(lines) == 1
+
+
+@pytest.mark.skipif(not HAS_LOOKS, reason="the verdict has no looks yet")
+def test_looks_are_held_against_the_plan(tmp_path, labels):
+    plan = written(tmp_path, looks=3, items=180)
+    assert first(labels, plan, look=1)[0].startswith("As planned")
+    assert "at look 2 of 3" in first(labels, plan, look=2)[1]
+
+
+# -- by the command line -----------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("sketches")
+def test_a_plan_is_written_and_held(tmp_path, labels, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    labels.labels.with_columns(labels.column("kind").alias("kind")).write_csv("labels.csv")
+
+    def run(*words: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        return int(str(ended.value.code)), *capsys.readouterr()
+
+    plan = ("plan", "--n-items", "60", "--n-studies", "20", "--write", "plan.yaml")
+    assert run(*plan)[0] == 2
+    code, _, said = run(*plan, "--expertise", "crowd", "--only", "good,poor")
+    assert code == 0
+    assert "decided: epsilon 0.1, alpha 0.05, threshold 0.5" in said
+    assert "60 items, 3 annotators, judges good, poor; written to plan.yaml" in said
+    code, out, _ = run("report", "labels.csv", "--plan", "plan.yaml")
+    assert code == 0
+    assert out.splitlines()[2].startswith("As planned (plan.yaml, written ")
+    code, out, _ = run("report", "labels.csv", "--plan", "plan.yaml", "--alpha", ".01")
+    assert out.splitlines()[3] == "Alpha is 0.01, and 0.05 was planned."
+    assert run(*plan, "--expertise", "crowd")[0] == 2  # the plan is there already
+    code, _, said = run("report", "labels.csv", "--plan", "plan.yml")
+    assert code == 2
+    assert "there is no plan 'plan.yml'" in said
+
+
+# -- items that prompts were tuned on ------------------------------------------------------------------
+
+
+def test_development_items_are_said_first(labels):
+    def split(test: int) -> assay.Annotations:
+        about = labels.items.select("item").with_columns(
+            part=pl.Series(["test"] * test + ["development"] * (60 - test))
+        )
+        return assay.Annotations.from_frame(
+            labels.labels, judges=["good", "poor"], scale=labels.scale_of(None), items=about
+        )
+
+    assert tuned_on(labels, ["good"]) == []
+    assert tuned_on(split(60), ["good"]) == []
+    found = report(split(45), epsilon=0.1)
+    assert found.page.first == (
+        "15 of 60 items are for development: prompts were tuned on them. For a verdict on the others alone, keep "
+        "those for the test (--where part=test, labels.where(part='test')).",
+    )
+    assert report(split(45).where(part="test"), epsilon=0.1).page.first == ()
+    assert tuned_on(split(0), ["good"])[0].startswith("All 60 items are for development")
