@@ -215,3 +215,16 @@ def test_a_study_without_planned_looks_counts_none(run: Run, study: Path) -> Non
     assert "look" not in run("report", study, *REPORT)[1].splitlines()[2]
     with open_store(load_study(study)) as store:
         assert store.setting("looks") is None
+
+
+def test_names_of_a_study_s_items_stay_whole_in_its_file_of_labels(run: Run, study: Path) -> None:
+    whole = {name: f"img{i // 2}__{'Color' if i % 2 else 'Border'}" for i, name in enumerate(NAMES)}
+    for file in ("items.csv", "labels.csv", "replies.jsonl"):
+        text = (study / file).read_text()
+        for name in reversed(NAMES):  # d1_s1 is no part of d11_s1 so
+            text = text.replace(f"{name},", f"{whole[name]},").replace(f'"{name}"', f'"{whole[name]}"')
+        (study / file).write_text(text)
+    run("judge", study)
+    labels = study_labels(load_study(study))
+    assert labels.criteria == ("stars",)
+    assert (labels.n_items, len(labels)) == (48, 4 * 48)

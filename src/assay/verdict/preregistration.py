@@ -19,6 +19,7 @@ import yaml
 from assay._version import __version__
 from assay.data.annotations import Annotations
 from assay.data.columns import PART, PARTS
+from assay.data.names import questions_in
 from assay.errors import DesignError, counted, listing, unknown
 from assay.estimation.options import IntervalSettings, Settings, plain
 from assay.replacement.panel import AltTestSettings
@@ -375,7 +376,7 @@ def before_verdict(
     """
     study = _study_of(labels)
     planned = None if plan is None else Preregistration.read(plan)
-    lines = [*tuned_on(labels, judges, study)]
+    lines = [*tuned_on(labels, judges, study), *_pooled(labels)]
     looks = max(study.config.looks or 1 if study is not None else 1, 1 if planned is None else planned.looks)
     look = 1
     if study is not None and looks > 1:
@@ -397,6 +398,17 @@ def before_verdict(
         # The name of an option stays as it is written.
         lines += [f"{line if '_' in line.split()[0] else line[:1].upper() + line[1:]}." for line in found]
     return settings, tuple(lines)
+
+
+def _pooled(labels: Annotations) -> list[str]:
+    """Words for questions that are pooled, as names of items show them."""
+    parts = None if labels.criteria else questions_in(labels.items["item"])
+    if parts is None:
+        return []
+    return [
+        f"{len(parts.suffix.names)} questions ({listing(parts.suffix.names.to_list(), 5)}) are pooled, as the names of "
+        "the items show; read with split_item='auto' (--split-item auto), each has a verdict of its own."
+    ]
 
 
 def _with_look(settings: S, look: int, looks: int) -> S:
