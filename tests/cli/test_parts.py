@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -228,3 +229,20 @@ def test_names_of_a_study_s_items_stay_whole_in_its_file_of_labels(run: Run, stu
     labels = study_labels(load_study(study))
     assert labels.criteria == ("stars",)
     assert (labels.n_items, len(labels)) == (48, 4 * 48)
+
+
+def test_answers_that_were_there_before_the_plan_are_said(run: Run, study: Path) -> None:
+    run("split", study)
+    run("judge", study)
+    run("plan", "--study", study, "--expertise", "crowd", "--n-studies", "20")
+    text = (study / "plan.yaml").read_text()
+
+    def written(when: str) -> str:
+        (study / "plan.yaml").write_text(re.sub("written: .*", f"written: '{when}'", text))
+        return run("report", study, "--where", "part=test")[1]
+
+    run("judge", study, "--part", "test")
+    assert "there before" not in written("2001-01-01 10:00 UTC")
+    assert "there before" not in written("in spring")
+    # Of test items: three people's and the judge's; what prompts were tuned on was there before for good.
+    assert "144 answers were there before the plan was written." in written("2999-01-01 10:00 UTC")

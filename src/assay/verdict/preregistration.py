@@ -167,7 +167,7 @@ class Preregistration:
         DesignError
             Where the file is there: what was decided before is not decided again.
         """
-        made = replace(self, source=os.fspath(path), written=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
+        made = replace(self, source=os.fspath(path), written=datetime.now(UTC).strftime(_WHEN))
         values = {**made.to_dict(), "assay": __version__}
         text = _HEAD + yaml.safe_dump({k: values[k] for k in _KEYS if values[k]}, sort_keys=False, allow_unicode=True)
         try:
@@ -274,6 +274,8 @@ _HEAD = """\
 # What is decided before the labels are there. Keep it under version control, or register it.
 # assay report LABELS --plan THIS_FILE says "as planned", or each deviation in a line.
 """
+
+_WHEN = "%Y-%m-%d %H:%M UTC"
 
 _KEYS = (
     *("assay", "question", "written", "verdict", "items", "annotators", "looks", "criteria", "judges", "names"),
@@ -393,11 +395,30 @@ def before_verdict(
             lines.append(f"Counted as look 1 of {looks}: say which it is with look=... (--look).")
     if planned is not None:
         found = planned.deviations(labels, judges, settings, study=study, look=look)
+        found += [] if study is None else _late(planned, study)
         about = f"{planned.source}, written {planned.written}" if planned.written else planned.source
         lines.append(f"As planned ({about})." if not found else f"Not as planned ({about}):")
         # The name of an option stays as it is written.
         lines += [f"{line if '_' in line.split()[0] else line[:1].upper() + line[1:]}." for line in found]
     return settings, tuple(lines)
+
+
+def _late(planned: Preregistration, study: Study) -> list[str]:
+    """Words for answers that were there before the plan, about items that it is about."""
+    try:
+        # The file says the minute; what came within it was not there before for sure.
+        moment = datetime.strptime(planned.written, _WHEN).replace(tzinfo=UTC).timestamp()
+    except ValueError:  # written by hand, or not at all
+        return []
+    number = _in_store(study, lambda store: _answers_before(store, moment, study))
+    was = "was" if number == 1 else "were"
+    return [f"{counted(number, 'answer')} {was} there before the plan was written"] if number else []
+
+
+def _answers_before(store: Store, moment: float, study: Study) -> int:
+    from assay.study.store.work import answers_before
+
+    return answers_before(store, moment, study.tested_items())
 
 
 def _pooled(labels: Annotations) -> list[str]:
