@@ -235,3 +235,22 @@ def test_development_items_are_said_first(labels):
     )
     assert report(split(45).where(part="test"), epsilon=0.1).page.first == ()
     assert tuned_on(split(0), ["good"])[0].startswith("All 60 items are for development")
+
+
+# -- questions that are pooled -----------------------------------------------------------------------
+
+
+def test_a_pooled_verdict_says_that_it_pools(labels):
+    numbers = labels.items["item"].str.extract(r"(\d+)$").cast(pl.Int64)
+    names = [f"img{n // 2}__{'Color' if n % 2 else 'Border'}" for n in numbers]
+    frame = labels.labels.with_columns(pl.col("item").replace_strict(labels.items["item"].to_list(), names))
+    whole = assay.read(frame, judges=["good", "poor"], split_item="no")
+    assert report(whole, epsilon=0.1).page.first == (
+        "2 questions (Border, Color) are pooled, as the names of the items show; read with split_item='auto' "
+        "(--split-item auto), each has a verdict of its own.",
+    )
+    # The advice, followed.
+    found = report(assay.read(frame, judges=["good", "poor"]), epsilon=0.1, min_items=5)
+    assert found.page.first == ()
+    assert len(found.cards) == 2
+    assert set(found.by["good"].tests) | set(found.by["good"].untested) == {"Border", "Color"}

@@ -19,6 +19,7 @@ import yaml
 from assay._version import __version__
 from assay.data.annotations import Annotations
 from assay.data.columns import PART, PARTS
+from assay.data.names import questions_in
 from assay.errors import DesignError, counted, listing, unknown
 from assay.estimation.options import IntervalSettings, Settings, plain
 from assay.replacement.panel import AltTestSettings
@@ -166,7 +167,7 @@ class Preregistration:
         DesignError
             Where the file is there: what was decided before is not decided again.
         """
-        made = replace(self, source=os.fspath(path), written=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
+        made = replace(self, source=os.fspath(path), written=datetime.now(UTC).strftime(_WHEN))
         values = {**made.to_dict(), "assay": __version__}
         text = _HEAD + yaml.safe_dump({k: values[k] for k in _KEYS if values[k]}, sort_keys=False, allow_unicode=True)
         try:
@@ -274,6 +275,8 @@ _HEAD = """\
 # assay report LABELS --plan THIS_FILE says "as planned", or each deviation in a line.
 """
 
+_WHEN = "%Y-%m-%d %H:%M UTC"
+
 _KEYS = (
     *("assay", "question", "written", "verdict", "items", "annotators", "looks", "criteria", "judges", "names"),
 )  # fmt: skip
@@ -375,7 +378,7 @@ def before_verdict(
     """
     study = _study_of(labels)
     planned = None if plan is None else Preregistration.read(plan)
-    lines = [*tuned_on(labels, judges, study)]
+    lines = [*tuned_on(labels, judges, study), *_pooled(labels)]
     looks = max(study.config.looks or 1 if study is not None else 1, 1 if planned is None else planned.looks)
     look = 1
     if study is not None and looks > 1:
@@ -392,11 +395,41 @@ def before_verdict(
             lines.append(f"Counted as look 1 of {looks}: say which it is with look=... (--look).")
     if planned is not None:
         found = planned.deviations(labels, judges, settings, study=study, look=look)
+        found += [] if study is None else _late(planned, study)
         about = f"{planned.source}, written {planned.written}" if planned.written else planned.source
         lines.append(f"As planned ({about})." if not found else f"Not as planned ({about}):")
         # The name of an option stays as it is written.
         lines += [f"{line if '_' in line.split()[0] else line[:1].upper() + line[1:]}." for line in found]
     return settings, tuple(lines)
+
+
+def _late(planned: Preregistration, study: Study) -> list[str]:
+    """Words for answers that were there before the plan, about items that it is about."""
+    try:
+        # The file says the minute; what came within it was not there before for sure.
+        moment = datetime.strptime(planned.written, _WHEN).replace(tzinfo=UTC).timestamp()
+    except ValueError:  # written by hand, or not at all
+        return []
+    number = _in_store(study, lambda store: _answers_before(store, moment, study))
+    was = "was" if number == 1 else "were"
+    return [f"{counted(number, 'answer')} {was} there before the plan was written"] if number else []
+
+
+def _answers_before(store: Store, moment: float, study: Study) -> int:
+    from assay.study.store.work import answers_before
+
+    return answers_before(store, moment, study.tested_items())
+
+
+def _pooled(labels: Annotations) -> list[str]:
+    """Words for questions that are pooled, as names of items show them."""
+    parts = None if labels.criteria else questions_in(labels.items["item"])
+    if parts is None:
+        return []
+    return [
+        f"{len(parts.suffix.names)} questions ({listing(parts.suffix.names.to_list(), 5)}) are pooled, as the names of "
+        "the items show; read with split_item='auto' (--split-item auto), each has a verdict of its own."
+    ]
 
 
 def _with_look(settings: S, look: int, looks: int) -> S:
