@@ -18,6 +18,7 @@ import polars as pl
 import assay
 from assay.concordance import coefficient as concordance
 from assay.concordance.coefficient import AgreementSettings, GradingScaleSettings
+from assay.concordance.disagreement import DisagreementSettings
 from assay.data.annotations import Annotations
 from assay.estimation.options import Settings
 from assay.ideas.choices import (
@@ -492,6 +493,10 @@ QUESTIONS = (
         {**QUICK, "coefficients": ("krippendorff-alpha-ordinal", "cohen-kappa"), "draws": 20}, chunks=True,
     ),
     Question(
+        "disagreement", lambda labels, **options: assay.disagreement(labels, **options), DisagreementSettings,
+        {**SHARED, "first": ["people", "judges"], "show": [1]}, QUICK,
+    ),
+    Question(
         "grading_scale_study", lambda labels, **options: assay.grading_scale_study(labels, **options),
         GradingScaleSettings,
         {**INTERVALS, "repeats": [], "clusters": ["document"], "scale_column": [], "by": ["language"],
@@ -664,8 +669,9 @@ def _with_units(labels: Annotations) -> Annotations:
 
 RESULTS = (
     "AltTest", "AltTestBy", "PairedAltTest", "JudgeComparison", "Agreement", "Coefficient", "ICC", "ICCTable",
-    "NestedICC", "GradingScaleStudy", "PositionBias", "RatingSets", "Leaderboard", "Separability", "GStudy", "DStudy",
-    "Disattenuation", "RaterModel", "FacetRasch", "AltTestPlan", "TripletSimilarity", "OddOneOutAgreement",
+    "NestedICC", "Disagreement", "GradingScaleStudy", "PositionBias", "RatingSets", "Leaderboard", "Separability",
+    "GStudy", "DStudy", "Disattenuation", "RaterModel", "FacetRasch", "AltTestPlan", "TripletSimilarity",
+    "OddOneOutAgreement",
     "SimilarityValidation", "AnnotatorSimilarity", "TripletSample", "Judgments", "TripletPlan", "StyleEffect",
     "TripletEmbedding",
     "Report",

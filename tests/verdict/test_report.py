@@ -83,7 +83,8 @@ def test_the_page_is_one_file_without_script_or_outside_request(page: str) -> No
     assert "default-src 'none'" in page
     assert "prefers-color-scheme: dark" in page
     assert "@media print" in page
-    assert seen.tags.count("svg") == 9  # judges, three forests, two curves, labels, agreement twice
+    # Judges, three forests, two curves, labels, agreement twice; categories and three confusions.
+    assert seen.tags.count("svg") == 13
 
 
 def test_ids_of_pictures_do_not_clash(page: str) -> None:
