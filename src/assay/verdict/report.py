@@ -197,7 +197,7 @@ class Report(Result):
         lines = [self.title]
         lines += ["", *self.page.first] if self.page.first else []
         for one in self.cards:
-            lines += ["", one.headline, "  " + one.evidence.strip()]
+            lines += ["", one.headline, "  " + one.evidence.strip().replace("\n", "\n  ")]
             if one.advice.strip():
                 lines.append("  " + one.advice.strip())
             lines += ["  - " + beside for beside in one.beside]
