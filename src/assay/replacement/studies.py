@@ -652,7 +652,10 @@ class EpsilonCurve(Result):
         if np.isnan(self.smallest):
             words = f"{self.judge} does not pass at any epsilon."
         else:
-            words = f"{self.judge} passes at epsilon ≥ {self.smallest:.3f} (the test was made at {self.chosen:g})."
+            words = (
+                f"{self.judge} passes, as published, at epsilon ≥ {self.smallest:.3f}; the test was made at "
+                f"{self.chosen:g}, and an epsilon that is chosen by these labels is for exploring."
+            )
         return "\n".join([words, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:

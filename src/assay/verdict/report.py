@@ -355,8 +355,8 @@ def _judges_section(found: JudgeComparison) -> Section:
 
 
 _COLUMNS = (
-    "annotator", "n", "estimate", "low", "high", "rho_human", "p_adjusted", "rejected", "n_judge_better", "n_tie",
-    "n_human_better",
+    "annotator", "n", "estimate", "low", "high", "rho_human", "p_adjusted", "rejected", "p_as_good", "p_worse",
+    "n_judge_better", "n_tie", "n_human_better",
 )  # fmt: skip
 
 
@@ -378,7 +378,7 @@ def _annotators_section(tested: Sequence[AltTest]) -> Section:
 def _curves_section(tested: Sequence[AltTest]) -> Section:
     by_epsilon = Picture(
         partial(epsilon_curves, tested), "Winning rate against epsilon",
-        "The winning rate at every ε. A judge that needs a large ε passes only with a large tolerance.",
+        "The winning rate at every ε, for exploring: ε is chosen before the labels are seen.",
     )  # fmt: skip
     by_size = Picture(
         partial(size_curves, tested), "Studies that end in a verdict against the number of items",
