@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -199,7 +200,9 @@ def test_looks_are_counted_by_the_data(run: Run, study: Path) -> None:
         assert "This is look 1 of 2 at the study's labels." in run("report", study, *REPORT)[1]
     (study / "items.csv").write_text("".join(items[:41]))
     run("judge", study)
-    assert "This is look 2 of 2" in run("report", study, *REPORT)[1]
+    out = run("report", study, *REPORT)[1]
+    assert "This is look 2 of 2" in out
+    assert "|looks:2|look:2|" in out
     # One part of the labels is no further look.
     assert "This is look 2 of 2" in run("report", study, *REPORT, "--where", "annotator=a,b,m")[1]
     (study / "items.csv").write_text("".join(items))
@@ -213,3 +216,33 @@ def test_a_study_without_planned_looks_counts_none(run: Run, study: Path) -> Non
     assert "look" not in run("report", study, *REPORT)[1].splitlines()[2]
     with open_store(load_study(study)) as store:
         assert store.setting("looks") is None
+
+
+def test_names_of_a_study_s_items_stay_whole_in_its_file_of_labels(run: Run, study: Path) -> None:
+    whole = {name: f"img{i // 2}__{'Color' if i % 2 else 'Border'}" for i, name in enumerate(NAMES)}
+    for file in ("items.csv", "labels.csv", "replies.jsonl"):
+        text = (study / file).read_text()
+        for name in reversed(NAMES):  # d1_s1 is no part of d11_s1 so
+            text = text.replace(f"{name},", f"{whole[name]},").replace(f'"{name}"', f'"{whole[name]}"')
+        (study / file).write_text(text)
+    run("judge", study)
+    labels = study_labels(load_study(study))
+    assert labels.criteria == ("stars",)
+    assert (labels.n_items, len(labels)) == (48, 4 * 48)
+
+
+def test_answers_that_were_there_before_the_plan_are_said(run: Run, study: Path) -> None:
+    run("split", study)
+    run("judge", study)
+    run("plan", "--study", study, "--expertise", "crowd", "--n-studies", "20")
+    text = (study / "plan.yaml").read_text()
+
+    def written(when: str) -> str:
+        (study / "plan.yaml").write_text(re.sub("written: .*", f"written: '{when}'", text))
+        return run("report", study, "--where", "part=test")[1]
+
+    run("judge", study, "--part", "test")
+    assert "there before" not in written("2001-01-01 10:00 UTC")
+    assert "there before" not in written("in spring")
+    # Of test items: three people's and the judge's; what prompts were tuned on was there before for good.
+    assert "144 answers were there before the plan was written." in written("2999-01-01 10:00 UTC")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,9 @@ import yaml
 import assay
 from assay.cli.app import main
 from assay.errors import DesignError
-from assay.replacement.panel import RuleSettings
+from assay.replacement.panel import AltTestSettings
 from assay.verdict.preregistration import Preregistration, tuned_on
 from assay.verdict.report import report
-
-HAS_LOOKS = {"look", "looks"} <= {f.name for f in dataclasses.fields(RuleSettings)}
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +137,12 @@ def test_what_is_as_planned_is_said_and_the_plan_gives_the_options(tmp_path, lab
         ({}, {"expertise": "expert"}, "Epsilon is 0.2, and 0.1 was planned."),
         ({}, {"alpha": 0.1}, "Alpha is 0.1, and 0.05 was planned."),
         ({}, {"min_items": 10}, "min_items is 10, and 30 was planned."),
+        ({}, {"least_retention": 0.4}, "least_retention is 0.4, and 0.5 was planned."),
+        (
+            {"verdict": {"epsilon": 0.1, "clusters": "doc"}},
+            {"clusters": None},
+            "Clusters is not set, and doc was planned.",
+        ),
         ({"verdict": {"epsilon": 0.1, "test": "exact"}}, {"test": "t"}, "Test is t, and exact was planned."),
         ({"items": 80}, {}, "60 items have labels, and 80 were planned."),
         ({"annotators": 5}, {}, "3 people have answered, and 5 were planned."),
@@ -171,11 +174,14 @@ def test_options_that_decide_no_verdict_are_no_deviation(tmp_path, labels):
     assert len(lines) == 1
 
 
-@pytest.mark.skipif(not HAS_LOOKS, reason="the verdict has no looks yet")
 def test_looks_are_held_against_the_plan(tmp_path, labels):
     plan = written(tmp_path, looks=3, items=180)
-    assert first(labels, plan, look=1)[0].startswith("As planned")
-    assert "at look 2 of 3" in first(labels, plan, look=2)[1]
+    lines = first(labels, plan)
+    assert lines[0] == "Counted as look 1 of 3: say which it is with look=... (--look)."
+    assert lines[1].startswith("As planned")
+    found = report(labels, plan=plan, look=2)
+    assert found.page.first[1:] == ("60 items have labels, and 120 were planned at look 2 of 3.",)
+    assert "|looks:3|look:2|" in found.signature
 
 
 # -- by the command line -----------------------------------------------------------------------------
@@ -195,7 +201,7 @@ def test_a_plan_is_written_and_held(tmp_path, labels, capsys, monkeypatch):
     assert run(*plan)[0] == 2
     code, _, said = run(*plan, "--expertise", "crowd", "--only", "good,poor")
     assert code == 0
-    assert "decided: epsilon 0.1, alpha 0.05, threshold 0.5" in said
+    assert "decided: epsilon 0.1, alpha 0.05, threshold 0.5, least_retention 0.5" in said
     assert "60 items, 3 annotators, judges good, poor; written to plan.yaml" in said
     code, out, _ = run("report", "labels.csv", "--plan", "plan.yaml")
     assert code == 0
@@ -229,3 +235,22 @@ def test_development_items_are_said_first(labels):
     )
     assert report(split(45).where(part="test"), epsilon=0.1).page.first == ()
     assert tuned_on(split(0), ["good"])[0].startswith("All 60 items are for development")
+
+
+# -- questions that are pooled -----------------------------------------------------------------------
+
+
+def test_a_pooled_verdict_says_that_it_pools(labels):
+    numbers = labels.items["item"].str.extract(r"(\d+)$").cast(pl.Int64)
+    names = [f"img{n // 2}__{'Color' if n % 2 else 'Border'}" for n in numbers]
+    frame = labels.labels.with_columns(pl.col("item").replace_strict(labels.items["item"].to_list(), names))
+    whole = assay.read(frame, judges=["good", "poor"], split_item="no")
+    assert report(whole, epsilon=0.1).page.first == (
+        "2 questions (Border, Color) are pooled, as the names of the items show; read with split_item='auto' "
+        "(--split-item auto), each has a verdict of its own.",
+    )
+    # The advice, followed.
+    found = report(assay.read(frame, judges=["good", "poor"]), epsilon=0.1, min_items=5)
+    assert found.page.first == ()
+    assert len(found.cards) == 2
+    assert set(found.by["good"].tests) | set(found.by["good"].untested) == {"Border", "Color"}

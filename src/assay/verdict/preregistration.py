@@ -19,9 +19,10 @@ import yaml
 from assay._version import __version__
 from assay.data.annotations import Annotations
 from assay.data.columns import PART, PARTS
+from assay.data.names import questions_in
 from assay.errors import DesignError, counted, listing, unknown
-from assay.estimation.options import Settings, plain
-from assay.replacement.panel import AltTestSettings, RuleSettings
+from assay.estimation.options import IntervalSettings, Settings, plain
+from assay.replacement.panel import AltTestSettings
 
 if TYPE_CHECKING:
     from assay.planning import AltTestPlan
@@ -36,8 +37,9 @@ PLAN_FILE = "plan.yaml"
 QUESTION = "alt-test"
 """The question that a plan file is about."""
 
-OF_THE_TEST = ("epsilon", "expert", "gold", "clusters")
-"""Options of the alt-test itself, beside those of its rule, that decide a verdict; the rest make intervals."""
+_UNDECIDED = {"expertise", "look", "looks", *(f.name for f in fields(IntervalSettings))}
+"""Options of the alt-test that a plan does not decide by their name: epsilon says what expertise is for, how many looks
+there are stands by itself and which one it is shows later, and the others make intervals."""
 
 ALWAYS = ("epsilon", "alpha", "threshold", "least_retention")
 """What a plan file states even where it is the default: what a referee asks for first."""
@@ -109,10 +111,10 @@ class Preregistration:
         test = settings.alt_test
         known = {} if study is None else study_facts(study, judges)
         return cls(
-            verdict={n: _said(getattr(test, n), n) for n in _deciding(test) if n in ALWAYS or n in test.changed()},
+            verdict={n: _said(getattr(test, n), n) for n in _deciding() if n in ALWAYS or n in test.changed()},
             n_items=int(n_items),
             n_annotators=settings.panels[0],
-            looks=int(getattr(test, "looks", 1)),
+            looks=test.looks,
             **({"judges": {name: {} for name in judges}} | known),
         )
 
@@ -138,7 +140,7 @@ class Preregistration:
             if key not in _KEYS:
                 raise DesignError(unknown("key", str(key), list(_KEYS), source))
         verdict = _mapping(content.get("verdict"), "verdict", source)
-        known = _deciding(AltTestSettings)
+        known = _deciding()
         for name in verdict:
             if name not in known and name != "expertise":
                 raise DesignError(unknown("option", str(name), [*known, "expertise"], f"{source}, verdict"))
@@ -165,7 +167,7 @@ class Preregistration:
         DesignError
             Where the file is there: what was decided before is not decided again.
         """
-        made = replace(self, source=os.fspath(path), written=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
+        made = replace(self, source=os.fspath(path), written=datetime.now(UTC).strftime(_WHEN))
         values = {**made.to_dict(), "assay": __version__}
         text = _HEAD + yaml.safe_dump({k: values[k] for k in _KEYS if values[k]}, sort_keys=False, allow_unicode=True)
         try:
@@ -222,7 +224,7 @@ class Preregistration:
 
     def _other_options(self, settings: AltTestSettings) -> Iterator[str]:
         planned = AltTestSettings(**self.options(AltTestSettings, {}))  # with every default
-        for name in _deciding(settings):
+        for name in _deciding():
             was, now = ((one.tolerance if name == "epsilon" else getattr(one, name)) for one in (planned, settings))
             if _said(was, name, strict=False) != _said(now, name, strict=False):
                 yield f"{name} is {_shown(now)}, and {_shown(was)} was planned"
@@ -273,17 +275,18 @@ _HEAD = """\
 # assay report LABELS --plan THIS_FILE says "as planned", or each deviation in a line.
 """
 
+_WHEN = "%Y-%m-%d %H:%M UTC"
+
 _KEYS = (
     *("assay", "question", "written", "verdict", "items", "annotators", "looks", "criteria", "judges", "names"),
 )  # fmt: skip
 """What a plan file may say, in its order."""
 
 
-def _deciding(settings: AltTestSettings | type[AltTestSettings]) -> list[str]:
-    """Options that decide a verdict. Which look it is, is not decided; how many there are, stands by itself."""
-    known = [f.name for f in fields(settings)]
-    own = [f.name for f in fields(RuleSettings)]
-    return [name for name in (*OF_THE_TEST, *own) if name in known and name not in ("look", "looks")]
+def _deciding() -> list[str]:
+    """Options that decide a verdict, those first that a referee asks for first."""
+    known = [f.name for f in fields(AltTestSettings) if f.name not in _UNDECIDED]
+    return [*ALWAYS, *(name for name in known if name not in ALWAYS)]
 
 
 def _said(value: Any, name: str, *, strict: bool = True) -> Any:
@@ -375,7 +378,7 @@ def before_verdict(
     """
     study = _study_of(labels)
     planned = None if plan is None else Preregistration.read(plan)
-    lines = [*tuned_on(labels, judges, study)]
+    lines = [*tuned_on(labels, judges, study), *_pooled(labels)]
     looks = max(study.config.looks or 1 if study is not None else 1, 1 if planned is None else planned.looks)
     look = 1
     if study is not None and looks > 1:
@@ -387,9 +390,12 @@ def before_verdict(
                 f"This is look {look} at the study's labels, and {looks} were planned: the level no longer holds."
             )
     else:
-        look = getattr(settings, "look", 1)
+        look = settings.look
+        if looks > 1 and "look" not in settings.changed():
+            lines.append(f"Counted as look 1 of {looks}: say which it is with look=... (--look).")
     if planned is not None:
         found = planned.deviations(labels, judges, settings, study=study, look=look)
+        found += [] if study is None else _late(planned, study)
         about = f"{planned.source}, written {planned.written}" if planned.written else planned.source
         lines.append(f"As planned ({about})." if not found else f"Not as planned ({about}):")
         # The name of an option stays as it is written.
@@ -397,13 +403,38 @@ def before_verdict(
     return settings, tuple(lines)
 
 
+def _late(planned: Preregistration, study: Study) -> list[str]:
+    """Words for answers that were there before the plan, about items that it is about."""
+    try:
+        # The file says the minute; what came within it was not there before for sure.
+        moment = datetime.strptime(planned.written, _WHEN).replace(tzinfo=UTC).timestamp()
+    except ValueError:  # written by hand, or not at all
+        return []
+    number = _in_store(study, lambda store: _answers_before(store, moment, study))
+    was = "was" if number == 1 else "were"
+    return [f"{counted(number, 'answer')} {was} there before the plan was written"] if number else []
+
+
+def _answers_before(store: Store, moment: float, study: Study) -> int:
+    from assay.study.store.work import answers_before
+
+    return answers_before(store, moment, study.tested_items())
+
+
+def _pooled(labels: Annotations) -> list[str]:
+    """Words for questions that are pooled, as names of items show them."""
+    parts = None if labels.criteria else questions_in(labels.items["item"])
+    if parts is None:
+        return []
+    return [
+        f"{len(parts.suffix.names)} questions ({listing(parts.suffix.names.to_list(), 5)}) are pooled, as the names of "
+        "the items show; read with split_item='auto' (--split-item auto), each has a verdict of its own."
+    ]
+
+
 def _with_look(settings: S, look: int, looks: int) -> S:
     """The settings with this look, unless somebody said which it is; a look beyond the last counts as the last."""
-    known = {f.name for f in fields(settings)}
-    if not {"look", "looks"} <= known or "look" in settings.changed():
-        return settings
-    changed: Any = {"look": min(look, looks), "looks": looks}
-    return replace(settings, **changed)
+    return settings if "look" in settings.changed() else replace(settings, look=min(look, looks), looks=looks)
 
 
 def tuned_on(labels: Annotations, judges: Sequence[str], study: Study | None = None) -> list[str]:

@@ -275,8 +275,8 @@ class ReadSettings(FrameSettings, FormatSettings):
 
 
 def read_labels(path: Path, scale: Scale | Mapping[str, Scale] | None) -> Annotations:
-    """Read a file of labels whose columns have their usual names; see `assay.reading.read`."""
-    settings = ReadSettings(scale=scale)
+    """Read a file of labels whose columns have their usual names, and of items whose names are known as they are."""
+    settings = ReadSettings(scale=scale, split_item="no")
     return annotations_of(rows_of(existing_path(path), settings), settings)
 
 

@@ -428,6 +428,14 @@ def prompt_versions(store: Store, among: Collection[str]) -> dict[str, int]:
     return most
 
 
+def answers_before(store: Store, moment: float, among: Collection[str]) -> int:
+    """How many answers about these items, of people and judges, were there at a moment (seconds since 1970)."""
+    a, s = tables.assignments.c, tables.answers.c
+    query = sa.select(sa.func.count()).select_from(tables.EVERY).where(s.answered_at < moment, s.status != "failed")
+    with store.reading() as db:
+        return sum(int(db.execute(query.where(a.item.in_(chunk))).scalar_one()) for chunk in batches(among))
+
+
 def _claims(db: sa.Connection, ids: Sequence[int]) -> list[Claim]:
     a, i, s = tables.assignments, tables.items, tables.answers.c
     earlier: dict[int, list[Any]] = {}
