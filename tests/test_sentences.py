@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from matplotlib.colors import to_hex
 
 import assay
 from assay.cli.output import _whole as whole_table
 from assay.concordance.grading_scale import grading_scale_study
 from assay.concordance.measures import cohen_kappa, krippendorff_alpha
 from assay.estimation.intervals import Estimate, missing
-from assay.reporting import pictures
 from assay.reporting.tables import decimals, estimated, interval, said, signed
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -418,11 +416,3 @@ def test_tables_of_several_results_say_whose_they_are():
     found = assay.krippendorff_alpha(judged())
     assert "judge" not in whole_table([found, found]).columns
     assert whole_table([one]).equals(one.table)
-
-
-def test_judges_have_their_colour_in_the_picture_of_consistency(votes):
-    found = assay.consistency(votes, method="none", who=["humans", "annotators"])
-    colours = [to_hex(line.get_color()) for line in found.plot().lines]
-    judge, human = to_hex(pictures.JUDGE), to_hex(pictures.HUMAN)
-    assert colours == [judge if who == "gpt-4o" else human for who in found.headlines["who"]]
-    assert {judge, human} == set(colours)

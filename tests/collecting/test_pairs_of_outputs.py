@@ -6,6 +6,7 @@ import json
 
 import polars as pl
 import pytest
+import sqlalchemy as sa
 from annotating import Served
 from systems import BETTER, TASK, WORDS, Scripted, outputs, prefers_beta, systems_study
 
@@ -14,9 +15,13 @@ from assay.cli.app import main
 from assay.data.formats.exports import write
 from assay.errors import ChangedStudyError, JudgeError, StudyError
 from assay.judging.dry_run import estimate_study, requests_of
+from assay.judging.plan import draw_pairs
 from assay.judging.run import judge_study
 from assay.reading import study_outputs
 from assay.study.definition import load_study
+from assay.study.store import tables
+from assay.study.store.connection import open_store
+from assay.study.store.items import PAIRS
 
 
 def judged(folder, rule=prefers_beta, **options):
@@ -82,6 +87,19 @@ def test_from_items_to_ratings(tmp_path, capsys):
             main(["ratings", *source.split(), "--json"])
         found = json.loads(capsys.readouterr().out)
         assert found["table"] == json.loads(json.dumps(assay.bradley_terry(votes).to_dict()["table"]))
+
+
+def test_pairs_that_are_there_are_not_drawn_again(tmp_path):
+    folder = systems_study(tmp_path / "study")
+    study = load_study(folder)
+    judged(folder)
+    with open_store(study) as store:
+        assert draw_pairs(study, store) == ((), True)
+        with store.writing() as db:
+            db.execute(sa.delete(tables.settings).where(tables.settings.c.key == PAIRS))
+        words, there = draw_pairs(study, store)
+    assert there
+    assert words[-1].startswith("30 pairs of outputs drawn, of 6 of 12 items, chosen by separability (top)")
 
 
 def test_all_pairs_of_an_item_on_one_page(tmp_path):

@@ -24,7 +24,7 @@ from assay.errors import JudgeError, StudyError
 from assay.judging import client
 from assay.judging import run as run_module
 from assay.judging.dry_run import estimate_study
-from assay.judging.run import Progress, judge_study
+from assay.judging.run import judge_study
 from assay.reading import study_labels
 from assay.study.definition import load_study
 from assay.study.store.answers import history
@@ -58,8 +58,10 @@ def test_how_far_a_run_is_by_hand():
 def test_every_question_is_asked_once_and_the_table_has_the_labels(make_study):
     with ChatServer() as server:
         study = make_study(30, server.url)
-        seen = []
+        seen, begun = [], time.monotonic()
         done = judge_study(study, progress=seen.append)
+        assert 0 < seen[-1].seconds <= time.monotonic() - begun
+        assert [one.seconds for one in seen] == sorted(one.seconds for one in seen)
         assert (done.answered, done.left, server.count) == (30, 0, 30)
         assert judge_study(study).answered == 0
         assert server.count == 30
@@ -70,15 +72,6 @@ def test_every_question_is_asked_once_and_the_table_has_the_labels(make_study):
     assert seen[-1].done == seen[-1].total == 30
     assert "30/30 questions" in str(seen[-1])
     assert "30 answered" in done.summary()
-
-
-def test_progress_says_how_fast_it_goes_and_what_is_left():
-    half = Progress(done=10, total=30, missing=1, cost=0.5, seconds=5.0)
-    assert (half.rate, half.seconds_left) == (2.0, 10.0)
-    assert str(half) == "10/30 questions, 2.0/s, $0.5000, 10.0 s left"
-    first = Progress(done=0, total=30, missing=0, cost=0.0, seconds=0.0)
-    assert (first.rate, first.seconds_left) == (0.0, None)
-    assert str(first) == "0/30 questions, 0.0/s, $0.0000"
 
 
 def test_an_answer_keeps_reply_fingerprint_tokens_cost_latency_and_time(make_study, monkeypatch):

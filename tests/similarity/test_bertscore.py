@@ -117,6 +117,7 @@ def test_a_small_roberta_as_bert_score_has_it(tmp_path):
     assert np.abs(matrix[np.triu_indices(6, 1)] - wanted).max() < 1e-5
 
 
+@pytest.mark.slow  # small models with random weights are held to the package by default
 @pytest.mark.filterwarnings("ignore")
 def test_a_real_model_as_bert_score_has_it():
     pytest.importorskip("torch")

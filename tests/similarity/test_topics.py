@@ -134,6 +134,22 @@ def test_clusters_that_leave_most_texts_out_are_refused():
         similarity.matrix(sorted([*texts, *odd]))
 
 
+@pytest.mark.parametrize(("without", "refused"), [(5, False), (6, True)])
+def test_up_to_half_of_the_texts_may_have_no_topic(without, refused, monkeypatch):
+    shares = np.zeros((10, 3))
+    shares[:without, 2] = 1.0
+    shares[without:, 0] = 1.0
+    model = TopicModel(shares, (("a",), ("b",)), np.zeros(10, dtype=np.int64))
+    monkeypatch.setattr(module, "_topics_by_words", lambda words, label, n: model)
+    monkeypatch.setattr(ClusterTopics, "_clusters", lambda self, rows: np.arange(10) % 2)
+    similarity = clusters(min_size=5)
+    if refused:
+        with pytest.raises(assay.DesignError, match="60% of 10 texts have no topic"):
+            similarity.model(planted(10)[0])
+    else:
+        assert similarity.model(planted(10)[0]) is model
+
+
 def test_outliers_join_the_nearest_topic_where_that_is_asked_for():
     texts = sorted(planted(45)[0])
     theme = np.array([by_theme([text])[0].argmax() for text in texts])

@@ -106,11 +106,11 @@ def check_reach(host: str, port: int, secret: str | None) -> None:
             f"--host {host} lets other machines in; set a secret first, in the environment as ASSAY_SECRET "
             "(make one with: openssl rand -hex 32), so that nobody else can make links"
         )
+    if not 0 <= port <= 65535:
+        raise StudyError(f"--port {port}: a port is a number from 0 to 65535")
     try:
         with socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
             pass
-    except OverflowError:
-        raise StudyError(f"--port {port}: a port is a number from 0 to 65535") from None
     except OSError as error:
         why = (
             "is taken already"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
+import polars as pl
 import pytest
 
 import assay
 from assay.data.formats import intake
+from assay.data.formats.exports import write
 from assay.data.formats.intake import name_table
 from assay.errors import AssayError, DataError
 from assay.estimation.result import Exclusion
@@ -280,3 +284,84 @@ def test_names_of_users(put):
     for wrong in ([*users, {"name": "eve"}], ["ann"], [["id"]], 5):
         with pytest.raises(DataError, match=r"must hold \{id: name\} or a list of users with id and email"):
             name_table(put("users.json", wrong))
+
+
+# -- all that is said, and all that is known beside the labels ----------------------------------------
+
+NUMBERS = "annotators are user numbers of one server; name them with users=..."
+
+
+def test_what_is_said_of_an_export(put):
+    made = [{"model_version": "gpt", "result": [stars(2)]}, 12, {"model_version": "gpt", "result": []}]
+    path = put("export.json", [task(1, annotation(1, 7, stars(3), updated_by=9, ground_truth=True), predictions=made)])
+    labels = assay.read(path, scale="1-4")
+    assert labels.reading.notes == (
+        "items are named by task number; name your own field with item=... (key, text)",
+        "1 annotation last changed by somebody other than the author",
+        "1 prediction given by number only; a snapshot with expanded predictions holds their answers",
+        NUMBERS,
+    )
+    assert [str(one) for one in labels.reading.exclusions] == [f"1 row: {intake.EMPTY}"]
+    assert labels.items.to_dict(as_series=False) == {"item": ["1"], "key": ["k1"], "text": ["text 1"]}
+    own = annotation(1, {"id": 7, "email": ""}, stars(3), updated_by=7)
+    many = put("many.json", [task(1, own, **dict.fromkeys("abcdefgh", "x"))])
+    notes = assay.read(many, scale="1-4", users={"7": "ann"}).reading.notes
+    assert notes[0].endswith("item=... (key, text, a, b, c, d and 4 more)")
+    assert len(notes) == 1
+    flat = assay.read(put("export.csv", FLAT), scale="1-4")
+    assert flat.reading.notes == (
+        "a flat export has lost skips, drafts, predictions and ground truth; JSON keeps them",
+        "answers: stars; taken as data: topic (criteria=[...] says otherwise)",
+        "items are named by task number; name your own field with item=... (stars, topic)",
+        NUMBERS,
+        "1 item of the item table without a label, not counted",
+    )
+    assert flat.labels["seconds"].to_list() == [2.5]
+
+
+def test_sides_count_as_they_are_where_nothing_says_what_stood_there(put):
+    def pair(number, left, right, side):
+        return task(
+            number, annotation(number, number, result("better", "pairwise", selected=side)), left=left, right=right
+        )
+
+    path = put("pairs.json", [pair(1, "m1", "m2", "left"), pair(2, "m2", "m1", "right")])
+    labels = assay.read(path)
+    assert labels.labels.select("annotator", "label").rows() == [("1", -1), ("2", 1)]
+    assert labels.column("position").to_list() == [1, 2]
+    assert "better: left counts as the first; name the fields shown with shown=[...]" in labels.reading.notes
+    assert "scale as the export states it: better preference" in labels.reading.notes
+    named = assay.read(path, shown=["left", "right"])
+    assert named.labels["label"].to_list() == [-1, -1]
+    assert not any("left counts as the first" in note for note in named.reading.notes)
+
+
+def test_the_place_of_the_odd_one_is_kept(put):
+    def triplet(number, order, letter):
+        fields = dict(zip(("a", "b", "c"), order, strict=True))
+        return task(number, annotation(number, number, result("odd", "choices", choices=[letter])), **fields)
+
+    path = put("export.json", [triplet(1, "xyz", "A"), triplet(2, "yxz", "B"), triplet(3, "zyx", "C")])
+    labels = assay.read(path, shown=["a", "b", "c"], scale="odd-one-out")
+    assert labels.labels["label"].to_list() == ["A", "A", "A"]
+    assert labels.column("position").to_list() == [1, 2, 3]
+
+
+def test_judges_labels_are_written_as_predictions(tmp_path):
+    frame = pl.DataFrame(
+        {"item": ["q1", "q1", "q2"], "annotator": ["ann", "gpt", "gpt"], "label": [4, 5, 2],
+         "kind": ["human", "judge", "judge"], "told": ["é", "é", "x"], "own": ["a", "b", "c"]}
+    )  # fmt: skip
+    written = write(assay.read(frame, scale="1-5"), tmp_path / "out.json", "label-studio")
+    assert written.notes == ("1 label of people not written: predictions are of models",)
+    text = (tmp_path / "out.json").read_text("utf-8")
+    rating = {"from_name": "label", "to_name": "text", "type": "rating"}
+    assert json.loads(text) == [
+        {"data": {"item": "q1", "told": "é"}, "predictions": [
+            {"model_version": "gpt", "result": [{**rating, "value": {"rating": 5}}]}]},
+        {"data": {"item": "q2", "told": "x"}, "predictions": [
+            {"model_version": "gpt", "result": [{**rating, "value": {"rating": 2}}]}]},
+    ]  # fmt: skip
+    assert '"told": "é"' in text
+    alone = assay.read(frame.filter(pl.col("annotator") == "gpt"), scale="1-5")
+    assert write(alone, tmp_path / "out.json", "label-studio").notes == ()

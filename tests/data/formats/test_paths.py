@@ -520,3 +520,88 @@ def test_real_records(real_data, expected, answers, excluded, file):
     }
     assert answers(labels) == submitted
     assert excluded(labels) == {intake.DRAFT: 1, intake.DISCARDED: 1}
+
+
+# -- all that is said, and all that is known beside the labels ----------------------------------------
+
+
+def said_of(labels):
+    return (
+        labels.reading.notes,
+        [str(one) for one in labels.reading.exclusions],
+        labels.items.to_dict(as_series=False),
+    )
+
+
+def test_what_is_said_of_a_log_and_of_graders(put, tmp_path):
+    log = assay.read(eval_file(tmp_path / "log.eval"), scale=SCALES)
+    assert said_of(log) == (
+        ("1 score edited by a person: the judge's own, earlier one counts",),
+        ["1 row: the judge's reply held no score", "1 row: the sample ended in an error"],
+        {"item": ["1", "2"], "input": ["in", "in"], "key": ["k1", "k2"], "system": ["m/tested", "m/tested"]},
+    )
+    assert log.labels["edited"].to_list() == [False, False, True, False, False]
+    config = {"defaultTest": {"options": {"provider": "gpt"}}}
+    path = put("results.json", {"evalId": "e", "results": {"version": 3, "results": results()}, "config": config})
+    graders = assay.read(path, item="key")
+    assert said_of(graders) == (
+        (
+            "labels taken as numbers (there is only one value); say so with scale=... if they are something else",
+            "2 items of the item table without a label, not counted",
+        ),
+        [
+            "1 row: given by a rule, not by a judge", "1 row: the judge's reply held no score",
+            "1 row: the provider gave no output to judge",
+        ],
+        {
+            "item": ["k0 @ m1"], "key": ["k0"], "question": ["why?"], "document": ["k0"], "system": ["m1"],
+            "output": ["because"],
+        },
+    )  # fmt: skip
+
+
+def test_what_is_said_of_a_table_of_scores(put):
+    path = put("t.json", TABLE)
+    nameless, named = assay.read(path, scale="1-5"), assay.read(path, item="inputs", judge="gpt", scale="1-5")
+    other, rest = (
+        "without a justification, not taken as a judge's: toxicity",
+        "1 item of the item table without a label, not counted",
+    )
+    assert said_of(nameless) == (
+        (
+            other, "the table does not say which model judged; name it with judge=...",
+            "items are named by their row; name your own id with item=...", rest,
+        ),
+        ["1 row: the judge's reply held no score"],
+        {"item": ["row 1", "row 2"], "inputs": ["q1", "q2"], "outputs": ["a1", "a2"]},
+    )  # fmt: skip
+    assert said_of(named) == (
+        (other, rest), ["1 row: the judge's reply held no score"],
+        {"item": ["q1", "q2"], "inputs": ["q1", "q2"], "outputs": ["a1", "a2"]},
+    )  # fmt: skip
+
+
+def test_what_is_said_of_choices_and_of_records(put):
+    path = put("c.jsonl", [choice("q1", "ann", ["a"], time=1), {**choice("q2", "ann", ["b", "a"]), "config": {"x": 1}}])
+    chosen = assay.read(path)
+    assert said_of(chosen) == (
+        (
+            "items are named by the hash of their input; name your own field with item=...",
+            "labels taken as 2 categories without order; say so with scale=... if they are something else",
+        ),
+        [],
+        {"item": ["1", "2"], "text": ["text q1", "text q2"], "key": ["q1", "q2"]},
+    )
+    assert chosen.labels.select("annotator", "label", "position").rows() == [
+        ("my-set-ann", "a", 1), ("my-set-ann", "a|b", None),
+    ]  # fmt: skip
+    gone = ["1 row: draft, never submitted", "1 row: discarded by the annotator"]
+    items = {"item": ["r1", "r2"], "text": ["one", "two"]}
+    path = put("flat.json", [FLAT[0], FLAT[1]])
+    records = assay.read(path, users=USERS, scale=ARGILLA_SCALES)
+    assert said_of(records) == (("taken as rankings: best (rankings=[...] says otherwise)",), gone, items)
+    told = assay.read(path, scale=ARGILLA_SCALES, rankings=["best"], suggestions=False)
+    assert said_of(told) == (("annotators are user ids; name them with users=...",), gone, items)
+    other = {**FLAT[1], "stars.responses.status": ["draft", "submitted"]}
+    drafts = [{**FLAT[0], "stars.responses.status": ["draft", "draft"]}, other]
+    assert said_of(assay.read(put("flat.json", drafts), scale=ARGILLA_SCALES))[1] == ["3 rows: draft, never submitted"]

@@ -141,6 +141,84 @@ def test_a_folder_without_states_is_refused(tmp_path):
         assay.read(tmp_path, format="potato")
 
 
+# -- part by part -------------------------------------------------------------------------------------
+
+
+def test_places_on_the_screen_are_kept_and_turned_back(project):
+    chosen = {"k1": {"better": {"selection": "B"}}, "k2": {"better": {"selection": "B"}}}
+    project("bob", {"k1": {"better": {"selection": "tie"}}, "k2": {"better": {"selection": "neither"}}})
+    path = project("ann", chosen)
+    named, plain = assay.read(path, shown="systems"), assay.read(path)
+    for labels, first, second in ((named, -1, 1), (plain, 1, 1)):
+        found = labels.labels.select("item", "annotator", "label").sort("item", "annotator").rows()
+        assert found == [("k1", "ann", first), ("k1", "bob", 0), ("k2", "ann", second)]
+        places = dict(zip(labels.labels["label"], labels.column("position"), strict=True))
+        assert places == {first: 2, 0: None, second: 2}
+        assert [str(one) for one in labels.reading.exclusions] == [f"1 row: {intake.AMBIGUOUS}"]
+    note = "better: A counts as the first; name what A and B are with shown=..."
+    assert (note in named.reading.notes, note in plain.reading.notes) == (False, True)
+    assert named.items.select("first", "second").rows() == [("m1", "m2")] * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("items.csv", "key,text\n1,one\n2,two\n"), ("items.tsv", "key\ttext\n1\tone\n2\ttwo\n"),
+        ("items.json", '[{"key": 1, "text": "one"}, {"key": 2, "text": "two"}, {"text": "nameless"}]'),
+        ("items.json", '{"key": 1, "text": "one"}\n{"key": 2, "text": "two"}\n'),
+        ("items.jsonl", '{"key": 1, "text": "one"}\n{"key": 2, "text": "two"}\n'),
+    ],
+)  # fmt: skip
+def test_data_files_of_every_kind(project, put, name, text):
+    path = project("ann", {"1": {"stars": {"2": "2"}}, "2": {"stars": {"3": "3"}}})
+    put("p/config.yaml", CONFIG.replace("data/items.jsonl", f"gone.csv, {name}"))
+    put(f"p/{name}", text)
+    assert assay.read(path).items.to_dict(as_series=False) == {"item": ["1", "2"], "text": ["one", "two"]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "spec"),
+    [
+        ({"annotation_type": "likert", "size": 7}, "ordinal:1-7"), ({"annotation_type": "likert"}, None),
+        ({"annotation_type": "radio", "labels": ["a", {"name": "b"}]}, "nominal:a,b"),
+        ({"annotation_type": "radio"}, None),
+        ({"annotation_type": "text", "size": 3}, "text"), ({"annotation_type": "multiselect"}, "nominal"),
+        ({"annotation_type": "pairwise"}, "preference"), ({"annotation_type": "triad_test"}, "odd-one-out"), ({}, None),
+    ],
+)  # fmt: skip
+def test_scales_that_a_configuration_states(schema, spec):
+    found = potato._scale(schema)
+    assert (None if found is None else found.spec) == spec
+
+
+def test_changes_without_a_time_are_in_their_order_of_none(project, excluded):
+    both = {"k1": {"kind": {"Good": "Good", "Bad": "Bad"}}, "k2": {"stars": {"1": "1", "2": "2"}}}
+    good, bad = ({"schema_name": "kind", "new_value": word} for word in ("Good", "Bad"))
+    changes = [good, bad | {"timestamp": 0.5}, good]
+    seen = {"k1": {"annotation_changes": changes}}
+    labels = assay.read(project("ann", both, instance_id_to_behavioral_data=seen))
+    assert labels.labels.select("item", "label").rows() == [("k1", "Bad")]
+    assert excluded(labels) == {intake.AMBIGUOUS: 1}
+
+
+def test_triads_are_three_texts_and_one_of_them(project, excluded):
+    path = project("ann", {"k1": {"odd": {"odd": triad("a", "b", "c", "b")}}})
+    project("bob", {"k1": {"odd": {"odd": triad("a", "b", "c", "d")}}})
+    project("chi", {"k1": {"odd": {"odd": triad("a", "b", "b")}}})
+    labels = assay.read(path)
+    assert labels.labels.select("annotator", "label").rows() == [("ann", "C")]
+    assert labels.column("position").to_list() == [2]
+    assert labels.items.select("first", "second", "third").row(0) == ("c", "a", "b")
+    assert excluded(labels) == {intake.AMBIGUOUS: 2}
+
+
+def test_numbers_in_an_export_without_a_configuration(put):
+    rows = [{"instance_id": f"k{n}", "user_id": "ann", "labels": {"stars": {str(n): str(n)}}} for n in range(1, 4)]
+    assert assay.read(put("annotations.jsonl", rows)).labels["label"].to_list() == [1, 2, 3]
+    line = json.dumps(rows[0])
+    assert [potato.is_potato_line(text) for text in (line, "[1]", "x", '{"user_id": 1}')] == [True, False, False, False]
+
+
 @pytest.mark.real_data
 def test_a_real_project(real_data, expected, answers):
     labels = assay.read(real_data / "formats" / "potato")
