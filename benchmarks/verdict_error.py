@@ -102,12 +102,9 @@ def verdict_of(
         answers = source.answer(rng, truth, cumulative, np.full(m, human))
         scored = score_studies(
             table.rule, answers, source.answer(rng, truth, cumulative, np.array([judge]))[..., 0], np.ones((step, m)),
-            sizes, constants=True,
+            sizes, settings.least_retention,
         )  # fmt: skip
-        p_trivial = decision.best_p(scored.over, 0.0)[0].max(axis=-1)
-        p, reverse = decision.best_p(scored.counts, epsilon)
-        as_good, worse, _, _ = decision.conjunctions(p, reverse, np.ones(m), 0.5)
-        verdict = decision.verdicts(as_good, worse, p_trivial, LEVEL)
+        verdict = scored.ends(settings, epsilon)
         omega = decision.by_rejects(decision.p_values(scored.counts, epsilon)[1], LEVEL).mean(axis=-1)
         total += [(verdict == 0).sum(axis=0), (verdict == 1).sum(axis=0), decision.passes(omega, 0.5).sum(axis=0)]
         done += step

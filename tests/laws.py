@@ -18,6 +18,7 @@ import polars as pl
 import assay
 from assay.concordance import coefficient as concordance
 from assay.concordance.coefficient import AgreementSettings, GradingScaleSettings
+from assay.concordance.disagreement import DisagreementSettings
 from assay.data.annotations import Annotations
 from assay.estimation.options import Settings
 from assay.ideas.choices import (
@@ -338,6 +339,11 @@ DECISION: dict[str, Sequence[Any]] = {
     "similarity": [similar, Given(similarity={(a, b): float(a == b) for a in range(6) for b in range(6)})],
     "fdr": [0.4],
     "alpha": [0.2],
+    "least_retention": [0.8],
+    "looks": [3],
+    "look": [{"look": 2, "looks": 3}],
+    "strata": ["none", ["document"]],
+    "copies": ["leave out"],
     "threshold": [0.9],
     "min_items": [2, 60],
     "min_humans": [3],
@@ -437,7 +443,7 @@ QUESTIONS = (
     ),
     Question(
         "compare_judges", lambda labels, **options: assay.compare_judges(labels, **options), CompareSettings,
-        {**DECISION, "judges": [("gpt",)]},
+        {**DECISION, "judges": [("gpt",)], "together": ["each"]},
         EPSILON, chunks=True,
     ),
     Question(
@@ -485,6 +491,10 @@ QUESTIONS = (
          "draws": [{"who": ("random human",), "draws": 30}], "adjust": ["by", "bh", "none"],
          "raters": ["fixed", "random"], "family": [{"who": ("random human",), "family": "maker"}]},
         {**QUICK, "coefficients": ("krippendorff-alpha-ordinal", "cohen-kappa"), "draws": 20}, chunks=True,
+    ),
+    Question(
+        "disagreement", lambda labels, **options: assay.disagreement(labels, **options), DisagreementSettings,
+        {**SHARED, "first": ["people", "judges"], "show": [1]}, QUICK,
     ),
     Question(
         "grading_scale_study", lambda labels, **options: assay.grading_scale_study(labels, **options),
@@ -629,6 +639,7 @@ QUESTIONS = (
          "judge": [],
          "expertise": [{"epsilon": None, "expertise": "expert"}], "fdr": [0.3], "threshold": [0.9],
          "test": [{"test": "wilcoxon", "min_items": 2}, "exact"], "balance": [{"balance": True, "min_class": 0}],
+         **{name: [] for name in ("least_retention", "look", "looks")},
          **{name: [] for name in ("score", "similarity", "alpha", "min_items", "min_humans", "normalise", "ties",
                                   "min_class", "quality", "repeats")},
          "power": [0.5], "n_studies": [40], "seed": [1]},
@@ -658,8 +669,9 @@ def _with_units(labels: Annotations) -> Annotations:
 
 RESULTS = (
     "AltTest", "AltTestBy", "PairedAltTest", "JudgeComparison", "Agreement", "Coefficient", "ICC", "ICCTable",
-    "NestedICC", "GradingScaleStudy", "PositionBias", "RatingSets", "Leaderboard", "Separability", "GStudy", "DStudy",
-    "Disattenuation", "RaterModel", "FacetRasch", "AltTestPlan", "TripletSimilarity", "OddOneOutAgreement",
+    "NestedICC", "Disagreement", "GradingScaleStudy", "PositionBias", "RatingSets", "Leaderboard", "Separability",
+    "GStudy", "DStudy", "Disattenuation", "RaterModel", "FacetRasch", "AltTestPlan", "TripletSimilarity",
+    "OddOneOutAgreement",
     "SimilarityValidation", "AnnotatorSimilarity", "TripletSample", "Judgments", "TripletPlan", "StyleEffect",
     "TripletEmbedding",
     "Report",

@@ -5,12 +5,23 @@ from __future__ import annotations
 import pytest
 
 from assay import errors
-from assay.errors import AssayError, DataError, DesignError, JudgeError, MissingExtra, StudyError
+from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, JudgeError, MissingExtra, StudyError
 
 
 def test_one_name_catches_everything_assay_refuses():
     for kind in (DataError, DesignError, StudyError, JudgeError, MissingExtra):
         assert issubclass(kind, AssayError)
+
+
+def test_a_change_says_what_may_be_answered_to_it():
+    words = (
+        "3 answers. Nothing was changed. changed='new-version' takes them out of count (they stay in the store, and "
+        "count again when the change is taken back)"
+    )
+    kept, lost = ChangedStudyError("3 answers"), ChangedStudyError("3 answers", can_keep=False)
+    assert str(kept) == f"{words}; changed='same-question' goes on counting them"
+    assert str(lost) == words
+    assert (kept.what, kept.can_keep, lost.can_keep) == ("3 answers", True, False)
 
 
 def test_a_missing_extra_is_also_an_import_error():

@@ -4,6 +4,8 @@ from assay._version import __version__ as __version__
 from assay.concordance.agreement import Agreement as Agreement
 from assay.concordance.agreement import agreement as agreement
 from assay.concordance.coefficient import Coefficient as Coefficient
+from assay.concordance.disagreement import Disagreement as Disagreement
+from assay.concordance.disagreement import disagreement as disagreement
 from assay.concordance.grading_scale import GradingScaleStudy as GradingScaleStudy
 from assay.concordance.grading_scale import grading_scale_study as grading_scale_study
 from assay.concordance.icc import ICC as ICC

@@ -27,10 +27,12 @@ from assay.replacement.panel import BOTH_SET_EPSILON, EPSILON, AltTestSettings, 
 from assay.replacement.studies import (
     EACH,
     MOST_PANELS,
+    OPEN,
     SimulatedStudies,
     about,
     draw_panels,
     grid_of,
+    middle,
     range_of,
     score_studies,
     settles,
@@ -112,8 +114,8 @@ class PlanSettings(RuleSettings):
     pilot: Annotations | Chunks | str | None = option(
         None, "Labels at hand, drawn from in place of a simulation.", hidden=True,
         details="Panels are drawn from its people, and studies from what the items that at least two of the panel and "
-        "the judge answered leave open: power is averaged over it (assurance), and a study that ends in any verdict "
-        "counts. The plan holds if further items and people are like these.",
+        "the judge answered leave open: power is averaged over the middle four fifths of it (assurance), and a study "
+        "that ends in any verdict counts. The plan holds if further items and people are like these.",
     )  # fmt: skip
     judge: str | None = option(None, "The judge of the pilot.", details="Needed where it has several.")
     power: float = option(0.8, "The power wanted.", above=0, below=1, details="For `AltTestPlan.smallest`.")
@@ -218,9 +220,10 @@ class AltTestPlan(Result):
         """One row a number of annotators, epsilon and number of items.
 
         ``estimate`` is the power, the share of studies that end in *replace*; with a pilot it is the assurance, the
-        share that ends in a verdict either way, averaged over what the pilot leaves open. ``low`` and ``high`` are its
-        95% Wilson interval for the number of studies; ``n`` counts them. ``replace``, ``do_not_replace``,
-        ``people_differ`` and ``cannot_tell`` are the shares of the verdicts, ``passes`` that of studies in which the
+        share that ends in a verdict either way, averaged over the middle four fifths of what the pilot leaves open
+        (the other columns are over all of it). ``low`` and ``high`` are its 95% Wilson interval for the number of
+        studies; ``n`` counts them. ``replace``, ``do_not_replace``, ``people_differ`` and ``cannot_tell`` are the
+        shares of the verdicts, ``passes`` that of studies in which the
         judge passes as published; ``winning_rate`` and ``advantage_probability`` are the means of omega and rho over
         the studies in which anybody has enough items, NaN where there are none.
         """
@@ -233,8 +236,8 @@ class AltTestPlan(Result):
 
     def row_estimates(self) -> Sequence[Estimate | None]:
         """The power in each row, with Wilson's interval."""
-        each = (TruthSource if self.settings.pilot is None else PilotSource).each
-        rows = self.outcomes.select("estimate", "low", "high", pl.col("n") / each)
+        per_trial = (TruthSource if self.settings.pilot is None else PilotSource).per_trial
+        rows = self.outcomes.select("estimate", "low", "high", pl.col("n") / per_trial)
         return [wilson_estimate(*row) for row in rows.iter_rows()]
 
     @property
@@ -261,7 +264,7 @@ class AltTestPlan(Result):
         """The assumptions, the power as a table, and the smallest sufficient sizes."""
         lines = [
             f"Assurance of the alt-test: the share of {self.n_studies:,} studies that end in a verdict, 'replace' or "
-            "not, averaged over what the pilot leaves open."
+            "not, averaged over the middle four fifths of what the pilot leaves open."
             if self.ranges
             else f"Power of the alt-test: the share of {self.n_studies:,} studies that end in 'replace'."
         ]
@@ -380,6 +383,8 @@ class TruthSource:
 
     each: ClassVar[int] = 1
     """Studies in a row that share a truth; with one, nothing is left open."""
+    per_trial: ClassVar[float] = 1.0
+    """Studies that say as much of the share in question as a single independent one."""
 
     table: AltTestTable
     name: str
@@ -463,6 +468,7 @@ class PilotSource:
     """Studies drawn from what labels at hand leave open."""
 
     each: ClassVar[int] = EACH
+    per_trial: ClassVar[float] = EACH / OPEN
 
     table: AltTestTable
     name: str
@@ -564,12 +570,18 @@ class StudyEnds:
         """Whether power is averaged over what labels at hand leave open."""
         return self.settings.pilot is not None
 
+    @property
+    def by_truth(self) -> Floats:
+        """The share of studies of each truth that end in a verdict: (epsilons, truths, sizes)."""
+        epsilons, _, sizes = self.ends.shape
+        return np.asarray(settles(self.ends).reshape(epsilons, -1, self.each, sizes).mean(axis=2))
+
     def frame(self, n_annotators: int) -> pl.DataFrame:
         """One row an epsilon and number of items."""
         sizes, epsilons, n = self.settings.sizes, self.settings.epsilons, self.n
         passed, failed, differ, open_ = (np.mean(self.ends == v, axis=1) for v in range(len(decision.VERDICTS)))
-        wanted = 1 - open_ if self.assured else passed
-        low, high = wilson(wanted, n / self.each, LEVEL)
+        wanted = middle(self.by_truth) if self.assured else passed
+        low, high = wilson(wanted, n / (PilotSource if self.assured else TruthSource).per_trial, LEVEL)
         known = np.count_nonzero(~np.isnan(self.rho), axis=0)
         with np.errstate(invalid="ignore"):
             omega, rho = self.winning.sum(axis=1) / known, np.nansum(self.rho, axis=0) / known
@@ -596,8 +608,7 @@ class StudyEnds:
         if not self.assured:
             return []
         s, rows = self.settings, []
-        by_truth = settles(self.ends).reshape(len(s.epsilons), -1, self.each, len(s.sizes)).mean(axis=2)
-        for epsilon, shares in zip(s.epsilons, by_truth, strict=True):
+        for epsilon, shares in zip(s.epsilons, self.by_truth, strict=True):
             ends = range_of(np.array(s.sizes), shares, s.power)
             low, high = (about(end) if np.isfinite(end) else None for end in ends)
             rows.append({"n_annotators": n_annotators, "epsilon": epsilon, "low": low, "high": high})

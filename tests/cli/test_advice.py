@@ -268,6 +268,7 @@ ROOMS = (
 )  # fmt: skip
 ONLY_PYTHON = {
     "bias", "cache", "family", "who", "annotators", "document", "n", "prior", "ranges", "sets", "judge", "min_items",
+    "n_items",
 }  # fmt: skip
 """Options that a message of Python alone advises, or that a command line has under another name."""
 

@@ -12,8 +12,9 @@ from assay.estimation.intervals import (
     MOST_APART,
     NEARLY_ONE,
     TOO_FEW,
-    degrees_of,
+    RaterSample,
     ends_of,
+    interaction_of,
     near_the_ends,
     partial_conjunction,
     simultaneous_p,
@@ -81,41 +82,100 @@ def test_a_share_has_wilsons_interval_of_as_many_trials_as_its_error_tells():
     assert (low, high, reason) == (0.0, pytest.approx(float(wilson(0.0, 18.0, 0.9)[1])), None)
 
 
-def test_a_difference_of_shares_has_half_an_item_added():
-    value, without = 0.1, 0.1 + 0.01 * RNG.normal(size=20)
-    se, n, units = spread(without), 40, 18
-    half = stats.t.ppf(0.95, units - 1) * math.sqrt(n**2 * se**2 + 0.25) / (n + 0.5)
-    centre = n * value / (n + 0.5)
-    _, low, high, _ = jackknife(value, without, "difference", support=(units, n))
-    assert (low, high) == pytest.approx((centre - half, centre + half))
-    _, low, high, reason = jackknife(0.0, np.zeros(20), "difference", support=(units, n))
-    half = stats.t.ppf(0.95, units - 1) * 0.5 / (n + 0.5)
+def test_a_difference_of_shares_has_the_interval_of_its_posterior():
+    """Pseudo-values of weight 1 and three rows of half an item: a gamma distribution with their moments."""
+    value, n = 0.1, 20
+    for items, without in ((20, 0.1 + 0.01 * RNG.normal(size=n)), (40, 0.1 - 0.004 * RNG.gamma(0.3, size=n))):
+        value = float(without.mean())
+        added = 0.5 * n / items
+        rows = [(value + (n - 1) * (without.mean() - x), 1.0) for x in without] + [(v, added) for v in (-1, 0, 1)]
+        total = sum(w for _, w in rows)
+        mean = sum(w * x for x, w in rows) / total
+        second, third = (sum(w * (x - mean) ** k for x, w in rows) / total for k in (2, 3))
+        skewness = 2 * third / second**1.5 * math.sqrt(total + 1) / (total + 2)
+        tails = stats.norm.cdf(np.array([-1, 1]) * stats.t.ppf(0.95, n - 1))
+        wanted = stats.pearson3.ppf(tails, skewness, mean, math.sqrt(second / (total + 1)))
+        _, low, high, reason = jackknife(value, without, "difference", support=(n, items))
+        assert (low, high, reason) == (
+            pytest.approx(min(wanted[0], value)), pytest.approx(max(wanted[1], value)), None,
+        )  # fmt: skip
+    _, low, high, reason = jackknife(0.0, np.zeros(n), "difference", support=(n, 40))
+    half = stats.t.ppf(0.95, n - 1) * math.sqrt(0.5 / 20.75 / 21.75)
     assert (low, high, reason) == (pytest.approx(-half), pytest.approx(half), None)
 
 
-def test_random_raters_add_their_variance_and_take_their_degrees():
-    value, without = 0.5, 0.5 + 0.01 * RNG.normal(size=30)
-    one, two = 0.5 + 0.05 * RNG.normal(size=5), 0.5 + 0.08 * RNG.normal(size=4)
-    error, low, high, _ = jackknife(value, without, "none", annotators=(one,))
-    se = math.hypot(spread(without), spread(one))
-    assert (error, high - low) == (pytest.approx(se), pytest.approx(2 * stats.t.ppf(0.95, 4) * se))
-    error, low, high, _ = jackknife(value, without, "none", annotators=(one, two))
-    se = math.sqrt(spread(without) ** 2 + spread(one) ** 2 + spread(two) ** 2)
-    v = spread(one) ** 2, spread(two) ** 2
-    df = (v[0] + v[1]) ** 2 / (v[0] ** 2 / 4 + v[1] ** 2 / 3)
-    assert 3 < df < 7
-    assert (error, high - low) == (pytest.approx(se), pytest.approx(2 * stats.t.ppf(0.95, df) * se))
+# -- raters as a sample -------------------------------------------------------------------------------
 
 
-def test_degrees_of_freedom():
-    few, many = np.zeros((4, 1)), np.zeros((9, 1))
-    assert degrees_of(1, None) == 1
-    assert degrees_of(20, None) == degrees_of(20, ()) == degrees_of(20, (few[:1],)) == 19
-    assert degrees_of(20, (many,)) == 8
-    assert degrees_of(5, (many,)) == 4
-    # Where raters do not differ, all their degrees, but no more than those of the units; of no rule fewer than 1.
-    assert degrees_of(99, (few, many)).tolist() == [11]
-    assert degrees_of(8, (few, many)).tolist() == [7]
+def test_an_interaction_is_what_both_leave_outs_change_beyond_each():
+    both = RNG.normal(size=(4, 7, 2))  # raters, items, values
+    alone = both - both.mean(axis=1, keepdims=True) - both.mean(axis=0) + both.mean(axis=(0, 1))
+    wanted = 6 / 7 * 3 / 4 * np.einsum("jik,jil->kl", alone, alone)
+    np.testing.assert_allclose(interaction_of(iter(both)), wanted, atol=1e-12)
+    assert interaction_of(iter([])).size == 0
+
+
+def leave_out_degrees(x: np.ndarray) -> float:
+    n, squares = len(x), (x - x.mean()) ** 2
+    kurtosis = n * (squares**2).sum() / squares.sum() ** 2
+    return (n - 1) * min(1.0, 2 / (kurtosis * (n + 1) / (n - 1) - 1))
+
+
+def test_variances_of_items_and_raters_without_what_single_labels_add_to_both():
+    items = 0.5 + 0.01 * RNG.gamma(0.5, size=30)
+    one, two = 0.5 + 0.05 * RNG.normal(size=5), 0.5 + 0.001 * RNG.normal(size=4)
+    both = 0.3 * spread(one) ** 2, 2 * spread(two) ** 2  # more than the raters vary: their variance is none
+    found = RaterSample.of(items[:, None], [one[:, None], two[:, None]], [np.array([b]) for b in both])
+    v = spread(items) ** 2, spread(one) ** 2, spread(two) ** 2
+    total = v[0] + (v[1] - both[0])
+    below = (
+        v[0] ** 2 / leave_out_degrees(items) + v[1] ** 2 / leave_out_degrees(one) + v[2] ** 2 / leave_out_degrees(two)
+        + both[0] ** 2 / (29 * 4) + both[1] ** 2 / (29 * 3)
+    )  # fmt: skip
+    influence = items.mean() - items
+    skewness = (influence**3).sum() / (influence**2).sum() ** 1.5 * (v[0] / total) ** 1.5
+    assert (found.error[0], found.degrees[0], found.skewness[0]) == pytest.approx(
+        (math.sqrt(total), max(total**2 / below, 2), skewness)
+    )
+    unknown = RaterSample.of(items[:, None], [one[:, None]], [np.array([NAN])])
+    assert unknown.error[0] == pytest.approx(math.hypot(spread(items), spread(one)))
+    still = RaterSample.of(np.full((5, 1), 0.5), [np.full((3, 1), 0.5)], [np.zeros(1)])
+    assert (still.error[0], still.degrees[0], still.skewness[0]) == (0, 2, 0)
+
+
+def test_how_far_an_interval_reaches_and_the_p_value_of_its_end():
+    """Hall's transformation of the normal quantile for the skewness; what t has beyond the normal is added."""
+    sample = RaterSample(np.array([1.0, 1.0]), np.array([4.0, 30.0]), np.array([0.4, 0.0]))
+    tail = np.array([0.05, 0.01])
+    below, above = sample.reach(tail)
+    z, t = stats.norm.ppf(1 - tail), stats.t.ppf(1 - tail, [4, 30])
+
+    def hall(y, g):
+        return 3 / g * (np.cbrt(1 + g * (y - g / 6)) - 1)
+
+    assert below == pytest.approx([t[0] - z[0] + hall(z[0], 0.4), t[1]])
+    assert above == pytest.approx([t[0] - z[0] - hall(-z[0], 0.4), t[1]])
+    assert sample.p(below) == pytest.approx(2 * tail)
+    assert sample.p(-above) == pytest.approx(2 * tail)
+    assert sample.p(np.zeros(2))[1] == pytest.approx(1.0)
+
+
+def test_random_raters_have_the_ends_of_their_sample_on_the_scale_of_the_value():
+    value, without, one = 0.5, 0.5 + 0.01 * RNG.normal(size=30), 0.5 + 0.05 * RNG.normal(size=5)
+    spreads = RaterSample.of(without[:, None], [one[:, None]], [np.zeros(1)])
+    below, above = (float(end[0]) for end in spreads.reach(np.array([0.05])))
+    se = float(spreads.error[0])
+    for transform, there, back, slope in (
+        ("none", lambda x: x, lambda x: x, 1.0), ("fisher", np.arctanh, np.tanh, 1 / 0.75),
+        ("log", np.log, np.exp, 2.0),
+    ):  # fmt: skip
+        error, low, high, _ = ends_of(
+            "jackknife", np.array([value]), np.empty((0, 1)), without[:, None], 0.9, (transform,), None,
+            (one[:, None],), spreads,
+        )  # fmt: skip
+        assert (error[0], low[0], high[0]) == pytest.approx(
+            (se, back(there(value) - below * slope * se), back(there(value) + above * slope * se))
+        )
 
 
 def test_why_there_is_no_interval():

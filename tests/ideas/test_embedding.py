@@ -64,7 +64,7 @@ def test_intervals_come_from_triplets_drawn_anew():
 
 
 def test_choices_left_out_are_compared_with_chance():
-    found = assay.triplet_embedding(World.of(8, sharpness=1).study(floor=6), n_resamples=0)
+    found = assay.triplet_embedding(World.of(8, sharpness=1).study(floor=6), folds=2, n_resamples=0)
     mine = found.folds["estimate"].max()
     assert mine > np.log(1 / 3)
     assert f"a mean log likelihood of {said(mine)}: more than chance (−1.10)." in found.summary()

@@ -197,6 +197,22 @@ def test_few_shot_without_enough_labels_says_so(make_study):
         judge_study(study)
 
 
+def test_as_many_labels_as_demonstrations_are_enough(make_study):
+    """Three documents of four items, one of them labelled."""
+    judge = {"strategy": "few-shot", "demonstrations": {"count": 4, "use": "held-out"}}
+    study = make_study(12, judge=judge, labels="labels.csv")
+    people(study, 3)
+    with pytest.raises(StudyError, match="needs 4 demonstrations for 'quality'; people have labelled 3 items"):
+        estimate_study(study)
+    people(study, 4)
+    store, plan = planned(study)
+    with store:
+        claims = work.sample(store, "m1", 100)
+        assert len(claims) == 8, "the one document that is shown is not judged"
+        shown = [item_of({"messages": [m]}) for m in plan.request(claims[0]).messages[1:-1:2]]
+        assert sorted(shown) == ["q00000", "q00001", "q00002", "q00003"]
+
+
 def test_chain_of_thought_asks_for_reasoning_and_keeps_it(make_study):
     say = Say('{"reasoning": "Short, but kind.", "label": 4}')
     with ChatServer(lambda n, body, server: say) as server:

@@ -90,6 +90,7 @@ def test_each_output_is_encoded_once_however_many_systems_are_compared(by_length
     assert any("BERTScore F1 by letters" in note for note in found.notes)
 
 
+@pytest.mark.slow  # names reach the encoder in tests/similarity too; here real texts are told apart
 @pytest.mark.xdist_group("encoders")
 @pytest.mark.filterwarnings("ignore")
 def test_a_real_encoder_by_its_name(tmp_path, monkeypatch):

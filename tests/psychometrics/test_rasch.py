@@ -139,3 +139,86 @@ def test_a_rater_with_only_the_highest_label_has_a_finite_severity():
     rows = assay.many_facet_rasch(assay.read(labels, judges=["gpt"], scale="1-4")).rows
     assert rows["estimate"].is_finite().all()
     assert rows.sort("estimate")["annotator"][0] == "gpt"
+
+
+# -- what users of FACETS know ----------------------------------------------------------------------------
+
+
+def test_a_rating_scale_is_fitted_as_by_erm():
+    """eRm 1.0-2 (Debian's r-cran-erm), ``RSM`` of the same labels, conditional maximum likelihood; ours is marginal."""
+    one = assay.many_facet_rasch(table(1000, seed=4))
+    location = np.array([0.1359352, 0.7243499, 0.9847191, 1.4927805, 1.8007520])
+    np.testing.assert_allclose(one.rows["estimate"], location - location.mean(), atol=0.01)
+    steps = np.array([-0.89177217, 0.1352718, 1.164306]) - 0.1359352
+    mine = [float(v.replace("−", "-")) for v in one.items["steps"][0].split(", ")]
+    np.testing.assert_allclose(mine, steps, atol=0.03)  # a third of a standard error, .09
+
+
+def test_separation_by_hand(found):
+    """Wright and Masters (1982): variance less mean square error; (4G + 1) / 3 strata."""
+    row = found.separation.row(0, named=True)
+    value, error = found.severity.value, found.severity.standard_error
+    true = np.var(value, ddof=1) - np.mean(error**2)
+    assert row["separation"] == pytest.approx(np.sqrt(true / np.mean(error**2)))
+    assert row["strata"] == pytest.approx((4 * row["separation"] + 1) / 3)
+    assert found.reliability == pytest.approx(true / np.var(value, ddof=1))
+    assert found.separation["reason"].to_list() == [None, "there is one of criteria", None]
+
+
+def test_raters_alike_have_a_reason_in_place_of_strata():
+    alike = assay.many_facet_rasch(table(80, severe=np.zeros(4), seed=3))
+    assert alike.reliability == 0
+    assert alike.separation["reason"][0] == "they differ by no more than their errors"
+    assert "Severities are not told apart: they differ by no more than their errors." in alike.summary()
+
+
+def test_subjects_are_found_again_with_their_errors(found):
+    """As far from the truth as their standard errors say, over 200 subjects."""
+    truth = 1.5 * np.random.default_rng(0).normal(size=200)
+    gap = (found.subjects["estimate"].to_numpy() - truth) / found.subjects["standard_error"].to_numpy()
+    assert np.mean(gap**2) == pytest.approx(1, abs=0.25)
+    reliability = found.separation["reliability"][2]
+    agree = np.corrcoef(found.subjects["estimate"], truth)[0, 1] ** 2
+    assert reliability == pytest.approx(agree, abs=0.08)
+    assert found.subjects["infit"].mean() == pytest.approx(1, abs=0.15)
+
+
+def several(bias: float, seed: int = 0):
+    """Three criteria; ann_1 severer by so many logits on the second of them alone."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    theta = 1.5 * rng.normal(size=150)
+    for r, severity in enumerate([-0.4, 0.0, 0.4, 0.0]):
+        for j, hard in enumerate([-0.5, 0.0, 0.5]):
+            at = theta - severity - hard - (bias if (r, j) == (0, 1) else 0)
+            logits = np.arange(4) * at[:, None] - np.array([0, -1.0, -1.0, 0])
+            p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+            label = (rng.random((150, 1)) > np.cumsum(p, axis=1)).sum(axis=1).clip(0, 3)
+            rows += [{"item": f"i{i:03d}", "annotator": f"ann_{r + 1}", "criterion": f"c{j}", "label": int(v) + 1}
+                     for i, v in enumerate(label)]  # fmt: skip
+    return assay.read(pl.DataFrame(rows), scale="1-4")
+
+
+def test_a_rater_who_is_severer_on_one_criterion_is_named():
+    one = assay.many_facet_rasch(several(1.0))
+    row = one.bias.filter((pl.col("annotator") == "ann_1") & (pl.col("criterion") == "c1")).row(0, named=True)
+    # Against the other criteria: a bias of 1 on one of three moves the rater's mean by a third.
+    assert row["estimate"] == pytest.approx(1, abs=0.4)
+    assert row["p_adjusted"] < 0.01
+    assert "Severer (+) or more lenient (−) on a criterion than elsewhere: ann_1 on c1" in one.summary()
+    assert one.bias.height == 12
+
+
+def test_raters_without_bias_are_not_named():
+    """The planted nothing: 12 comparisons, of 20 tables at most 3 name anybody."""
+    found = [assay.many_facet_rasch(several(0.0, seed)).bias for seed in range(20)]
+    assert sum(bool((one["p_adjusted"] <= 0.05).any()) for one in found) <= 3
+    z = np.concatenate([(one["estimate"] / one["standard_error"]).to_numpy() for one in found])
+    assert np.var(z) == pytest.approx(1, abs=0.3)
+
+
+def test_the_map_has_subjects_raters_and_steps(found):
+    ax = found.plot_map()
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["subjects", "raters", "criteria", "steps"]
+    shown = {t.get_text() for t in ax.texts}
+    assert {"ann_1", "gpt", "step 1", "step 3"} <= shown

@@ -140,3 +140,69 @@ def test_a_facet_nested_in_a_crossing_is_in_the_error():
     error = variances["pr"] + variances["k:pr,e"]
     assert found.generalizability == pytest.approx(variances["p"] / (variances["p"] + error))
     assert variances["k:pr,e"] == pytest.approx(0.25, rel=0.2)
+
+
+# -- raters -----------------------------------------------------------------------------------------------
+
+
+def groups(rare: int, seed: int = 0, bias: float = 0.0):
+    """Five raters, 40 subjects of four items each, some of them of a rare group with which one rater may be severer."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for s in range(40):
+        base, taste = rng.normal(3, 0.8), 0.3 * rng.normal(size=5)
+        taste[0] -= bias * (s < rare)
+        for k in range(4):
+            label = np.clip(np.rint(base + 0.5 * rng.normal() + taste + 0.4 * rng.normal(size=5)), 1, 5).astype(int)
+            rows += [
+                {"item": f"{s}-{k}", "subject": f"s{s:02d}", "accent": "rare" if s < rare else "common",
+                 "annotator": f"a{r}", "label": int(label[r])} for r in range(5)
+            ]  # fmt: skip
+    return assay.read(pl.DataFrame(rows), scale="1-5")
+
+
+QUICK = {"quick": True, "starts": 1, "draws": 100, "nodes": 7, "object": "subject"}
+
+
+def test_a_group_of_one_subject_is_not_compared():
+    """What raters think of one subject is not of its group: −1.29, p < .001, came of it."""
+    with pytest.raises(assay.errors.DesignError, match="common has 39, rare has 1 of the 10 subjects"):
+        assay.rater_model(groups(1, bias=1.5), group="accent", **QUICK)
+    labels = groups(15, bias=1.5)
+    found = assay.rater_model(labels, group="accent", **QUICK).fairness
+    assert found.rows.filter(pl.col("annotator") == "a0")["verdict"][0] == "severer"
+
+
+def test_a_small_group_beside_others_has_a_reason():
+    rows = groups(15).labels.join(groups(15).items, on="item")
+    third = rows.with_columns(
+        accent=pl.when(pl.col("subject").is_in(["s00", "s01"])).then(pl.lit("third")).otherwise(pl.col("accent"))
+    )
+    found = assay.rater_model(assay.read(third, scale="1-5"), group="accent", **QUICK).fairness
+    small = found.rows.filter(pl.col("group") == "third")
+    assert small["reason"].to_list() == ["third has 2 subjects of 10"] * 5
+    assert small["verdict"].null_count() == 5
+    assert small["estimate"].is_nan().all()
+    assert found.rows.filter(pl.col("group") == "rare")["verdict"].null_count() == 0
+
+
+def test_a_baseline_without_a_group_is_refused():
+    with pytest.raises(assay.errors.DesignError, match="name the column of groups with group="):
+        assay.rater_model(groups(15), baseline="common", **QUICK)
+
+
+def test_three_items_tell_nothing_of_raters():
+    labels = groups(15)
+    few = labels.where(item=["0-0", "1-0", "2-0"])
+    with pytest.raises(assay.errors.DesignError, match="3 levels of item have 2 differences"):
+        assay.many_facet_rasch(few)
+
+
+@pytest.mark.parametrize(("studies", "most"), [(4, 1), pytest.param(20, 3, marks=pytest.mark.slow)])
+def test_what_raters_think_of_subjects_is_not_of_their_group(studies, most):
+    """The planted nothing: tastes of .3 categories, no bias. By labels alone half of the studies name somebody."""
+    named = 0
+    for seed in range(studies):
+        rows = assay.rater_model(groups(15, seed), group="accent", **QUICK).fairness.rows
+        named += bool(rows["verdict"].is_in(["severer", "more lenient"]).any())
+    assert named <= most

@@ -108,7 +108,7 @@ def test_the_p_value_of_orders_is_that_of_all_of_them():
 
 
 def test_halls_statistic_by_hand():
-    from assay.estimation.small_samples import Pseudo
+    from assay.estimation.intervals import Pseudo
 
     each = np.array([0.0, 0.0, 0.0, 4.0, 1.0])
     t = 1 / (each.std(ddof=1) / np.sqrt(5))

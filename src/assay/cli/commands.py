@@ -106,6 +106,15 @@ QUESTIONS = (
         settings=("assay.concordance.coefficient:AgreementSettings",),
     ),
     Command(
+        "disagreement",
+        "labels.csv --item id --annotator worker --label stars --scale 1-5 --first people",
+        does="On which items, and on which categories, do annotators disagree?",
+        ask="assay.concordance.disagreement:disagreement",
+        page="assay.concordance.page:disagreement_parts",
+        title="Where do annotators disagree?",
+        heading=_AGREEMENT,
+    ),
+    Command(
         "scales",
         "answers.csv --scale-column range --judges gpt-4o,llama",
         run=f"{_LABELS}:scales",

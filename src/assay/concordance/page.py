@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from assay.concordance.agreement import Agreement
+from assay.concordance.disagreement import Disagreement
 from assay.concordance.grading_scale import JUDGES_MEAN, GradingScaleStudy
 from assay.reporting.page import Part
 
@@ -24,6 +25,8 @@ MOST_ANNOTATORS = 24
 
 MOST_HEAT_MAPS = 6
 MOST_ITEMS = 10
+MOST_CHARACTERS = 200
+"""Of a text that a page shows."""
 
 
 def agreement_parts(found: Agreement) -> tuple[Part, ...]:
@@ -54,6 +57,35 @@ def agreement_parts(found: Agreement) -> tuple[Part, ...]:
             Part("Is the judge closer to people than they are to each other?", (), ((caption, _tidy(closer, "judge")),))
         )
     return tuple(parts)
+
+
+def disagreement_parts(found: Disagreement) -> tuple[Part, ...]:
+    """On which items and categories annotators disagree, and what judges say where people say what."""
+    shown = [c for c in found.items.columns if found.items[c].null_count() < found.items.height and c != "n"]
+    divided = found.items.filter(pl.col("disagreement") > 0).head(MOST_ITEMS).select(shown)
+    texts = [c for c in divided.columns if divided.schema[c] == pl.String and c != "item"]
+    long = (pl.col(c).str.len_chars() > MOST_CHARACTERS for c in texts)
+    cut = (pl.col(c).str.slice(0, MOST_CHARACTERS) + "…" for c in texts)
+    divided = divided.with_columns(
+        pl.when(one).then(other).otherwise(pl.col(c)).alias(c) for one, other, c in zip(long, cut, texts, strict=True)
+    )
+    frames: list[tuple[str, pl.DataFrame]] = []
+    if divided.height:
+        frames.append(("Items on which labels lie farthest apart, as a share of the scale.", divided))
+    if found.rows.height:
+        place = [c for c in ("criterion",) if found.rows[c].null_count() < found.rows.height]
+        columns = (*place, "who", "category", "coefficient", "estimate", "low", "high", "n")
+        frames.append(("Agreement for each category, as it is and beyond chance.", found.rows.select(columns)))
+    drawn: list[tuple[str, Callable[[], Axes]]] = []
+    if found.rows.height:
+        drawn.append(("How often another gives the category that one gives", found.plot))
+    judges = found.confusion["judge"].unique(maintain_order=True).to_list()
+    drawn += [
+        (f"What {j} says where people say what", partial(found.confusion_map, j)) for j in judges[:MOST_HEAT_MAPS]
+    ]
+    words = (*found.summary().splitlines()[:1], *found.category_words(), *found.confusion_words())
+    lines = tuple(map(str, found.exclusions))
+    return (Part("Where do annotators disagree?", words, tuple(frames), tuple(drawn), lines),)
 
 
 def grading_scale_parts(study: GradingScaleStudy) -> tuple[Part, ...]:

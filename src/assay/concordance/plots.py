@@ -63,6 +63,38 @@ def heat_map(
     return ax
 
 
+def categories(rows: pl.DataFrame, ax: Axes | None = None) -> Axes:
+    """How often a category is given by another where one gives it, with intervals."""
+    rows = rows.head(pictures.MOST_ROWS)
+    names, colours = [], []
+    for row in rows.iter_rows(named=True):
+        where = f"{row['criterion']}: " if row["criterion"] else ""
+        panel = row["who"] in ("humans", "judges")
+        names.append(f"{where}{row['category']}, {row['who'] if panel else row['who'] + ' & people'}")
+        colours.append(pictures.HUMAN if row["who"] == "humans" else pictures.JUDGE)
+    ax = pictures.axes(ax, width=7.2, height=1.2 + 0.26 * len(names))
+    columns = (rows[c].fill_null(float("nan")).to_list() for c in ("estimate", "low", "high"))
+    pictures.forest(ax, names, *columns, colour=colours)
+    ax.set_xlim(-0.02, 1.02)
+    ax.set_xlabel("specific agreement: the same category by another")
+    return ax
+
+
+def confusion(rows: pl.DataFrame, judge: str, ax: Axes | None = None) -> Axes:
+    """What a judge says where people say what: shares of the pairs with each label of people."""
+    names = rows["people"].unique(maintain_order=True).to_list()
+    shares = rows["share"].fill_null(float("nan")).to_numpy().reshape(len(names), -1)
+    size = 1.8 + 0.55 * len(names)
+    ax = pictures.axes(ax, width=size + 1.4, height=size)
+    text = [["" if np.isnan(v) else _short(v) for v in row] for row in shares]
+    pictures.shaded(ax, shares, text, colour=pictures.JUDGE)
+    ax.set_xticks(np.arange(len(names)) + 0.5, names, rotation=45, ha="right")
+    ax.set_yticks(np.arange(len(names))[::-1] + 0.5, names)
+    ax.set_xlabel(f"{judge} says")
+    ax.set_ylabel("a person says")
+    return ax
+
+
 def bars(rows: pl.DataFrame, scales: Sequence[str], ax: Axes | None = None) -> Axes:
     """Agreement of people and judges on each scale, pooled and by benchmark, with intervals."""
     names = rows["benchmark"].unique(maintain_order=True).to_list()

@@ -853,6 +853,132 @@ def jackknife_groups(value: float, without: Floats, confidence: float) -> Estima
     )[0]  # fmt: skip
 
 
+# -- A mean of skewed pseudo-values ----------------------------------------------------------------
+# Hall (1992), On the removal of skewness by transformation: the t statistic of a mean whose units are skewed, moved so
+# that it follows t to second order. Beside the plain jackknife-t it moves the level of "R = 1/2" at 30 items from up to
+# .13 to at most .08 (`benchmarks/verdict_error.py`).
+
+
+def hall_statistic(t: Floats | float, skewness: Floats | float, n: int) -> Floats:
+    """The t statistic of a mean less its null, corrected for the skewness of the n units it is the mean of."""
+    a = np.asarray(skewness) / np.sqrt(n)
+    return np.asarray(t + a * (np.square(t) / 3 + 1 / 6) + np.square(a) * np.power(t, 3) / 27)
+
+
+@dataclass(frozen=True, eq=False)
+class Pseudo:
+    """Pseudo-values of statistics whose true value is that of their mean: (units, statistics).
+
+    Their weighted sums have pseudo-values that are sums too, so a ratio's interval is that of every contrast at once.
+    Fewer units than there are may decide, ``deciding``; then degrees of freedom are fewer, too.
+    """
+
+    values: Floats
+    deciding: float = math.inf
+
+    @classmethod
+    def of(cls, value: Floats, without: Floats, deciding: float = math.inf) -> Pseudo:
+        """From the statistics, (k,), and those without each unit in turn, (units, k)."""
+        n = len(without)
+        return cls(n * np.asarray(value) - (n - 1) * without, deciding)
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom."""
+        return max(min(DECIDING * self.deciding, len(self.values)) - 1, 1.0)
+
+    @property
+    def mean(self) -> Floats:
+        """The statistics, their bias of order 1 / n taken off: (k,)."""
+        return np.asarray(self.values.mean(axis=0))
+
+    def corrected_t(self, weights: Floats, null: float = 0.0) -> Floats:
+        """Hall's statistic of each weighted sum: weights (sums, k) -> (sums,); ±infinity where nothing varies."""
+        n, k = self.values.shape
+        centred = self.values - self.mean
+        second = centred.T @ centred / (n - 1)
+        third = np.einsum("ua,ub,uc->abc", centred, centred, centred) / n if k < 3 else None
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = np.einsum("sa,ab,sb->s", weights, second, weights)
+            if third is None:
+                skewed = ((centred @ weights.T) ** 3).mean(axis=0)
+            else:
+                skewed = np.einsum("sa,sb,sc,abc->s", weights, weights, weights, third)
+            off = weights @ self.mean - null
+            flat = variance <= FLAT_SHARE * np.square(np.abs(weights) @ np.abs(self.values).max(axis=0))
+            t = off / np.sqrt(variance / n)
+            found = hall_statistic(t, skewed / variance**1.5, n)
+            surely = np.where(off == 0, 0.0, np.copysign(np.inf, off))
+        return np.where(flat, surely, found)
+
+    def p_above(self, weights: Floats, null: float = 0.0) -> float:
+        """One-sided p-value of H0: the weighted sum, weights (k,), is truly ``null`` or less."""
+        from scipy.special import stdtr
+
+        found = float(stdtr(self.df, -self.corrected_t(np.atleast_2d(weights), null)[0]))
+        return 1.0 if math.isnan(found) else found
+
+    def interval(self, weights: Floats, level: float) -> tuple[float, float]:
+        """The two-sided interval of a weighted sum, weights (k,)."""
+        from scipy.special import stdtrit
+
+        n = len(self.values)
+        each = self.values @ weights
+        mean, error = float(each.mean()), float(each.std(ddof=1)) / math.sqrt(n)
+        if error <= 0:
+            return math.nan, math.nan
+        a = float(((each - mean) ** 3).mean()) / (error * math.sqrt(n)) ** 3 / math.sqrt(n)
+        ends = [float(stdtrit(self.df, p)) for p in ((1 + level) / 2, (1 - level) / 2)]
+        low, high = (_hall_inverse(y, a) for y in ends)
+        return mean - error * low, mean - error * high
+
+    def ratio_interval(self, level: float) -> tuple[float, float]:
+        """Every ratio r of the first statistic to the second whose contrast, first - r second, may truly be 0.
+
+        Fieller's set, with Hall's statistic; infinite where it has no end within `RATIOS`, which is all that may be
+        said where the second statistic may be 0.
+        """
+        from scipy.special import stdtrit
+
+        limit = float(stdtrit(self.df, (1 + level) / 2))
+        at = RATIOS
+        t = self.corrected_t(np.column_stack([np.ones_like(at), -at]))
+        first, second = self.mean[:2]
+        if not second > 0:
+            return -math.inf, math.inf
+        middle = int(np.abs(at - first / second).argmin())
+        over, under = np.flatnonzero(t[: middle + 1] > limit), np.flatnonzero(t[middle:] < -limit)
+        low = -math.inf if not len(over) else _where(at, t - limit, int(over[-1]))
+        high = math.inf if not len(under) else _where(at, t + limit, middle + int(under[0]) - 1)
+        return low, high
+
+
+RATIOS = np.linspace(-3.0, 5.0, 1601)
+"""Ratios that are tried, in steps of .005; between them the line through two neighbours decides."""
+
+DECIDING = 1.5
+"""Degrees of freedom for each unit that decides: with 1 the level at 95/5 is .03 in place of .05 and power .16 in place
+of .25 (60 items); with as many as units it is .10, since most samples lack the units that vary."""
+
+FLAT_SHARE = 1e-24
+"""A variance up to this share of the squared values is rounding."""
+
+
+def _hall_inverse(y: float, a: float) -> float:
+    """The t whose corrected statistic is y, where skewness / √n is a."""
+    if abs(a) < 1e-9:
+        return y
+    return 3 / a * (float(np.cbrt(1 + a * (y - a / 6))) - 1)
+
+
+def _where(at: Floats, off: Floats, i: int) -> float:
+    """Where ``off`` is 0 between the places i and i + 1."""
+    left, right = float(off[i]), float(off[min(i + 1, len(at) - 1)])
+    if not (math.isfinite(left) and math.isfinite(right)) or left == right:
+        return float(at[i])
+    return float(at[i] + (at[min(i + 1, len(at) - 1)] - at[i]) * np.clip(left / (left - right), 0, 1))
+
+
 # -- Many tests at once ----------------------------------------------------------------------------
 
 METHODS = typing.get_args(Adjustment)

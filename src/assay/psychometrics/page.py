@@ -114,7 +114,10 @@ def rasch_parts(found: FacetRasch) -> tuple[Part, ...]:
             "How severe is each rater? The many-facet Rasch model",
             (*found.sentences(), *found.cautions),
             (("λ in logits, above 0 severe; infit and outfit are 1 as expected.", rows), ("Criteria.", found.items)),
-            (("Severity of every rater.", found.plot),),
+            (
+                ("Severity of every rater.", found.plot),
+                ("Subjects, raters and steps on one axis (Wright map).", found.plot_map),
+            ),
             (*map(str, found.exclusions), *found.notes),
         ),
     )

@@ -174,16 +174,24 @@ class AltTest(Result):
     @cached_property
     def as_good_as(self) -> int:
         """As how many annotators, less epsilon, it is shown to be as good: the most whose conjunction is shown."""
-        p = self.tally.verdict_p[0]
-        shown = [u for u in range(1, len(p) + 1) if float(partial_conjunction(p, u)) <= self.grounds.alpha]
-        return max(shown, default=0)
+        return self._as_good_as(self._each_level)
+
+    @property
+    def _each_level(self) -> float:
+        """The level that this verdict surely has among those it is corrected with."""
+        return self.grounds.alpha / self.n_verdicts
+
+    def _as_good_as(self, level: float) -> int:
+        g, p = self.grounds, self.tally.verdict_p[0]
+        shown = [u for u in range(1, len(p) + 1) if float(partial_conjunction(p, u)) <= level]
+        return max(shown, default=0) or (g.least if g.p_as_good <= level else 0)
 
     @cached_property
     def worse_than(self) -> tuple[str, ...]:
         """The annotators than whom it is shown to be worse, each (Holm)."""
         p = adjust_p(self.tally.verdict_p[1], "holm")
         humans = self.tally.table.humans
-        return tuple(humans[j] for j, one in zip(self.tally.tested, p, strict=True) if one <= self.grounds.alpha)
+        return tuple(humans[j] for j, one in zip(self.tally.tested, p, strict=True) if one <= self._each_level)
 
     @property
     def speaks_of(self) -> float:
@@ -194,9 +202,9 @@ class AltTest(Result):
         """
         from scipy.special import betaincinv
 
-        p, half = self.tally.verdict_p[0], self.grounds.alpha / 2
-        k = max((u for u in range(1, len(p) + 1) if float(partial_conjunction(p, u)) <= half), default=0)
-        return 0.0 if k == 0 else float(betaincinv(k, len(p) - k + 1, half))
+        half, m = self._each_level / 2, self.n_annotators
+        k = self._as_good_as(half)
+        return 0.0 if k == 0 else float(betaincinv(k, m - k + 1, half))
 
     @cached_property
     def people_in_its_place(self) -> Mapping[str, AltTest]:
@@ -207,7 +215,10 @@ class AltTest(Result):
         table = self.tally.table
         if len(table.humans) < 3 or table.ratings.in_chunks:
             return {}
-        found = {}
+        found: dict[str, AltTest] | None = vars(table).get("_places")
+        if found is not None:
+            return found
+        found = vars(table)["_places"] = {}  # of the table, whichever judge asks
         for j, name in enumerate(table.humans):
             one = tally(table.without(j), [(name, table.ratings.annotators.index(name))])[0]
             found[name] = wrap(one)
@@ -313,7 +324,7 @@ class AltTest(Result):
         losing = f"; shown to be worse than {listing(self.worse_than, 4)}" if self.worse_than else ""
         eps = f"ε = {self.epsilon:g}"
         if g.p_as_good <= g.alpha:
-            good = f"Shown to be as good, less {eps}, as at least {self.as_good_as} of {n}"
+            good = f"Shown to be as good, less {eps}, as at least {max(self.as_good_as, g.least)} of {n}"
         elif g.p_worse <= g.alpha:
             good = f"Shown to be worse, by more than {eps}, than at least {g.least_worse} of {n}"
         else:

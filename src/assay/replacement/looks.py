@@ -25,9 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from assay.estimation.intervals import Estimate, EstimateByRule, missing
+from assay.estimation.intervals import Estimate, EstimateByRule, Pseudo, missing
 from assay.estimation.result import Exclusion
-from assay.estimation.small_samples import Pseudo
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.replacement.closeness import (
     DENSE_CELLS,
@@ -123,7 +122,7 @@ class Fit:
     again: Callable[[Ints], Floats]
 
 
-class Distance(ABC):
+class LabelDistance(ABC):
     """A distance of labels whose sums over groups need no loop over pairs."""
 
     @abstractmethod
@@ -136,7 +135,7 @@ class Distance(ABC):
 
 
 @dataclass(frozen=True)
-class Different(Distance):
+class Different(LabelDistance):
     """1 where two labels differ. Values are codes from 0 to ``n_labels`` - 1."""
 
     n_labels: int
@@ -167,7 +166,7 @@ class Different(Distance):
 
 
 @dataclass(frozen=True)
-class Squared(Distance):
+class Squared(LabelDistance):
     """The squared difference of two numbers."""
 
     def toward(self, value: Floats, group: Ints, to: Side, groups: Ints, n: int) -> Floats:
@@ -217,7 +216,7 @@ class Called:
         """Each item's with itself: (items,)."""
         return np.asarray(of[np.arange(len(of)), self.place])
 
-    def met(self, of: Floats, at: Layout) -> Met:
+    def met(self, of: Floats, at: Arrangement) -> Met:
         """Labels of the same item, and of every two items of a block, in both orders."""
         return Met.of(self.own(of), chance_of_calls(self, of, at), at)
 
@@ -309,7 +308,7 @@ def sums_of(group: Ints, weight: Floats | None = None, n: int = 0) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class Arrangement:
     """Which part and which unit each item is in, and the cells of a unit and a part that hold items."""
 
     part: Ints
@@ -347,7 +346,7 @@ class Chance:
     many_without: Floats
 
 
-def chance_of_sums(distance: Distance, a: Side, b: Side, at: Layout) -> Chance:
+def chance_of_sums(distance: LabelDistance, a: Side, b: Side, at: Arrangement) -> Chance:
     """All labels of one side with those of the other, by others on other items; both sides may be the same."""
     same, n_cells, cell = a is b, len(at.cells[0]), at.cells[2]
     far, many = _toward(distance, a, b, at.part, at.n_parts, same)
@@ -363,7 +362,7 @@ def chance_of_sums(distance: Distance, a: Side, b: Side, at: Layout) -> Chance:
     return Chance(found[0], found[1], left[0], left[1])
 
 
-def _toward(distance: Distance, a: Side, b: Side, part: Ints, n_parts: int, same: bool) -> tuple[Floats, Floats]:
+def _toward(distance: LabelDistance, a: Side, b: Side, part: Ints, n_parts: int, same: bool) -> tuple[Floats, Floats]:
     """For each label of ``a``: summed distance to ``b``'s on other items of the part, by others; and how many."""
     ga, gb, n_items = part[a.item], part[b.item], len(part)
     weight = [sums_of(g, b.weight, n) for g, n in ((gb, n_parts), (b.item, n_items))]
@@ -377,7 +376,7 @@ def _toward(distance: Distance, a: Side, b: Side, part: Ints, n_parts: int, same
     return far, many
 
 
-def chance_of_calls(called: Called, of: Floats, at: Layout) -> Chance:
+def chance_of_calls(called: Called, of: Floats, at: Arrangement) -> Chance:
     """Every two items of a block, in both orders."""
     n_cells, cell = len(at.cells[0]), at.cells[2]
     first, q = np.nonzero((called.member >= 0) & ~np.isnan(of))
@@ -403,7 +402,7 @@ class Met:
     expected_without: Floats
 
     @classmethod
-    def of(cls, observed: Floats, chance: Chance, at: Layout) -> Met:
+    def of(cls, observed: Floats, chance: Chance, at: Arrangement) -> Met:
         """From the mean distance of each item's labels, (items,), and what falls away with each unit."""
         unit, part, cell = at.cells
         held, size = sums_of(cell), sums_of(at.part)
@@ -651,7 +650,7 @@ def retention_of(score: AlignmentScore, panel: Panel, judge: Floats) -> Pseudo |
     if sides.distance is None or len(sides.items) < FEWEST_UNITS:
         return None
     n = len(sides.items)
-    return _pseudo(sides, Layout(np.zeros(n, dtype=np.int64), np.arange(n)))[0]
+    return _pseudo(sides, Arrangement(np.zeros(n, dtype=np.int64), np.arange(n)))[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -665,7 +664,7 @@ class _Sides:
     judge : (items,) float
     people, to : Side
         People's labels, and those that everybody is compared with: the same, or references.
-    distance : Distance or None
+    distance : LabelDistance or None
         None where each distance calls ``score``.
     """
 
@@ -673,7 +672,7 @@ class _Sides:
     judge: Floats
     people: Side
     to: Side
-    distance: Distance | None
+    distance: LabelDistance | None
     score: AlignmentScore
     label: Callable[[float], Any]
 
@@ -690,7 +689,7 @@ class _Sides:
         row = np.flatnonzero(place[panel.item] >= 0)
         own, value = judge[items], panel.value[row]
         known = np.empty(0) if panel.reference is None else panel.reference[items]
-        distance: Distance | None = None
+        distance: LabelDistance | None = None
         if isinstance(score, NegRMSE):
             centre = value.mean() if n else 0.0
             own, value, known, distance = own - centre, value - centre, known - centre, Squared()
@@ -724,7 +723,7 @@ class _Sides:
         return Side(np.arange(n), np.full(n, -1), self.judge, np.ones(n))
 
 
-def meet(distance: Distance, a: Side, b: Side, at: Layout) -> Met:
+def meet(distance: LabelDistance, a: Side, b: Side, at: Arrangement) -> Met:
     """Labels of two sides, or of one side by different annotators, on the same items and on different ones."""
     n, same = len(at.part), a is b
     each = sums_of(a.item, a.weight * distance.toward(a.value, a.item, b, b.item, n), n)
@@ -741,7 +740,7 @@ def _seen(sides: _Sides, structure: Structure, units: Ints, clustered: bool, see
         return Seen(structure.name, structure.by_stem, 1.0, None, (math.nan, math.nan), 0)
     if not keep.all():
         sides = sides.part(keep)
-    at = Layout(codes_of(part[keep]), codes_of(units[keep]))
+    at = Arrangement(codes_of(part[keep]), codes_of(units[keep]))
     called = None
     if sides.distance is None:
         called = call_distances(sides.score, sides.judge, sides.people, sides.to, sides.label, at.part, seed)
@@ -755,7 +754,7 @@ def _seen(sides: _Sides, structure: Structure, units: Ints, clustered: bool, see
     return Seen(structure.name, structure.by_stem, p_looks, pseudo, agreements, at.n_units)
 
 
-def _pseudo(sides: _Sides, at: Layout, called: Called | None = None) -> tuple[Pseudo | None, tuple[float, float]]:
+def _pseudo(sides: _Sides, at: Arrangement, called: Called | None = None) -> tuple[Pseudo | None, tuple[float, float]]:
     """Pseudo-values of A(judge, people) and A(people, people), None where too few units decide; and both as seen."""
     if called is not None:
         met = called.met(called.judge, at), called.met(called.people, at)
@@ -863,13 +862,13 @@ def _better(values: Floats, without: Floats) -> float:
     return float(1 + above * max(0.0, 1 - chance))
 
 
-def _shared(sides: _Sides, distance: Distance, j: int, units: Ints) -> tuple[float, int, float, float]:
+def _shared(sides: _Sides, distance: LabelDistance, j: int, units: Ints) -> tuple[float, int, float, float]:
     """The p-value of one person, the person, and how often labels are the same."""
     people, n = sides.people, len(sides.items)
     has = np.zeros(n, dtype=bool)
     has[people.item[people.who == j]] = True
     mine, others = sides.part(has, people.who == j), sides.part(has, people.who != j)
-    at = Layout(np.zeros(len(mine.items), dtype=np.int64), codes_of(units[has]))
+    at = Arrangement(np.zeros(len(mine.items), dtype=np.int64), codes_of(units[has]))
     if at.n_units < FEWEST_UNITS:
         return 1.0, j, math.nan, math.nan
     pairs = [(mine.own, mine.people), (mine.own, others.people), (mine.people, others.people)]

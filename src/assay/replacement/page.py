@@ -130,8 +130,11 @@ def question_words(tests: Sequence[AltTest]) -> str:
 
 def card(test: AltTest) -> Card:
     """The verdict of one test: what, on what grounds, and what would change it."""
-    evidence, advice = " ".join(test.evidence()), " ".join(_advice(test))
-    return Card(test.judge, test.domain, TONES[test.verdict], _headline(test), evidence, advice, tuple(_beside(test)))
+    evidence, advice = "\n".join(test.evidence()), " ".join(_advice(test))
+    return Card(
+        test.judge, test.domain, TONES[test.verdict], _headline(test), evidence, advice, tuple(_beside(test)),
+        "Closeness, the published outcome, whom this speaks of",
+    )  # fmt: skip
 
 
 def _headline(test: AltTest) -> str:

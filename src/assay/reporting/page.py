@@ -57,6 +57,8 @@ class Card:
     evidence: str
     advice: str
     beside: tuple[str, ...] = ()
+    folded: str = ""
+    """What the lines beside it are called, where a reader opens them; empty where they are always shown."""
 
 
 @dataclass(frozen=True)

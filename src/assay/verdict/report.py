@@ -17,8 +17,9 @@ import numpy as np
 import polars as pl
 
 from assay.concordance.agreement import agreement
+from assay.concordance.disagreement import disagreement
 from assay.concordance.measures import level_of
-from assay.concordance.page import MOST_ANNOTATORS, agreement_parts
+from assay.concordance.page import MOST_ANNOTATORS, agreement_parts, disagreement_parts
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.data.scales import Label
@@ -196,7 +197,7 @@ class Report(Result):
         lines = [self.title]
         lines += ["", *self.page.first] if self.page.first else []
         for one in self.cards:
-            lines += ["", one.headline, "  " + one.evidence.strip()]
+            lines += ["", one.headline, "  " + one.evidence.strip().replace("\n", "\n  ")]
             if one.advice.strip():
                 lines.append("  " + one.advice.strip())
             lines += ["  - " + beside for beside in one.beside]
@@ -492,6 +493,18 @@ def _agreement(labels: Annotations, by: str | None, settings: AltTestSettings, s
     return agreement_parts(found)
 
 
+def _disagreement(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Shared) -> tuple[Part, ...]:
+    """On which items and categories do they disagree?"""
+    if any(scale.kind in ("text", "odd-one-out") for scale in labels.scales.values()):
+        return ()
+    return _parts(
+        "Where do annotators disagree?",
+        lambda: disagreement_parts(
+            disagreement(labels, repeats=settings.repeats, clusters=settings.clusters, **shared)
+        ),
+    )
+
+
 def _position(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Shared) -> tuple[Part, ...]:
     """Does the place of a text change the answer? Where answers keep what was shown where."""
     asked = {scale.kind for scale in labels.scales.values()} & {"preference", "odd-one-out"}
@@ -593,6 +606,6 @@ def _generalizability(
     return (*found, *correlated)
 
 
-FURTHER = (_agreement, _position, _raters, _votes, _ideas, _generalizability)
+FURTHER = (_agreement, _disagreement, _position, _raters, _votes, _ideas, _generalizability)
 """What a report asks besides the alt-test, in the order of the page: each gives parts, or none where the table does not
 allow the question. A new question joins by one row."""

@@ -5,10 +5,14 @@ Label Studio 1.23 (`GET /api/projects/{id}/export?exportType=JSON`), Inspect AI'
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 import assay
 from assay.data.formats import intake, paths
+from assay.data.formats.intake import Intake, PlatformAnswer
 from assay.data.scales import Nominal, Ordinal, Text
 from assay.errors import DataError
 
@@ -201,3 +205,138 @@ def test_items_of_mlflow_tables_are_named_by_their_row_where_nothing_names_them(
     assert ("items are named by their row; name your own id with item=..." in labels.reading.notes) == told
     traces = put("traces.json", [trace(1, assessed("right", "HUMAN", "ann", "yes"))])
     assert not any("named by their row" in note for note in assay.read(traces).reading.notes)
+
+
+# -- what every importer does with answers, by hand ---------------------------------------------------
+
+
+def gathered(*answers: PlatformAnswer) -> Intake:
+    found = intake.Intake(Path("t.json"))
+    for answer in answers:
+        found.add(answer)
+    return found
+
+
+def given(item, who, label, where="here", **more):
+    return PlatformAnswer(item, who, where, label=label, **more)
+
+
+def test_what_is_no_answer_is_counted_and_said():
+    found = gathered(
+        given("a", "ann", True), given("a", "ann", ""), given("a", "ann", None), given("a", "ann", [1]),
+        given("a", "ann", float("nan")), given("a", "", 3), given("b", "bob", {"x": 1}),
+    )  # fmt: skip
+    assert [one.label for one in found.answers] == ["true"]
+    assert found.excluded == {intake.EMPTY: 2, intake.NESTED: 2, intake.UNSCORED: 1, intake.UNKNOWN_ANNOTATOR: 1}
+    found.note("once", "twice", "once")
+    found.note("twice")
+    rows = found.rows()
+    assert (rows.reading.rows, rows.reading.notes) == (7, ("once", "twice"))
+    assert sum(e.count for e in rows.reading.exclusions) == 6
+    with pytest.raises(DataError, match=rf"t\.json holds no answers \(1 row: {intake.EMPTY}\)"):
+        gathered(given("a", "ann", None)).rows()
+    with pytest.raises(DataError, match=r"t\.json holds no answers \(nothing in it is one\)"):
+        gathered().rows()
+
+
+def test_the_later_of_two_answers_counts_and_a_submission_as_a_whole():
+    found = gathered(
+        given("a", "ann", 1, time=5), given("a", "ann", 2, time=3),  # by time
+        given("b", "ann", 1), given("b", "ann", 2),  # by place
+        given("c", "ann", 1, time=1), given("c", "ann", 2),  # what has a time is later than what has none
+        given("d", "ann", 1, criterion="x"), given("d", "ann", 2, criterion="y"),
+        given("e", "ann", 1, criterion="x", submission=1), given("e", "ann", 2, criterion="y", submission=1),
+        given("e", "ann", 3, criterion="x", submission=2),
+        given("f", "ann", 1, repeat=1), given("f", "ann", 2, repeat=2), given("f", "ann", 3, repeat=2, kind="judge"),
+    )  # fmt: skip
+    rows = found.rows()
+    assert rows.labels.select("item", "label").rows() == [
+        ("a", 1), ("b", 2), ("c", 1), ("d", 1), ("d", 2), ("e", 3), ("f", 1), ("f", 2), ("f", 3),
+    ]  # fmt: skip
+    assert found.excluded == {intake.SUPERSEDED: 5}
+    assert rows.reading.rows == 14
+    assert rows.labels["repeat"].to_list() == [None] * 6 + [1, 2, 2]
+
+
+def test_questions_wanted_and_columns_that_are_there():
+    answers = (
+        given("a", "ann", "4", criterion="x", about={"seconds": 2}), given("a", "ann", "good", criterion="y"),
+        given("b", "bob", "5.5", criterion="x", about={"seconds": None, "flag": "odd"}),
+    )  # fmt: skip
+    found = gathered(*answers)
+    found.scales = {"x": Ordinal(1, 5), "y": Nominal(), None: Text()}
+    found.item("a", {"text": "one", "item": "no", "empty": None})
+    found.item("a", {"text": "two", "more": 1})
+    found.item("b", {"text": "three"})
+    rows = found.rows(["x"], texts=True)
+    assert rows.labels.select("item", "label", "criterion", "seconds", "flag").rows() == [
+        ("a", 4.0, "x", 2, None), ("b", 5.5, "x", None, "odd"),
+    ]  # fmt: skip
+    assert rows.scales == {"x": Ordinal(1, 5)}
+    assert rows.items.rows(named=True) == [
+        {"item": "a", "text": "one", "more": 1}, {"item": "b", "text": "three", "more": None},
+    ]  # fmt: skip
+    assert found.excluded == {intake.NOT_ASKED_FOR: 1}
+    # Numbers beside words are text, in one column; without texts=True a text stays one.
+    assert gathered(*answers).rows(texts=True).labels["label"].to_list() == ["4", "good", "5.5"]
+    assert gathered(answers[0], answers[2]).rows().labels["label"].to_list() == ["4", "5.5"]
+    with pytest.raises(DataError, match=r"question 'z' is not in t\.json; it has x, y"):
+        gathered(*answers).rows(["z"])
+    assert gathered(given("a", "ann", 1)).rows().items is None
+    assert gathered(given("a", "ann", 1)).rows().labels.columns == ["item", "annotator", "label", "kind", "_row"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "position", "chosen"),
+    [(["b", "a"], 0, 1), (["b", "a"], 1, -1), (["a", "b"], 0, -1), (["a", "b"], None, 0), (["a", "a"], 0, None),
+     (["m10", "m9"], 0, 1)],
+)  # fmt: skip
+def test_which_of_two_was_preferred(shown, position, chosen):
+    assert intake.chosen_of_two(shown, position) == chosen
+
+
+@pytest.mark.parametrize(
+    ("shown", "position", "order", "odd"),
+    [
+        (["c", "a", "b"], 0, None, "C"), (["c", "a", "b"], 1, None, "A"), (["c", "a", "b"], 0, ["b", "c", "a"], "B"),
+        (["c", "a", "b"], 2, ["x", "y", "z"], "B"), (["a", "a", "b"], 0, None, None),
+        (["a", "b", "c", "d"], 0, None, None),
+    ],
+)  # fmt: skip
+def test_which_of_three_is_the_odd_one(shown, position, order, odd):
+    assert intake.odd_of_three(shown, position, order) == odd
+    assert intake.members(["b", "a"]) == {"first": "a", "second": "b"}
+    assert intake.members(["c", "b", "a"]) == {"first": "a", "second": "b", "third": "c"}
+
+
+def test_small_things_that_platforms_share(tmp_path):
+    assert [intake.is_number(text) for text in ("1", "-2.5", "1e3", "nan", "inf", "-inf", "1_000", "x", "")] == [
+        True, True, True, False, False, False, False, False, False,
+    ]  # fmt: skip
+    assert [intake.number(v) for v in ("4", "4.0", "4.5", 3, "1e2")] == [4, 4, 4.5, 3, 100]
+    assert [type(intake.number(v)) for v in ("4.0", "4.5")] == [int, float]
+    assert intake.set_of(["b", 1, "a"]) == "1|a|b"
+    assert intake.own_id(None, {"item": 7}, "here") == "7"
+    assert intake.own_id(None, {"key": 7}, "here") is None
+    assert intake.own_id("key", {"key": 0}, "here") == "0"
+    for value in (None, ""):
+        with pytest.raises(DataError, match="here: field 'key' is empty"):
+            intake.own_id("key", {"key": value}, "here")
+    with pytest.raises(DataError, match="field 'kay' is not in here; did you mean 'key'"):
+        intake.own_id("kay", {"key": 1}, "here")
+    users = [{"id": 1, "email": "a@x", "username": "ann"}, {"id": 2, "username": "bob"}, {"id": 3}]
+    (tmp_path / "users.json").write_text(json.dumps(users))
+    assert intake.name_table(tmp_path / "users.json") == {"1": "a@x", "2": "bob", "3": "3"}
+    assert intake.name_table({1: "ann"}) == {"1": "ann"}
+    assert intake.name_table(None) == {}
+    (tmp_path / "users.json").write_text("[1]")
+    with pytest.raises(DataError, match=r"must hold \{id: name\} or a list of users"):
+        intake.name_table(tmp_path / "users.json")
+    assert [intake.parse_cell(cell) for cell in ("[1]", '{"a": 2}', "[1", "x", 3, "")] == [
+        [1],
+        {"a": 2},
+        "[1",
+        "x",
+        3,
+        "",
+    ]

@@ -96,7 +96,7 @@ class Intake:
 
     def note(self, *notes: str) -> None:
         """Say a thing that the user should know, once."""
-        self.notes += [note for note in notes if note not in self.notes]
+        self.notes += [note for note in dict.fromkeys(notes) if note not in self.notes]
 
     def item(self, name: str, about: Mapping[str, Any]) -> None:
         """What is known of an item; what was said first stays."""

@@ -127,6 +127,10 @@ def contrasts(n: int) -> Floats:
     return found
 
 
+LEAST_COMPARED = 10
+"""Subjects of a group that is compared: what a rater thinks of one subject is a third as large in the mean of ten."""
+
+
 def layout(table: RaterTable, settings: RaterSettings) -> Layout:
     """The parameters for a table.
 
@@ -154,6 +158,8 @@ def layout(table: RaterTable, settings: RaterSettings) -> Layout:
         add_columns("psi", "ln tau", contrasts(n_criteria)[:, None, :])
     # Raters whose difference between each group and the first these labels show.
     compared = (table.counts > 0) & (table.counts[:1] > 0)
+    large = table.group_sizes >= LEAST_COMPARED
+    compared &= large[:, None] & large[0]
     compared &= compared.sum(axis=1, keepdims=True) > 1
     for g in range(1, n_groups):
         both = np.flatnonzero(compared[g])

@@ -17,6 +17,7 @@ import polars as pl
 from assay.errors import DesignError, counted, listing
 from assay.estimation.intervals import Estimate, Estimates, simultaneous_p
 from assay.estimation.statistic import Bools, Floats
+from assay.psychometrics.raters.density import LEAST_COMPARED
 from assay.psychometrics.raters.fit import RaterFit
 from assay.reporting.tables import interval, p_value, signed
 
@@ -75,7 +76,7 @@ class Fairness:
                 ("the same in practice", f"within {rope:g} categories of 0, whatever the sign"),
                 ("shown, too small to matter", "differ, by less than matters"),
                 ("not shown", "neither shown to differ nor to be the same"),
-                (None, "without labels in both groups"),
+                (None, "without labels in both groups, or groups too small"),
             )
             others = "; ".join(f"{counted(n[verdict], 'rater')} {words}" for verdict, words in ends if verdict in n)
             yield f"{group} against {self.groups[0]}: {shown.height} of {rows.height} raters differ" + (
@@ -99,6 +100,13 @@ def fairness(found: RaterFit) -> Fairness:
     table, settings = found.table, found.settings
     assert settings.group is not None
     compared = found.density.layout.compared[1:]
+    small = table.group_sizes < LEAST_COMPARED
+    if small[0] or small[1:].all():
+        each = [f"{name} has {n}" for name, n in zip(table.groups, table.group_sizes, strict=True)]
+        raise DesignError(
+            f"groups of '{settings.group}' are too small to be compared: {', '.join(each)} of the {LEAST_COMPARED} "
+            "subjects that each needs, because what a rater thinks of one subject is not of its group"
+        )
     if not compared.any():
         raise DesignError(
             f"no two raters labelled subjects of the same two groups of '{settings.group}', so a rater's difference "
@@ -115,6 +123,10 @@ def fairness(found: RaterFit) -> Fairness:
         share = float(np.mean(draws * np.sign(gap.estimate) > 0)) if known else None
         rope = float(np.mean(np.abs(draws) <= settings.rope)) if known else None
         reason = None if known else f"no labels in both {table.groups[0]} and {table.groups[g + 1]}"
+        if small[g + 1]:
+            reason = (
+                f"{table.groups[g + 1]} has {counted(int(table.group_sizes[g + 1]), 'subject')} of {LEAST_COMPARED}"
+            )
         verdict = None
         if known and rope is not None:
             verdict = _verdict(gap.estimate, float(p[i]), rope, 1 - settings.confidence, settings.confidence)
@@ -175,8 +187,9 @@ def _reference(found: RaterFit) -> Bools:
     """Raters whose mean counts as no bias: (groups − 1, raters) bool."""
     table, which = found.table, found.settings.reference
     mine = {"all": np.ones(len(table.raters), bool), "humans": table.is_judge == 0, "judges": table.is_judge == 1}
-    among = found.density.layout.compared[1:].astype(bool) & mine[which]
-    if not among.any(axis=1).all():
+    compared = found.density.layout.compared[1:].astype(bool)
+    among = compared & mine[which]
+    if (compared.any(axis=1) & ~among.any(axis=1)).any():
         raise DesignError(
             f"reference='{which}' needs {which} with labels in every group; take another reference, such as 'all'"
         )
@@ -201,8 +214,7 @@ def _families(found: RaterFit, gaps: Estimates) -> pl.DataFrame:
 
 def _cautions(found: RaterFit) -> Iterator[str]:
     table = found.table
-    subjects = [len(np.unique(table.subject[table.group == g])) for g in range(len(table.groups))]
-    few = [f"{name} has {n}" for name, n in zip(table.groups, subjects, strict=True) if n < LEAST_SUBJECTS]
+    few = [f"{name} has {n}" for name, n in zip(table.groups, table.group_sizes, strict=True) if n < LEAST_SUBJECTS]
     if few:
         yield (
             f"small groups: {', '.join(few)} subjects of the {LEAST_SUBJECTS} that a comparison of groups should have; "

@@ -83,10 +83,14 @@ class RaterFit:
         anchors : (groups − 1, raters) bool
         """
         weights = anchors / np.maximum(anchors.sum(axis=1, keepdims=True), 1)
+        layout = self.density.layout
+        middle = (layout.phi @ self.center).reshape(layout.shape).mean(axis=-2)
+        centre = middle[1:] - middle[:1]
 
         def gaps(x: Floats) -> Floats:
             phi = (x @ self.density.layout.phi.T).reshape(*x.shape[:-1], *self.density.layout.shape).mean(axis=-2)
             gap = phi[..., 1:, :] - phi[..., :1, :]
+            gap = centre + self.table.widening * (gap - centre)
             gap = gap - (gap * weights).sum(axis=-1, keepdims=True)
             return np.where(self.density.layout.compared[1:], gap, np.nan).reshape(*x.shape[:-1], -1)
 

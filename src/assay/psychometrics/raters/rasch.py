@@ -40,6 +40,12 @@ N_DRAWS = 4000
 WIDE = {"severity": 3.0, "steps": 5.0, "spread": 1.0}
 """Standard deviations of the weak normal priors on λ, δ + τ and ln σ, which keep estimates finite."""
 
+STEP = 1e-4
+"""Of parameters, in differences of the gradient: errors of 1e-8 beside information of 1 and more."""
+
+MOST_BIASES = 600
+"""Raters times criteria up to which biases are looked for: a gradient for each, minutes above."""
+
 MISFIT = 1.3
 """Mean squares beyond this, or below its inverse, are reported where they are no chance (Wright and Linacre 1994)."""
 
@@ -56,11 +62,21 @@ class FacetRasch(Result):
         the middle, mean over criteria), ``infit`` and ``outfit`` (mean squares, 1 as the model expects), ``fit_p``
         (corrected for the number of raters), ``labels``.
     items : polars.DataFrame
-        One row a criterion: ``difficulty`` δ with its ends, ``steps`` τ, lowest first.
+        One row a criterion: ``difficulty`` δ with its ends, ``steps`` τ, lowest first, ``infit`` and ``outfit``.
+    subjects : polars.DataFrame
+        One row a subject: ``estimate`` of σθ in logits and its ``standard_error`` (mean and standard deviation of the
+        posterior, so that few labels draw it to 0), ``infit``, ``outfit``, ``labels``.
+    bias : polars.DataFrame
+        One row a rater and criterion, where there are several: ``estimate``, by how much severer the rater is there
+        than elsewhere, in logits (one scoring step), ``standard_error``, ``p_adjusted`` (Holm, over all rows).
+    separation : polars.DataFrame
+        One row for raters, criteria and subjects: ``rmse`` of their estimates, ``sd`` without that error,
+        ``separation`` (sd over rmse), ``strata`` (levels that are told apart, (4 separation + 1) / 3), ``reliability``
+        (share of variance that is no error); NaN with a ``reason`` where nothing can be said.
     spread : Estimate
         σ, the standard deviation of subjects in logits.
     reliability : float
-        Share of the variance of severities that is no error: how reproducibly raters differ.
+        Of raters' severities, from ``separation``: how reproducibly raters differ.
     run : Run
     severity, difficulty : Estimates
         λ of each rater and δ of each criterion; ``severity[0].interval(.9)`` is another interval of the first.
@@ -71,8 +87,10 @@ class FacetRasch(Result):
 
     rows: pl.DataFrame
     items: pl.DataFrame
+    subjects: pl.DataFrame
+    bias: pl.DataFrame
+    separation: pl.DataFrame
     spread: Estimate
-    reliability: float
     run: Run
     severity: Estimates = field(repr=False, metadata={"json": False})
     difficulty: Estimates = field(repr=False, metadata={"json": False})
@@ -82,6 +100,11 @@ class FacetRasch(Result):
     def table(self) -> pl.DataFrame:
         """The raters."""
         return self.rows
+
+    @property
+    def reliability(self) -> float:
+        """Share of the variance of severities that is no error."""
+        return float(self.separation["reliability"][0])
 
     def row_estimates(self) -> Sequence[Estimate]:
         """The severity of each rater."""
@@ -104,6 +127,29 @@ class FacetRasch(Result):
         pictures.forest(ax, rows["annotator"].to_list(), *ends, colour=colour)
         ax.axvline(0, color=pictures.FAINT, linewidth=1, zorder=0)
         ax.set_xlabel("← lenient    λ, logits    severe →")
+        return ax
+
+    def plot_map(self, ax: Axes | None = None) -> Axes:
+        """The Wright map: subjects, raters, criteria and steps on one axis of logits, what is high or hard on top."""
+        ax = pictures.axes(ax, width=6.6, height=5.2)
+        place = self.subjects["estimate"].to_numpy()
+        count, edge = np.histogram(place, bins=min(24, max(6, len(place) // 4)))
+        ax.barh((edge[:-1] + edge[1:]) / 2, count / count.max() * 0.9, height=0.9 * np.diff(edge), color=pictures.FAINT)
+        steps = []
+        for row in self.items.iter_rows(named=True):
+            name = f"{row['criterion']} " if self.items.height > 1 else ""
+            heights = [row["difficulty"] + float(v) for v in row["steps"].replace("−", "-").split(", ")]
+            steps += [(f"{name}step {k}", at) for k, at in enumerate(heights, 1)]
+        raters = self.rows.select("annotator", "estimate").rows()
+        criteria = self.items.select("criterion", "difficulty").rows() if self.items.height > 1 else []
+        colours = (pictures.HUMAN, pictures.JUDGE, pictures.MUTED)
+        for column, (some, colour) in enumerate(zip((raters, criteria, steps), colours, strict=True), 1):
+            for name, at in some[: pictures.MOST_ROWS]:
+                ax.plot([column + 0.1], [at], marker="_", color=colour, markersize=9)
+                ax.annotate(str(name), (column + 0.16, at), fontsize=7, color=colour, va="center")
+        ax.set_xticks([0.45, 1.4, 2.4, 3.4], ["subjects", "raters", "criteria", "steps"])
+        ax.set_xlim(0, 4)
+        ax.set_ylabel("logits: able, severe, hard ↑")
         return ax
 
 
@@ -197,13 +243,14 @@ class Rasch:
             x[places[: size - 1]] = np.clip(-np.diff(np.log(shares)), -3, 3)
         return x
 
-    def log_p(self, x: Floats) -> Floats:
-        """log p(k) at each point: (criteria, raters, categories, q)."""
+    def log_p(self, x: Floats, bias: Floats | float = 0.0) -> Floats:
+        """log p(k) at each point, (criteria, raters, categories, q); each rater severer by bias, (criteria, raters)."""
         k = np.arange(self.table.n_categories)
         climbed = np.where(self.steps >= 0, x[self.steps], np.inf)
         height = np.concatenate([np.zeros((len(climbed), 1)), np.cumsum(climbed, axis=1)], axis=1)
         tilt = np.exp(x[-1]) * self.grid[0] - (self.severity @ x)[:, None]
-        logits = k[:, None] * tilt[None, :, None, :] - height[:, None, :, None]
+        moved = tilt - np.broadcast_to(bias, (len(climbed), len(tilt)))[:, :, None]
+        logits = k[:, None] * moved[:, :, None, :] - height[:, None, :, None]
         top = logits.max(axis=2, keepdims=True)
         return np.asarray(logits - top - np.log(np.exp(logits - top).sum(axis=2, keepdims=True)))
 
@@ -224,7 +271,12 @@ class Rasch:
 
     def value_and_gradient(self, x: Floats) -> tuple[float, Floats]:
         """The log posterior and its gradient."""
-        log_p = self.log_p(x)
+        value, slope, _ = self.slopes(x)
+        return value, slope
+
+    def slopes(self, x: Floats, bias: Floats | float = 0.0) -> tuple[float, Floats, Floats]:
+        """The log posterior, its gradient, and that by bias: (criteria, raters)."""
+        log_p = self.log_p(x, bias)
         value, spread = self.weights(log_p)
         lean = spread - np.exp(log_p) * spread.sum(axis=2, keepdims=True)
         k = np.arange(self.table.n_categories)[:, None]
@@ -233,23 +285,72 @@ class Rasch:
         slope[-1] += float((per_tilt * self.grid[0]).sum()) * np.exp(x[-1])
         from_top = np.cumsum(lean.sum(axis=(1, 3))[:, ::-1], axis=1)[:, ::-1][:, 1:]
         np.add.at(slope, self.steps[self.steps >= 0], -from_top[self.steps >= 0])
-        return value - 0.5 * float(((x / self.sd) ** 2).sum()), slope
+        return value - 0.5 * float(((x / self.sd) ** 2).sum()), slope, -per_tilt.sum(axis=2)
 
-    def mean_squares(self, x: Floats) -> tuple[Floats, Floats, Floats]:
-        """Infit, outfit and a z of infit (Wilson–Hilferty) of each rater: residuals, weighted by where θ may be."""
+    def biases(self, x: Floats) -> tuple[Floats, Floats]:
+        """One scoring step of each rater's further severity on each criterion, and its standard error.
+
+        The score of a bias over its information, what the other parameters explain of it taken out (a Lagrange
+        multiplier step, Rao 1948): (criteria, raters).
+        """
+        shape = len(self.table.criteria), len(self.table.raters)
+        n = len(x)
+        whole = np.zeros((n + int(np.prod(shape)),) * 2)
+        for k, step in enumerate(np.eye(len(whole)) * STEP):
+            each = [
+                np.concatenate([g, b.ravel()])
+                for sign in (1, -1)
+                for _, g, b in [self.slopes(x + sign * step[:n], sign * step[n:].reshape(shape))]
+            ]
+            whole[k] = (each[1] - each[0]) / (2 * STEP)
+        whole = (whole + whole.T) / 2
+        across = whole[n:, :n]
+        own = np.diag(whole)[n:] - np.einsum("ij,ij->i", across @ np.linalg.inv(whole[:n, :n]), across)
+        score = self.slopes(x)[2].ravel()
+        known = own > 1e-6
+        safe = np.where(known, own, 1.0)
+        found, error = np.where(known, score / safe, np.nan), np.where(known, 1 / np.sqrt(safe), np.nan)
+        return found.reshape(shape), error.reshape(shape)
+
+    def subjects(self, x: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Of each subject σθ (posterior mean and standard deviation), infit and outfit."""
+        log_p = self.log_p(x)
+        counts, _ = self.units
+        flat = np.where(np.isfinite(log_p), log_p, 0.0).reshape(-1, len(self.grid[0]))
+        unit = counts @ flat + self.grid[1]
+        share = np.exp(unit - unit.max(axis=1, keepdims=True))
+        share /= share.sum(axis=1, keepdims=True)
+        at = np.exp(x[-1]) * self.grid[0]
+        mean = share @ at
+        sd = np.sqrt(np.maximum(share @ at**2 - mean**2, 0.0))
+        squares, variance, _ = self._residuals(log_p)
+        over = np.broadcast_to(variance[:, :, None, :], squares.shape)
+        sums = [(share * (counts @ one.reshape(flat.shape))).sum(axis=1) for one in (squares, over, squares / over)]
+        labels = np.asarray(counts.sum(axis=1)).ravel()
+        of = distinct_contents(self.table.subject, self.table.column, len(self.table.subjects))[0]
+        return mean[of], sd[of], (sums[0] / sums[1])[of], (sums[2] / labels)[of]
+
+    def _residuals(self, log_p: Floats) -> tuple[Floats, Floats, Floats]:
+        """Squares of each category's distance from the mean, their expectation and that of fourth powers, by point."""
+        p, k = np.exp(log_p), np.arange(self.table.n_categories)[:, None]
+        away = k - (p * k).sum(axis=2)[:, :, None, :]
+        variance, fourth = ((p * np.where(p > 0, away, 0.0) ** e).sum(axis=2) for e in (2, 4))
+        return away**2, np.maximum(variance, 1e-9), fourth
+
+    def mean_squares(self, x: Floats, of: int = 1) -> tuple[Floats, Floats, Floats]:
+        """Infit, outfit and a z of infit (Wilson–Hilferty) of each rater: residuals, weighted by where θ may be.
+
+        With ``of`` 0, of each criterion.
+        """
         log_p = self.log_p(x)
         _, spread = self.weights(log_p)
-        p, k = np.exp(log_p), np.arange(self.table.n_categories)[:, None]
-        mean = (p * k).sum(axis=2)
-        away = k - mean[:, :, None, :]
-        variance, fourth = ((p * np.where(p > 0, away, 0.0) ** e).sum(axis=2) for e in (2, 4))
-        labels = spread.sum(axis=2)
-        variance = np.maximum(variance, 1e-9)
-        squares = (spread * away**2).sum(axis=2)
-        expected = (labels * variance).sum(axis=(0, 2))
-        infit = squares.sum(axis=(0, 2)) / expected
-        outfit = (squares / variance).sum(axis=(0, 2)) / labels.sum(axis=(0, 2))
-        error = np.sqrt((labels * np.maximum(fourth - variance**2, 0)).sum(axis=(0, 2))) / expected
+        each, variance, fourth = self._residuals(log_p)
+        labels, others = spread.sum(axis=2), (1 - of, 2)
+        squares = (spread * each).sum(axis=2)
+        expected = (labels * variance).sum(axis=others)
+        infit = squares.sum(axis=others) / expected
+        outfit = (squares / variance).sum(axis=others) / labels.sum(axis=others)
+        error = np.sqrt((labels * np.maximum(fourth - variance**2, 0)).sum(axis=others)) / expected
         z = (np.cbrt(infit) - 1) * 3 / error + error / 3
         return infit, outfit, z
 
@@ -265,8 +366,6 @@ def _result(rasch: Rasch, best: Mode, settings: RaschSettings) -> FacetRasch:
     steps = [rasch.steps[j, : n - 1] for j, n in enumerate(table.sizes)]
     difficulty = estimates(lambda x: np.stack([x[..., one].mean(axis=-1) for one in steps], -1))
     spread = estimates(lambda x: np.exp(x[..., -1:]))[0]
-    variance = float(np.var(severity.value, ddof=1))
-    reliability = 1 - float(np.mean(severity.standard_error**2)) / variance if variance > 0 else 0.0
     how = (
         f"{100 * settings.confidence:g}% of {N_DRAWS:,} draws of a normal with the observed information, "
         f"seed {settings.seed}"
@@ -277,13 +376,69 @@ def _result(rasch: Rasch, best: Mode, settings: RaschSettings) -> FacetRasch:
     run = Run(
         "many-facet-rasch", settings, table.fingerprint, facts, how, table.exclusions, table.notes, tuple(cautions)
     )
+    infit, outfit, _ = rasch.mean_squares(best.x, 0)
     items = [
         {"criterion": name or "all", "difficulty": hard.estimate, "difficulty_low": hard.low,
-         "difficulty_high": hard.high, "steps": ", ".join(signed(float(v - hard.estimate)) for v in best.x[one])}
-        for name, hard, one in zip(table.criteria, difficulty, steps, strict=True)
+         "difficulty_high": hard.high, "steps": ", ".join(signed(float(v - hard.estimate)) for v in best.x[one]),
+         "infit": float(infit[j]), "outfit": float(outfit[j])}
+        for j, (name, hard, one) in enumerate(zip(table.criteria, difficulty, steps, strict=True))
     ]  # fmt: skip
-    rows, n = _rows(rasch, best, severity), max(reliability, 0.0)
-    return FacetRasch(rows, pl.DataFrame(items), spread, n, run, severity, difficulty, best.arrived)
+    columns = ("estimate", "standard_error", "infit", "outfit")
+    subjects = pl.DataFrame({
+        "subject": [str(s) for s in table.subjects], **dict(zip(columns, rasch.subjects(best.x), strict=True)),
+        "labels": np.bincount(table.subject, minlength=len(table.subjects)),
+    })  # fmt: skip
+    separation = pl.DataFrame(
+        [
+            _separation("raters", severity.value, severity.standard_error),
+            _separation("criteria", difficulty.value, difficulty.standard_error),
+            # A posterior mean has less variance than what it estimates, by that of the posterior.
+            _separation("subjects", subjects["estimate"].to_numpy(), subjects["standard_error"].to_numpy(), drawn=True),
+        ],
+        schema_overrides={"reason": pl.String},
+    )
+    return FacetRasch(
+        _rows(rasch, best, severity), pl.DataFrame(items), subjects, _bias(rasch, best), separation, spread, run,
+        severity, difficulty, best.arrived,
+    )  # fmt: skip
+
+
+def _separation(facet: str, value: Floats, error: Floats, drawn: bool = False) -> dict[str, Any]:
+    """How far a facet's estimates are told apart, as FACETS prints it (Wright and Masters 1982, chapter 5)."""
+    found: dict[str, Any] = {"facet": facet, "n": len(value)}
+    names = ("rmse", "sd", "separation", "strata", "reliability")
+    if len(value) < 2 or not np.isfinite(error).all():
+        unknown = f"there is one of {facet}" if len(value) < 2 else "standard errors are not known"
+        return found | dict.fromkeys(names, np.nan) | {"reason": unknown}
+    rmse = float(np.sqrt(np.mean(error**2)))
+    true = float(np.var(value, ddof=1)) - (0.0 if drawn else rmse**2)
+    sd = float(np.sqrt(max(true, 0.0)))
+    ratio = sd / rmse if rmse > 0 else np.nan
+    reliability = sd**2 / (sd**2 + rmse**2) if sd + rmse > 0 else np.nan
+    why = None if true > 0 else "they differ by no more than their errors"
+    values = (rmse, sd, ratio, (4 * ratio + 1) / 3, reliability)
+    return found | dict(zip(names, values, strict=True)) | {"reason": why}
+
+
+def _bias(rasch: Rasch, best: Mode) -> pl.DataFrame:
+    """Each rater's further severity on each criterion."""
+    from scipy.special import ndtr
+
+    table = rasch.table
+    types = {"annotator": pl.String, "criterion": pl.String, "estimate": pl.Float64, "standard_error": pl.Float64,
+             "p_adjusted": pl.Float64}  # fmt: skip
+    if len(table.criteria) < 2 or len(table.criteria) * len(table.raters) > MOST_BIASES:
+        return pl.DataFrame(schema=types)
+    found, error = rasch.biases(best.x)
+    p = 2 * ndtr(-np.abs(found / error)).ravel()
+    known = np.isfinite(p)
+    adjusted = np.full(len(p), np.nan)
+    adjusted[known] = adjust_p(p[known], "holm")
+    rows = [
+        (rater, criterion, float(found[j, r]), float(error[j, r]), float(adjusted[j * len(table.raters) + r]))
+        for j, criterion in enumerate(table.criteria) for r, rater in enumerate(table.raters)
+    ]  # fmt: skip
+    return pl.DataFrame(rows, schema=types, orient="row")
 
 
 def _rows(rasch: Rasch, best: Mode, severity: Estimates) -> pl.DataFrame:
@@ -319,4 +474,19 @@ def _sentences(found: FacetRasch) -> Iterator[str]:
         if some.height:
             each = [f"{r['annotator']} ({r['infit']:.2f})" for r in some.sort("infit").iter_rows(named=True)]
             yield f"{words}: {listing(each, 6)}."
-    yield f"Severities differ with a reliability of {found.reliability:.2f}."
+    shown = found.bias.filter(pl.col("p_adjusted") <= alpha).sort("p_adjusted", "annotator")
+    if shown.height:
+        each = [
+            f"{r['annotator']} on {r['criterion']} ({signed(r['estimate'])} logits)"
+            for r in shown.iter_rows(named=True)
+        ]
+        yield f"Severer (+) or more lenient (−) on a criterion than elsewhere: {listing(each, 6)}."
+    for row in found.separation.iter_rows(named=True):
+        name = {"raters": "Severities", "subjects": "Subjects"}.get(row["facet"])
+        if name and row["reason"]:
+            yield f"{name} are not told apart: {row['reason']}."
+        elif name:
+            yield (
+                f"{name} differ with a reliability of {row['reliability']:.2f}: separation {row['separation']:.1f}, "
+                f"{row['strata']:.1f} strata."
+            )

@@ -22,6 +22,7 @@ from assay.errors import DataError, DesignError, counted, listing
 from assay.estimation.options import Settings, option
 from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
+from assay.statistics.blocks import untold
 
 # -- Options ---------------------------------------------------------------------------------------
 
@@ -214,6 +215,38 @@ class RaterTable:
         found = np.bincount(self.group * n + self.rater, minlength=len(self.groups) * n)
         return found.reshape(len(self.groups), n)
 
+    @cached_property
+    def group_sizes(self) -> Ints:
+        """Subjects of each group: (groups,)."""
+        return np.array([len(np.unique(self.subject[self.group == g])) for g in range(len(self.groups))])
+
+    @cached_property
+    def widening(self) -> Floats:
+        """How much less is known of a rater's difference between a group and the first than the model says, because
+        what a rater thinks of a subject is in all of its labels: (groups − 1, raters), 1 and above.
+
+        Errors of a difference of means of labels, less the mean of their cell, by subjects over those by labels (Liang
+        and Zeger 1986), and t in place of the normal for few subjects.
+        """
+        from scipy.special import ndtri, stdtrit
+
+        shape = len(self.groups), len(self.raters)
+        if len(self.subjects) == len(self.items):
+            return np.ones((shape[0] - 1, shape[1]))
+        away = self.value - (np.bincount(self.cell, self.value) / np.bincount(self.cell))[self.cell]
+        place, n = self.group * shape[1] + self.rater, np.maximum(self.counts, 2).ravel()
+        away = away - (np.bincount(place, away, len(n)) / n)[place]
+        by_label = np.bincount(place, away**2, len(n)) / (n * (n - 1))
+        _, both = np.unique(place * len(self.subjects) + self.subject, return_inverse=True)
+        first = np.unique(both, return_index=True)[1]
+        total = np.bincount(both, away)
+        many = np.maximum(np.bincount(place[first], minlength=len(n)), 2)
+        by_subject = np.bincount(place[first], total**2, len(n)) / n**2 * many / (many - 1)
+        labels, subjects = (one.reshape(shape) for one in (by_label, by_subject))
+        ratio = np.sqrt((subjects[1:] + subjects[0]) / np.maximum(labels[1:] + labels[0], 1e-12))
+        few = np.minimum(self.group_sizes[1:], self.group_sizes[0])[:, None]
+        return np.asarray(np.maximum(ratio, 1.0) * stdtrit(np.maximum(few - 1, 1), 0.975) / ndtri(0.975))
+
     def every_nth_subject(self, often: int) -> RaterTable:
         """The labels of one subject in ``often``."""
         rows = self.subject % often == 0
@@ -282,6 +315,9 @@ def distinct_contents(holder: Ints, content: Ints, n: int) -> tuple[Ints, list[I
     return kind, [content[order[start[h] : start[h + 1]]] for h in first], count
 
 
+LEAST_DIFFERENCES = 3
+"""Differences of items, at least: a spread of fewer is that of one or two numbers, as in a G-study."""
+
 # -- The table from labels ---------------------------------------------------------------------------
 
 
@@ -296,6 +332,10 @@ def rater_table(labels: Annotations, settings: FacetSettings) -> RaterTable:
         For labels that are no ordered categories, fewer than two raters, or repeats that nobody has resolved.
     """
     group, baseline = (settings.group, settings.baseline) if isinstance(settings, RaterSettings) else (None, None)
+    if baseline is not None and group is None:
+        raise DesignError(
+            f"baseline='{baseline}' is a group that others are compared with; name the column of groups with group=..."
+        )
     if settings.annotators is not None:
         labels = labels.where(annotator=list(settings.annotators))
     used = digest_of_columns(labels, *dict.fromkeys(c for c in (settings.object, group) if c is not None))
@@ -341,6 +381,9 @@ def rater_table(labels: Annotations, settings: FacetSettings) -> RaterTable:
         value, of_group, subject, items, subjects, fingerprint, tuple(notes), tuple(excluded),
     )  # fmt: skip
     table = _put_baseline_first(_drop_constant_criteria(table), baseline)
+    if len(table.items) <= LEAST_DIFFERENCES:
+        few = untold(table.value.astype(float), table.item, least=LEAST_DIFFERENCES)
+        raise DesignError(f"how raters differ cannot be told from these labels: {few}")
     if len(table.raters) < 2:
         raise DesignError(f"a rater model compares raters, and there is only {table.raters[0]}; it needs two or more")
     if group and len(table.groups) < 2:

@@ -1,0 +1,127 @@
+"""What becomes of an answer that the page sends: saved once, never over a newer one, in the item's own order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from annotating import Served
+
+from assay.collecting.answers import LONGEST_TEXT, clean, clean_all
+
+PAIR = {"name": "better", "text": "Which?", "scale": "preference", "options": ["a", "b"]}
+PAIRS = [{"item": "p1", "a": "left", "b": "right"}]
+
+
+def test_an_answer_is_saved_once_and_its_copy_is_known_again(serve: Callable[..., Served]) -> None:
+    page = serve(items=2)
+    ana = page.annotator()
+    task = ana.work()[0]
+    body = ana.body(task, {task.questions[0].id: 2}, comment="c\x00 \r\n", flag="f", seconds=3.5)
+    first = ana.send("POST", "/answers", body).json()
+    assert (first["saved"], first["revision"], first["again"], first["extra"]) == (True, 1, False, False)
+    assert ana.send("POST", "/answers", body).json() == {**first, "again": True}
+    (row,) = page.history()
+    assert (row["label"], row["status"], row["comment"], row["flag"], row["seconds"]) == (2, "valid", "c \n", "f", 3.5)
+    late = ana.answer(task, {task.questions[0].id: 5}).json()
+    assert (late["error"], late["revision"]) == ("newer", 1)
+    later = ana.answer(task, {task.questions[0].id: 5}, revision=1).json()
+    assert (later["revision"], later["again"]) == (2, False)
+    assert [(one["label"], one["counts"]) for one in page.history()] == [(2, False), (5, True)]
+
+
+@pytest.mark.parametrize(
+    ("question", "sent", "label"),
+    [
+        ({"scale": "1-5"}, "3", 3), ({"scale": "1-5"}, 5.0, 5), ({"scale": "interval:0-10"}, "3,5", 3.5),
+        ({"scale": "interval:0-10"}, " 4 ", 4), ({"scale": ["no", "yes"]}, "yes", "yes"),
+        ({"scale": "text"}, "a\x07b\r\nc", "ab\nc"), ({"scale": "text"}, "y" * LONGEST_TEXT, "y" * LONGEST_TEXT),
+    ],
+)  # fmt: skip
+def test_labels_as_they_are_kept(serve: Callable[..., Served], question: dict[str, Any], sent: Any, label: Any) -> None:
+    page = serve(items=1, questions=[{"name": "q", "text": "Q?", **question}])
+    ana = page.annotator()
+    task = ana.work()[0]
+    assert ana.answer(task, {task.questions[0].id: sent}).status == 200
+    assert [row["label"] for row in page.history()] == [label]
+
+
+@pytest.mark.parametrize(
+    ("question", "sent", "words"),
+    [
+        ({"scale": "1-5"}, 6, "The answer must be"), ({"scale": "1-5"}, 2.5, "The answer must be"),
+        ({"scale": "1-5"}, True, "The answer must be"), ({"scale": "interval"}, 2e15, "The answer must be"),
+        ({"scale": "1-5"}, None, "Please answer this question, or skip the item."),
+        ({"scale": "1-5"}, "  ", "Please answer this question, or skip the item."),
+        ({"scale": ["no", "yes"]}, "ye\x00s", "The answer must be"),
+        ({"scale": "text"}, "y" * (LONGEST_TEXT + 1), f"The answer must be text of at most {LONGEST_TEXT} characters."),
+        ({"scale": "1-5", "optional": True}, None, "Please answer at least one of the questions, or skip the item."),
+    ],
+)  # fmt: skip
+def test_labels_that_are_refused(serve: Callable[..., Served], question: dict[str, Any], sent: Any, words: str) -> None:
+    page = serve(items=1, questions=[{"name": "q", "text": "Q?", **question}])
+    ana = page.annotator()
+    task = ana.work()[0]
+    reply = ana.answer(task, {task.questions[0].id: sent})
+    assert (reply.status, reply.json()["error"]) == (422, "invalid")
+    (said,) = reply.json()["questions"].values()
+    assert said.startswith(words), said
+    assert page.history() == []
+
+
+def test_a_question_may_be_left_open_and_taken_back(serve: Callable[..., Served]) -> None:
+    stars = {"name": "stars", "text": "Stars?", "scale": "1-5", "optional": True}
+    page = serve(items=1, questions=[stars, {**stars, "name": "more"}])
+    ana = page.annotator()
+    task = ana.work()[0]
+    one, two = (question.id for question in task.questions)
+    assert ana.answer(task, {one: 2, two: None}).status == 200
+    assert [(row["criterion"], row["status"]) for row in page.history()] == [("stars", "valid")]
+    assert ana.answer(task, {one: None, two: 4}, revision=1).status == 200
+    counts = [(row["criterion"], row["status"], row["label"]) for row in page.history() if row["revision"] == 2]
+    assert sorted(counts) == [("more", "valid", 4), ("stars", "withdrawn", None)]
+    reply = ana.answer(task, {one: 1, 999: 3}, revision=2)
+    assert reply.json()["questions"] == {"999": "This question is not asked here."}
+
+
+def test_a_skip_is_no_label(serve: Callable[..., Served]) -> None:
+    page = serve(items=1)
+    ana = page.annotator()
+    task = ana.work()[0]
+    assert ana.answer(task, {}, skip="I cannot\x00 tell").json()["revision"] == 1
+    (row,) = page.history()
+    assert (row["status"], row["label"], row["reason"]) == ("missing", None, "skipped: I cannot tell")
+    assert ana.answer(task, {}, skip="", revision=1).status == 200
+    assert page.history()[-1]["reason"] == "skipped"
+
+
+@pytest.mark.parametrize("side", ["first", "second"])
+def test_a_preference_is_kept_in_the_items_own_order_with_its_place(serve: Callable[..., Served], side: str) -> None:
+    page = serve(items=[{"item": f"p{k}", "a": f"left {k}", "b": f"right {k}"} for k in range(6)], questions=[PAIR])
+    ana = page.annotator()
+    for _ in range(6):
+        task = ana.pages()[0][0]
+        assert ana.answer(task, {task.questions[0].id: side}).status == 200
+    orders = set()
+    for row in page.history():
+        order = row["shown"]["order"]
+        orders.add(tuple(order))
+        assert row["shown"]["position"] == (1 if side == "first" else 2)
+        chosen = order[row["shown"]["position"] - 1]
+        assert row["label"] == {"a": -1, "b": 1}[chosen]
+    assert orders == {("a", "b"), ("b", "a")}
+
+
+def test_texts_are_kept_as_any_database_takes_them() -> None:
+    assert clean("a\x00\x08\x0b\x1f\ud800b\tc\r\nd\r") == "a?b\tc\nd\r"
+    assert clean_all({"k\x00": ["v\x01", {"n": 1}], 3: None}) == {"k": ["v", {"n": 1}], "3": None}
+    deep: Any = "x"
+    for _ in range(60):
+        deep = [deep]
+    found = clean_all(deep)
+    depth = 0
+    while isinstance(found, list) and found:
+        found, depth = found[0], depth + 1
+    assert found is None
+    assert 5 < depth < 60

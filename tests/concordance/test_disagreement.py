@@ -1,0 +1,186 @@
+"""On which items and categories annotators disagree, and what a judge says where people say what."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+from studies import from_grid
+
+import assay
+import references
+from assay.concordance.disagreement import mean_distance
+from assay.data.annotations import Annotations
+from assay.data.scales import Interval, Nominal, Ordinal
+from assay.errors import DesignError
+
+ROWS = [
+    ("q1", "ann", "harm"), ("q1", "bob", "fine"), ("q1", "cho", "harm"), ("q1", "gpt", "fine"),
+    ("q2", "ann", "fine"), ("q2", "bob", "fine"), ("q2", "cho", "fine"), ("q2", "gpt", "fine"),
+    ("q3", "ann", "harm"), ("q3", "bob", "harm"), ("q3", "cho", "harm"), ("q3", "gpt", "fine"),
+    ("q4", "ann", "fine"), ("q4", "gpt", "harm"),
+    ("q5", "ann", "fine"),
+]  # fmt: skip
+
+
+def words(rows=ROWS, **options) -> Annotations:
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    items = pl.DataFrame({"item": ["q1", "q2", "q3", "q4", "q5"], "text": [f"text of q{i}" for i in range(1, 6)]})
+    return Annotations.from_frame(
+        frame, judges=["gpt"], scale=Nominal(["fine", "harm"]), items=items, **options
+    )  # fmt: skip
+
+
+def row(frame: pl.DataFrame, **wanted) -> dict:
+    for name, value in wanted.items():
+        frame = frame.filter(pl.col(name) == value)
+    assert frame.height == 1, frame
+    return frame.row(0, named=True)
+
+
+def test_items_are_ranked_with_their_texts_and_who_said_what():
+    """q4: one pair, apart. q1: people 2 of 3 pairs apart; all four labels 4 of 6. q3: 3 of 6, all by the judge."""
+    found = assay.disagreement(words())
+    assert found.items["item"].to_list() == ["q4", "q1", "q3", "q2"]
+    first, second = row(found.items, item="q4"), row(found.items, item="q1")
+    assert (first["disagreement"], first["people"], first["judges"], first["n"]) == (1.0, None, 1.0, 2)
+    assert second["disagreement"] == pytest.approx(4 / 6)
+    assert second["people"] == second["judges"] == pytest.approx(2 / 3)
+    assert second["labels"] == "ann harm, bob fine, cho harm, gpt fine"
+    assert second["text"] == "text of q1"
+    text = found.summary()
+    assert text.startswith("On 1 of 4 items with two labels or more all labels are equal.")
+    assert "q4 “text of q4”: 1.00 of the scale (ann fine, gpt harm)" in text
+    assert "Excluded: 1 item: no two labels to compare." in text
+    judges = assay.disagreement(words(), first="judges").items
+    assert judges["item"][0] == "q3"
+    assert judges["excess"][0] == 1
+    assert assay.disagreement(words(), first="people").items["item"][0] == "q1"
+
+
+def test_distances_are_shares_of_the_scale():
+    cells = np.array([[1, 5, np.nan], [2, 3, 3]], dtype=float)
+    found = assay.disagreement(from_grid(cells, Ordinal(1, 5))).items
+    assert found["disagreement"].to_list() == pytest.approx([1.0, (1 + 1 + 0) / 3 / 4])
+    free = assay.disagreement(from_grid(cells, Interval())).items
+    assert free["disagreement"].to_list() == pytest.approx([1.0, 2 / 3 / 4])
+    low = pl.DataFrame({"item": ["a", "a"], "annotator": ["x", "y"], "label": ["low", "high"]})
+    ordered = assay.disagreement(Annotations.from_frame(low, scale=Ordinal(["low", "mid", "high"])))
+    assert ordered.items["disagreement"].to_list() == [1.0]
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+def test_the_mean_distance_is_that_of_all_pairs(ordered):
+    rng = np.random.default_rng(0)
+    cells = rng.integers(0, 4, (30, 5)).astype(float)
+    cells[rng.random(cells.shape) < 0.3] = np.nan
+    for line, found in zip(cells, mean_distance(cells, ordered=ordered), strict=True):
+        there = line[~np.isnan(line)]
+        pairs = [abs(a - b) if ordered else float(a != b) for a, b in itertools.combinations(there, 2)]
+        assert found == pytest.approx(np.mean(pairs)) if pairs else np.isnan(found)
+
+
+def test_agreement_for_each_category_is_fleiss_s_and_specific():
+    """People of q1 to q3: harm 5 of 9 labels. Matched: q1 2 · 1/2, q3 3 · 2/2: 4 of 5; fine: q2 3, of 4."""
+    found = assay.disagreement(words()).table
+    people = row(found, who="humans", category="harm", coefficient="specific-agreement")
+    assert people["estimate"] == pytest.approx(4 / 5)
+    assert people["n"] == 2
+    assert row(found, who="humans", category="fine", coefficient="specific-agreement")["estimate"] == pytest.approx(
+        3 / 4
+    )
+    kappa = row(found, who="humans", category="harm", coefficient="category-kappa")["estimate"]
+    p = 5 / 9
+    assert kappa == pytest.approx((4 / 5 - p) / (1 - p))
+    # Of two categories each has the κ of both.
+    three = [[r[2] for r in ROWS[i : i + 3]] for i in (0, 4, 8)]
+    assert kappa == pytest.approx(references.fleiss_kappa(three, ["fine", "harm"]))
+    # The judge with people: harm is said by it on q4 alone, by 2/3, 0, 1, 0 of people: never by both.
+    judge = row(found, who="gpt", category="harm", coefficient="specific-agreement")
+    assert judge["estimate"] == 0
+    fine = row(found, who="gpt", category="fine", coefficient="specific-agreement")
+    assert fine["estimate"] == pytest.approx(2 * (1 / 3 + 1 + 0 + 0) / (3 + 1 / 3 + 1 + 0 + 1))
+    beyond = row(found, who="gpt", category="fine", coefficient="category-kappa")["estimate"]
+    p = (3 + 1 / 3 + 1 + 1) / 8
+    assert beyond == pytest.approx((fine["estimate"] - p) / (1 - p))
+
+
+def test_confusion_counts_pairs_of_the_judge_and_a_person():
+    found = assay.disagreement(words())
+    pairs = {(r["people"], r["says"]): r["pairs"] for r in found.confusion.iter_rows(named=True)}
+    assert pairs == {("fine", "fine"): 4, ("fine", "harm"): 1, ("harm", "fine"): 5, ("harm", "harm"): 0}
+    assert row(found.confusion, people="harm", says="fine")["share"] == 1
+    assert "Where gpt and a person differ, it is most often people 'harm', gpt 'fine': 5 of 6 such pairs." in str(found)
+    shown = found.confusion_map("gpt")
+    assert [t.get_text() for t in shown.get_xticklabels()] == ["fine", "harm"]
+    with pytest.raises(DesignError, match="did you mean 'gpt'"):
+        found.confusion_map("gtp")
+
+
+def test_what_cannot_be_answered_is_said():
+    numbers = from_grid(np.random.default_rng(0).normal(size=(30, 3)), Interval())
+    found = assay.disagreement(numbers)
+    assert found.table.height == 0
+    assert found.items.height == 30
+    assert "more than 20 different labels" in found.summary()
+    with pytest.raises(DesignError, match="too many values"):
+        found.plot()
+    with pytest.raises(DesignError, match="have none, or too many values"):
+        found.confusion_map()
+    with pytest.raises(DesignError, match="free text"):
+        assay.disagreement(Annotations.from_frame(words().labels, judges=["gpt"], scale=assay.Text()))
+    with pytest.raises(DesignError, match="2 annotators"):
+        assay.disagreement(words().where(annotator="ann"))
+
+
+def test_criteria_are_looked_at_one_by_one():
+    frame = pl.concat([words().labels.with_columns(criterion=pl.lit(c)) for c in ("tone", "truth")])
+    found = assay.disagreement(Annotations.from_frame(frame, judges=["gpt"], scale=Nominal(["fine", "harm"])))
+    assert found.items["criterion"].value_counts().sort("criterion")["count"].to_list() == [4, 4]
+    assert "tone: q4" in found.summary()
+    one = assay.disagreement(words()).table.drop("criterion")
+    assert found.table.filter(criterion="tone").drop("criterion").equals(one)
+
+
+# -- a category on which people agree less than on others ---------------------------------------------
+
+
+def four_categories(seed: int, n: int, noise) -> Annotations:
+    """Three people give an item's category or, with the probability that is its noise, any of the four."""
+    rng, share = np.random.default_rng(seed), [0.4, 0.3, 0.15, 0.15]
+    truth = rng.choice(4, n, p=share)
+    lost = rng.random((n, 3)) < np.broadcast_to(noise, 4)[truth][:, None]
+    return from_grid(np.where(lost, rng.choice(4, (n, 3), p=share), truth[:, None]) + 1, Ordinal(1, 4))
+
+
+def named_less(seeds: int, n: int, noise) -> list[set[str]]:
+    found = (assay.disagreement(four_categories(seed, n, noise)).table for seed in range(seeds))
+    return [set(table.filter(than_all="less")["category"]) for table in found]
+
+
+def test_a_category_that_is_guessed_is_found_and_equal_ones_are_not_called_worse():
+    assert sum("2" in named for named in named_less(8, 150, np.array([0.2, 0.9, 0.2, 0.2]))) >= 7
+    assert sum(bool(named) for named in named_less(15, 60, 0.4)) <= 3
+    words = assay.disagreement(four_categories(0, 150, np.array([0.2, 0.9, 0.2, 0.2]))).category_words()
+    assert words[0].startswith("People agree less on '2' (where one gives it, another does in 0.")
+    assert "not shown to agree less on any category" in assay.disagreement(four_categories(1, 60, 0.4)).summary()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [30, 60, 200])
+def test_equal_categories_are_seldom_called_worse(n):
+    assert sum(bool(named) for named in named_less(200, n, 0.4)) <= stats.binom.ppf(0.999, 200, 0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [30, 60, 200])
+def test_intervals_of_specific_agreement_hold(n):
+    """Each of a pair gives the category itself with .6, else one by its share: P = p + .36 (1 − p)."""
+    truth, held = {str(k + 1): p + 0.36 * (1 - p) for k, p in enumerate([0.4, 0.3, 0.15, 0.15])}, []
+    for seed in range(150):
+        table = assay.disagreement(four_categories(seed, n, 0.4)).table.filter(coefficient="specific-agreement")
+        held += [r["low"] <= truth[r["category"]] <= r["high"] for r in table.drop_nulls("low").iter_rows(named=True)]
+    assert 0.92 <= np.mean(held) <= 0.985
