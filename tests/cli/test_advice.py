@@ -39,6 +39,10 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "no judges to compare": (("alt-test", "m.csv", *TEST), {"--judges": "m1,m2"}),
     "a pilot of two judges": (("plan", "--pilot", "plain.csv", "--n-items", "30", "--n-studies", "20"), {
         "--only": "llama"}),
+    "a plan of several epsilons": (("plan", "--n-items", "30", "--n-studies", "20", "--write", "plan.yaml"), {
+        "--epsilon": ".1"}),
+    "a plan of too few items": (("plan", "--n-items", "5,6", "--n-studies", "20", "--epsilon", ".1",
+        "--judge-noise", "1", "--write", "plan.yaml"), {"--n-items": "40"}),
     "spelling": ((*AGREEMENT, "spelling.csv"), {}),
     "epsilon": (("alt-test", "plain.csv", *TEST[2:]), {"--epsilon": ".1"}),
     "epsilon twice": (("alt-test", "plain.csv", *TEST, "--expertise", "crowd"), {}),

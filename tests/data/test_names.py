@@ -378,6 +378,26 @@ def test_names_are_a_sequence():
         names[3]
 
 
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("name", "separator", "n_stems", "n_suffixes"),
+    [
+        ("lesion", "__", 100, 5),  # an image, five questions
+        ("mtbench", "__", 60, 2),  # a pair of models on a prompt, two turns
+        ("wax", "__", 159, 246),  # a cue, by the first separator
+        ("kilogram", "-", 9, 256),  # a page of pictures
+        ("cebab_stars", None, 0, 0),  # one question of each review
+    ],
+)
+def test_stems_of_the_published_data(real_data, name, separator, n_stems, n_suffixes):
+    labels = assay.read(real_data / "alt_test" / name, split_item="no")
+    found = stems(labels.items["item"])
+    if separator is None:
+        assert found is None
+    else:
+        assert (found.separator, len(found.stem.names), len(found.suffix.names)) == (separator, n_stems, n_suffixes)
+
+
 # -- items and questions in one name ----------------------------------------------------------------
 
 
