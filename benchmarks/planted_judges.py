@@ -82,7 +82,9 @@ class World:
     def table(self, rng: np.random.Generator, group: np.ndarray, columns: Mapping[str, np.ndarray]) -> Annotations:
         """Codes of everybody as the one table; whoever copies has the very words."""
         n = len(group)
-        items = [f"i{i:04}__q{g}" if self.grouped == "question" else f"i{i:04}" for i, g in enumerate(group.tolist())]
+        items = [f"i{i:04}" for i in range(n)]
+        if self.grouped == "question":  # of each text all questions, one after the other
+            items = [f"i{i // len(self.priors):04}__q{g}" for i, g in enumerate(group.tolist())]
         said: dict[str, list[Any]] = {}
         for who, codes in columns.items():
             own = self.words(rng, codes)
