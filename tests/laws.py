@@ -312,6 +312,11 @@ def steps(a: float, b: float) -> float:
     return abs(a - b) ** 1.5
 
 
+def credit(a: float, b: float) -> float:
+    """A weight of two labels."""
+    return 1 - abs(a - b) / 9
+
+
 def closeness(label: Any, others: list[Any]) -> float:
     """A score of one's own."""
     return -abs(label - max(others))
@@ -456,10 +461,15 @@ QUESTIONS = (
     ),
     _coefficient("exact_agreement", concordance.CoefficientSettings),
     _coefficient("within_agreement", concordance.WithinSettings, k=[2]),
-    _coefficient("cohen_kappa", concordance.WeightedSettings, **CATEGORIES, weights=["linear", "quadratic", "ordinal"]),
+    _coefficient("cohen_kappa", concordance.WeightedSettings, **CATEGORIES, weights=["linear", "quadratic", credit]),
     _coefficient("scott_pi", concordance.CoefficientSettings, **CATEGORIES),
     _coefficient("fleiss_kappa", concordance.CoefficientSettings, **CATEGORIES),
-    _coefficient("gwet_ac", concordance.WeightedSettings, **CATEGORIES, weights=["linear", "quadratic", "ordinal"]),
+    _coefficient("gwet_ac", concordance.WeightedSettings, **CATEGORIES, weights=["linear", "quadratic", credit]),
+    _coefficient(
+        "brennan_prediger", concordance.WeightedSettings, **CATEGORIES, weights=["linear", "quadratic", credit]
+    ),
+    _coefficient("conger_kappa", concordance.WeightedSettings, **CATEGORIES, weights=["linear", "quadratic", credit]),
+    _coefficient("concordance_correlation", concordance.CoefficientSettings),
     _coefficient("krippendorff_alpha", concordance.AlphaSettings, level=["nominal", "interval", "ratio", steps]),
     _coefficient("correlation", concordance.CorrelationSettings, kind=["pearson", "kendall"]),
     _coefficient("mae", concordance.CoefficientSettings),

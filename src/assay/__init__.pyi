@@ -13,7 +13,10 @@ from assay.concordance.icc import ICCTable as ICCTable
 from assay.concordance.icc import icc as icc
 from assay.concordance.icc import icc_table as icc_table
 from assay.concordance.measures import bias as bias
+from assay.concordance.measures import brennan_prediger as brennan_prediger
 from assay.concordance.measures import cohen_kappa as cohen_kappa
+from assay.concordance.measures import concordance_correlation as concordance_correlation
+from assay.concordance.measures import conger_kappa as conger_kappa
 from assay.concordance.measures import correlation as correlation
 from assay.concordance.measures import exact_agreement as exact_agreement
 from assay.concordance.measures import fleiss_kappa as fleiss_kappa

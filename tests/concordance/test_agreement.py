@@ -253,6 +253,7 @@ def test_nominal_labels_get_what_they_can_have():
     assert figures.table["coefficient"].equals(found.table["coefficient"])
     assert set(found.table["coefficient"]) == {
         "exact-agreement", "cohen-kappa", "scott-pi", "fleiss-kappa", "gwet-ac1", "krippendorff-alpha-nominal",
+        "brennan-prediger", "conger-kappa",
     }  # fmt: skip
     assert found.headline == "krippendorff-alpha-nominal"
 
@@ -368,7 +369,7 @@ def test_a_summary_says_what_it_does_not_show():
     text = found.summary()
     shown = found.shown("humans", "judges", "consensus")
     assert f"{shown.height - 24} further rows of qwk are in the table, all those of " in text
-    assert "18 further judges are in the differences, all those of " in text
+    assert "18 further comparisons of a judge are in the differences, all those of " in text
 
 
 def test_coefficients_say_when_judges_are_among_the_annotators():
@@ -456,3 +457,51 @@ def test_a_comparison_that_cannot_be_made_is_counted_once():
     assert [(e.count, e.reason) for e in found.run.exclusions] == [
         (3, "Spearman's ρ with human pairs: too many different labels for a table")
     ]
+
+
+# -- the first sentence, and the coefficient to report ------------------------------------------------
+
+
+def coins(seed: int, m: int = 3) -> Annotations:
+    return from_grid(np.random.default_rng(seed).integers(1, 6, (40, m)), Ordinal(1, 5))
+
+
+def test_the_first_sentence_says_whether_people_agree_and_what_to_report(found):
+    first, second = found.summary().splitlines()[:2]
+    assert first.startswith("People agree beyond chance: Krippendorff's α, ordinal 0.")
+    assert second.startswith("Report Krippendorff's α, ordinal: labels have an order, which it counts")
+    said = [agreement(coins(seed), who=["humans"]).summary() for seed in range(40)]
+    assert sum(text.startswith("People agree beyond chance") for text in said) <= 5
+    assert sum(text.startswith("People are not shown to agree beyond chance") for text in said) >= 35
+
+
+def test_the_headline_is_what_was_asked_for_first():
+    labels = panel()
+    asked = agreement(labels, coefficients=["qwk", "cohen-kappa", "mae"], who=["humans"])
+    assert asked.headline == "qwk"
+    assert "Recommended for such labels, and not asked for here: Krippendorff's α, ordinal" in asked.summary()
+    assert (
+        agreement(labels, coefficients=["mae", "krippendorff-alpha-ordinal"]).headline == "krippendorff-alpha-ordinal"
+    )
+    numbers = from_grid(np.random.default_rng(0).normal(size=(20, 3)), Interval())
+    assert agreement(numbers, who=["humans"]).headline == "icc(a,1)"
+    words = krippendorff_alpha(labels, level="nominal").summary()
+    assert "Recommended for such labels: Krippendorff's α, ordinal; labels have an order" in words
+    assert "Recommended" not in krippendorff_alpha(labels).summary()
+
+
+def test_a_heat_map_has_two_colours_for_two_signs():
+    from matplotlib.colors import to_hex
+
+    from assay.reporting import pictures
+
+    cells = np.random.default_rng(0).normal(size=(30, 2))
+    labels = from_grid(np.c_[cells, -cells[:, 0] + 0.3 * cells[:, 1]], Interval())
+    found = agreement(labels, coefficients=["pearson", "bias", "mae"], who=["pairs"])
+    colours = {
+        name: {to_hex(patch.get_facecolor()[:3]) for patch in found.heat_map(coefficient=name).patches}
+        for name in ("pearson", "bias", "mae")
+    }
+    both = {to_hex(pictures.HUMAN), to_hex(pictures.JUDGE)}
+    assert colours["pearson"] == both == colours["bias"]
+    assert colours["mae"] == {to_hex(pictures.JUDGE)}

@@ -12,10 +12,14 @@ import pytest
 from scipy import stats
 from studies import from_grid, ordinal_grid
 
+import references
 from assay.concordance.icc import icc, icc_table
 from assay.concordance.measures import (
     bias,
+    brennan_prediger,
     cohen_kappa,
+    concordance_correlation,
+    conger_kappa,
     correlation,
     exact_agreement,
     fleiss_kappa,
@@ -28,6 +32,7 @@ from assay.concordance.measures import (
     within_agreement,
 )
 from assay.data.scales import Interval, Nominal, Ordinal
+from assay.errors import DesignError
 
 EXACT = 1e-9
 POINT = {"method": "none"}
@@ -119,6 +124,8 @@ def test_against_figures_recorded_from_irrcac(recorded):
             recorded[f"gwet-{weights}"], abs=EXACT
         )
         if cells.shape[1] == 2:
+            conger = conger_kappa(labels, weights=weights, **POINT)
+            assert conger.estimate == pytest.approx(recorded[f"conger-{weights}"], abs=EXACT)
             assert cohen_kappa(labels, weights=weights, **POINT).estimate == pytest.approx(
                 recorded[f"conger-{weights}"], abs=EXACT
             )
@@ -225,3 +232,74 @@ def test_components_by_brute_force_on_an_incomplete_table():
     assert found.variance_annotators == pytest.approx(annotator_variance, abs=EXACT)
     assert found.variance_error == pytest.approx(error, abs=EXACT)
     assert found.estimate == pytest.approx(item_variance / (item_variance + annotator_variance + error), abs=EXACT)
+
+
+@pytest.mark.parametrize("weights", ["none", "linear", "quadratic", "ordinal"])
+def test_brennan_prediger_is_agreement_beyond_even_chance(weights):
+    """Gwet's observed agreement; chance is the mean weight of all pairs of categories."""
+    cells = ordinal_grid(40, 4, 3, missing=0.2)
+    table = [[None if np.isnan(v) else int(v) for v in row] for row in cells]
+    found = brennan_prediger(from_grid(cells, Ordinal(1, 5)), weights=weights, **POINT).estimate
+    observed, items = 0.0, 0
+    for line in table:
+        given = [v - 1 for v in line if v is not None]
+        if len(given) > 1:
+            pairs = [
+                references.weight(weights, a, b, 5) for i, a in enumerate(given) for j, b in enumerate(given) if i != j
+            ]
+            observed, items = observed + sum(pairs) / len(pairs), items + 1
+    chance = sum(references.weight(weights, a, b, 5) for a in range(5) for b in range(5)) / 25
+    assert found == pytest.approx((observed / items - chance) / (1 - chance), abs=EXACT)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("weights", ["none", "linear", "quadratic"])
+def test_conger_averages_agreement_and_chance_over_pairs_of_annotators(weights, missing):
+    """Conger (1980, eq. 5): chance of each two annotators from their own labels, one pair after the other."""
+    cells = ordinal_grid(40, 4, 7, missing=missing)
+    observed, items = 0.0, 0
+    for line in cells:
+        given = [int(v) - 1 for v in line if not np.isnan(v)]
+        if len(given) > 1:
+            each = [
+                references.weight(weights, a, b, 5) for i, a in enumerate(given) for j, b in enumerate(given) if i != j
+            ]
+            observed, items = observed + sum(each) / len(each), items + 1
+    shares = [[np.nanmean(np.where(np.isnan(c), np.nan, c == k)) for k in range(1, 6)] for c in cells.T]
+    chance = np.mean([
+        sum(shares[i][a] * shares[j][b] * references.weight(weights, a, b, 5) for a in range(5) for b in range(5))
+        for i in range(4) for j in range(4) if i != j
+    ])  # fmt: skip
+    found = conger_kappa(from_grid(cells, Ordinal(1, 5)), weights=weights, **POINT).estimate
+    assert found == pytest.approx((observed / items - chance) / (1 - chance), abs=EXACT)
+
+
+def test_lins_concordance_is_his_formula_and_quadratic_kappa():
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=40)
+    y = 0.8 * x + 0.4 + 0.3 * rng.normal(size=40)
+    found = concordance_correlation(from_grid(np.c_[x, y], Interval()))
+    lin = 2 * np.cov(x, y, ddof=0)[0, 1] / (x.var() + y.var() + (x.mean() - y.mean()) ** 2)
+    assert found.estimate == pytest.approx(lin, abs=EXACT)
+    assert found.low < lin < found.high
+    stars = from_grid(ordinal_grid(40, 2, 1), Ordinal(1, 5))
+    assert concordance_correlation(stars).estimate == pytest.approx(cohen_kappa(stars, weights="quadratic").estimate)
+
+
+def test_weights_of_ones_own_are_those_of_their_name():
+    labels = from_grid(ordinal_grid(40, 3, 2), Ordinal(1, 5))
+
+    def linear(a, b):
+        return 1 - abs(a - b) / 4
+
+    for ask in (cohen_kappa, gwet_ac, conger_kappa, brennan_prediger):
+        own, named = ask(labels, weights=linear), ask(labels, weights="linear")
+        assert (own.estimate, own.low, own.high) == pytest.approx((named.estimate, named.low, named.high), abs=EXACT)
+        assert own.signature != named.signature
+    for wrong, words in (
+        (lambda a, b: 0.5, "must be 1 between equal labels"),
+        (lambda a, b: 1.0 if a == b else 2.0, "must be a number up to 1"),
+        (lambda a, b: 1.0 if a == b else a / 10, "must be the same both ways round"),
+    ):
+        with pytest.raises(DesignError, match=words):
+            cohen_kappa(labels, weights=wrong)

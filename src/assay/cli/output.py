@@ -87,7 +87,7 @@ class Output:
             if self.latex:
                 print(tables.to_latex(shown), end="")
             else:
-                print(("\n" if i else "") + tables.to_text(shown, width) + "\n\n" + result.summary())
+                print(("\n" if i else "") + tables.to_text(shown, width) + "\n\n" + tables.wrap_text(result.summary()))
 
     def rows(self, frame: DataFrame) -> None:
         """Print a table that is no result's."""
@@ -103,8 +103,10 @@ class Output:
 
     def words(self, result: Any) -> None:
         """Print a result that is read as sentences, without its table."""
+        from assay.reporting import tables
+
         if self.for_people:
-            print(result.summary())
+            print(tables.wrap_text(result.summary()))
         else:
             self.show(result)
 

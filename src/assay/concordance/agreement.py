@@ -14,12 +14,14 @@ import polars as pl
 from assay.concordance import plots
 from assay.concordance.coefficient import (
     MOST_IN_PAIRS,
+    Advice,
     AgreementSettings,
     Measure,
     Spread,
     Who,
     describe_values,
     offers_of,
+    recommended,
     small_sample_intervals,
     sums_of,
     undefined_reason,
@@ -123,6 +125,7 @@ class Agreement(Result):
     n_items: int
     n_labels: int
     run: Run
+    advice: tuple[Advice, ...] = field(repr=False, metadata={"json": False})
     comparisons_of_rows: tuple[tuple[_Block, Pairing], ...] = field(repr=False, metadata={"json": False})
     """What each row compares, to be estimated anew when it is asked again: thousands of rows keep no resamples."""
 
@@ -144,8 +147,9 @@ class Agreement(Result):
     def summary(self) -> str:
         """The headline coefficient of the panels and of each judge, and whether the judge is closer."""
         lines = [
+            *self.answer(),
             f"{len(self.humans)} humans and {len(self.judges)} judges on {self.n_items:,} items "
-            f"({self.n_labels:,} labels, scale {self.scale})."
+            f"({self.n_labels:,} labels, scale {self.scale}).",
         ]
         many = self.shown("humans", "judges", "consensus")
         shown = many if many.height else self.shown()
@@ -158,6 +162,22 @@ class Agreement(Result):
             )
         lines += self.comparisons()
         return "\n".join([*lines, self.interval_words(), *self.run.closing()])
+
+    def answer(self) -> list[str]:
+        """Whether people (or, without people, whoever there is) agree beyond chance; what to report, and why."""
+        lines = []
+        panels: dict[Who, str] = {"humans": "People", "judges": "Judges", "pairs": "They"}
+        for who, words in panels.items():
+            rows = self.shown(who).filter(pl.col("group").is_null())
+            if rows.height:
+                lines.append(_beyond_chance(rows, words, 1 - self.confidence))
+                break
+        for one in self.advice:
+            if one.name == self.headline:
+                lines.append(f"Report {one.title}: {one.why}.")
+            else:
+                lines.append(f"Recommended for such labels, and not asked for here: {one.title}; {one.why}.")
+        return lines
 
     def comparisons(self) -> list[str]:
         """Whether each judge is closer to the people than they are to each other, a sentence each."""
@@ -173,7 +193,8 @@ class Agreement(Result):
         ]
         if rows.height > MOST_COMPARISONS:
             lines.append(
-                f"{rows.height - MOST_COMPARISONS:,} further judges are in the differences{_places(rows, 12)}."
+                f"{rows.height - MOST_COMPARISONS:,} further comparisons of a judge are in the differences"
+                f"{_places(rows, MOST_COMPARISONS)}."
             )
         return lines
 
@@ -275,7 +296,8 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
     judges = whole.judges if isinstance(whole, Annotations) else first.judges
     n_items = whole.n_items if isinstance(whole, Annotations) else first.n_items
     table = _adjust(pl.DataFrame(rows, schema={k: v for k, v in SCHEMA.items() if k != "p_adjusted"}), settings.adjust)
-    headline = _headline(whole, table["coefficient"].unique().to_list())
+    advice = {one.name: one for one in map(recommended, _scales(whole)) if one is not None}
+    headline = _headline(advice, [one.name for one in measures], table["coefficient"].unique().to_list())
     scale = ", ".join(sorted({s.spec for s in _scales(whole)}))
     interval = table.filter(pl.col("coefficient") == headline)["interval"][0]
     return Agreement(
@@ -290,6 +312,7 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
         n_items=n_items,
         n_labels=len(whole) if isinstance(whole, Annotations) else whole.n_labels,
         run=_run(labels, settings, interval, excluded, n_items, len(judges)),
+        advice=tuple(advice.values()),
         comparisons_of_rows=tuple(compared),
     )
 
@@ -729,15 +752,30 @@ def _differences_table(rows: list[dict[str, Any]], adjust: Adjustment, alpha: fl
     return frame.with_columns(closer=closer).drop("better")
 
 
-def _headline(labels: Annotations | Chunks, names: Sequence[str]) -> str:
-    """The coefficient most readers of such labels look for first."""
-    scales = _scales(labels)
-    wish = {
-        "icc(a,1)": all(s.numeric for s in scales) and not all(s.categories is not None for s in scales),
-        "krippendorff-alpha-ordinal": all(s.ordered for s in scales),
-        "krippendorff-alpha-nominal": True,
-    }
-    return next((name for name, fits in wish.items() if fits and name in names), sorted(names)[0])
+def _headline(advice: Mapping[str, Advice], asked: Sequence[str], there: Sequence[str]) -> str:
+    """The coefficient to report of these labels, where it was asked for; else the first that was."""
+    if len(advice) > 1:
+        # Criteria on several scales: what all of them allow.
+        advice = {name: one for name, one in advice.items() if name != "icc(a,1)"} or advice
+        nominal = "krippendorff-alpha-nominal"
+        advice = {nominal: advice[nominal]} if nominal in advice else advice
+    return next(name for name in (*advice, *asked) if name in there)
+
+
+def _beyond_chance(rows: pl.DataFrame, who: str, alpha: float) -> str:
+    """The first sentence: whether these agree beyond chance, in every criterion or pair, or in how many."""
+    first, several = rows.row(0, named=True), rows.height
+    if several == 1 and first["second"] is not None:
+        who = f"{first['first']} and {first['second']}"
+    number = f"{first['title']} {_number(first)}, {first['n']} items" if several == 1 else str(first["title"])
+    if rows["p"].null_count() == several:
+        return f"{who}: {number}." if several == 1 else f"{who}: {number}, in {several} rows."
+    shown = rows.filter((pl.col("p_adjusted") <= alpha) & (pl.col("estimate") > 0)).height
+    if several == 1:
+        return f"{who} {'agree' if shown else 'are not shown to agree'} beyond chance: {number}."
+    low, high = (said(float(v), 3) for v in (rows["estimate"].min() or 0.0, rows["estimate"].max() or 0.0))  # type: ignore[arg-type]
+    kind = "pairs" if first["second"] is not None else "criteria"
+    return f"{who} are shown to agree beyond chance in {shown} of {several} {kind}: {number}, {low} to {high}."
 
 
 def _place(row: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -137,10 +137,13 @@ class WithinSettings(CoefficientSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedSettings(CoefficientSettings):
-    """Options of `assay.cohen_kappa` and `assay.gwet_ac`."""
+    """Options of `assay.cohen_kappa`, `assay.conger_kappa`, `assay.gwet_ac` and `assay.brennan_prediger`."""
 
-    weights: Weights = option(
-        "none", "How much credit nearby labels earn.", details="Anything but none needs labels with an order."
+    weights: Weights | LabelDistance = option(
+        "none",
+        "How much credit nearby labels earn.",
+        details="linear, quadratic and ordinal need labels with an order. Or a function of two labels: 1 for equal "
+        "ones, less for others, the same both ways round.",
     )
 
 
@@ -440,6 +443,32 @@ NEEDS: dict[Needs, tuple[str, Callable[[Scale], bool]]] = {
 }
 """What a coefficient may need of a scale, in words, and whether a scale has it."""
 
+
+class Advice(NamedTuple):
+    """The coefficient to report of labels on a scale, and why."""
+
+    name: str
+    title: str
+    why: str
+
+
+def recommended(scale: Scale) -> Advice | None:
+    """Which coefficient to report: the one that counts what labels on this scale can say, for any annotators.
+
+    None for free text and odd ones out, which have no such coefficient.
+    """
+    if scale.numeric and scale.categories is None:
+        why = "labels are numbers, and it asks for the same number, not only the same order"
+        return Advice("icc(a,1)", "ICC(A,1)", why)
+    if scale.ordered:
+        why = "labels have an order, which it counts, for any number of annotators and with labels missing"
+        return Advice("krippendorff-alpha-ordinal", "Krippendorff's α, ordinal", why)
+    if scale.kind == "nominal":
+        why = "labels are categories without an order, and it takes any number of annotators, with labels missing"
+        return Advice("krippendorff-alpha-nominal", "Krippendorff's α, nominal", why)
+    return None
+
+
 MOST_IN_PAIRS = 30
 """Annotators up to which a coefficient of two is averaged over all their pairs, 435 of them."""
 
@@ -576,6 +605,7 @@ class Coefficient(Result):
     run: Run
     found: Estimates = field(repr=False, metadata={"json": False})
     measure: Measure = field(repr=False, metadata={"json": False})
+    advice: Advice | None = field(repr=False, metadata={"json": False})
 
     def row_estimates(self) -> Sequence[Estimate | None]:
         """The coefficient, then each pair."""
@@ -592,7 +622,7 @@ class Coefficient(Result):
         return pl.DataFrame(rows, schema=schema, orient="row").with_columns(coefficient=pl.lit(self.name))
 
     def summary(self) -> str:
-        """Value, interval, what it rests on."""
+        """Value, interval, what it rests on; which coefficient to report where this one ignores an order."""
         level = f"{100 * self.found.confidence:g}%"
         if np.isfinite(self.low):
             number = f"{said(self.estimate, 3)}, {level} interval {interval(self.low, self.high, 3)}"
@@ -601,6 +631,8 @@ class Coefficient(Result):
         lines = [f"{self.title}: {number}."]
         who = f"{len(self.annotators)} annotators" if len(self.annotators) > 2 else " and ".join(self.annotators)
         lines.append(f"{self.n_items:,} items, {who}; {self.run.interval}.")
+        if self.advice is not None and self.measure.zero and self.measure.needs in ("labels", "categories"):
+            lines.append(f"Recommended for such labels: {self.advice.title}; {self.advice.why}.")
         return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -787,6 +819,7 @@ def wrap(
         run=Run(measure.name, settings, ratings.fingerprint, facts, interval, tuple(exclusions), tuple(notes)),
         found=found,
         measure=measure,
+        advice=recommended(ratings.scale) if ratings.scale.ordered else None,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from assay.concordance.coefficient import (
+    MOST_IN_PAIRS,
     MOST_VALUES,
     AlphaSettings,
     BiasSettings,
@@ -33,10 +34,12 @@ from assay.estimation.statistic import Floats
 from assay.statistics.categories import (
     Alpha,
     ChanceCorrected,
+    Conger,
     FixedDistance,
     LabelDistance,
     Level,
     Weights,
+    credits_of,
     distances_of,
 )
 from assay.statistics.pairs import Distance, Kappa, Moments2, RankTable
@@ -143,6 +146,28 @@ def gwet_ac(labels: Annotations | Chunks, settings: WeightedSettings) -> Coeffic
     return coefficient(gwet(settings.weights), labels, settings)
 
 
+@question(WeightedSettings)
+def brennan_prediger(labels: Annotations | Chunks, settings: WeightedSettings) -> Coefficient:
+    """How far do annotators agree beyond labels that are dealt out evenly over the categories?
+
+    Brennan & Prediger (1981), with weights Gwet (2014, section 4.4): chance is 1 / q for q categories of the whole
+    scale, however often each is used (Bennett's S for two annotators). At most 1; 0 is chance. Missing labels as in
+    `fleiss_kappa`. Errors: see `exact_agreement`.
+    """
+    return coefficient(uniform(settings.weights), labels, settings)
+
+
+@question(WeightedSettings)
+def conger_kappa(labels: Annotations | Chunks, settings: WeightedSettings) -> Coefficient:
+    """How far do many annotators agree beyond chance, each with a distribution of their own?
+
+    Conger (1980); with weights and missing labels Gwet (2014, section 2.4). Cohen's κ of two annotators; of more,
+    agreement and chance are averaged over pairs before they are divided, where `cohen_kappa` averages κ. Up to 30
+    annotators. Errors: see `exact_agreement`.
+    """
+    return coefficient(conger(settings.weights), labels, settings)
+
+
 @question(AlphaSettings)
 def krippendorff_alpha(labels: Annotations | Chunks, settings: AlphaSettings) -> Coefficient:
     """How reliable are the labels of any number of annotators, with any number missing?
@@ -190,6 +215,17 @@ def correlation(labels: Annotations | Chunks, settings: CorrelationSettings) -> 
     from 100 random batches of items. The result says which.
     """
     return coefficient(correlation_measure(settings.kind), labels, settings)
+
+
+@question(CoefficientSettings)
+def concordance_correlation(labels: Annotations | Chunks, settings: CoefficientSettings) -> Coefficient:
+    """Do two annotators give the same numbers: how close do their labels lie to the line of equality?
+
+    Lin's (1989, eq. 2) concordance correlation 2 s_xy / (s_x² + s_y² + (x̄ − ȳ)²), moments over n; the κ of Cohen with
+    quadratic weights, for numbers of any kind. −1 to 1, and at most Pearson's r. Over pairs of annotators where there
+    are more than two. Errors: see `correlation`.
+    """
+    return coefficient(concordance_measure(), labels, settings)
 
 
 @question(CoefficientSettings)
@@ -254,7 +290,23 @@ def _share(name: str, title: str, needs: Needs, k: float) -> Measure:
     return Measure(name, title, needs, panel=panel, transform="share", zero=False, share=True)
 
 
-def kappa(weights: Weights) -> Measure:
+def _credit(ratings: Ratings, weights: Weights | LabelDistance) -> Weights | Floats:
+    """Weights by name, or a caller's as a matrix of each two categories."""
+    if not callable(weights):
+        return weights
+    return credits_of(weights, [label_of(ratings, v) for v in _few(ratings.categories)])
+
+
+def _weighted(weights: Weights | LabelDistance, name: str, title: str) -> tuple[str, str, Needs]:
+    """Name, title and needs of a coefficient with weights."""
+    if callable(weights):
+        return f"{name}-custom", f"{title}, own weights", "categories"
+    if weights == "none":
+        return name, title, "categories"
+    return f"{name}-{weights}", f"{title}, {weights} weights", "ordered categories"
+
+
+def kappa(weights: Weights | LabelDistance) -> Measure:
     """Cohen's κ with weights."""
     if weights == "quadratic":
 
@@ -263,13 +315,34 @@ def kappa(weights: Weights) -> Measure:
 
         title = "Cohen's κ, quadratic weights"
         return Measure("qwk", title, "order", pair=moments, takes_means=True, rare_label=True)
-    plain = weights == "none"
     return Measure(
-        "cohen-kappa" if plain else f"cohen-kappa-{weights}",
-        "Cohen's κ" if plain else f"Cohen's κ, {weights} weights",
-        "categories" if plain else "ordered categories",
-        pair=lambda s: Kappa(_few(s.categories), weights),
+        *_weighted(weights, "cohen-kappa", "Cohen's κ"),
+        pair=lambda s: Kappa(_few(s.categories), _credit(s, weights)),
         rare_label=True,
+    )
+
+
+def conger(weights: Weights | LabelDistance) -> Measure:
+    """Conger's κ."""
+
+    def panel(ratings: Ratings) -> Conger:
+        m = len(ratings.annotators)
+        if m > MOST_IN_PAIRS:
+            raise DesignError(
+                f"Conger's κ sets each two annotators' distributions beside each other, and {m} are too many; name "
+                "some with annotators=..., or take fleiss_kappa"
+            )
+        return Conger(_few(ratings.categories), _credit(ratings, weights), m)
+
+    return Measure(*_weighted(weights, "conger-kappa", "Conger's κ"), panel=panel, rare_label=True)
+
+
+def uniform(weights: Weights | LabelDistance) -> Measure:
+    """Brennan and Prediger's coefficient."""
+    return Measure(
+        *_weighted(weights, "brennan-prediger", "Brennan and Prediger's coefficient"),
+        panel=lambda s: ChanceCorrected(_few(s.categories), _credit(s, weights), "uniform"),
+        item_rate=True,
     )
 
 
@@ -291,14 +364,12 @@ def fleiss() -> Measure:
     return Measure("fleiss-kappa", "Fleiss's κ", "categories", panel=panel, rare_label=True)
 
 
-def gwet(weights: Weights) -> Measure:
+def gwet(weights: Weights | LabelDistance) -> Measure:
     """Gwet's AC1 or AC2."""
     plain = weights == "none"
     return Measure(
-        "gwet-ac1" if plain else f"gwet-ac2-{weights}",
-        "Gwet's AC1" if plain else f"Gwet's AC2, {weights} weights",
-        "categories" if plain else "ordered categories",
-        panel=lambda s: ChanceCorrected(_few(s.categories), weights, "gwet"),
+        *_weighted(weights, "gwet-ac1" if plain else "gwet-ac2", "Gwet's AC1" if plain else "Gwet's AC2"),
+        panel=lambda s: ChanceCorrected(_few(s.categories), _credit(s, weights), "gwet"),
         item_rate=True,
     )
 
@@ -344,6 +415,14 @@ def _few(categories: Floats) -> Floats:
             "numbers (interval alpha, icc, nmae), or put the labels on a coarser scale"
         )
     return categories
+
+
+def concordance_measure() -> Measure:
+    """Lin's concordance correlation."""
+    return Measure(
+        "ccc", "Lin's concordance correlation", "numbers", pair=lambda s: Moments2(s.centre, "quadratic"),
+        takes_means=True,
+    )  # fmt: skip
 
 
 def correlation_measure(kind: CorrelationKind) -> Measure:
@@ -398,8 +477,11 @@ def all_measures() -> dict[str, Measure]:
         fleiss(),
         gwet("none"),
         gwet("quadratic"),
+        uniform("none"),
+        conger("none"),
         *(alpha(level) for level in ("nominal", "ordinal", "interval", "ratio")),
         *(correlation_measure(kind) for kind in ("pearson", "spearman", "kendall")),
+        concordance_measure(),
         *(intraclass(form) for form in FORMS),
         *(distance(kind) for kind in ("mae", "nmae", "rmse", "bias")),
     ]

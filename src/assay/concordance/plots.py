@@ -52,7 +52,9 @@ def heat_map(
     # A fixed scale, so that two pictures can be compared: 0 is chance, 1 is perfect.
     top = float(np.nanmax(np.abs(cells))) if error else 1.0
     text = [["" if np.isnan(v) else _short(v) for v in row] for row in cells]
-    pictures.shaded(ax, np.abs(cells) / (top or 1.0), text, colour=pictures.JUDGE if error else pictures.HUMAN)
+    # Errors have one colour, from none to the largest; what has a sign has two.
+    hue, below = (pictures.JUDGE, None) if error and not signed else (pictures.HUMAN, pictures.JUDGE)
+    pictures.shaded(ax, cells / (top or 1.0), text, colour=hue, below=below)
     ax.set_xticks(np.arange(len(names)) + 0.5, names, rotation=45, ha="right")
     ax.set_yticks(np.arange(len(names))[::-1] + 0.5, names)
     people = sum(n in humans for n in names)

@@ -85,8 +85,13 @@ def forest(
     ax.set_ylim(-0.7, len(names) - 0.3)
 
 
-def shaded(ax: Axes, shade: Any, text: Sequence[Sequence[str]], *, colour: str | Sequence[str] = HUMAN) -> None:
+def shaded(
+    ax: Axes, shade: Any, text: Sequence[Sequence[str]], *, colour: str | Sequence[str] = HUMAN,
+    below: str | None = None,
+) -> None:  # fmt: skip
     """A table of cells whose colour is the stronger, the nearer ``shade`` (rows, columns) is to 1; NaN is blank.
+
+    With a colour ``below``, cells under 0 have that one, the stronger, the nearer to -1.
 
     Colours are laid over whatever the page is, with the page's own ink on top, so they read in light and dark.
     """
@@ -96,8 +101,9 @@ def shaded(ax: Axes, shade: Any, text: Sequence[Sequence[str]], *, colour: str |
     n_rows, n_columns = values.shape
     colours = [colour] * n_rows if isinstance(colour, str) else list(colour)
     for i, j in zip(*np.nonzero(np.isfinite(values)), strict=True):
-        corner, strength = (j + 0.04, n_rows - 1 - i + 0.06), 0.06 + 0.6 * min(max(values[i, j], 0.0), 1.0)
-        ax.add_patch(Rectangle(corner, 0.92, 0.88, facecolor=colours[i], alpha=strength, linewidth=0))
+        depth, face = (values[i, j], colours[i]) if below is None or values[i, j] >= 0 else (-values[i, j], below)
+        corner, strength = (j + 0.04, n_rows - 1 - i + 0.06), 0.06 + 0.6 * min(max(depth, 0.0), 1.0)
+        ax.add_patch(Rectangle(corner, 0.92, 0.88, facecolor=face, alpha=strength, linewidth=0))
         if text[i][j]:
             ax.text(j + 0.5, n_rows - 0.5 - i, text[i][j], ha="center", va="center", fontsize=8, color=INK)
     ax.set_xlim(0, n_columns)

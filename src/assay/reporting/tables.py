@@ -230,6 +230,20 @@ def to_text(table: Table, width: int | None = None) -> str:
     return "\n".join([lines(table.columns), *map(lines, table.rows)])
 
 
+LINE = 80
+"""Characters of a line of text in a terminal; a signature, which has no blanks, is one line."""
+
+
+def wrap_text(text: str) -> str:
+    """Sentences in lines of a terminal; what goes on keeps its indentation."""
+    found = []
+    for line in text.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()))
+        kept = textwrap.wrap(line, LINE, break_long_words=False, break_on_hyphens=False, subsequent_indent=indent)
+        found += kept or [""]
+    return "\n".join(found)
+
+
 def _wrap(cell: str, width: int) -> list[str]:
     return textwrap.wrap(cell, width, break_long_words=False) if len(cell) > width else [cell]
 

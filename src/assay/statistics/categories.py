@@ -168,12 +168,14 @@ LabelDistance = Callable[[Any, Any], float]
 """A caller's own distance of two labels."""
 
 
-def agreement_weights(categories: Floats, weights: Weights | float) -> Floats:
+def agreement_weights(categories: Floats, weights: Weights | float | Floats) -> Floats:
     """How far two categories agree: (C, C), 1 on the diagonal, 0 for the ends of the whole scale.
 
     ``ordinal`` are Gwet's (2014, section 3.5): from the number of pairs of categories between the two. A number says
-    up to which distance two categories count as equal.
+    up to which distance two categories count as equal; a matrix is the credit itself.
     """
+    if isinstance(weights, np.ndarray):
+        return weights
     distance = np.abs(categories[:, None] - categories[None, :])
     if isinstance(weights, int | float):
         # Half a step of rounding, so that .1 + .2 counts as within .3.
@@ -203,11 +205,14 @@ def _category_counts(answers: Answers, categories: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ChanceCorrected:
-    """Observed agreement of pairs of labels, corrected for chance: Fleiss's κ, Gwet's AC; or not corrected."""
+    """Observed agreement of pairs of labels, corrected for chance: Fleiss's κ, Gwet's AC, Brennan and Prediger's.
+
+    ``uniform`` chance is that of labels dealt out evenly over the categories.
+    """
 
     categories: Floats
-    weights: Weights | float
-    chance: Literal["none", "fleiss", "gwet"]
+    weights: Weights | float | Floats
+    chance: Literal["none", "fleiss", "gwet", "uniform"]
 
     @cached_property
     def credit(self) -> Floats:
@@ -240,11 +245,52 @@ class ChanceCorrected:
             return np.asarray(observed[..., None])
         prevalence = sums[..., 2:]
         prevalence = ratio(prevalence, prevalence.sum(axis=-1, keepdims=True))
+        q = len(self.categories)
         if self.chance == "fleiss":
             expected = ((prevalence @ self.credit) * prevalence).sum(axis=-1)
+        elif self.chance == "uniform":
+            expected = np.full(observed.shape, self.credit.sum() / q**2)
         else:
-            q = len(self.categories)
             expected = self.credit.sum() * (prevalence * (1 - prevalence)).sum(axis=-1) / max(1, q * (q - 1))
+        return np.asarray(ratio(observed - expected, 1 - expected, ROUNDING))[..., None]
+
+
+@dataclass(frozen=True, eq=False)
+class Conger:
+    """Conger's (1980) κ of many annotators: chance from each two annotators' own distributions."""
+
+    categories: Floats
+    weights: Weights | float | Floats
+    n_annotators: int
+
+    @cached_property
+    def credit(self) -> Floats:
+        """How far two categories agree: (C, C)."""
+        return agreement_weights(self.categories, self.weights)
+
+    @property
+    def width(self) -> int:
+        """Agreement, pairs, and each annotator's categories."""
+        return 2 + self.n_annotators * len(self.categories)
+
+    def moments(self, data: Answers) -> Floats:
+        """Agreeing share of the item's pairs, whether it has a pair, who gave which category."""
+        of_pairs = ChanceCorrected(self.categories, self.weights, "none").moments(data)[:, :2]
+        c, n = len(self.categories), data.n_items
+        code = np.searchsorted(self.categories, data.value)
+        given = np.zeros((n, self.n_annotators * c))
+        given[data.item, data.annotator * c + code] = 1.0
+        return np.concatenate([of_pairs, given], axis=1)
+
+    def value(self, sums: Floats) -> Floats:
+        """(observed - chance) / (1 - chance), chance over pairs of different annotators who gave a label."""
+        observed = ratio(sums[..., 0], sums[..., 1])
+        given = sums[..., 2:].reshape(*sums.shape[:-1], self.n_annotators, len(self.categories))
+        number = given.sum(axis=-1, keepdims=True)
+        share, m = np.nan_to_num(ratio(given, number)), (number[..., 0] > 0).sum(axis=-1)
+        whole = share.sum(axis=-2)
+        own = ((share @ self.credit) * share).sum(axis=(-2, -1))
+        expected = ratio(((whole @ self.credit) * whole).sum(axis=-1) - own, np.asarray(m * (m - 1.0)))
         return np.asarray(ratio(observed - expected, 1 - expected, ROUNDING))[..., None]
 
 
@@ -383,6 +429,30 @@ class IntervalDistance:
         """Within items, and between all labels."""
         observed, number, total, squares = np.moveaxis(sums, -1, 0)
         return observed, ratio(2 * (number * squares - total**2), number - 1)
+
+
+def credits_of(weights: LabelDistance, labels: Sequence[Label]) -> Floats:
+    """A caller's credit for each two labels: (labels, labels).
+
+    Raises
+    ------
+    DesignError
+        Where it is no credit: not 1 between equal labels, more than 1, not a finite number, or not the same both ways.
+    """
+    found = np.array([[float(weights(a, b)) for b in labels] for a in labels]).reshape(len(labels), len(labels))
+    name = getattr(weights, "__name__", "weights")
+    wrong = [
+        (~np.isfinite(found) | (found > 1), "must be a number up to 1"),
+        (np.eye(len(labels), dtype=bool) & (found != 1), "must be 1 between equal labels"),
+        (~np.isclose(found, found.T), "must be the same both ways round"),
+    ]
+    for where, rule in wrong:
+        if where.any():
+            i, j = np.argwhere(where)[0]
+            raise DesignError(
+                f"a weight {rule}; {name}({labels[i]!r}, {labels[j]!r}) is {found[i, j]:g}", option="weights"
+            )
+    return found
 
 
 def distances_of(distance: LabelDistance, labels: Sequence[Label]) -> Floats:

@@ -43,7 +43,7 @@ class Kappa:
     """Cohen's κ, or Scott's π where both annotators share one distribution; any weights on finite categories."""
 
     categories: Floats
-    weights: Weights
+    weights: Weights | Floats
     shared: bool = False
 
     @cached_property
