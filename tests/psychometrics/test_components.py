@@ -126,6 +126,11 @@ def test_blocks_give_the_deviance_and_slope_of_the_whole_matrix(restricted, most
         ) / 2e-5
         assert gradient[k] == pytest.approx(slope, rel=1e-3, abs=2e-3)
     assert (np.linalg.eigvalsh(information) > 0).all()
+    # Raters reach across blocks; where their variance is 0, the slope is that to one side.
+    theta[2] = 0.0
+    up = theta + np.eye(5)[2] * 1e-6
+    slope = (dense_deviance(terms, up, restricted) - dense_deviance(terms, theta, restricted)) / 1e-6
+    assert blocks.derivatives(theta)[0][2] == pytest.approx(slope, rel=2e-3, abs=2e-2)
 
 
 def test_a_complete_table_has_the_same_fit_in_blocks_and_from_mean_squares():

@@ -94,6 +94,18 @@ def test_merged_variance_shrinks_with_what_all_effects_share_or_as_told():
     assert any("only with the facets that all of them share" in c for c in nested.d_study(r=[2]).cautions)
 
 
+def test_curves_have_intervals_and_the_names_of_columns():
+    study = g_study(lessons(20, 3, 4), "r x (o:i)", "i", facets=FACETS, method="delta")
+    found = study.d_study(r=[1, 2], o=[1, 2, 4])
+    ax = found.plot()
+    assert ax.get_xlabel() == "number of o (lesson)"
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["annotator: 1", "annotator: 2"]
+    band = ax.collections[0].get_paths()[0].vertices[:, 1]
+    first = found.projected.filter((pl.col("r") == 1) & (pl.col("coefficient") == "dependability"))
+    assert band.max() == pytest.approx(first["high"].max())
+    assert band.min() == pytest.approx(first["low"].min())
+
+
 def test_more_of_a_facet_never_lowers_a_coefficient():
     study = g_study(lessons(20, 3, 4, missing=0.3), "r x (o:i)", "i", facets=FACETS, method="none")
     for name in ("generalizability", "dependability"):

@@ -16,7 +16,7 @@ from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats
 from assay.psychometrics import plots
 from assay.psychometrics.components import CriterionStudy, DesignStudies, Weights
-from assay.psychometrics.design import CoefficientName, DStudySettings, LoopSettings, parse
+from assay.psychometrics.design import CoefficientName, DesignSettings, DStudySettings, LoopSettings, parse
 from assay.reporting.tables import estimated, said
 
 if TYPE_CHECKING:
@@ -121,11 +121,13 @@ class DStudy(Result):
         return "\n".join([*lines, *self.run.closing()])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The coefficient against the number of one facet, a line for each choice of the others."""
+        """The coefficient with its intervals against the number of one facet, a line for each choice of the others."""
         rows = self.projected.filter(pl.col("coefficient") == self.coefficient)
         names = [c for c in ("study", "scenario", *self.facets) if c != self.along and c in self.projected.columns]
         lines = [c for c in names if self.projected[c].n_unique() > 1]
-        return plots.curves(rows, self.along, lines, NAMES[self.coefficient], self.target, ax)
+        asked = self.run.of.settings if self.run.of is not None else None
+        columns = dict(asked.facets or {}) if isinstance(asked, DesignSettings) else {}
+        return plots.curves(rows, self.along, lines, NAMES[self.coefficient], self.target, columns, ax)
 
 
 def project(study: DesignStudies, settings: DStudySettings) -> DStudy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,22 +53,31 @@ def variance_bars(studies: Sequence[tuple[str, Sequence[tuple[str, float]]]], ax
 
 
 def curves(
-    rows: pl.DataFrame, along: str, lines: Sequence[str], label: str, target: float, ax: Axes | None = None
-) -> Axes:
-    """A coefficient against the number of levels of one facet, one line for each other choice."""
+    rows: pl.DataFrame, along: str, lines: Sequence[str], label: str, target: float, names: Mapping[str, str],
+    ax: Axes | None = None,
+) -> Axes:  # fmt: skip
+    """A coefficient against the number of levels of one facet, one line with its intervals for each other choice.
+
+    ``names`` says which column each facet is.
+    """
     ax = pictures.axes(ax)
     groups = rows.partition_by(list(lines), maintain_order=True) if lines else [rows]
     styles = ("-", "--", ":", "-.")
     for k, group in enumerate(groups[: 2 * len(pictures.PALETTE)]):
-        name = ", ".join(str(group[c][0]) if c in ("scenario", "study") else f"{group[c][0]} {c}" for c in lines)
+        name = ", ".join(
+            str(group[c][0]) if c in ("scenario", "study") else f"{names.get(c, c)}: {group[c][0]}" for c in lines
+        )
         group = group.sort(along)
+        colour = pictures.PALETTE[k % len(pictures.PALETTE)]
+        low, high = (group[end].cast(pl.Float64).to_numpy() for end in ("low", "high"))
+        ax.fill_between(group[along].to_list(), low, high, color=colour, alpha=0.12, linewidth=0)
         ax.plot(
-            group[along].to_list(), group["estimate"].to_list(), color=pictures.PALETTE[k % len(pictures.PALETTE)],
+            group[along].to_list(), group["estimate"].to_list(), color=colour,
             linestyle=styles[k // len(pictures.PALETTE) % len(styles)], marker="o", markersize=3, label=name or None,
         )  # fmt: skip
     ax.axhline(target, color=pictures.MUTED, linewidth=1, linestyle="--")
     ax.set_ylim(0, 1)
-    ax.set_xlabel(f"number of {along}")
+    ax.set_xlabel(f"number of {along}" + (f" ({names[along]})" if names.get(along, along) != along else ""))
     ax.set_ylabel(label)
     pictures.legend(ax)
     return ax

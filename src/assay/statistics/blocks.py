@@ -29,6 +29,9 @@ would refuse designs that a few labels hold together."""
 NAMED_PART = 0.05
 """Terms with a smaller weight in the combination that is nothing are not named in the message."""
 
+LEAST_SQUARES = (1e-6, 1e-13)
+"""Tolerances of least squares: the second only where little is left, and whether it is nothing is asked."""
+
 MOST_SEQUENTIAL = 3_000_000
 """Entries of the matrices whose singular values are computed for an analysis of variance: seconds."""
 
@@ -160,8 +163,12 @@ def _residual_squares(y: Floats, codes: Sequence[Ints]) -> tuple[int, float]:
     from scipy.sparse.linalg import lsmr
 
     design = sparse.hstack(each, format="csr")
-    solved = lsmr(design, y, atol=1e-13, btol=1e-13, maxiter=2000)[0]
-    squares = float(np.sum((y - design @ solved) ** 2))
+    squares = 0.0
+    for exact in LEAST_SQUARES:
+        solved = lsmr(design, y, atol=exact, btol=exact, maxiter=2000)[0]
+        squares = float(np.sum((y - design @ solved) ** 2))
+        if squares > exact * float(y @ y):
+            break  # so much is left that the rest of the digits would not make it nothing
     if n * design.shape[1] <= MOST_RANKED:
         return n - int(np.linalg.matrix_rank(design.toarray())), squares
     return max(n - design.shape[1] + len(codes) - 1, 1), squares
@@ -561,12 +568,15 @@ class _Solution:
         if not self.q:
             return
         scale = np.sqrt(np.repeat(self.theta[list(self.of.across)], np.diff(self.of.starts)))
+        self.scale = scale
         if self.dense:
+            from scipy.linalg import cholesky
+
             self.w = self._w_dense()
-            root = np.linalg.cholesky(np.eye(self.q) + scale[:, None] * self.w * scale)
-            self.log_det += 2 * float(np.log(np.diag(root)).sum())
-            half = np.linalg.solve(root, np.diag(scale))
-            self.c = half.T @ half
+            joined = scale[:, None] * self.w * scale
+            joined[np.diag_indices(self.q)] += 1
+            self.root = cholesky(joined, lower=True, check_finite=False)
+            self.log_det += 2 * float(np.log(np.diag(self.root)).sum())
             return
         from scipy import sparse
         from scipy.sparse.linalg import splu
@@ -575,7 +585,28 @@ class _Solution:
         joined = (sparse.identity(self.q) + diagonal @ self._w_sparse() @ diagonal).tocsc()
         self.factor = splu(joined, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
         self.log_det += float(np.log(np.abs(self.factor.U.diagonal())).sum())
-        self.scale = scale
+
+    @cached_property
+    def joined_inverse(self) -> Floats:
+        """(I + D½ W D½)⁻¹, which only the slope asks for."""
+        from scipy.linalg.lapack import dpotri
+
+        found, _ = dpotri(self.root, lower=True)
+        lower = np.tril(found)
+        return np.asarray(lower + np.tril(found, -1).T)
+
+    def _across_squares(self) -> Floats:
+        """The diagonal of U'V⁻¹U over all levels across blocks.
+
+        W − WCW with C = D½ (I + D½ W D½)⁻¹ D½ is D^−½ (I − (I + D½ W D½)⁻¹) D^−½, wherever D is not 0.
+        """
+        away = self.scale > 0
+        found = np.empty(self.q)
+        found[away] = (1 - np.diag(self.joined_inverse)[away]) / self.scale[away] ** 2
+        if not away.all():
+            beside = self.w[:, ~away] * self.scale[:, None]
+            found[~away] = np.diag(self.w)[~away] - np.einsum("ij,ij->j", beside, self.joined_inverse @ beside)
+        return found
 
     def _shared_levels(self) -> Iterator[tuple[Ints, Ints, Floats]]:
         """Pairs of levels across blocks that cells of a block have, and the entries of its inverse."""
@@ -620,7 +651,13 @@ class _Solution:
             np.concatenate([np.bincount(of.codes[k], weights=column, minlength=of.levels[k]) for k in of.across])
             for column in found.T
         ]).T  # fmt: skip
-        joined = self.c @ sums if self.dense else (self.scale * self.factor.solve(self.scale[:, None] * sums).T).T
+        right = self.scale[:, None] * sums
+        if self.dense:
+            from scipy.linalg import cho_solve
+
+            joined = self.scale[:, None] * cho_solve((self.root, True), right, check_finite=False)
+        else:
+            joined = self.scale[:, None] * self.factor.solve(right)
         spread = np.zeros_like(x)
         for k, start in zip(of.across, of.starts, strict=False):
             spread += joined[start : start + of.levels[k]][of.codes[k]]
@@ -640,11 +677,11 @@ class _Solution:
         of = self.of
         found = np.zeros(len(of.codes) + 1)
         if self.q:
-            middle = self.w - self.w @ self.c @ self.w
-            sums = np.add.reduceat(np.diag(middle), of.starts[:-1])
-            found[list(of.across)] = sums
+            found[list(of.across)] = np.add.reduceat(self._across_squares(), of.starts[:-1])
+            padded = np.zeros((self.q + 1, self.q + 1))
+            padded[:-1, :-1] = self.scale[:, None] * self.joined_inverse * self.scale
         for group, inverse in zip(of.groups, self.inverse, strict=True):
-            block = self._diagonal_block(group, inverse)
+            block = self._diagonal_block(group, inverse, padded) if self.q else inverse
             for same, k in zip(group.same, of.within, strict=True):
                 found[k] += float(np.vdot(block, same))
             along = np.arange(block.shape[1])
@@ -656,12 +693,8 @@ class _Solution:
         found -= self._squares(self.residual)
         return found - self._squares(self.fixed) / self.precision if of.restricted else found
 
-    def _diagonal_block(self, group: Group, inverse: Floats) -> Floats:
+    def _diagonal_block(self, group: Group, inverse: Floats, padded: Floats) -> Floats:
         """V⁻¹ within blocks: B⁻¹ − B⁻¹UCU'B⁻¹."""
-        if not self.q:
-            return inverse
-        padded = np.zeros((self.q + 1, self.q + 1))
-        padded[:-1, :-1] = self.c
         middle = np.zeros_like(inverse)
         for a, b in product(group.across, repeat=2):
             middle += padded[a[:, :, None], b[:, None, :]]
