@@ -183,7 +183,12 @@ def test_what_deserves_nothing_earns_no_replace_and_is_told_why(kind, how):
     """The rates behind docs/type-one-error.md; a copy of 200 items at 95/5 differs from an honest judge on ten."""
     found = [put_to_test(kind, how, 200, 3, seed) for seed in range(SEEDS)]
     told = Counter((test.verdict, test.reason) for test in found)
-    allowed = {("95/5", "most of a copy"): 0.5, ("95/5", "copy"): 0.2, ("80/20", "most of a copy"): 0.1}
+    allowed = {
+        ("95/5", "most of a copy"): 0.5,
+        ("95/5", "copy"): 0.2,
+        ("80/20", "most of a copy"): 0.1,
+        ("piled", "most of a copy"): 0.1,
+    }
     assert told["replace", None] <= allowed.get((kind, how), 0.05) * SEEDS, told
     for test in found:
         if how in ("coin", "constant", "lazy") and test.verdict == "do not replace":
@@ -451,3 +456,15 @@ def test_an_honest_judge_hardly_ever_seems_to_repeat_anybody(m):
             )
     assert honest / 200 <= 0.03
     assert copied / 200 >= 0.95
+
+
+def test_endings_that_names_share_are_a_structure_though_no_stem_is_shared():
+    people, question, blind, good = questions(2)
+    names = [f"i{i:04}__q{q}" for i, q in enumerate(question)]
+    found, deserving = (
+        alt_test(study(people, judge, names, split_item="no"), "judge", expertise="expert") for judge in (blind, good)
+    )
+    assert (found.looked.kept.structure, found.verdict) == ("suffix", "do not replace")
+    assert deserving.verdict == "replace"
+    plain = [f"i{i:04}" for i in range(len(question))]
+    assert alt_test(study(people, good, plain), "judge", expertise="expert").tally.table.structures == ()

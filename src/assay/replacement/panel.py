@@ -17,7 +17,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
-from assay.data.names import NameParts, Names, stems
+from assay.data.names import Coded, NameParts, Names, common_suffix, stems
 from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, listing, unknown
@@ -495,12 +495,17 @@ class AltTestTable:
     @cached_property
     def documents(self) -> NameParts | None:
         """What names of items share: a document and a place in it, an image and a question."""
+        return None if self._names is None else stems(self._names)
+
+    @cached_property
+    def _names(self) -> pl.Series | None:
+        """The names of all items; None of very many in a folder."""
         if self.about is not None:
-            return stems(self.about["item"])
+            return self.about["item"]
         if self.ratings.n_items > MOST_NAMES:
             return None
         names = [read().items for read, _, _ in self.ratings.slices(1)]
-        return stems(pl.concat([one.series if isinstance(one, Names) else pl.Series(one) for one in names]))
+        return pl.concat([one.series if isinstance(one, Names) else pl.Series(one) for one in names])
 
     @cached_property
     def looked_at(self) -> AltTestTable:
@@ -535,7 +540,13 @@ class AltTestTable:
     @cached_property
     def structures(self) -> tuple[Structure, ...]:
         """What is known of items without reading them: columns and suffixes, their cross, then stems."""
-        return _structures(self.columns, self.documents, self.settings.strata)
+        suffix = None
+        if self.documents is not None:
+            suffix = self.documents.suffix
+        elif self.settings.strata != "none":
+            names = self._names
+            suffix = None if names is None else common_suffix(names, LEAST_HELD)
+        return _structures(self.columns, self.documents, suffix, self.settings.strata)
 
     def without(self, j: int) -> AltTestTable:
         """The same table without the person in position j, who may be tested as a judge then."""
@@ -783,18 +794,18 @@ def _columns_asked(labels: Annotations, settings: AltTestSettings) -> tuple[Stru
 
 
 def _structures(
-    columns: tuple[Structure, ...], documents: NameParts | None, wanted: Sequence[str] | str
+    columns: tuple[Structure, ...], documents: NameParts | None, suffix: Coded | None, wanted: Sequence[str] | str
 ) -> tuple[Structure, ...]:
     """Columns and the suffix, their cross where its cells hold several items, then the stem."""
     plain, stem, auto = list(columns), [], wanted == "auto"
     named = {wanted} if isinstance(wanted, str) else set(wanted)
-    if documents is None and not auto and named & {"stem", "suffix"} - {one.name for one in columns}:
+    asked, known = named - {one.name for one in columns}, {"stem": documents, "suffix": suffix}
+    if not auto and any(name in asked and part is None for name, part in known.items()):
         raise DesignError(f"strata={wanted!r}: the names of items share nothing")
-    if documents is not None:
-        if "suffix" in named or (auto and documents.suffix_size >= LEAST_HELD):
-            plain.append(Structure("suffix", documents.suffix.codes.astype(np.int64)))
-        if "stem" in named or (auto and documents.items_per_stem >= LEAST_OF_STEM):
-            stem.append(Structure("stem", documents.stem.codes.astype(np.int64), by_stem=auto))
+    if suffix is not None and ("suffix" in named or (auto and len(suffix.codes) >= LEAST_HELD * len(suffix.names))):
+        plain.append(Structure("suffix", suffix.codes.astype(np.int64)))
+    if documents is not None and ("stem" in named or (auto and documents.items_per_stem >= LEAST_OF_STEM)):
+        stem.append(Structure("stem", documents.stem.codes.astype(np.int64), by_stem=auto))
     if len(plain) > 1:
         _, crossed = np.unique(np.column_stack([one.part for one in plain]), axis=0, return_inverse=True)
         if len(crossed) >= LEAST_CROSSED * (int(crossed.max()) + 1):
