@@ -517,8 +517,9 @@ def test_several_files_are_one_table_and_a_list_of_rows_is_none(tmp_path):
     people.write_text("annotator,team\nann,x\nbob,y\n")
     for given in (people, str(people), pl.read_csv(people)):
         assert read(parts, annotators=given).annotators["team"].to_list() == ["x", "y"]
-    with pytest.raises(DataError):
-        read([])
+    for rows in ([], [1, 2], [{"item": "a"}], ("a", 3)):
+        with pytest.raises(DataError, match=f"cannot read a table from {type(rows).__name__}; give a path"):
+            read(rows)
 
 
 def test_lists_among_labels_stay_as_they_are_written(tmp_path):

@@ -44,6 +44,7 @@ def test_ratings_and_who_is_preferred_to_whom(votes):
         texts[names[round(n - 0.5 - y)], names[round(x - 0.5)]] = text.get_text()
     assert texts == {pair: f"{100 * share:.0f}" for pair, share in shares.items() if not np.isnan(share)}
     assert names_of(cells.xaxis) == names_of(cells.yaxis) == names
+    assert cells.get_xticks().tolist() == cells.get_yticks().tolist()[::-1] == [k + 0.5 for k in range(n)]
 
 
 def test_consistency_by_rater_and_its_values(votes):
