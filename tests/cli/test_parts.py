@@ -246,3 +246,20 @@ def test_answers_that_were_there_before_the_plan_are_said(run: Run, study: Path)
     assert "there before" not in written("in spring")
     # Of test items: three people's and the judge's; what prompts were tuned on was there before for good.
     assert "144 answers were there before the plan was written." in written("2999-01-01 10:00 UTC")
+
+
+def test_parts_versions_and_looks_on_either_database(run: Run, study: Path, url: str) -> None:
+    rewrite(study, store=url, looks=2)
+    run("split", study)
+    assert "12 questions in" in run("judge", study)[1]
+    assert "36 questions in" in run("judge", study, "--part", "test")[1]
+    loaded = load_study(study)
+    assert set(study_labels(loaded).items["part"]) == {"development", "test"}
+    with open_store(loaded) as store:
+        assert prompt_versions(store, loaded.tested_items()) == {"m": 1}
+    run("plan", "--study", study, "--expertise", "crowd", "--n-studies", "20")
+    out = run("report", study, "--where", "part=test")[1]
+    assert "This is look 1 of 2 at the study's labels." in out
+    assert "36 items have labels, and 18 were planned at look 1 of 2." in out
+    rewrite(study, looks=3)
+    assert "study.yaml says 3 looks, and 2 were planned." in run("report", study, "--where", "part=test")[1]

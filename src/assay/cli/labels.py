@@ -565,6 +565,7 @@ def plan(
 
         decided, write = load_study(study), write or study / PLAN_FILE
         given.setdefault("n_items", len(decided.tested_items()))
+        given.setdefault("looks", decided.config.looks or 1)
     target(write)
     if pilot is not None:
         given["pilot"] = ask.labels.read(pilot)

@@ -259,7 +259,7 @@ class Preregistration:
 
     def _other_sizes(self, labels: Annotations, look: int) -> Iterator[str]:
         if look > self.looks:
-            yield f"this is look {look}, and {counted(self.looks, 'look')} were planned: the level no longer holds"
+            yield f"this is look {look}, and {_were(self.looks)} planned: the level no longer holds"
         wanted = None if self.n_items is None else _items_at(self.n_items, look, self.looks)
         if wanted is not None and labels.n_items != wanted:
             at = f" at look {look} of {self.looks}" if self.looks > 1 and look <= self.looks else ""
@@ -304,6 +304,10 @@ def _shown(value: Any) -> str:
     if value is None:
         return "not set"
     return f"{value:g}" if isinstance(value, float) else str(_said(value, "", strict=False))
+
+
+def _were(number: int) -> str:
+    return f"{number} {'was' if number == 1 else 'were'}"
 
 
 def _mapping(value: Any, key: str, source: str) -> Mapping[Any, Any]:
@@ -379,7 +383,8 @@ def before_verdict(
     study = _study_of(labels)
     planned = None if plan is None else Preregistration.read(plan)
     lines = [*tuned_on(labels, judges, study), *_pooled(labels)]
-    looks = max(study.config.looks or 1 if study is not None else 1, 1 if planned is None else planned.looks)
+    said = 1 if study is None else study.config.looks or 1
+    looks = said if planned is None else planned.looks
     look = 1
     if study is not None and looks > 1:
         look = count_look(study)
@@ -387,7 +392,7 @@ def before_verdict(
         lines.append(f"This is look {look} of {looks} at the study's labels.")
         if look > looks:
             lines[-1] = (
-                f"This is look {look} at the study's labels, and {looks} were planned: the level no longer holds."
+                f"This is look {look} at the study's labels, and {_were(looks)} planned: the level no longer holds."
             )
     else:
         look = settings.look
@@ -396,10 +401,12 @@ def before_verdict(
     if planned is not None:
         found = planned.deviations(labels, judges, settings, study=study, look=look)
         found += [] if study is None else _late(planned, study)
+        if said not in (1, looks):
+            found.append(f"study.yaml says {counted(said, 'look')}, and {_were(looks)} planned")
         about = f"{planned.source}, written {planned.written}" if planned.written else planned.source
         lines.append(f"As planned ({about})." if not found else f"Not as planned ({about}):")
-        # The name of an option stays as it is written.
-        lines += [f"{line if '_' in line.split()[0] else line[:1].upper() + line[1:]}." for line in found]
+        # The name of an option, or of a file, stays as it is written.
+        lines += [f"{line if set('_.') & set(line.split()[0]) else line[:1].upper() + line[1:]}." for line in found]
     return settings, tuple(lines)
 
 
