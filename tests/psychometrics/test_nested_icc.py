@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
+from tables import lessons
 
 import assay
 from assay.data.annotations import Annotations, Answers
@@ -137,3 +138,10 @@ def test_the_f_interval_is_that_of_one_way_analysis_of_variance():
     ends = f / stats.f.ppf(0.95, first, second), f * stats.f.ppf(0.95, second, first)
     assert (low, high) == pytest.approx([(e - 1) / (e - 1 + each) for e in ends])
     assert low < high < 1
+
+
+def test_three_teachers_are_two_differences():
+    labels = lessons(3, 5, 1)
+    with pytest.raises(DesignError, match="3 levels of teacher have 2 differences, and 3 are needed"):
+        assay.nested_icc(labels, "teacher", unit="lesson")
+    assert np.isfinite(assay.nested_icc(lessons(4, 5, 1), "teacher", unit="lesson").estimate)
