@@ -137,3 +137,18 @@ def test_the_f_interval_is_that_of_one_way_analysis_of_variance():
     ends = f / stats.f.ppf(0.95, first, second), f * stats.f.ppf(0.95, second, first)
     assert (low, high) == pytest.approx([(e - 1) / (e - 1 + each) for e in ends])
     assert low < high < 1
+
+
+@pytest.mark.parametrize(("teachers", "known"), [(3, False), (4, True)])
+def test_three_teachers_are_two_differences(teachers, known):
+    rng = np.random.default_rng(4)
+    rows = [
+        {"item": f"{t}-{k}", "teacher": f"t{t}", "annotator": name, "label": float(t + rng.normal())}
+        for t in range(teachers) for k in range(5) for name in "ab"
+    ]  # fmt: skip
+    labels = assay.read(pl.DataFrame(rows), scale="interval:-50-50")
+    if known:
+        assert np.isfinite(nested_icc(labels, "teacher").estimate)
+    else:
+        with pytest.raises(DesignError, match="3 levels of teacher have 2 differences, and 3 are needed"):
+            nested_icc(labels, "teacher")

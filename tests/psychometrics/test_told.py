@@ -9,6 +9,7 @@ from tables import FACETS, lessons, table
 
 import assay
 from assay.psychometrics.g_study import g_study
+from assay.psychometrics.raters.table import RaterSettings, rater_table, raters_upside_down
 from assay.statistics.blocks import untold
 
 R_I = {"r": "annotator", "i": "teacher"}
@@ -196,6 +197,32 @@ def test_three_items_tell_nothing_of_raters():
     few = labels.where(item=["0-0", "1-0", "2-0"])
     with pytest.raises(assay.errors.DesignError, match="3 levels of item have 2 differences"):
         assay.many_facet_rasch(few)
+
+
+def one_rater(kind, seed):
+    """Three raters alike on 40 items, and one who turns the scale round, or answers by chance."""
+    rng = np.random.default_rng(seed)
+    ideal = rng.integers(1, 6, 40)
+    labels = {f"a{r}": np.clip(ideal + np.rint(0.7 * rng.normal(size=40)), 1, 5).astype(int) for r in range(3)}
+    labels["odd"] = 6 - labels["a0"] if kind == "turned" else rng.integers(1, 6, 40)
+    rows = [
+        {"item": f"{i:02d}", "annotator": name, "label": int(v)}
+        for name, one in labels.items()
+        for i, v in enumerate(one)
+    ]
+    return assay.read(pl.DataFrame(rows), scale="1-5")
+
+
+def upside_down(kind, seed):
+    return raters_upside_down(rater_table(one_rater(kind, seed), RaterSettings()), 0.05)
+
+
+def test_a_rater_upside_down_is_named_and_one_by_chance_is_not():
+    """Before, the scale turned round was only erratic. Who answers by chance is named in 5% of tables at most."""
+    turned = assay.rater_model(one_rater("turned", 0), quick=True, starts=1, draws=100)
+    assert any("labels run against the others': odd (r = −0." in c for c in turned.cautions)
+    assert all(upside_down("turned", seed) and upside_down("turned", seed)[0][0] == "odd" for seed in range(20))
+    assert sum(bool(upside_down("chance", seed)) for seed in range(60)) <= 6
 
 
 @pytest.mark.parametrize(("studies", "most"), [(4, 1), pytest.param(20, 3, marks=pytest.mark.slow)])

@@ -20,7 +20,7 @@ from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, interval
-from assay.statistics.blocks import Blocks, Terms, anova, left_over
+from assay.statistics.blocks import Blocks, Terms, anova, left_over, untold
 from assay.statistics.reml import Ratio, fit, profile
 from assay.statistics.variance import OneWay, OneWayLikely
 
@@ -159,7 +159,7 @@ def nested_icc(labels: Annotations | Chunks, settings: NestedSettings) -> Nested
     DataError
         For a column that the items do not have, or a unit in two groups.
     DesignError
-        Where no group has two units.
+        Where no group has two units, or groups or units are too few to tell them apart (three differences of each).
     """
     within, unit = settings.within, settings.unit
     labels = in_memory(labels, "a nested ICC")
@@ -177,6 +177,8 @@ def nested_icc(labels: Annotations | Chunks, settings: NestedSettings) -> Nested
     nested = _unit_scores(answers, about, within, unit)
     if len(nested) == len(nested.items):
         raise DesignError(f"no {within} has two of {unit or 'its items'}, so they cannot be told apart")
+    if why := untold(nested.value, nested.item, name=within):
+        raise DesignError(f"the ICC cannot be told from these labels: {why}")
     one_way = OneWay(ratings.centre) if settings.estimator == "anova" else OneWayLikely.of(nested, ratings.centre)
     statistic = _Nested(one_way, settings.n)
     moments = statistic.moments(nested)

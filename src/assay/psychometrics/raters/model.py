@@ -32,7 +32,13 @@ from assay.psychometrics.raters.results import (
     severity_sentences,
     traits,
 )
-from assay.psychometrics.raters.table import RaterSettings, link_cautions, rater_table, raters_alone
+from assay.psychometrics.raters.table import (
+    RaterSettings,
+    link_cautions,
+    rater_table,
+    raters_alone,
+    raters_upside_down,
+)
 from assay.reporting.tables import estimated, interval, signed
 
 if TYPE_CHECKING:
@@ -256,6 +262,12 @@ def _cautions(found: RaterFit, checked: pl.DataFrame, modes: pl.DataFrame) -> It
     table = found.table
     together = [traits.criteria for traits in found.density.layout.traits if traits.names]
     yield from link_cautions(table, together, found.settings.object, "φ")
+    if turned := raters_upside_down(table, 1 - found.settings.confidence):
+        each = [f"{name} (r = {signed(away)} with the mean of the others)" for name, away in turned]
+        yield (
+            f"labels run against the others': {listing(each, 6)}; is the scale turned round? Then φ and ψ describe no "
+            "rater: turn these labels before they are compared, or leave them out with annotators=..."
+        )
     if lonely := raters_alone(table):
         who = "all raters" if len(lonely) == len(table.raters) else listing(lonely, 6)
         yield (

@@ -19,6 +19,7 @@ from assay.data.annotations import Annotations
 from assay.data.columns import KEY, natural
 from assay.data.ratings import digest_of_columns, numbers_of, refuse_conditions
 from assay.errors import DataError, DesignError, counted, listing
+from assay.estimation.intervals import adjust_p
 from assay.estimation.options import Settings, option
 from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
@@ -524,6 +525,37 @@ def link_cautions(table: RaterTable, together: Sequence[Ints], what: str | None,
 def _subset_words(apart: Sequence[Sequence[str]], shared: str) -> str:
     names = "; ".join(listing(one, 4) for one in apart[:3]) + (" …" if len(apart) > 3 else "")
     return f"raters form {len(apart)} disjoint subsets that share no {shared} ({names}); between subsets"
+
+
+def raters_upside_down(table: RaterTable, alpha: float) -> tuple[tuple[str, float], ...]:
+    """Raters whose labels run against the others': the name and the correlation, Holm-corrected, below 0.
+
+    Of a rater's labels with the mean of the others' of the same cell, within criteria; Fisher's z over subjects.
+    """
+    from scipy.special import ndtr
+
+    number, total = np.bincount(table.cell), np.bincount(table.cell, table.value)
+    others = (total[table.cell] - table.value) / np.maximum(number[table.cell] - 1, 1)
+    found, p = [], []
+    for r, name in enumerate(table.raters):
+        mine = np.flatnonzero((table.rater == r) & (number[table.cell] > 1))
+        n = len(np.unique(table.subject[mine]))
+        if n <= LEAST_DIFFERENCES + 1:
+            continue
+        own, theirs = (_within_criteria(v[mine], table.criterion[mine]) for v in (table.value, others))
+        size = float(np.sqrt((own @ own) * (theirs @ theirs)))
+        if size > 0:
+            away = float(np.clip(own @ theirs / size, -0.9999, 0.9999))
+            found.append((name, away))
+            p.append(float(ndtr(np.arctanh(away) * np.sqrt(n - 3))))
+    if not p:
+        return ()
+    return tuple(one for one, q in zip(found, adjust_p(np.array(p), "holm"), strict=True) if q <= alpha)
+
+
+def _within_criteria(value: Floats | Ints, criterion: Ints) -> Floats:
+    """Less the mean of each criterion."""
+    return np.asarray(value - (np.bincount(criterion, value) / np.maximum(np.bincount(criterion), 1))[criterion])
 
 
 def raters_alone(table: RaterTable) -> tuple[str, ...]:
