@@ -131,7 +131,7 @@ def test_a_lead_is_clear_only_where_its_interval_is():
         listed = f": {', '.join(names)}." if names else "."
         text = dataclasses.replace(found, tests=tests).summary()
         assert f"{len(names)} of 2 judges pass the alt-test as published, at epsilon = 0.1{listed}" in text
-    assert "one or more would be told to replace in up to 10% of studies" in found.summary()
+    assert "Verdicts are corrected for 2 judges (Holm)" in found.summary()
     alone = assay.compare_judges(judged(), ["good"], epsilon=0.1).summary()
     assert "chosen among" not in alone
     assert "a level of" not in alone
@@ -275,7 +275,8 @@ def test_what_both_share_is_one_of_four_findings():
         "cannot be told": "what both share cannot be told: scores hardly tell objects apart",
     }
     for finding, wanted in words.items():
-        assert dataclasses.replace(found, finding=finding).sentences()[0] == f"{first} and {second}: {wanted}."
+        one = dataclasses.replace(found.each[0], finding=finding)
+        assert dataclasses.replace(found, each=(one,)).sentences()[0] == f"{first} and {second}: {wanted}."
     for value, above in ((0.9, False), (1.2, True)):
         lines = dataclasses.replace(found, structural=Estimate(value, 0.5, 1.3, 0.2)).sentences()
         assert lines[2].startswith(
@@ -299,7 +300,12 @@ def test_raters_are_severe_lenient_or_not_told_apart_and_fit_or_do_not():
         estimate=pl.Series([0.5, -0.4, 0.9, 0.0]), p_adjusted=pl.Series([0.01, 0.02, 0.2, 0.5]),
         infit=pl.Series([2.0, 0.4, 1.0, 2.5]), fit_p=pl.Series([0.01, 0.01, 0.01, 0.5]),
     )  # fmt: skip
-    lines = list(dataclasses.replace(found, rows=rows, reliability=0.812).sentences())
+    parts = pl.DataFrame(
+        {"facet": ["raters"], "reliability": [0.812], "separation": [2.08], "strata": [3.1], "reason": [None]},
+        schema_overrides={"reason": pl.String},
+    )
+    bias = found.bias.head(0)
+    lines = list(dataclasses.replace(found, rows=rows, separation=parts, bias=bias).sentences())
     severe, lenient, apart, unexpected, predictable, last = lines
     assert severe.startswith(f"Severer than the raters' mean, in logits: {names[0]}")
     assert lenient.startswith(f"More lenient, in logits: {names[1]}")
@@ -309,10 +315,11 @@ def test_raters_are_severe_lenient_or_not_told_apart_and_fit_or_do_not():
     assert apart == "2 raters of 4 not shown to differ from the mean in severity."
     assert unexpected == f"Labels that the model does not expect (infit): {names[0]} (2.00)."
     assert predictable == f"More predictable than the model expects (infit): {names[1]} (0.40)."
-    assert last == "Severities differ with a reliability of 0.81."
+    assert last == "Severities differ with a reliability of 0.81: separation 2.1, 3.1 strata."
     alike = rows.with_columns(p_adjusted=pl.lit(0.5), fit_p=pl.lit(0.5))
-    assert list(dataclasses.replace(found, rows=alike, reliability=0.0).sentences()) == [
-        "4 raters of 4 not shown to differ from the mean in severity.", "Severities differ with a reliability of 0.00.",
+    told = parts.with_columns(reason=pl.lit("they are alike"))
+    assert list(dataclasses.replace(found, rows=alike, separation=told, bias=bias).sentences()) == [
+        "4 raters of 4 not shown to differ from the mean in severity.", "Severities are not told apart: they are alike.",
     ]  # fmt: skip
 
 
