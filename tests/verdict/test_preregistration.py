@@ -182,6 +182,8 @@ def test_looks_are_held_against_the_plan(tmp_path, labels):
     found = report(labels, plan=plan, look=2)
     assert found.page.first[1:] == ("60 items have labels, and 120 were planned at look 2 of 3.",)
     assert "|looks:3|look:2|" in found.signature
+    lines = first(labels, plan, looks=2, look=2)
+    assert "Looks is 2, and 3 was planned." in lines
 
 
 # -- by the command line -----------------------------------------------------------------------------

@@ -228,6 +228,8 @@ class Preregistration:
             was, now = ((one.tolerance if name == "epsilon" else getattr(one, name)) for one in (planned, settings))
             if _said(was, name, strict=False) != _said(now, name, strict=False):
                 yield f"{name} is {_shown(now)}, and {_shown(was)} was planned"
+        if settings.looks != self.looks:
+            yield f"looks is {settings.looks}, and {self.looks} was planned"
 
     def _other_questions(self, labels: Annotations) -> Iterator[str]:
         if not self.criteria:
