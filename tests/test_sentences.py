@@ -274,18 +274,21 @@ def test_what_both_share_is_one_of_four_findings():
         "unclear": "the implied correlation is not known well enough to say what both share",
         "cannot be told": "what both share cannot be told: scores hardly tell objects apart",
     }
+
+    def changed(**changes):
+        return dataclasses.replace(found, each=(dataclasses.replace(found.each[0], **changes),))
+
     for finding, wanted in words.items():
-        one = dataclasses.replace(found.each[0], finding=finding)
-        assert dataclasses.replace(found, each=(one,)).sentences()[0] == f"{first} and {second}: {wanted}."
+        assert changed(finding=finding).sentences()[0] == f"{first} and {second}: {wanted}."
     for value, above in ((0.9, False), (1.2, True)):
-        lines = dataclasses.replace(found, structural=Estimate(value, 0.5, 1.3, 0.2)).sentences()
+        lines = changed(structural=Estimate(value, 0.5, 1.3, 0.2)).sentences()
         assert lines[2].startswith(
             f"Implied correlation {value:.2f} [0.50, 1.30] (structural); equation 3 as published"
         )
         assert (lines[-1] == "An implied correlation above 1 is one of about 1 with its error.") == above
-    assert dataclasses.replace(found, structural=missing("why")).sentences()[2:] == ("Implied correlation: why.",)
+    assert changed(structural=missing("why")).sentences()[2:] == ("Implied correlation: why.",)
     for low, high in ((0.1, 0.4), (NONE, NONE)):
-        text = dataclasses.replace(found, resampled=(0.2, low, high)).summary()
+        text = changed(resampled=(0.2, low, high)).summary()
         assert (f"Resamples of pairs, as published: {interval(low, high)}; too narrow" in text) == (low == low)
 
 
@@ -319,7 +322,8 @@ def test_raters_are_severe_lenient_or_not_told_apart_and_fit_or_do_not():
     alike = rows.with_columns(p_adjusted=pl.lit(0.5), fit_p=pl.lit(0.5))
     told = parts.with_columns(reason=pl.lit("they are alike"))
     assert list(dataclasses.replace(found, rows=alike, separation=told, bias=bias).sentences()) == [
-        "4 raters of 4 not shown to differ from the mean in severity.", "Severities are not told apart: they are alike.",
+        "4 raters of 4 not shown to differ from the mean in severity.",
+        "Severities are not told apart: they are alike.",
     ]  # fmt: skip
 
 
