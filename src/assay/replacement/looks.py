@@ -641,7 +641,7 @@ def look_at(
     plain = [one for one in structures if not one.by_stem] or [Structure("", np.zeros(panel.n_items, dtype=np.int64))]
     stems = [one for one in structures if one.by_stem]
     within = tuple(_seen(sides, one, units, clusters is not None, seed) for one in (*plain, *stems))
-    return Looked(within, least, len(sides.items), _repeated(sides, units, names))
+    return Looked(within, least, len(sides.items), _repeated(sides, units, plain[-1].part[sides.items], names))
 
 
 def retention_of(score: AlignmentScore, panel: Panel, judge: Floats) -> Pseudo | None:
@@ -815,7 +815,7 @@ FEWEST_REPEATED = 30
 """Items that a person must share with the judge to be named."""
 
 
-def _repeated(sides: _Sides, units: Ints, names: Sequence[str]) -> Repeated | None:
+def _repeated(sides: _Sides, units: Ints, part: Ints, names: Sequence[str]) -> Repeated | None:
     """The person j whose labels the judge shares beyond what both share with the others.
 
     With c the mean expected less observed distance (twice a covariance), and r the others: where one trait makes all
@@ -847,7 +847,7 @@ def _repeated(sides: _Sides, units: Ints, names: Sequence[str]) -> Repeated | No
         lead = np.where((count >= FEWEST_REPEATED) & (ahead > 2 * spread), ahead / spread, -1.0)
     if not len(lead) or lead.max() < 0:
         return None
-    best = _shared(sides, distance, int(lead.argmax()), units)
+    best = _shared(sides, distance, int(lead.argmax()), units, part)
     if best[0] * m > REPEATS:
         return None
     return Repeated(names[best[1]], min(1.0, best[0] * m), best[2], best[3])
@@ -868,13 +868,16 @@ def _better(values: Floats, without: Floats) -> float:
     return float(1 + above * max(0.0, 1 - chance))
 
 
-def _shared(sides: _Sides, distance: LabelDistance, j: int, units: Ints) -> tuple[float, int, float, float]:
+def _shared(sides: _Sides, distance: LabelDistance, j: int, units: Ints, part: Ints) -> tuple[float, int, float, float]:
     """The p-value of one person, the person, and how often labels are the same."""
     people, n = sides.people, len(sides.items)
     has = np.zeros(n, dtype=bool)
     has[people.item[people.who == j]] = True
+    has &= np.bincount(part[has], minlength=int(part.max()) + 1)[part] > 1
+    if np.count_nonzero(has) < FEWEST_UNITS:
+        return 1.0, j, math.nan, math.nan
     mine, others = sides.part(has, people.who == j), sides.part(has, people.who != j)
-    at = Arrangement(np.zeros(len(mine.items), dtype=np.int64), codes_of(units[has]))
+    at = Arrangement(codes_of(part[has]), codes_of(units[has]))
     if at.n_units < FEWEST_UNITS:
         return 1.0, j, math.nan, math.nan
     pairs = [(mine.own, mine.people), (mine.own, others.people), (mine.people, others.people)]
