@@ -84,6 +84,15 @@ def test_a_rare_label_of_three_or_beside_gaps_has_no_interval_and_is_named(ask):
     assert enough.low < enough.estimate < enough.high <= 1
 
 
+def test_a_label_that_nobody_gave_leaves_room_for_some_disagreement():
+    """Of 15 items none has the other label: AC1 is 1, and lower values are compatible with that."""
+    found = gwet_ac(from_grid(np.zeros((15, 3)), Ordinal(0, 1)))
+    assert found.estimate == found.high == 1
+    assert 0.5 < found.low < 0.95
+    assert found.low < gwet_ac(from_grid(np.zeros((60, 3)), Ordinal(0, 1))).low < 1
+    assert np.isnan(krippendorff_alpha(from_grid(np.zeros((15, 3)), Ordinal(0, 1))).estimate)
+
+
 def test_own_rates_are_drawn_to_the_common_one_as_far_as_they_differ_by_chance():
     from assay.statistics.categories import Thresholds
 
@@ -119,7 +128,7 @@ def test_intervals_of_a_rare_label_hold_where_raters_differ(items, rate):
         labels = from_grid(drawn(items), Ordinal(0, 1))
         for name, ask in asked.items():
             found = ask(labels)
-            held[name] += np.isnan(found.estimate) or found.low <= truth[name] <= found.high
+            held[name] += np.isnan(found.low) or found.low <= truth[name] <= found.high
     assert min(held.values()) >= stats.binom.ppf(0.001, 120, 0.93)
 
 

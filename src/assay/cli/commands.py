@@ -108,11 +108,11 @@ QUESTIONS = (
     Command(
         "disagreement",
         "labels.csv --item id --annotator worker --label stars --scale 1-5 --first people",
-        does="On which items, and on which categories, do annotators disagree?",
-        ask="assay.concordance.disagreement:disagreement",
+        run=f"{_LABELS}:disagreement",
         page="assay.concordance.page:disagreement_parts",
         title="Where do annotators disagree?",
         heading=_AGREEMENT,
+        settings=("assay.concordance.disagreement:DisagreementSettings",),
     ),
     Command(
         "scales",

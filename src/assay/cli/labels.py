@@ -465,6 +465,25 @@ def _to_be_read(rows: DataFrame, headline: str, given: dict[str, Any]) -> DataFr
     return rows if given.get("who") or not brief.height else brief
 
 
+def disagreement(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
+    """On which items, and on which categories, do annotators disagree?
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels.
+    """
+    from assay.concordance.disagreement import disagreement as disagree
+
+    target(out)
+    given = ask.options.options()
+    table = ask.labels.read(source)
+    with progress_bar("Comparing"):
+        found = disagree(table, **given)
+    drop = ("interval", *_empty(found.rows))
+    ask.show(BY_NAME["disagreement"], found, out, drop=drop, rows=found.rows, width=TERMINAL)
+
+
 def scales(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     """On which numeric scale should people and judges be asked?
 

@@ -358,6 +358,8 @@ class Spread:
             return self._heavy_tails(found, i, self.answers)
         if isinstance(statistic, Ranks) or found.transform[i] not in ("fisher", "rank"):
             return None
+        if measure.item_rate and self.unseen is not None and self.ratings.n_items <= MOST_ITEMS:
+            return self._own_thresholds(measure, statistic)
         if not 1 < len(self.value_counts[0]) <= MOST_RARE_VALUES or self.ratings.n_items > MOST_ITEMS:
             return None
         rates = self._own_thresholds(measure, statistic)
@@ -377,7 +379,7 @@ class Spread:
     def _own_thresholds(self, measure: Measure, statistic: PanelStatistic) -> Score | None:
         """Where one of two labels is rare: raters who give it at rates of their own, whatever the number of items."""
         number = self.value_counts[1]
-        rare = len(number) == 2 and number.min() <= MOST_RARE * number.sum()
+        rare = self.unseen is not None or (len(number) == 2 and number.min() <= MOST_RARE * number.sum())
         if not rare or self.ratings.clusters is not None or not (measure.rare_label or measure.item_rate):
             return None
         patterns = self.item_rates if measure.item_rate else self.low_rates
@@ -396,7 +398,15 @@ class Spread:
     @cached_property
     def item_rates(self) -> Thresholds | None:
         """The same, at the rate of items."""
-        return None if self.answers is None else Thresholds.of(self.answers, item_rate=True)
+        return None if self.answers is None else Thresholds.of(self.answers, item_rate=True, unseen=self.unseen)
+
+    @cached_property
+    def unseen(self) -> float | None:
+        """The label that nobody gave, of two that there are."""
+        values = self.value_counts[0]
+        if len(values) != 1 or self.ratings.scale.categories is None or len(self.ratings.scale.categories) != 2:
+            return None
+        return float(next(one for one in self.ratings.categories if one != values[0]))
 
     def _heavy_tails(self, found: Estimates, i: int, answers: Answers) -> Tailed | None:
         """A root mean square of labels with many values, which may have tails; few values show how far they reach."""

@@ -611,14 +611,17 @@ class Thresholds:
     rates: Floats
 
     @classmethod
-    def of(cls, answers: Answers, *, item_rate: bool) -> Thresholds | None:
+    def of(cls, answers: Answers, *, item_rate: bool, unseen: float | None = None) -> Thresholds | None:
         """The patterns of these labels; None where they are not two, cells are missing, or raters are too many.
 
-        With ``item_rate`` the common rate is that of items, half an item of each kind added; else it is a low one.
+        With ``item_rate`` the common rate is that of items, half an item of each kind added; else it is a low one. Of
+        two labels one may be ``unseen``.
         """
         cells = grid(answers)
         n, m = cells.shape
         values, number = np.unique(answers.value, return_counts=True)
+        if len(values) == 1 and unseen is not None:
+            values, number = np.append(values, unseen), np.append(number, 0)
         if len(values) != 2 or not 2 <= m <= MOST_THRESHOLDS or np.isnan(cells).any():
             return None
         rare = cells == values[number.argmin()]
@@ -657,7 +660,7 @@ def _own_rates(rare: Bools, common: float) -> Floats:
     within = float((m * of_item - of_item**2).sum())
     q = (m - 1) * m * float(((given - given.mean()) ** 2).sum()) / within if within else 0.0
     kept = max(0.0, 1 - (m - 1) / q) if q > 0 else 0.0
-    seen = float(rare.mean())
+    seen = max(float(rare.mean()), common / n)  # where nobody gave it, nobody's rate differs
     rates = common + kept * (given - given.mean()) / n * min(1.0, common / seen)
     return np.asarray(np.clip(rates, LEAST_RATE * common, 1 - LEAST_RATE * (1 - common)))
 
