@@ -489,8 +489,8 @@ QUESTIONS = (
     Question(
         "nested_icc", lambda labels, within="document", **options: assay.nested_icc(labels, within, **options),
         NestedSettings,
-        {**INTERVALS, "within": ["language"], "n": [3], "estimator": ["anova"],
-         "unit": [{"within": "language", "unit": "document_of_language"}],
+        {**INTERVALS, "within": ["topic"], "n": [3], "estimator": ["anova"],
+         "unit": [{"within": "topic", "unit": "part_of_topic"}],
          "annotators": [("ann_1", "ann_2")], "repeats": ["first", "last", "mean", "majority"]},
         {**QUICK, "within": "document"},
         lambda: _with_units(ratings()),
@@ -668,10 +668,11 @@ QUESTIONS = (
 
 def _with_units(labels: Annotations) -> Annotations:
     number = labels.items["item"].str.extract(r"(\d+)$").cast(pl.Int64)
-    unit = labels.items["language"] + "-" + (number // 8).cast(pl.String)
+    topic = "t" + (number % 5).cast(pl.String)
+    unit = topic + "-" + (number // 16).cast(pl.String)
     return Annotations.from_frame(
         labels.labels, judges=JUDGES, scale=assay.Ordinal(1, 5),
-        items=labels.items.with_columns(document_of_language=unit), annotators=labels.annotators,
+        items=labels.items.with_columns(topic=topic, part_of_topic=unit), annotators=labels.annotators,
     )  # fmt: skip
 
 

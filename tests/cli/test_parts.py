@@ -170,14 +170,15 @@ def test_a_plan_of_a_study_knows_its_judges_and_items(run: Run, study: Path) -> 
     assert plan["judges"]["m"] == load_study(study).way_of("m")
     run("judge", study)
     out = run("report", study)[1]  # the plan gives epsilon
-    assert out.splitlines()[2].startswith(f"As planned ({study / 'plan.yaml'}, written ")
+    assert out.splitlines()[2].startswith("As planned")
+    assert f"As planned ({study / 'plan.yaml'}, written " in " ".join(out.split())
     (study / "prompts" / "mine.txt").write_text("Other words. {{ question }} {{ format }}")
     run("judge", study, "--new-version")
-    out = run("report", study)[1].splitlines()
-    assert out[2].startswith("Not as planned (")
-    assert out[3] == (
+    out = run("report", study)[1]
+    assert out.splitlines()[2].startswith("Not as planned")
+    assert (
         f"Judge 'm': the prompt is {load_study(study).way_of('m')['prompt']}, and {plan['judges']['m']['prompt']} was "
-        "planned."
+        "planned." in " ".join(out.split())
     )
     assert out[4] == ""
 
@@ -208,7 +209,9 @@ def test_looks_are_counted_by_the_data(run: Run, study: Path) -> None:
     (study / "items.csv").write_text("".join(items))
     run("judge", study)
     out = run("report", study, *REPORT)[1]
-    assert "This is look 3 at the study's labels, and 2 were planned: the level no longer holds." in out
+    assert "This is look 3 at the study's labels, and 2 were planned: the level no longer holds." in " ".join(
+        out.split()
+    )
 
 
 def test_a_study_without_planned_looks_counts_none(run: Run, study: Path) -> None:

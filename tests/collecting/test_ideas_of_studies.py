@@ -111,4 +111,4 @@ def test_from_single_texts_to_validated_measures(
     assert max(v for name, v in rho.items() if "coin" in name) < 0.5
     # The two conditions of the triplet prompt are compared under the same draws.
     told = r"The same judge: ρ of looks \(.*\) less that of looks \(prompt=default\) 0\.\d\d \["
-    assert re.search(told, printed.out)
+    assert re.search(told, " ".join(printed.out.split()))
