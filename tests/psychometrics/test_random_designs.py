@@ -125,7 +125,11 @@ def recorded() -> dict[str, dict[str, Any]]:
     return json.loads(RECORDED.read_text())
 
 
-@pytest.mark.parametrize("k", range(DESIGNS))
+QUICK = 12
+"""Designs of the default run; the others are slow, as each is a fit of its own."""
+
+
+@pytest.mark.parametrize("k", [pytest.param(k, marks=[pytest.mark.slow] * (k >= QUICK)) for k in range(DESIGNS)])
 def test_a_random_design_is_fitted_as_by_lme4(k):
     text, nests, replicated, rows = drawn_labels(k)
     wanted = dict(recorded()[str(k)])
