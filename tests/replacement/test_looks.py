@@ -66,6 +66,15 @@ def test_agreement_and_what_is_left_without_each_unit_are_those_of_loops(score, 
         assert found.pseudo.values[at] == pytest.approx(pseudo)
 
 
+def test_the_unit_of_labels_changes_nothing():
+    grid, judge = missing_some(np.random.default_rng(4), 24, 4)
+    found = [look_at(NegRMSE(), panel_of(u * grid), u * judge, [], None, 0.5, 0, "abcd").kept for u in (1.0, 1e-7, 1e7)]
+    for one in found[1:]:
+        assert one.agreements == pytest.approx(found[0].agreements)
+        assert one.p_looks == pytest.approx(found[0].p_looks)
+        assert one.p_keeps(0.5) == pytest.approx(found[0].p_keeps(0.5))
+
+
 def test_texts_meet_the_other_items_of_their_block():
     """With one block a part, and few people, calls of a function give what sums give."""
     rng = np.random.default_rng(3)
@@ -262,6 +271,9 @@ def test_columns_that_hold_what_people_said_are_no_structure():
     )  # fmt: skip
     test = alt_test(study(people, good, names, about), "judge", expertise="expert")
     assert test.tally.table.structures == ()
+    known = about.with_columns(target_language=pl.Series(["en", "de", "fr"] * 100))
+    test = alt_test(study(people, good, names, known), "judge", expertise="expert")
+    assert [one.name for one in test.tally.table.structures] == ["target_language"]
     named = alt_test(study(people, good, names, about), "judge", expertise="expert", strata=["answer"])
     assert named.looked.kept.structure == "answer"
     with pytest.raises(assay.AssayError, match="names of items share nothing"):

@@ -447,11 +447,6 @@ class NameParts(NamedTuple):
         return len(self.stem.codes) / len(self.stem.names)
 
     @property
-    def suffix_size(self) -> float:
-        """Names for each suffix, on average."""
-        return len(self.suffix.codes) / len(self.suffix.names)
-
-    @property
     def crossed(self) -> float:
         """The share, 0 to 1, of all combinations of a stem and a suffix that are names; 1 where all are there."""
         return len(self.stem.codes) / (len(self.stem.names) * len(self.suffix.names))

@@ -691,8 +691,10 @@ class _Sides:
         known = np.empty(0) if panel.reference is None else panel.reference[items]
         distance: LabelDistance | None = None
         if isinstance(score, NegRMSE):
-            centre = value.mean() if n else 0.0
-            own, value, known, distance = own - centre, value - centre, known - centre, Squared()
+            # In units of people's spread, so that rounding is told from differences whatever the unit of the labels.
+            centre, spread = (value.mean(), value.std() or 1.0) if n else (0.0, 1.0)
+            own, value, known = ((one - centre) / spread for one in (own, value, known))
+            distance = Squared()
         elif not called:
             labels = np.unique(np.concatenate([own, value, known]))
             own, value, known = (np.searchsorted(labels, one).astype(float) for one in (own, value, known))

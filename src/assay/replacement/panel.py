@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import cached_property
@@ -768,8 +769,11 @@ LEAST_CROSSED = 4
 LEAST_OF_STEM = 3
 """Items that a stem must have on average: within pairs hardly any judge could be seen to look."""
 
-JUDGED = ("gold", "truth", "label", "majority", "mean", "median", "average", "consensus", "target", "reference")
+JUDGED = frozenset(("gold", "truth", "majority", "mean", "median", "average", "consensus"))
 """Words in the name of a column that holds what people said, or should have: a judge may well know no more."""
+
+JUDGED_NAMES = frozenset(("label", "target", "reference"))
+"""Names that alone say so; a ``target_language`` is known without reading."""
 
 
 def _columns_asked(labels: Annotations, settings: AltTestSettings) -> tuple[Structure, ...]:
@@ -784,7 +788,9 @@ def _columns_asked(labels: Annotations, settings: AltTestSettings) -> tuple[Stru
         column = frame[name]
         if name in ("item", settings.gold) or column.dtype.is_float() or column.dtype.is_nested():
             continue
-        if any(word in name.lower() for word in JUDGED) or not 1 < column.n_unique() <= frame.height / LEAST_HELD:
+        if name.lower() in JUDGED_NAMES or JUDGED.intersection(re.split(r"[^a-z]+", name.lower())):
+            continue
+        if not 1 < column.n_unique() <= frame.height / LEAST_HELD:
             continue
         if said and {str(v).lower() for v in column.drop_nulls().unique().to_list()} <= said:
             continue
