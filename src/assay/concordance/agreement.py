@@ -160,7 +160,7 @@ class Agreement(Result):
             lines.append(
                 f"{shown.height - MOST_LINES:,} further rows of {self.headline} are in the table{_places(shown)}."
             )
-        lines += self.comparisons()
+        lines += [*self.comparisons(), *self.family_words()]
         return "\n".join([*lines, self.interval_words(), *self.run.closing()])
 
     def answer(self) -> list[str]:
@@ -197,6 +197,14 @@ class Agreement(Result):
                 f"{_places(rows, MOST_COMPARISONS)}."
             )
         return lines
+
+    def family_words(self) -> list[str]:
+        """Where families were named: on how many criteria each rater is better than a random human, a sentence each."""
+        if self.settings.to_dict()["family"] is None or not self.shown("random human").height:
+            return []
+        from assay.concordance import families
+
+        return families.better_words(self._to_draw(self.beside_people), self.headline)
 
     def interval_words(self) -> str:
         """How intervals and p-values were made."""
@@ -239,6 +247,80 @@ class Agreement(Result):
         if name not in rows["coefficient"]:
             raise DesignError(unknown("coefficient", name, rows["coefficient"].unique().to_list(), "the pairs"))
         return plots.heat_map(rows.filter(pl.col("coefficient") == name), self.humans, self.judges, criterion, ax)
+
+    # -- families of raters beside people, as in Hardy (2025) ----------------------------------------
+
+    @cached_property
+    def beside_people(self) -> pl.DataFrame:
+        """People, each family and each judge with a random human: figures 1 and 7b as a table.
+
+        Columns ``criterion, rater, coefficient, title, estimate, low, high, n, than_humans``.
+        """
+        from assay.concordance import families
+
+        return families.beside_people(self.rows, self.humans)
+
+    @cached_property
+    def better_than_people(self) -> pl.DataFrame:
+        """On how many criteria each rater is better than a random human, by each coefficient: table 6.
+
+        Columns ``coefficient, title, rater, criteria, better, share, shown_better, shown_worse``; ``better`` compares
+        values, as the paper does, and the last two count the criteria where the difference is shown.
+        """
+        from assay.concordance import families
+
+        return families.better_than_people(self.beside_people)
+
+    @cached_property
+    def label_shares(self) -> pl.DataFrame:
+        """How often people, each family and each judge give each label: figures 6 and 7a as a table.
+
+        Columns ``criterion, rater, label, n, share``; many different numbers are counted in ranges.
+        """
+        from assay.concordance import families
+
+        blocks = {id(block): (row["criterion"], block) for row, (block, _) in self._rows_of_all()}
+        return families.label_shares([(name, block.ratings, block.families) for name, block in blocks.values()])
+
+    def _rows_of_all(self) -> Iterator[tuple[dict[str, Any], tuple[_Block, Pairing]]]:
+        """Rows that are not of a group, with what they compare."""
+        rows = zip(self.rows.iter_rows(named=True), self.comparisons_of_rows, strict=True)
+        return ((row, compared) for row, compared in rows if row["group"] is None)
+
+    def plot_raters(self, ax: Axes | None = None, *, coefficient: str | None = None) -> Axes:
+        """One coefficient of people, families and judges with a random human, by criterion: figure 1.
+
+        Raises
+        ------
+        DesignError
+            Where ``random human`` was not asked for, or the coefficient is not there.
+        """
+        from assay.concordance import families
+
+        there = self.beside_people["coefficient"].unique(maintain_order=True).to_list()
+        name = coefficient or (self.headline if self.headline in there else there[0])
+        if name not in there:
+            raise DesignError(unknown("coefficient", name, there, "the rows of random humans"))
+        return families.plot_raters(self._to_draw(self.beside_people), name, ax)
+
+    def plot_coefficients(self, ax: Axes | None = None) -> Axes:
+        """Every coefficient of people, families and judges with a random human, as a grid: figure 7b."""
+        from assay.concordance import families
+
+        return families.plot_coefficients(self._to_draw(self.beside_people), ax)
+
+    def plot_labels(self, ax: Axes | None = None) -> Axes:
+        """How often people, families and judges give each label: figures 6 and 7a."""
+        from assay.concordance import families
+
+        return families.plot_labels(self._to_draw(self.label_shares), ax)
+
+    def _to_draw(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The rows of people, families and judges of none."""
+        from assay.concordance import families
+
+        drawn = [families.raters_to_draw(block.families, self.judges) for _, (block, _) in self._rows_of_all()]
+        return frame.filter(pl.col("rater").is_in(sorted({name for names in drawn for name in names})))
 
 
 @question(AgreementSettings)

@@ -439,6 +439,12 @@ def label_of(ratings: Ratings, value: float) -> Label:
     return value if names is None else names[int(value)]
 
 
+def label_word(ratings: Ratings, value: float) -> str:
+    """The label that a number stands for, as a table says it."""
+    label = label_of(ratings, value)
+    return f"{label:g}" if isinstance(label, float) else ratings.scale.word(label)
+
+
 # -- what a coefficient is --------------------------------------------------------------------------
 
 Needs = Literal["labels", "categories", "order", "ordered categories", "numbers", "range"]

@@ -17,7 +17,7 @@ from assay.concordance.coefficient import (
     Spread,
     describe_values,
     estimate_ratings,
-    label_of,
+    label_word,
     small_sample_intervals,
 )
 from assay.concordance.measures import fleiss, scott
@@ -344,17 +344,12 @@ def _who_said_what(ratings: Ratings, keep: set[int]) -> list[str]:
     answers = ratings.answers
     order = {name: i for i, name in enumerate((*ratings.humans, *ratings.judges))}
     said_of: dict[int, list[tuple[int, str]]] = {i: [] for i in sorted(keep)}
-    words = {value: _word(ratings, value) for value in np.unique(answers.value).tolist()}
+    words = {value: label_word(ratings, value) for value in np.unique(answers.value).tolist()}
     for i, j, value in zip(answers.item.tolist(), answers.annotator.tolist(), answers.value.tolist(), strict=True):
         if i in said_of:
             name = answers.annotators[j]
             said_of[i].append((order.get(name, j), f"{name} {words[value]}"))
     return [", ".join(text for _, text in sorted(each)) for each in said_of.values()]
-
-
-def _word(ratings: Ratings, value: float) -> str:
-    label = label_of(ratings, value)
-    return f"{label:g}" if isinstance(label, float) else ratings.scale.word(label)
 
 
 # -- categories --------------------------------------------------------------------------------------
@@ -433,7 +428,7 @@ def _categories(ratings: Ratings, settings: DisagreementSettings) -> Iterator[tu
         c = len(values)
         tested = _than_all(sums, settings)
         for k, value in enumerate(values.tolist()):
-            place = {"who": who, "category": _word(ratings, value)}
+            place = {"who": who, "category": label_word(ratings, value)}
             columns = sums.sums[:, [k, c + k]]
             n = _items_with(part, value, first, second)
             if not columns[:, 1].any():
@@ -475,7 +470,7 @@ def _category_kappa(
     part: Ratings, value: float, settings: DisagreementSettings, first: Bools | None, second: Bools | None
 ) -> tuple[Estimate, str]:
     """κ of one category against all others, with the intervals that rare labels have."""
-    names = ("other", _word(part, value))
+    names = ("other", label_word(part, value))
     two = part.derived(partial(_one_category, value=value, names=names), part.annotators, Nominal(list(names)))
     given = {f: getattr(settings, f) for f in ("method", "n_resamples", "confidence", "seed")}
     if first is None or second is None:
@@ -519,7 +514,7 @@ def _confusion(ratings: Ratings) -> Iterator[dict[str, Any]]:
     """Each judge's labels beside people's, pair by pair."""
     cells, values = grid(ratings.answers), ratings.values
     people = cells[:, np.isin(ratings.annotators, ratings.humans)]
-    words = [_word(ratings, value) for value in values.tolist()]
+    words = [label_word(ratings, value) for value in values.tolist()]
     for judge in ratings.judges if ratings.humans else ():
         own = np.broadcast_to(cells[:, ratings.annotators.index(judge), None], people.shape)
         both = ~np.isnan(own) & ~np.isnan(people)

@@ -50,6 +50,18 @@ def agreement_parts(found: Agreement) -> tuple[Part, ...]:
     ]
     if others.height:
         parts.append(Part("Who agrees with whom?", (), ((f"{title}.", _tidy(others, "who", "first", "second")),)))
+    families = found.family_words()
+    if families:
+        criteria = len(found.criteria) > 1
+        drawn: list[tuple[str, Callable[[], Axes]]] = [
+            (f"{title} with a random human" + (", by criterion" if criteria else ""), found.plot_raters),
+            ("Every coefficient with a random human", found.plot_coefficients),
+            ("Which labels they give", found.plot_labels),
+        ]
+        table = ("Criteria on which a rater is better than a random human.", found.better_than_people)
+        parts.append(
+            Part("Are families of judges better than a random person?", tuple(families), (table,), tuple(drawn))
+        )
     closer = found.differences.filter(pl.col("coefficient") == found.headline)
     if closer.height:
         caption = f"{title} of the judge with people, less that of people with each other."

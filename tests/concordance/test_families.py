@@ -1,0 +1,148 @@
+"""Rater families beside people: correlations by criterion, criteria won, labels given."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from assay import Annotations, agreement
+from assay.concordance.families import MOST_LABELS, raters_to_draw
+from assay.errors import DesignError
+
+MAKERS = {"enc1": "encoders", "enc2": "encoders", "gpt": "GPTs"}
+ASK = {"who": ["random human"], "coefficients": ["pearson", "mae", "exact-agreement", "bias"], "draws": 300}
+
+
+def study(n=120, criteria=("clear", "correct"), noise=None, scale="1-7", people=4, alone=(), seed=0):
+    """People of equal noise, two encoders, one GPT, and judges of no family, on every criterion."""
+    noise = {"enc1": 0.3, "enc2": 0.3, "gpt": 3.0} | (noise or {})
+    rng, rows = np.random.default_rng(seed), []
+    names = [f"person {k}" for k in range(people)] + list(noise) + list(alone)
+    for criterion in criteria:
+        truth = rng.normal(size=n)
+        for name in names:
+            label = np.clip(np.round(4 + truth + noise.get(name, 1.0) * rng.normal(size=n)), 1, 7)
+            rows += [(f"i{i}", name, criterion, int(v)) for i, v in enumerate(label)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "criterion", "label"], orient="row")
+    judges = [*noise, *alone]
+    about = pl.DataFrame({"annotator": judges, "maker": [MAKERS.get(j) for j in judges]})
+    return Annotations.from_frame(frame, judges=judges, scale=scale, annotators=about)
+
+
+def test_each_rater_beside_people_is_a_row_of_random_humans():
+    labels = study()
+    found = agreement(labels, family="maker", **ASK)
+    beside = found.beside_people
+    assert beside["rater"].unique(maintain_order=True).to_list() == ["people", "encoders", "enc1", "enc2", "gpt"]
+    row = beside.row(by_predicate=(pl.col("rater") == "encoders") & (pl.col("coefficient") == "mae")
+                     & (pl.col("criterion") == "correct"), named=True)  # fmt: skip
+    one = labels.where(criterion="correct").labels.pivot("annotator", index="item", values="label")
+    people = one.select(pl.selectors.starts_with("person")).to_numpy()
+    slow = [np.abs(people[:, [p]] - one.select(e).to_numpy()).mean() for p in range(4) for e in ("enc1", "enc2")]
+    assert row["estimate"] == pytest.approx(np.mean(slow), abs=0.02)
+    assert (row["n"], row["than_humans"]) == (120, "better")
+    with pytest.raises(DesignError, match=r"who=\['random human'\]"):
+        _ = agreement(labels, who=["pairs"], coefficients=["pearson"]).beside_people
+
+
+def test_criteria_on_which_a_rater_is_better_are_counted_by_value_and_by_what_is_shown():
+    labels = study(criteria=("a", "b", "c"))
+    found = agreement(labels, family="maker", **ASK)
+    table = found.better_than_people
+    assert "bias" not in table["coefficient"].to_list()  # no direction is better
+    rows = {(r["coefficient"], r["rater"]): r for r in table.iter_rows(named=True)}
+    beside = {(r["criterion"], r["rater"], r["coefficient"]): r for r in found.beside_people.iter_rows(named=True)}
+    for (coefficient, rater), row in rows.items():
+        sign = -1 if coefficient == "mae" else 1
+        mine = [(beside[c, rater, coefficient], beside[c, "people", coefficient]) for c in "abc"]
+        better = sum(sign * (m["estimate"] - p["estimate"]) > 0 for m, p in mine)
+        shown = [m["than_humans"] for m, _ in mine]
+        counts = (3, better, better / 3, shown.count("better"), shown.count("worse"))
+        assert tuple(row[c] for c in ("criteria", "better", "share", "shown_better", "shown_worse")) == counts
+    assert (rows["mae", "encoders"]["better"], rows["mae", "encoders"]["shown_better"]) == (3, 3)
+    assert (rows["mae", "gpt"]["better"], rows["mae", "gpt"]["shown_worse"]) == (0, 3)
+
+
+def test_a_criterion_that_a_family_did_not_rate_is_not_counted():
+    labels = study(criteria=("a", "b"))
+    fewer = labels.labels.filter((pl.col("annotator") != "gpt") | (pl.col("criterion") == "a"))
+    labels = Annotations.from_frame(fewer, judges=labels.judges, scale="1-7", annotators=labels.annotators)
+    table = agreement(labels, family="maker", **ASK).better_than_people.filter(coefficient="mae")
+    assert dict(table.select("rater", "criteria").rows()) == {"encoders": 2, "enc1": 2, "enc2": 2, "gpt": 1}
+
+
+def test_one_who_is_as_good_as_people_is_seldom_shown_better_or_worse():
+    """Six exchangeable judges on 10 studies of three criteria: 180 claims of each direction could be wrong."""
+    alike = {f"j{k}": 1.0 for k in range(6)} | {"enc1": 0.3, "enc2": 0.3, "gpt": 3.0}
+    wrong, shown, claims, deserved = 0, 0, 0, 0
+    for seed in range(10):
+        found = agreement(study(120, "abc", noise=alike, seed=seed), **{**ASK, "coefficients": ["pearson"]})
+        table = found.better_than_people
+        equal = table.filter(pl.col("rater").str.starts_with("j") & (pl.col("rater") != "judges"))
+        wrong += equal["shown_better"].sum() + equal["shown_worse"].sum()
+        claims += equal["criteria"].sum()
+        gpt = table.filter(rater="gpt")
+        shown, deserved = shown + gpt["shown_worse"].sum(), deserved + gpt["criteria"].sum()
+    assert claims == 180
+    assert wrong / claims <= 0.05
+    assert shown / deserved >= 0.7
+
+
+def test_shares_of_labels_are_of_each_raters_own_labels():
+    labels = study(40)
+    shares = agreement(labels, family="maker", **ASK).label_shares
+    assert shares.group_by("criterion", "rater").agg(pl.col("share").sum())["share"].to_list() == pytest.approx(
+        [1] * 10
+    )
+    mine = shares.filter(criterion="clear", rater="encoders")
+    assert mine["label"].to_list() == ["1", "2", "3", "4", "5", "6", "7"]
+    given = labels.where(criterion="clear", annotator=["enc1", "enc2"]).labels["label"]
+    assert mine["n"].to_list() == [int((given == v).sum()) for v in range(1, 8)]
+
+
+def test_many_numbers_are_counted_in_ranges_and_words_as_they_are():
+    rng = np.random.default_rng(3)
+    rows = [(f"i{i}", who, float(v)) for who in ("a", "b", "m") for i, v in enumerate(rng.uniform(0, 100, 50))]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    numbers = agreement(Annotations.from_frame(frame, judges=["m"], scale="interval:0-100"), coefficients=["mae"])
+    mine = numbers.label_shares.filter(rater="people")
+    assert (mine.height, mine["n"].sum()) == (MOST_LABELS, 100)
+    values = np.sort(frame["label"].to_numpy())
+    edges = np.linspace(values[0], values[-1], MOST_LABELS + 1)
+    people = frame.filter(pl.col("annotator") != "m")["label"].to_numpy()
+    assert mine["n"].to_list() == np.histogram(people, edges)[0].tolist()
+    words = frame.with_columns(label=pl.when(pl.col("label") > 50).then(pl.lit("yes")).otherwise(pl.lit("no")))
+    named = agreement(Annotations.from_frame(words, judges=["m"], scale="nominal:yes,no"), coefficients=["cohen-kappa"])
+    assert set(named.label_shares["label"]) == {"yes", "no"}
+
+
+def test_pictures_show_families_or_the_judges_themselves_where_there_are_none():
+    people = ("a random human", ("p", "q"))
+    assert raters_to_draw([people, ("a random judge of lab", ("m", "n"))], ["m", "n", "o"]) == ["people", "lab", "o"]
+    assert raters_to_draw([people, ("a random judge of lab", ("m",))], ["m"]) == ["people", "m"]
+    every = [people, ("a random judge", ("m", "n"))]
+    assert raters_to_draw(every, ["m", "n"]) == ["people", "m", "n"]
+    assert raters_to_draw(every, [f"m{k}" for k in range(9)]) == ["people", "judges"]
+
+
+def test_the_pictures_mark_what_is_shown():
+    found = agreement(study(alone=["other"]), family="maker", **ASK)
+    ax = found.plot_raters(coefficient="mae")
+    marks = [line.get_marker() for line in ax.get_lines() if len(line.get_xdata()) == 1]
+    assert marks.count("^") == 2  # encoders on two criteria
+    assert marks.count("v") == 2  # gpt, a family of one
+    assert marks.count("o") == 4  # people and the judge of no family
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["clear", "correct"]
+    grid = [t.get_text() for t in found.plot_coefficients().texts]
+    assert sum(text.endswith("▲") for text in grid) >= 2
+    assert sum(text.endswith("▼") for text in grid) >= 2
+    bars = found.plot_labels()
+    assert len(bars.patches) == 2 * 4 * 7  # criteria, raters, labels
+    with pytest.raises(DesignError, match="did you mean 'mae'"):
+        found.plot_raters(coefficient="mea")
+
+
+def test_the_summary_counts_criteria_where_families_are_named():
+    words = agreement(study(), family="maker", **ASK).summary()
+    assert "encoders, with a random human beside two random humans: " in words
+    assert "is better in 0 of 2 criteria; shown better in 0, shown worse in 2 (each by itself, not adjusted)" in words
+    assert "beside two random humans" not in agreement(study(), **ASK).summary()
