@@ -63,7 +63,7 @@ def test_the_smallest_number_is_the_first_that_reaches_the_target():
         assert values[-1] >= 0.6
         assert n == 1 or values[0] < 0.6
         assert row["cost"] == 2.0 * n * row["r"]
-    assert f"{found.smallest['smallest'][0]} o with 1 r reach Eρ² = 0.6" in found.summary()
+    assert f"{found.smallest['smallest'][0]} lessons with 1 annotator reach Eρ² = 0.6" in found.summary()
 
 
 def test_a_target_that_no_number_reaches_is_said_with_the_limit():
@@ -73,7 +73,9 @@ def test_a_target_that_no_number_reaches_is_said_with_the_limit():
     c = dict(study.components.select("effect", "estimate").iter_rows())
     limit = c["i"] / (c["i"] + c["r"] + c["ri"])
     assert found.smallest["limit"][0] == pytest.approx(limit)
-    assert f"no number of o reaches Φ = 0.95 with 1 r; more of it tends to {limit:.3f}" in found.summary()
+    assert (
+        f"no number of lessons reaches Φ = 0.95 with 1 annotator; more of them tend to {limit:.3f}" in found.summary()
+    )
 
 
 def test_merged_variance_shrinks_with_what_all_effects_share_or_as_told():

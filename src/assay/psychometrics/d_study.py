@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,7 +40,7 @@ class DStudy(Result):
         One row a study (or scenario), coefficient and choice of numbers.
     smallest : polars.DataFrame
         The least number of the facet ``along`` that reaches the target, for each choice of the others; null, with the
-        limit that more of it tends to, where none does.
+        limit that more of them tend to, where none does.
     facets : tuple of str
     along : str
     target : float
@@ -67,26 +68,44 @@ class DStudy(Result):
         """Of each row of the projection."""
         return self.estimates
 
+    @cached_property
+    def columns(self) -> Mapping[str, str]:
+        """The column behind each facet, where the design has letters of its own."""
+        asked = self.run.of.settings if self.run.of is not None else None
+        return dict(asked.facets or {}) if isinstance(asked, DesignSettings) else {}
+
+    def _counted(self, number: int, facet: str) -> str:
+        """``3 annotators``: a number of a facet, by its column; ``3 r`` where a letter is all there is."""
+        return f"{number:,} {self._noun(facet, number)}"
+
+    def _noun(self, facet: str, number: int = 2) -> str:
+        column = self.columns.get(facet, facet)
+        return column if number == 1 or len(column) == 1 else f"{column}s"
+
     def sentences(self) -> tuple[str, ...]:
         """How many reach the target, and what they cost."""
         if "scenario" in self.projected.columns:
             return self._scenario_sentences()
         lines = []
         for row in self.smallest.iter_rows(named=True):
-            others = [f"{row[c]} {c}" for c in self.facets if c != self.along and row.get(c) is not None]
+            others = [self._counted(row[c], c) for c in self.facets if c != self.along and row.get(c) is not None]
+            along = self._noun(self.along)
             place = f"{row['study']}: " if "study" in row and self.smallest["study"].n_unique() > 1 else ""
             with_others = f" with {', '.join(others)}" if others else ""
             name = NAMES[self.coefficient]
             if row["reason"] is not None:
-                lines.append(f"{place}how {name} changes with {self.along}{with_others} is not known: {row['reason']}.")
+                lines.append(
+                    f"{place}how {name} changes with the number of {along}{with_others} is not known: {row['reason']}."
+                )
             elif row["smallest"] is None:
                 lines.append(
-                    f"{place}no number of {self.along} reaches {name} = {self.target:g}{with_others}; "
-                    f"more of it tends to {said(row['limit'], 3)}."
+                    f"{place}no number of {along} reaches {name} = {self.target:g}{with_others}; "
+                    f"more of them tend to {said(row['limit'], 3)}."
                 )
             else:
                 cost = f", at a cost of {row['cost']:,.2f}" if row.get("cost") is not None else ""
-                reach = f"{row['smallest']:,} {self.along}{with_others} reach"
+                one = row["smallest"] == 1 and not others
+                reach = f"{self._counted(row['smallest'], self.along)}{with_others} reach{'es' if one else ''}"
                 lines.append(f"{place}{reach} {name} = {self.target:g}{cost}.")
         return tuple(lines)
 
@@ -103,7 +122,9 @@ class DStudy(Result):
             verdict = "lowers what one person reaches" if words == "lowers" else f"{words} another person"
             if np.isnan(alone) or np.isnan(beside[0]):
                 verdict = f"cannot be valued: {one.filter(pl.col('estimate').is_nan())['reason'][0]}"
-            lines.append(f"{place}Φ with {one[self.along][0]} {self.along}: {each}. A judge beside {verdict}.")
+            lines.append(
+                f"{place}Φ with {self._counted(one[self.along][0], self.along)}: {each}. A judge beside {verdict}."
+            )
         return tuple(lines)
 
     def summary(self) -> str:
@@ -112,7 +133,7 @@ class DStudy(Result):
         best = rows.filter(pl.col("estimate").is_not_nan()).sort("estimate", descending=True).head(1)
         lines = [*self.sentences(), *([f"{self.run.interval}."] if self.run.interval else [])]
         for row in best.iter_rows(named=True):
-            sizes = ", ".join(f"{row[c]} {c}" for c in self.facets if row.get(c) is not None)
+            sizes = ", ".join(self._counted(row[c], c) for c in self.facets if row.get(c) is not None)
             place = row.get("scenario") or (row["study"] if rows["study"].n_unique() > 1 else "")
             value = estimated(row["estimate"], row["low"], row["high"], 3)
             lines.append(
@@ -125,9 +146,7 @@ class DStudy(Result):
         rows = self.projected.filter(pl.col("coefficient") == self.coefficient)
         names = [c for c in ("study", "scenario", *self.facets) if c != self.along and c in self.projected.columns]
         lines = [c for c in names if self.projected[c].n_unique() > 1]
-        asked = self.run.of.settings if self.run.of is not None else None
-        columns = dict(asked.facets or {}) if isinstance(asked, DesignSettings) else {}
-        return plots.curves(rows, self.along, lines, NAMES[self.coefficient], self.target, columns, ax)
+        return plots.curves(rows, self.along, lines, NAMES[self.coefficient], self.target, self.columns, ax)
 
 
 def project(study: DesignStudies, settings: DStudySettings) -> DStudy:

@@ -596,7 +596,7 @@ def _generalizability(
         found = g_study_parts(g_study(labels, design, "i", by="kind" if both else None, **options))
     except DesignError as reason:
         return (Part("How far do scores carry?", lines=(f"Not known: {reason}.",)),)
-    if not both or len(labels.criteria) > 1:
+    if not both:
         return found
     draws = min(s.n_resamples, MOST_REFITS)
     correlated = _parts(
