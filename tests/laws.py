@@ -45,6 +45,7 @@ from assay.psychometrics.nested_icc import NestedSettings
 from assay.psychometrics.raters.table import RaschSettings, RaterSettings
 from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareSettings, PairedSettings
 from assay.replacement.studies import EpsilonCurveSettings, SizeCurveSettings
+from assay.verdict.card import CardSettings
 from assay.verdict.report import ReportSettings
 
 JUDGES = ("gpt", "llama")
@@ -141,6 +142,18 @@ def taught() -> Annotations:
     return with_columns(
         assay.simulate(36, 3, scale="1-5", judges={"gpt": 0.2, "llama": 0.3}, spread=0.7, documents=12, seed=9)
     )
+
+
+@cache
+def judged_by_eight() -> Annotations:
+    """Eight people and two judges on 4 items of each of 24 documents, whose language is the document's."""
+    labels = assay.simulate(96, 8, scale="1-5", judges={"gpt": 0.2, "llama": 0.4}, spread=0.7, documents=24, seed=4)
+    number = labels.items["document"].rank("dense")
+    items = labels.items.with_columns(language=pl.when(number % 2 == 0).then(pl.lit("en")).otherwise(pl.lit("de")))
+    people = labels.annotators.with_columns(maker=pl.lit("one"))
+    return Annotations.from_frame(
+        labels.labels, judges=JUDGES, scale=labels.scale, items=items, annotators=people
+    )  # fmt: skip
 
 
 @cache
@@ -654,6 +667,14 @@ QUESTIONS = (
                                   "min_class", "quality", "repeats")},
          "power": [0.5], "n_studies": [40], "seed": [1]},
         {"n_items": (40,), "epsilon": 0.1, "n_studies": 60, "scale": "1-5"}, takes_labels=False,
+    ),
+    Question(
+        "card", lambda labels, **options: assay.card(labels, **options), CardSettings,
+        {"judges": [("gpt",)], "object": ["language"], "lesson": [Given(object="document", lesson="item")],
+         "family": ["maker"], "group": ["language"], "people": [True], "expertise": ["crowd"], "epsilon": [0.2],
+         "alpha": [0.1], "adjust": [False], "concordance": [0.9], "confidence_share": [0.7], "validity": [0.8],
+         "bias": [1.0], "fairness": [0.1], "repeats": []},
+        {"object": "document", "family": "maker", "group": "language"}, judged_by_eight,
     ),
     Question(
         "report", lambda labels, **options: assay.report(labels, **options), ReportSettings,

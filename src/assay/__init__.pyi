@@ -93,5 +93,7 @@ from assay.replacement.domains import alt_test_by as alt_test_by
 from assay.replacement.domains import alt_test_paired as alt_test_paired
 from assay.similarity.registry import similarity_matrix as similarity_matrix
 from assay.simulation import simulate as simulate
+from assay.verdict.card import JudgeCard as JudgeCard
+from assay.verdict.card import card as card
 from assay.verdict.report import Report as Report
 from assay.verdict.report import report as report

@@ -97,6 +97,16 @@ QUESTIONS = (
         shown={"by": "the criterion, where the table has several"},
     ),
     Command(
+        "card",
+        "lessons.csv --object teacher --lesson lesson --family family --group dialect --expertise skilled",
+        run=f"{_LABELS}:card",
+        page="assay.verdict.card:card_parts",
+        title="May these judges stand in for people?",
+        heading="The card",
+        settings=("assay.verdict.card:CardSettings",),
+        without=("judges",),
+    ),
+    Command(
         "agreement",
         "labels.csv --item id --annotator worker --label stars --scale 1-5",
         run=f"{_LABELS}:agreement",

@@ -381,6 +381,29 @@ def report(
     note(f"written to {path}")
 
 
+def card(source: str, *, out: Page = None, tested: Tested = ALL_JUDGES, ask: Ask = ASK) -> None:
+    """Seven questions about every judge on one screen, each answered ✓, ✗, ? (open) or – (this table cannot say).
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels, or a study folder.
+    """
+    from assay.verdict.card import card as make
+
+    target(out)
+    given = ask.options.options()
+    table = ask.labels.read(source)
+    tested.among(table)
+    with progress_bar("Comparing"):
+        found = make(table, judges=tested.names(), **given)
+    if ask.output.for_people:
+        ask.output.words(found)
+        write_page(out, BY_NAME["card"].title, found, found_at(BY_NAME["card"].page))
+    else:
+        ask.show(BY_NAME["card"], found, out)
+
+
 def alt_test(
     source: str,
     *,

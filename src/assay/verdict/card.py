@@ -1,0 +1,492 @@
+"""Seven questions about every judge on one screen: shown good, shown bad, open, or more than this table can say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import polars as pl
+
+from assay.data.annotations import Annotations, Repeats
+from assay.data.chunks import Chunks, in_memory
+from assay.data.ratings import faceted
+from assay.data.scales import Interval
+from assay.errors import AssayError, DataError, DesignError, listing, unknown
+from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p
+from assay.estimation.options import Settings, option, question
+from assay.estimation.result import Result, Run
+from assay.estimation.statistic import Bools, Ints
+from assay.psychometrics.covariances import LabelTables
+from assay.replacement.alt_test import alt_test
+from assay.replacement.panel import Expertise
+from assay.reporting import pictures
+from assay.reporting.page import Part
+from assay.verdict.cells import Boundaries, CellMeasure, Dimension, JudgeCells, shown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Mark = Literal["✓", "✗", "?", "–"]
+
+DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
+
+BRIEF: Mapping[Dimension, str] = {
+    "replacement": "replace", "concordance": "concord.", "confidence": "confid.", "validity": "valid", "bias": "bias",
+    "fairness": "fair", "helpfulness": "helps",
+}  # fmt: skip
+
+MEANING: Mapping[Mark, str] = {
+    "✓": "shown as good as people or better", "✗": "shown worse", "?": "open", "–": "this table cannot say",
+}  # fmt: skip
+
+TONE: Mapping[Mark, pictures.Tone] = {"✓": "good", "✗": "bad", "?": "open"}
+
+SHOWN_ROWS = 40
+"""Judges and criteria that a summary says one by one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardSettings(Settings):
+    """Options of the card of judges."""
+
+    judges: Sequence[str] | str | None = option(
+        None, "The judges on the card; all of the table when not given.", key=""
+    )
+    object: str | None = option(
+        None, "Column of what scores are about, such as the teacher; each item by itself when not given.",
+        details="Confidence and validity ask whether scores of objects carry over their lessons, so they need one.",
+    )  # fmt: skip
+    lesson: str | None = option(
+        None, "Column of the occasions of an object, such as the lesson; each item when not given."
+    )
+    family: str | None = option(
+        None, "Annotator column that says which family a judge is of.",
+        details="Each family of two judges or more has a row: one of its members, drawn for each item.",
+    )  # fmt: skip
+    group: str | None = option(None, "Column of groups of objects, for fairness.")
+    people: bool = option(False, "Rows for everybody in the judge's place, beside the other people.")
+    expertise: Expertise | None = option(None, "Whom the judge would replace; see `assay.alt_test`.")
+    epsilon: float | None = option(None, "What the judge's low cost is worth, in place of expertise.", low=0, high=1)
+    alpha: float = option(0.05, "One-sided level of each mark.", above=0, below=0.5)
+    adjust: bool = option(
+        True, "Correct the marks of a question for the number of judges and criteria (Holm).",
+        details="Judges, families and people each among themselves. Marks without correction stand beside, as `alone`.",
+    )  # fmt: skip
+    concordance: float = option(0.75, "Share of people's concordance that ✓ needs.", low=0, high=1)
+    confidence_share: float = option(0.5, "Share of people's Eρ² and Φ that ✓ needs.", low=0, high=1, key="confidence")
+    validity: float = option(0.5, "Correlation of universe scores that ✓ needs.", low=0, high=1)
+    bias: float = option(1.5, "Spreads of people's severity within which ✓ is.", low=0)
+    fairness: float = option(0.25, "Standard deviations by which groups may differ.", low=0)
+    repeats: Repeats = option("error", "What repeated answers stand for.", details="See `Annotations.resolve_repeats`.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.lesson is not None and self.object is None:
+            raise DesignError("lesson=... tells occasions of an object apart: name its column with object=...")
+        if self.epsilon is not None and self.expertise is not None:
+            raise DesignError("epsilon=... and expertise=... both set epsilon; give one")
+
+    @property
+    def boundaries(self) -> Boundaries:
+        """Where ✓ ends and ✗ begins."""
+        return Boundaries(self.concordance, self.confidence_share, self.validity, self.bias, self.fairness)
+
+    @property
+    def confidence(self) -> float:
+        """Level of the two-sided intervals, whose ends are those of the marks."""
+        return 1 - 2 * self.alpha
+
+
+@dataclass(frozen=True, eq=False)
+class CardRow:
+    """One judge, family or person on one criterion.
+
+    Attributes
+    ----------
+    kind : {"judge", "family", "person"}
+    parts : mapping of dimension to its measures
+    marks, alone : mapping of dimension to mark
+        Corrected over judges and criteria, and not.
+    """
+
+    name: str
+    kind: str
+    criterion: str | None
+    parts: Mapping[Dimension, tuple[CellMeasure, ...]]
+    verdict: str | None = None
+    marks: Mapping[Dimension, Mark] = field(default_factory=dict)
+    alone: Mapping[Dimension, Mark] = field(default_factory=dict)
+
+    @property
+    def where(self) -> str:
+        """The judge, with its criterion where there are several."""
+        return self.name if self.criterion is None else f"{self.name}, {self.criterion}"
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeCard(Result):
+    """Seven questions about every judge, as marks, with the contrasts behind them.
+
+    Attributes
+    ----------
+    rows : tuple of CardRow
+    n_items, n_people : int
+    objects : int
+        Objects whose scores are compared.
+    """
+
+    rows: tuple[CardRow, ...] = field(metadata={"json": False})
+    n_items: int
+    n_people: int
+    objects: int
+    run: Run
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """One row a measure.
+
+        ``judge, kind, criterion, dimension, mark, alone, measure, judge_value, people_value``, then the contrast
+        (``estimate, low, high, p_above, p_below``: above 0 is within the boundary) and its ``reason``.
+        """
+        lines = [
+            {
+                "judge": row.name, "kind": row.kind, "criterion": row.criterion, "dimension": dimension,
+                "mark": row.marks[dimension], "alone": row.alone[dimension], "measure": one.measure or None,
+                "judge_value": _known(one.judge), "people_value": _known(one.people), **_known_row(one.found),
+                "p_above": _known(one.above), "p_below": _known(one.below), "reason": one.found.reason,
+            }
+            for row, dimension, one in self._parts()
+        ]  # fmt: skip
+        numbers = ("judge_value", "people_value", "estimate", "low", "high", "p_above", "p_below")
+        text = ("criterion", "measure", "reason")
+        kinds: dict[str, Any] = {**dict.fromkeys(numbers, pl.Float64), **dict.fromkeys(text, pl.String)}
+        return pl.DataFrame(lines, schema_overrides=kinds, infer_schema_length=None)
+
+    def _parts(self) -> Iterator[tuple[CardRow, Dimension, CellMeasure]]:
+        return ((row, d, one) for row in self.rows for d in DIMENSIONS for one in row.parts[d])
+
+    def row_estimates(self) -> Sequence[Estimate | None]:
+        """The contrast of each row of the table."""
+        return [None if one.found.reason is not None else one.found for _, _, one in self._parts()]
+
+    @cached_property
+    def cells(self) -> pl.DataFrame:
+        """The marks as they stand on the card: one row a judge and criterion, one column a question."""
+        lines = [
+            {"judge": r.name, "criterion": r.criterion, **{BRIEF[d]: r.marks[d] for d in DIMENSIONS}} for r in self.rows
+        ]
+        frame = pl.DataFrame(lines, schema_overrides={"criterion": pl.String})
+        return frame if any(r.criterion for r in self.rows) else frame.drop("criterion")
+
+    def summary(self) -> str:
+        """Every judge's marks, what they mean, what each judge is shown, what dashes would need."""
+        wide = max(len(row.where) for row in self.rows[:SHOWN_ROWS])
+        head = " " * wide + "".join(f"{BRIEF[d]:>10}" for d in DIMENSIONS)
+        lines = [f"{self.n_items:,} items, {self.n_people} people, {self._judges} on the card.", "", head]
+        lines += [f"{row.where:<{wide}}" + "".join(f"{row.marks[d]:>10}" for d in DIMENSIONS)
+                  for row in self.rows[:SHOWN_ROWS]]  # fmt: skip
+        if len(self.rows) > SHOWN_ROWS:
+            lines.append(f"{len(self.rows) - SHOWN_ROWS} further rows are in the table.")
+        lines += ["", "; ".join(f"{mark} {words}" for mark, words in MEANING.items()) + ".", *self.sentences()]
+        return "\n".join([*lines, self.run.interval + ".", *self.run.closing()])
+
+    @property
+    def _judges(self) -> str:
+        names = {row.name for row in self.rows if row.kind != "person"}
+        return f"{len(names)} judges" if len(names) != 1 else next(iter(names))
+
+    def sentences(self) -> list[str]:
+        """What each judge is shown to be, and what dashes need, once each."""
+        lines = []
+        for row in self.rows[:SHOWN_ROWS]:
+            if row.kind == "person":
+                continue
+            found = [f"{sign} {listing([d for d in DIMENSIONS if row.marks[d] == mark])}"
+                     for mark, sign in (("✓", "good in"), ("✗", "bad in")) if mark in row.marks.values()]  # fmt: skip
+            beside = ""
+            if row.marks["replacement"] == "✓" and row.marks["validity"] == "✗":
+                beside = "; it is as close to people as they are to each other, and yet does not measure what they do"
+            lines.append(f"{row.where}: {'shown ' + ', '.join(found) if found else 'nothing is shown yet'}{beside}.")
+        needs: dict[str, list[Dimension]] = {}
+        for _, dimension, one in self._parts():
+            if one.found.reason is not None and one.measure == "":
+                needs.setdefault(one.found.reason, []).append(dimension)
+        return [*lines, *(f"– {listing(list(dict.fromkeys(d)))}: {why}." for why, d in needs.items())]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The card: a mark a cell, in the colour of a verdict; pale where correction alone leaves it open."""
+        rows = self.rows[:SHOWN_ROWS]
+        ax = pictures.axes(ax, width=7.6, height=1.1 + 0.34 * len(rows))
+        for i, row in enumerate(rows):
+            y = len(rows) - 1 - i
+            for x, dimension in enumerate(DIMENSIONS):
+                mark = row.marks[dimension]
+                colour = pictures.TONES[TONE[mark]] if mark in TONE else pictures.MUTED
+                if mark in ("✓", "✗"):
+                    ax.scatter([x], [y], s=240, color=colour, alpha=0.16, linewidth=0, zorder=1)
+                ax.text(x, y, mark, ha="center", va="center", fontsize=12, color=colour, zorder=2)
+        ax.set_xticks(range(len(DIMENSIONS)), [BRIEF[d].rstrip(".") for d in DIMENSIONS])
+        ax.set_yticks(range(len(rows)), [row.where for row in rows][::-1])
+        ax.set_xlim(-0.6, len(DIMENSIONS) - 0.4)
+        ax.set_ylim(-0.6, len(rows) - 0.4)
+        ax.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
+        for side in ("left", "bottom"):
+            ax.spines[side].set_visible(False)
+        return ax
+
+
+def card_parts(found: JudgeCard) -> tuple[Part, ...]:
+    """The card as a page: marks and sentences, then every contrast."""
+    words = (*found.sentences(), "; ".join(f"{mark} {words}" for mark, words in MEANING.items()) + ".")
+    contrasts = found.table.filter(pl.col("estimate").is_not_null()).drop("alone", "kind")
+    frames = (("Marks of every judge.", found.cells), ("The contrasts: above 0 is within the boundary.", contrasts))
+    drawn = (("The card of every judge.", found.plot),)
+    return (Part("Seven questions about every judge", words, frames, drawn, found.notes),)
+
+
+@question(CardSettings)
+def card(labels: Annotations | Chunks, settings: CardSettings) -> JudgeCard:
+    """Seven questions about every judge, each answered ✓, ✗, ? (open) or – (this table cannot say).
+
+    Replacement: the verdict of `assay.alt_test`. Concordance: does a judge agree with people as people agree with each
+    other (r, and 1 − D_o/D_e)? Confidence: do a family's scores carry as people's do (Eρ², Φ)? Validity: do its
+    universe scores go with people's? Bias: is it as severe as a person may be? Fairness: does it differ from people by
+    group? Helpfulness: does it beside one person bring scores nearer to what all people would say?
+
+    Each mark comes from a contrast whose true value is 0 on one boundary, with objects and people as samples, never
+    from a point estimate or a ratio; marks of a dimension are corrected over judges and criteria.
+
+    Parameters
+    ----------
+    labels : Annotations or Chunks
+        With people and judges; numbers, ordered words or categories. Of free texts only the replacement is told.
+
+    Returns
+    -------
+    JudgeCard
+        ``cells`` (the marks), ``table`` (the contrasts), ``summary()``, ``plot()``.
+
+    Raises
+    ------
+    DesignError
+        Without judges or people, or for chunks.
+    DataError
+        For a column that is not there.
+    """
+    labels = in_memory(labels, "the card")
+    chosen = [settings.judges] if isinstance(settings.judges, str) else list(settings.judges or labels.judges)
+    if not chosen or not labels.humans:
+        raise DesignError("the card sets judges beside people; name the judges with judges=[...] when reading")
+    for name in chosen:
+        if name not in labels.judges:
+            raise DesignError(unknown("judge", name, labels.judges, "the table"))
+    rows: list[CardRow] = []
+    objects, data = 0, labels.fingerprint
+    for criterion in labels.criteria or (None,):
+        one = labels if criterion is None else labels.where(criterion=criterion)
+        found = _Criterion(one, criterion, chosen, settings)
+        rows += found.rows()
+        objects, data = max(objects, found.n_objects), found.data or data
+    ends = f"{100 * settings.confidence:g}% intervals, {100 * settings.alpha:g}% at each end"
+    run = Run(
+        "card", settings, data,
+        {"items": labels.n_items, "humans": len(labels.humans), "judges": tuple(chosen)},
+        f"{ends}, objects and people as samples; marks {'corrected over judges and criteria (Holm)' if settings.adjust else 'not corrected'}",
+        notes=_notes(labels, settings),
+    )  # fmt: skip
+    return JudgeCard(tuple(_marked(rows, settings)), labels.n_items, len(labels.humans), objects, run)
+
+
+def _notes(labels: Annotations, settings: CardSettings) -> tuple[str, ...]:
+    found = []
+    if labels.has_repeats:
+        found.append(f"repeated answers: {settings.repeats}")
+    if settings.expertise is None and settings.epsilon is None:
+        found.append("replacement needs expertise=... or epsilon=...: what the judge's low cost is worth")
+    return tuple(found)
+
+
+class _Criterion:
+    """The labels of one criterion, and every row of the card that they give."""
+
+    def __init__(
+        self, labels: Annotations, criterion: str | None, judges: Sequence[str], settings: CardSettings
+    ) -> None:
+        self.criterion, self.settings = criterion, settings
+        self.labels = labels.resolve_repeats(settings.repeats)
+        self.judges = [name for name in judges if name in self.labels.judges]
+        self.data: str | None = None
+        self.n_objects = 0
+        self.scale = self.labels.scale_of(criterion)
+        self.codes: _Codes | None = None if self.scale.kind in ("text", "odd-one-out") else self._coded()
+
+    def _coded(self) -> _Codes:
+        labels, s = self.labels, self.settings
+        if not self.scale.ordered:
+            labels = _as_numbers(labels, self.criterion)
+        facets = {"i": s.object or "item", "o": s.lesson or "item", "s": "item", "r": "annotator"}
+        found = faceted(labels, facets)
+        self.data = found.fingerprint
+        self.n_objects = len(found.names["i"])
+        value = found.value[:, None]
+        if not self.scale.ordered:
+            value = (found.value[:, None] == np.unique(found.value)).astype(float)
+        codes = found.codes
+        if len(np.unique(codes["s"] * (int(codes["o"].max(initial=0)) + 1) + codes["o"])) > len(found.names["s"]):
+            raise DesignError(f"an item lies in several of '{s.lesson}': lessons are columns of the items")
+        group = None if s.group is None else _group_codes(labels, s.group, found.names["s"])
+        return _Codes(value, codes, found.names["r"], group, self.scale.ordered, s.object is not None)
+
+    def rows(self) -> Iterator[CardRow]:
+        """Judges, families, then people in the judge's place."""
+        verdicts: dict[str, tuple[CellMeasure, str | None]] = {name: self._verdict(name) for name in self.judges}
+        for name in self.judges:
+            yield self._row(name, "judge", (name,), self.labels.humans, *verdicts[name])
+        for name, members in self._families().items():
+            why = "a family is no annotator: see its judges"
+            yield self._row(name, "family", members, self.labels.humans, CellMeasure.absent(why), None)
+        if self.settings.people and len(self.labels.humans) > 2:
+            for name in self.labels.humans:
+                others = tuple(n for n in self.labels.humans if n != name)
+                yield self._row(name, "person", (name,), others, *self._verdict(name, others))
+
+    def _families(self) -> dict[str, tuple[str, ...]]:
+        column = self.settings.family
+        if column is None:
+            return {}
+        about = self.labels.annotators
+        if column not in about.columns:
+            raise DataError(unknown("annotator column", column, about.columns, "the table of annotators"))
+        mine = about.filter(pl.col("annotator").is_in(self.judges) & pl.col(column).is_not_null())
+        grouped = mine.group_by(pl.col(column).cast(pl.String), maintain_order=True)
+        found = {str(value[0]): tuple(members["annotator"].to_list()) for value, members in grouped}
+        return {name: members for name, members in found.items() if len(members) > 1}
+
+    def _verdict(self, name: str, people: Sequence[str] | None = None) -> tuple[CellMeasure, str | None]:
+        """The replacement: 0 or 1 in place of p-values, because the verdict's own tests decide."""
+        s = self.settings
+        if s.expertise is None and s.epsilon is None:
+            return CellMeasure.absent("say whom the judge would replace with expertise=..., or give epsilon=..."), None
+        table = self.labels
+        if people is not None:
+            kinds = pl.when(pl.col("annotator") == name).then(pl.lit("judge")).otherwise("kind")
+            about = table.annotators.with_columns(kind=kinds)
+            table = _with_annotators(table.where(annotator=[*people, name]), about)
+        try:
+            test = alt_test(table, name, expertise=s.expertise, epsilon=s.epsilon, alpha=s.alpha)
+        except AssayError as reason:
+            return CellMeasure.absent(f"no test: {reason}"), None
+        if test.verdict == "these labels cannot tell":
+            return CellMeasure.absent("people agree no more than chance on these items"), test.verdict
+        yes, no = test.verdict == "replace", test.verdict == "do not replace"
+        rho = test.advantage_probability
+        found = EstimateByRule(
+            rho.estimate, *rho.interval(s.confidence), rho.standard_error, rho.reason, ends=rho.interval, test=rho.p
+        )
+        return CellMeasure("ρ", found, 0.0 if yes else 1.0, 0.0 if no else 1.0, rho.estimate), test.verdict
+
+    def _row(
+        self, name: str, kind: str, judge: Sequence[str], people: Sequence[str], test: CellMeasure, verdict: str | None
+    ) -> CardRow:  # fmt: skip
+        parts: dict[Dimension, tuple[CellMeasure, ...]] = {"replacement": (test,)}
+        if self.codes is None:
+            why = "free texts have no numbers to compare"
+            parts |= {d: (CellMeasure.absent(why),) for d in DIMENSIONS if d != "replacement"}
+        else:
+            parts |= self.codes.beside(judge, people, self.settings).cells()
+        return CardRow(name, kind, self.criterion, parts, verdict)
+
+
+@dataclass(frozen=True, eq=False)
+class _Codes:
+    """Labels of one criterion with their object, lesson, item and rater."""
+
+    value: Any
+    codes: Mapping[str, Ints]
+    raters: tuple[str, ...]
+    group: tuple[Ints, tuple[str, ...]] | None
+    numeric: bool
+    lessons: bool
+
+    def beside(self, judge: Sequence[str], people: Sequence[str], settings: CardSettings) -> JudgeCells:
+        """The judge (or a family) beside people; everybody else is left out."""
+        names = [*people, *judge]
+        position = {name: i for i, name in enumerate(names)}
+        place = np.array([position.get(name, -1) for name in self.raters])
+        rater = place[self.codes["r"]]
+        keep = rater >= 0
+        n_items = int(self.codes["s"].max(initial=-1)) + 1
+        lesson_of, object_of = np.zeros((2, n_items), dtype=np.int64)
+        lesson_of[self.codes["s"]], object_of[self.codes["s"]] = self.codes["o"], self.codes["i"]
+        mine: Bools = np.arange(len(names)) < len(people)
+        group_of: Ints | None = None
+        if self.group is not None:
+            group_of = self.group[0]
+        tables = LabelTables.of(
+            self.value[keep], self.codes["s"][keep], rater[keep], lesson_of, object_of, mine, lessons=self.lessons
+        )
+        return JudgeCells(
+            tables, ~mine, group_of, () if self.group is None else self.group[1], self.numeric, settings.boundaries,
+            settings.alpha,
+        )  # fmt: skip
+
+
+def _as_numbers(labels: Annotations, criterion: str | None) -> Annotations:
+    """Categories by their place, so that they can be told apart as numbers."""
+    place = labels.labels["label"].cast(pl.String).rank("dense").cast(pl.Float64)
+    return replace(
+        labels, labels=labels.labels.with_columns(label=place), scales={criterion: Interval(), None: Interval()}
+    )
+
+
+def _with_annotators(labels: Annotations, about: pl.DataFrame) -> Annotations:
+    return replace(labels, annotators=about.filter(pl.col("annotator").is_in(labels.annotators["annotator"].to_list())))
+
+
+def _group_codes(labels: Annotations, column: str, items: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
+    """The group of each item, −1 where it has none."""
+    values = labels.column(labels.column_name(column)).cast(pl.String)
+    known = pl.DataFrame({"item": labels.labels["item"], "group": values}).drop_nulls().unique()
+    of_item = dict(known.rows())
+    if len(of_item) < known.height:
+        raise DesignError(
+            f"an item lies in several groups of '{column}': groups are of what is judged, not of who judges"
+        )
+    names = tuple(sorted(set(of_item.values())))
+    place = {name: i for i, name in enumerate(names)}
+    return np.array([place.get(of_item.get(item, ""), -1) for item in items]), names
+
+
+def _marked(rows: Sequence[CardRow], settings: CardSettings) -> Iterator[CardRow]:
+    """Each row with its marks: corrected over the judges and criteria of a dimension, and alone."""
+    kinds = [row.kind for row in rows]
+    marks: list[dict[Dimension, Mark]] = [{} for _ in rows]
+    alone: list[dict[Dimension, Mark]] = [{} for _ in rows]
+    for dimension in DIMENSIONS:
+        p = np.array([shown(row.parts[dimension]) for row in rows]).reshape(-1, 2)
+        adjusted = p.copy()
+        if settings.adjust and dimension != "replacement":
+            for side in range(2):
+                adjusted[:, side] = adjust_p(p[:, side], "holm", kinds)
+        for i in range(len(rows)):
+            marks[i][dimension] = _mark(adjusted[i, 0], adjusted[i, 1], settings.alpha)
+            alone[i][dimension] = _mark(p[i, 0], p[i, 1], settings.alpha)
+    return (replace(row, marks=marks[i], alone=alone[i]) for i, row in enumerate(rows))
+
+
+def _mark(above: float, below: float, alpha: float) -> Mark:
+    if math.isnan(above):
+        return "–"
+    return "✓" if above <= alpha else "✗" if below <= alpha else "?"
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _known_row(found: Estimate) -> dict[str, float | None]:
+    return {name: _known(value) for name, value in found.row().items()}

@@ -1,0 +1,398 @@
+"""What decides each cell of a judge's card: one contrast a measure, whose true value is 0 on the boundary.
+
+A cell is ✓ where every contrast is shown above 0, ✗ where one is shown below 0, and open otherwise. No contrast is a
+ratio: what is poorly known, people's own reliability, enters linearly, so that a small study leaves a cell open and not
+wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from assay.estimation.intervals import Estimate, EstimateByRule, missing
+from assay.estimation.statistic import Bools, Floats, Ints
+from assay.psychometrics.covariances import Contrast, JudgeMoments, LabelTables, Leftout, Products, contrast
+
+Dimension = Literal["replacement", "concordance", "confidence", "validity", "bias", "fairness", "helpfulness"]
+
+LEAST_PEOPLE, LEAST_SHARED = 6, 5
+"""People whose severities have a spread, and labels that each shares with the judge: with fewer the interval of the
+spread reaches so far that no judge is ever shown biased."""
+
+LEAST_IN_GROUP = 10
+"""Objects of a group: with fewer a difference of groups was claimed falsely in .42 to .67 of simulated studies."""
+
+SPREAD_FLOOR = 0.1
+"""Standard deviations of labels that count as no severity at all, where people do not differ."""
+
+HALVINGS = 60
+"""Steps of the search for a p-value: as exact as a double."""
+
+
+@dataclass(frozen=True)
+class CellMeasure:
+    """One measure of a cell.
+
+    Attributes
+    ----------
+    measure : str
+    found : Estimate
+        The contrast, above 0 where the judge is within the boundary.
+    above, below : float
+        One-sided p-values of a true contrast of 0 or less, and of 0 or more; NaN where there is none.
+    judge, people : float
+        What is compared, where both are single numbers; NaN otherwise.
+    needs : tuple of float
+        Further one-sided p-values that ✓ asks for.
+    """
+
+    measure: str
+    found: Estimate
+    above: float
+    below: float
+    judge: float = math.nan
+    people: float = math.nan
+    needs: tuple[float, ...] = ()
+
+    @classmethod
+    def absent(cls, why: str) -> CellMeasure:
+        """What this table cannot support, and what it would need."""
+        return cls("", missing(why), math.nan, math.nan)
+
+    @classmethod
+    def of(cls, measure: str, one: Contrast, level: float, judge: float, people: float, *needs: float) -> CellMeasure:
+        """From a contrast of sums, with its interval of that level."""
+        return cls(measure, one.estimate(level), one.above(), one.below(), judge, people, needs)
+
+
+def shown(parts: tuple[CellMeasure, ...]) -> tuple[float, float]:
+    """P-values of a cell: that every contrast lies above its boundary, and that one lies below (Bonferroni)."""
+    above = [p for one in parts for p in (one.above, *one.needs)]
+    below = [one.below for one in parts]
+    if not parts or any(math.isnan(one.above) for one in parts):
+        return math.nan, math.nan
+    return max(above), min(1.0, len(below) * min(below))
+
+
+@dataclass(frozen=True)
+class Boundaries:
+    """Where ✓ ends and ✗ begins.
+
+    Attributes
+    ----------
+    concordance, confidence : float
+        Share of people's own.
+    validity : float
+        Correlation of universe scores.
+    bias : float
+        Standard deviations of people's own severities.
+    fairness : float
+        Standard deviations of people's labels.
+    """
+
+    concordance: float = 0.75
+    confidence: float = 0.5
+    validity: float = 0.5
+    bias: float = 1.5
+    fairness: float = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeCells:
+    """The contrasts of one judge, or of a family, on one criterion.
+
+    Attributes
+    ----------
+    tables : LabelTables
+    judge : (raters,) bool
+        The judge, or the members of the family.
+    group_of : (items,) int or None
+        Group of each item's object, −1 where it has none.
+    groups : tuple of str
+    numeric : bool
+        Whether labels are numbers or ordered.
+    level : float
+        One-sided, of each end.
+    """
+
+    tables: LabelTables
+    judge: Bools
+    group_of: Ints | None
+    groups: tuple[str, ...]
+    numeric: bool
+    at: Boundaries
+    level: float
+
+    @property
+    def both_ends(self) -> float:
+        """The level of a two-sided interval whose ends are one-sided ones."""
+        return 1 - 2 * self.level
+
+    @cached_property
+    def moments(self) -> JudgeMoments:
+        """Covariances of single labels."""
+        return JudgeMoments(Products(self.tables), self.judge, self.tables.item.shape[2])
+
+    def cells(self) -> dict[Dimension, tuple[CellMeasure, ...]]:
+        """Every dimension but the replacement."""
+        every: dict[Dimension, Callable[[], tuple[CellMeasure, ...]]] = {
+            "concordance": self.concordance, "confidence": self.confidence, "validity": self.validity,
+            "bias": self.bias, "fairness": self.fairness, "helpfulness": self.helpfulness,
+        }  # fmt: skip
+        if not (self.tables.labelled[:, self.judge].any() and self.tables.labelled[:, self.tables.people].any()):
+            return {name: (CellMeasure.absent("no label by people, or none by the judge"),) for name in every}
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return {name: make() for name, make in every.items()}
+
+    def concordance(self) -> tuple[CellMeasure, ...]:
+        """Judge with people beside people with each other, on the same items: r, and 1 − D_o/D_e."""
+        sums, m, share = self.moments.on_items, self.moments, self.at.concordance
+        people_r, people_d, judge_r, judge_d = (float(x) for x in m.agreements(sums.whole))
+        if not math.isfinite(people_r):
+            return (CellMeasure.absent("needs items with labels of two people, and labels that vary"),)
+
+        def of(i: int) -> Contrast:
+            return contrast(sums, lambda s: m.agreements(s)[2 + i] - share * m.agreements(s)[i])
+
+        return (
+            CellMeasure.of("correlation", of(0), self.both_ends, judge_r, people_r),
+            CellMeasure.of("agreement beyond chance", of(1), self.both_ends, judge_d, people_d),
+        )
+
+    def _untold(self, what: str) -> tuple[CellMeasure, ...] | None:
+        """Why scores of objects cannot be told apart from single labels."""
+        if not self.tables.lessons:
+            return (CellMeasure.absent(f"{what} needs several items of each object (object=... names the column)"),)
+        if self.tables.people.sum() < 2:
+            return (CellMeasure.absent(f"{what} needs two people or more"),)
+        return None
+
+    def confidence(self) -> tuple[CellMeasure, ...]:
+        """Eρ² and Φ of the family's single labels beside people's."""
+        m, share = self.moments, self.at.confidence
+        if untold := self._untold("how far scores carry"):
+            return untold
+        if self.judge.sum() < 2:
+            return (
+                CellMeasure.absent("a single judge has no spread of raters: name families of judges with family=..."),
+            )
+
+        def coefficients(s: Floats) -> tuple[tuple[Floats, Floats], ...]:
+            pairs = []
+            for which, place in ((0, 0), (2, 1)):
+                c = m.covariance(s, which)
+                pairs.append((c / m.variances(s, place)[0], c / m.variances(s, place)[1]))
+            return tuple(pairs)
+
+        def of(i: int, name: str) -> CellMeasure:
+            people, judge = (float(pair[i]) for pair in coefficients(m.sums.whole))
+            found = contrast(m.sums, lambda s: coefficients(s)[1][i] - share * coefficients(s)[0][i])
+            return CellMeasure.of(name, found, self.both_ends, judge, people)
+
+        return of(0, "Eρ²"), of(1, "Φ")
+
+    def toward(self) -> CellMeasure:
+        """A single judge's label against people's universe scores: half of people's Eρ² shared, to stand beside."""
+        m, share = self.moments, math.sqrt(self.at.confidence)
+
+        def value(s: Floats) -> Floats:
+            judge = m.covariance(s, 1) / np.sqrt(m.variances(s, 1)[0])
+            return np.asarray(judge - share * m.covariance(s, 0) / np.sqrt(m.variances(s, 0)[0]))
+
+        return CellMeasure.of("toward people's scores", contrast(m.sums, value), self.both_ends, math.nan, math.nan)
+
+    def validity(self) -> tuple[CellMeasure, ...]:
+        """The correlation of universe scores of judge and people, without their errors."""
+        if untold := self._untold("whether both measure the same"):
+            return untold
+        m, least = self.moments, self.at.validity
+
+        def value(s: Floats) -> Floats:
+            c = [m.covariance(s, i) for i in range(3)]
+            return np.asarray(c[1] - least * np.sqrt(np.maximum(c[0], 0) * np.maximum(c[2], 0)))
+
+        people = contrast(m.sums, lambda s: m.covariance(s, 0)).above()
+        judge = contrast(m.sums, lambda s: m.covariance(s, 2), people=False).above()
+        c_h, c_hm, c_m = (float(m.covariance(m.sums.whole, i)) for i in range(3))
+        implied = c_hm / math.sqrt(c_h * c_m) if c_h > 0 and c_m > 0 else math.nan
+        found = contrast(m.sums, value)
+        return (CellMeasure.of("correlation of scores", found, self.both_ends, implied, math.nan, people, judge),)
+
+    def helpfulness(self) -> tuple[CellMeasure, ...]:
+        """The mean of a person and the judge, against the person alone: correlation with people's universe scores."""
+        if self.tables.people.sum() < 2:
+            return (CellMeasure.absent("needs two people or more"),)
+        m = JudgeMoments(Products(self.tables.lesson_means), self.judge, self.tables.item.shape[2])
+        h, judge = m.sides
+        k = m.sums.whole.shape[-1]
+        sums = Leftout.join([m.sums, m.products.same_item(h, judge)])
+
+        def together(s: Floats) -> tuple[Floats, Floats]:
+            c_h, c_hm = m.covariance(s, 0), m.covariance(s, 1)
+            v_h, v_m = m.variances(s, 0)[1], m.variances(s, 1)[1]
+            same = s[..., k + 1] / s[..., k] - s[..., 6] / s[..., 7]
+            return (c_h + c_hm) / np.sqrt(v_h + v_m + 2 * same), c_h / np.sqrt(v_h)
+
+        def value(s: Floats) -> Floats:
+            both, alone = together(s)
+            return np.asarray(both - alone)
+
+        both, alone = (float(x) for x in together(sums.whole))
+        c_h = float(m.covariance(sums.whole, 0))
+        scale = 1 / math.sqrt(c_h) if c_h > 0 else math.nan
+        return (
+            CellMeasure.of("with people's scores", contrast(sums, value), self.both_ends, both * scale, alone * scale),
+        )
+
+    # -- severity --------------------------------------------------------------------------------
+
+    @cached_property
+    def apart(self) -> tuple[Floats, Floats]:
+        """The judge's label less each person's, (items, people), and where both are."""
+        here, there = self.tables.labelled[:, self.tables.people], self.tables.labelled[:, self.judge]
+        label = self.tables.item[..., 0] + self.tables.labelled * self.tables.centre[:, 0]
+        number = there.sum(axis=1)
+        mean = label[:, self.judge].sum(axis=1) / np.maximum(number, 1)
+        both = here * (number > 0)[:, None]
+        return (mean[:, None] - label[:, self.tables.people]) * both, both
+
+    @cached_property
+    def deviation(self) -> float:
+        """Standard deviation of people's labels."""
+        here = self.tables.labelled[:, self.tables.people] > 0
+        return float(self.tables.item[:, self.tables.people, 0][here].std())
+
+    def bias(self) -> tuple[CellMeasure, ...]:
+        """How far the judge's severity is from people's mean, beside how far people are."""
+        if not self.numeric:
+            return (CellMeasure.absent("categories have no order, so nobody is severe"),)
+        difference, both = self.apart
+        enough = both.sum(axis=0) >= LEAST_SHARED
+        if enough.sum() < LEAST_PEOPLE:
+            return (
+                CellMeasure.absent(
+                    f"needs {LEAST_PEOPLE} people with {LEAST_SHARED} items that the judge labelled too"
+                ),
+            )
+        d = difference[:, enough].sum(axis=0) / both[:, enough].sum(axis=0)
+        errors = self._errors(difference[:, enough], both[:, enough])
+        spread = SpreadContrast(float(d.mean()), d, float((errors**2).mean()), self.at.bias,
+                                SPREAD_FLOOR * self.deviation)  # fmt: skip
+        return (spread.part("severity", self.both_ends),)
+
+    def _errors(self, difference: Floats, both: Floats) -> Floats:
+        """Standard errors of each person's mean difference, with objects as clusters."""
+        n = both.sum(axis=0)
+        rest = difference - both * (difference.sum(axis=0) / n)
+        of_object = np.zeros((self.tables.n_objects, rest.shape[1]))
+        np.add.at(of_object, self.tables.object_of, rest)
+        used = np.zeros_like(of_object)
+        np.add.at(used, self.tables.object_of, both)
+        clusters = np.maximum((used > 0).sum(axis=0), 2)
+        return np.asarray(np.sqrt((of_object**2).sum(axis=0) * clusters / (clusters - 1)) / n)
+
+    def fairness(self) -> tuple[CellMeasure, ...]:
+        """Whether the judge differs from people by the group of who is judged: each group against the largest."""
+        if not self.numeric:
+            return (CellMeasure.absent("categories have no order, so nobody is severe"),)
+        if self.group_of is None:
+            return (CellMeasure.absent("name the column of groups with group=..."),)
+        of_object = np.full(self.tables.n_objects, -1)
+        of_object[self.tables.object_of] = self.group_of
+        sizes = np.bincount(of_object[of_object >= 0], minlength=len(self.groups))
+        large = np.flatnonzero(sizes >= LEAST_IN_GROUP)
+        if len(large) < 2:
+            return (CellMeasure.absent(f"needs two groups of {LEAST_IN_GROUP} objects or more; the largest have "
+                                f"{', '.join(str(n) for n in sorted(sizes, reverse=True)[:2])}"),)  # fmt: skip
+        first = int(sizes.argmax())
+        return tuple(self._between_groups(first, int(g), sizes) for g in large if g != first)
+
+    def _between_groups(self, first: int, other: int, sizes: Ints) -> CellMeasure:
+        """Δ: the difference judge less person on the group, within persons."""
+        assert self.group_of is not None
+        difference, both = self.apart
+        among = np.isin(self.group_of, (first, other))
+        y, w = difference[among], both[among]
+        z = w * (self.group_of[among] == other)[:, None]
+        n = np.maximum(w.sum(axis=0), 1)
+        y, z = y - w * (y.sum(axis=0) / n), z - w * (z.sum(axis=0) / n)
+        below = float((z**2).sum())
+        name = f"{self.groups[other]} less {self.groups[first]}"
+        if below <= 0:
+            return CellMeasure.absent(f"{name}: nobody labelled both groups")
+        delta = float((z * y).sum()) / below
+        influence = np.zeros(self.tables.n_objects)
+        np.add.at(influence, self.tables.object_of[among], (z * (y - delta * z)).sum(axis=1))
+        clusters = int(sizes[first] + sizes[other])
+        error = math.sqrt(float((influence**2).sum()) * clusters / (clusters - 1)) / below
+        one = Contrast(self.at.fairness * self.deviation - abs(delta), error, float(min(sizes[[first, other]]) - 1),
+                       None if error > 0 else "the labels do not vary")  # fmt: skip
+        return CellMeasure.of(name, one, self.both_ends, delta, math.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class SpreadContrast:
+    """√((κ σ_h)² + floor²) − |φ|: people's spread of severities less the judge's distance from their mean.
+
+    Its ends come from those of both (MOVER): φ by t over people, σ_h² by χ² less what single means err.
+    """
+
+    phi: float
+    d: Floats
+    noise: float
+    times: float
+    floor: float
+
+    @property
+    def spread(self) -> float:
+        """σ_h: of people's severities, their means' errors taken off."""
+        return math.sqrt(max(float(self.d.var(ddof=1)) - self.noise, 0.0))
+
+    def bound(self, variance: float) -> float:
+        """The boundary for a variance of severities."""
+        return math.sqrt(self.times**2 * max(variance, 0.0) + self.floor**2)
+
+    @property
+    def value(self) -> float:
+        """The contrast."""
+        return self.bound(self.spread**2) - abs(self.phi)
+
+    def ends(self, level: float) -> tuple[float, float]:
+        """The interval of that level."""
+        from scipy.stats import chi2, t
+
+        n, variance = len(self.d), float(self.d.var(ddof=1))
+        reach = float(t.ppf((1 + level) / 2, n - 1)) * math.sqrt(variance / n)
+        near, far = max(abs(self.phi) - reach, 0.0), abs(self.phi) + reach
+        low, high = (self.bound((n - 1) * variance / float(chi2.ppf(q, n - 1)) - self.noise)
+                     for q in ((1 + level) / 2, (1 - level) / 2))  # fmt: skip
+        here = self.bound(self.spread**2)
+        return (self.value - math.hypot(far - abs(self.phi), here - low),
+                self.value + math.hypot(abs(self.phi) - near, high - here))  # fmt: skip
+
+    def one_sided(self, side: int, null: float = 0.0) -> float:
+        """The p-value of a true contrast of ``null`` or beyond; .5 where the value itself is beyond.
+
+        By the level at which the lower (0) or the upper end (1) is there.
+        """
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            end = self.ends(middle)[side] - null
+            low, high = (middle, high) if (end > 0 if side == 0 else end < 0) else (low, middle)
+        return (1 - low) / 2
+
+    def part(self, measure: str, level: float) -> CellMeasure:
+        """With its interval and p-values."""
+
+        def test(null: float) -> float:
+            return min(1.0, 2 * min(self.one_sided(0, null), self.one_sided(1, null)))
+
+        found = EstimateByRule(self.value, *self.ends(level), math.nan, ends=self.ends, test=test)
+        return CellMeasure(measure, found, self.one_sided(0), self.one_sided(1), self.phi, self.spread)
