@@ -295,13 +295,16 @@ class Products:
         cells = whole - each[self.people] + left[:, self.people]
         return whole, units, whole - each[self.people], cells[self.there]
 
-    def same_item(self, one: RaterSide, two: RaterSide) -> Leftout:
+    def same_item(self, one: RaterSide, two: RaterSide, *, centred: bool = True) -> Leftout:
         """Over pairs of labels of one item: number, products, then sums and squares of each side's labels.
 
-        2 + 2 d + 2 sums; of people with each other each pair counts in both orders.
+        2 + 2 d + 2 sums; of people with each other each pair counts in both orders. Labels that are not ``centred`` keep
+        the judge's distance from people, so that a severe judge agrees less.
         """
         t = self.tables
         here, there = t.labelled, t.item
+        if not centred:
+            there = there + here[..., None] * (t.centre - t.centre[t.people].mean(axis=0))
         squares = (there**2).sum(axis=-1)
         d = there.shape[-1]
         a = np.concatenate([here[..., None], there, squares[..., None]], axis=-1)  # (items, raters, 1 + d + 1)
@@ -444,7 +447,7 @@ class JudgeMoments:
     def on_items(self) -> Leftout:
         """Sums over pairs of labels of the same item: people with each other, then people with the judge."""
         h, m = self.sides
-        return Leftout.join([self.products.same_item(h, h), self.products.same_item(h, m)])
+        return Leftout.join([self.products.same_item(h, each, centred=False) for each in (h, m)])
 
     def covariance(self, sums: Floats, which: int) -> Floats:
         """c_h (0), c_hm (1) or c_m (2): the mean product of one object's less that of different objects."""
@@ -464,7 +467,13 @@ class JudgeMoments:
         """Of labels of the same item: r and 1 − D_o/D_e of people with each other, then of people with the judge."""
         width = 4 + 2 * self.d
         found = [_agreement(sums[..., i * width : (i + 1) * width], self.d) for i in range(2)]
-        return found[0][0], found[0][1], found[1][0], found[1][1]
+        # A judge that gives one label only goes with nothing that people say.
+        return found[0][0], found[0][1], np.where(self.constant, 0.0, found[1][0]), found[1][1]
+
+    @cached_property
+    def constant(self) -> bool:
+        """Whether the judge gives one label only."""
+        return not self.products.tables.item[:, self.judge].any()
 
 
 def _agreement(sums: Floats, d: int) -> tuple[Floats, Floats]:

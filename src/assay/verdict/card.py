@@ -21,7 +21,7 @@ from assay.estimation.options import Settings, option, question
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Bools, Ints
 from assay.psychometrics.covariances import LabelTables
-from assay.replacement.alt_test import alt_test
+from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.panel import Expertise
 from assay.reporting import pictures
 from assay.reporting.page import Part
@@ -96,6 +96,17 @@ class CardSettings(Settings):
         return Boundaries(self.concordance, self.confidence_share, self.validity, self.bias, self.fairness)
 
     @property
+    def told(self) -> bool:
+        """Whether somebody said what the judge's low cost is worth."""
+        return self.expertise is not None or self.epsilon is not None
+
+    @property
+    def interval(self) -> str:
+        """How intervals and marks are made."""
+        ends = f"{100 * self.confidence:g}% intervals, {100 * self.alpha:g}% at each end, objects and people as samples"
+        return f"{ends}; marks {'corrected over judges and criteria (Holm)' if self.adjust else 'not corrected'}"
+
+    @property
     def confidence(self) -> float:
         """Level of the two-sided intervals, whose ends are those of the marks."""
         return 1 - 2 * self.alpha
@@ -109,6 +120,8 @@ class CardRow:
     ----------
     kind : {"judge", "family", "person"}
     parts : mapping of dimension to its measures
+    test : AltTest or None
+        The alternative annotator test behind the first cell.
     marks, alone : mapping of dimension to mark
         Corrected over judges and criteria, and not.
     """
@@ -117,9 +130,14 @@ class CardRow:
     kind: str
     criterion: str | None
     parts: Mapping[Dimension, tuple[CellMeasure, ...]]
-    verdict: str | None = None
+    test: AltTest | None = None
     marks: Mapping[Dimension, Mark] = field(default_factory=dict)
     alone: Mapping[Dimension, Mark] = field(default_factory=dict)
+
+    @property
+    def repeats(self) -> str | None:
+        """The person whose labels the judge repeats."""
+        return None if self.test is None else self.test.grounds.repeats
 
     @property
     def where(self) -> str:
@@ -208,8 +226,10 @@ class JudgeCard(Result):
             found = [f"{sign} {listing([d for d in DIMENSIONS if row.marks[d] == mark])}"
                      for mark, sign in (("✓", "good in"), ("✗", "bad in")) if mark in row.marks.values()]  # fmt: skip
             beside = ""
+            if row.repeats is not None:
+                beside = f"; it repeats the labels of '{row.repeats}', who is left out beside it"
             if row.marks["replacement"] == "✓" and row.marks["validity"] == "✗":
-                beside = "; it is as close to people as they are to each other, and yet does not measure what they do"
+                beside += "; it is as close to people as they are to each other, and yet does not measure what they do"
             lines.append(f"{row.where}: {'shown ' + ', '.join(found) if found else 'nothing is shown yet'}{beside}.")
         needs: dict[str, list[Dimension]] = {}
         for _, dimension, one in self._parts():
@@ -291,11 +311,9 @@ def card(labels: Annotations | Chunks, settings: CardSettings) -> JudgeCard:
         found = _Criterion(one, criterion, chosen, settings)
         rows += found.rows()
         objects, data = max(objects, found.n_objects), found.data or data
-    ends = f"{100 * settings.confidence:g}% intervals, {100 * settings.alpha:g}% at each end"
     run = Run(
         "card", settings, data,
-        {"items": labels.n_items, "humans": len(labels.humans), "judges": tuple(chosen)},
-        f"{ends}, objects and people as samples; marks {'corrected over judges and criteria (Holm)' if settings.adjust else 'not corrected'}",
+        {"items": labels.n_items, "humans": len(labels.humans), "judges": tuple(chosen)}, settings.interval,
         notes=_notes(labels, settings),
     )  # fmt: skip
     return JudgeCard(tuple(_marked(rows, settings)), labels.n_items, len(labels.humans), objects, run)
@@ -305,7 +323,7 @@ def _notes(labels: Annotations, settings: CardSettings) -> tuple[str, ...]:
     found = []
     if labels.has_repeats:
         found.append(f"repeated answers: {settings.repeats}")
-    if settings.expertise is None and settings.epsilon is None:
+    if not settings.told:
         found.append("replacement needs expertise=... or epsilon=...: what the judge's low cost is worth")
     return tuple(found)
 
@@ -343,16 +361,17 @@ class _Criterion:
 
     def rows(self) -> Iterator[CardRow]:
         """Judges, families, then people in the judge's place."""
-        verdicts: dict[str, tuple[CellMeasure, str | None]] = {name: self._verdict(name) for name in self.judges}
+        humans, repeated = self.labels.humans, set()
         for name in self.judges:
-            yield self._row(name, "judge", (name,), self.labels.humans, *verdicts[name])
+            row = self._row(name, "judge", (name,), humans, self._test(name))
+            repeated.add(row.repeats)
+            yield row
         for name, members in self._families().items():
-            why = "a family is no annotator: see its judges"
-            yield self._row(name, "family", members, self.labels.humans, CellMeasure.absent(why), None)
-        if self.settings.people and len(self.labels.humans) > 2:
-            for name in self.labels.humans:
-                others = tuple(n for n in self.labels.humans if n != name)
-                yield self._row(name, "person", (name,), others, *self._verdict(name, others))
+            yield self._row(name, "family", members, tuple(h for h in humans if h not in repeated), None)
+        if self.settings.people and len(humans) > 2:
+            for name in humans:
+                others = tuple(h for h in humans if h != name)
+                yield self._row(name, "person", (name,), others, self._test(name, others))
 
     def _families(self) -> dict[str, tuple[str, ...]]:
         column = self.settings.family
@@ -366,39 +385,52 @@ class _Criterion:
         found = {str(value[0]): tuple(members["annotator"].to_list()) for value, members in grouped}
         return {name: members for name, members in found.items() if len(members) > 1}
 
-    def _verdict(self, name: str, people: Sequence[str] | None = None) -> tuple[CellMeasure, str | None]:
-        """The replacement: 0 or 1 in place of p-values, because the verdict's own tests decide."""
-        s = self.settings
-        if s.expertise is None and s.epsilon is None:
-            return CellMeasure.absent("say whom the judge would replace with expertise=..., or give epsilon=..."), None
-        table = self.labels
+    def _test(self, name: str, people: Sequence[str] | None = None) -> AltTest | str:
+        """The alternative annotator test, or why there is none. Without epsilon it says only whom the judge repeats."""
+        s, table = self.settings, self.labels
         if people is not None:
             kinds = pl.when(pl.col("annotator") == name).then(pl.lit("judge")).otherwise("kind")
             about = table.annotators.with_columns(kind=kinds)
-            table = _with_annotators(table.where(annotator=[*people, name]), about)
+            table = table.where(annotator=[*people, name])
+            here = table.annotators["annotator"].to_list()
+            table = replace(table, annotators=about.filter(pl.col("annotator").is_in(here)))
+        epsilon = s.epsilon if s.told else 0.0
         try:
-            test = alt_test(table, name, expertise=s.expertise, epsilon=s.epsilon, alpha=s.alpha)
+            return alt_test(table, name, expertise=s.expertise, epsilon=epsilon, alpha=s.alpha)
         except AssayError as reason:
-            return CellMeasure.absent(f"no test: {reason}"), None
+            return f"no test: {reason}"
+
+    def _replacement(self, test: AltTest | str | None) -> CellMeasure:
+        """The verdict, with 0 or 1 in place of p-values: its own tests decide."""
+        if test is None:
+            return CellMeasure.absent("a family is no annotator: see its judges")
+        if isinstance(test, str):
+            return CellMeasure.absent(test)
+        if not self.settings.told:
+            return CellMeasure.absent("say whom the judge would replace with expertise=..., or give epsilon=...")
         if test.verdict == "these labels cannot tell":
-            return CellMeasure.absent("people agree no more than chance on these items"), test.verdict
+            return CellMeasure.absent("people agree no more than chance on these items")
         yes, no = test.verdict == "replace", test.verdict == "do not replace"
         rho = test.advantage_probability
+        ends = rho.interval(self.settings.confidence)
         found = EstimateByRule(
-            rho.estimate, *rho.interval(s.confidence), rho.standard_error, rho.reason, ends=rho.interval, test=rho.p
-        )
-        return CellMeasure("ρ", found, 0.0 if yes else 1.0, 0.0 if no else 1.0, rho.estimate), test.verdict
+            rho.estimate, *ends, rho.standard_error, rho.reason, ends=rho.interval, test=rho.p
+        )  # fmt: skip
+        return CellMeasure("ρ", found, 0.0 if yes else 1.0, 0.0 if no else 1.0, rho.estimate)
 
     def _row(
-        self, name: str, kind: str, judge: Sequence[str], people: Sequence[str], test: CellMeasure, verdict: str | None
+        self, name: str, kind: str, judge: Sequence[str], people: Sequence[str], test: AltTest | str | None
     ) -> CardRow:  # fmt: skip
-        parts: dict[Dimension, tuple[CellMeasure, ...]] = {"replacement": (test,)}
+        tested = test if isinstance(test, AltTest) else None
+        repeated = None if tested is None else tested.grounds.repeats
+        parts: dict[Dimension, tuple[CellMeasure, ...]] = {"replacement": (self._replacement(test),)}
         if self.codes is None:
             why = "free texts have no numbers to compare"
             parts |= {d: (CellMeasure.absent(why),) for d in DIMENSIONS if d != "replacement"}
         else:
-            parts |= self.codes.beside(judge, people, self.settings).cells()
-        return CardRow(name, kind, self.criterion, parts, verdict)
+            others = [person for person in people if person != repeated]
+            parts |= self.codes.beside(judge, others, self.settings).cells()
+        return CardRow(name, kind, self.criterion, parts, tested)
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,10 +473,6 @@ def _as_numbers(labels: Annotations, criterion: str | None) -> Annotations:
     return replace(
         labels, labels=labels.labels.with_columns(label=place), scales={criterion: Interval(), None: Interval()}
     )
-
-
-def _with_annotators(labels: Annotations, about: pl.DataFrame) -> Annotations:
-    return replace(labels, annotators=about.filter(pl.col("annotator").is_in(labels.annotators["annotator"].to_list())))
 
 
 def _group_codes(labels: Annotations, column: str, items: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:

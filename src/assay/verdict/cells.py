@@ -147,6 +147,9 @@ class JudgeCells:
         }  # fmt: skip
         if not (self.tables.labelled[:, self.judge].any() and self.tables.labelled[:, self.tables.people].any()):
             return {name: (CellMeasure.absent("no label by people, or none by the judge"),) for name in every}
+        if self.moments.constant:
+            why = (CellMeasure.absent("the judge gives one label only"),)
+            every |= dict.fromkeys(("confidence", "validity", "helpfulness"), lambda: why)
         with np.errstate(divide="ignore", invalid="ignore"):
             return {name: make() for name, make in every.items()}
 

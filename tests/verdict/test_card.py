@@ -1,0 +1,209 @@
+"""The card: planted judges get the marks they deserve, and nothing that they do not."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import assay
+from assay import Annotations, card
+from assay.errors import DataError, DesignError
+from assay.verdict.card import DIMENSIONS
+from assay.verdict.cells import LEAST_PEOPLE, SpreadContrast
+
+BY_TEACHER = {"object": "teacher", "lesson": "lesson", "family": "family", "group": "race"}
+
+
+def observed(seed, teachers=80, lessons=4, segments=3, people=12):
+    """Teachers seen by people, two in most lessons, and families of two judges that differ in one thing each."""
+    rng = np.random.default_rng(seed)
+
+    def draw(sd, *shape):
+        return sd * rng.normal(size=shape)
+
+    shape = (teachers, lessons, segments)
+    group = (np.arange(teachers) % 2)[:, None, None]
+    lesson, segment = draw(0.45, teachers, lessons)[..., None], draw(0.3, *shape)
+    content = draw(0.45, teachers)[:, None, None] + lesson + segment - 0.2 * group
+    elsewhere = draw(0.7, teachers)[:, None, None] + lesson + segment - 0.2 * group
+    labels = {f"p{k:02}": content + draw(0.3, 1) + draw(0.6, *shape) for k in range(people)}
+    for j in "12":
+        labels |= {
+            f"good{j}": content + draw(0.5, *shape),
+            f"invalid{j}": elsewhere + draw(0.5, *shape),
+            f"severe{j}": content - 1.2 + draw(0.5, *shape),
+            f"unfair{j}": content - 0.7 * group + draw(0.5, *shape),
+            f"noise{j}": draw(1.0, *shape),
+        }
+    seen = np.zeros((people, teachers, lessons), dtype=bool)
+    for i in range(teachers):
+        for o in range(lessons):
+            seen[rng.choice(people, 2, replace=False), i, o] = True
+    places = [(i, o, s) for i in range(teachers) for o in range(lessons) for s in range(segments)]
+    names = np.array([f"{i:03}-{o}-{s}" for i, o, s in places]).reshape(shape)
+    frames = []
+    for k, (who, x) in enumerate(labels.items()):
+        keep = np.broadcast_to(seen[k][..., None] if k < people else np.True_, shape)
+        label = 1 + np.digitize(x[keep], (-1.2, -0.4, 0.4, 1.2))
+        frames.append(pl.DataFrame({"item": names[keep], "annotator": who, "label": label}))
+    items = pl.DataFrame({
+        "item": names.ravel(), "teacher": [f"t{i:03}" for i, _, _ in places],
+        "lesson": [f"{i:03}-{o}" for i, o, _ in places], "race": ["b" if i % 2 else "a" for i, _, _ in places],
+    })  # fmt: skip
+    judges = [name for name in labels if not name.startswith("p")]
+    about = pl.DataFrame({"annotator": judges, "family": [name[:-1] for name in judges]})
+    return Annotations.from_frame(pl.concat(frames), judges=judges, scale="1-5", items=items, annotators=about)
+
+
+def families(found, which="marks"):
+    return {row.name: getattr(row, which) for row in found.rows if row.kind == "family"}
+
+
+DESERVED = {
+    "good": dict.fromkeys(("concordance", "confidence", "validity", "bias", "fairness"), "✓"),
+    "invalid": {"validity": "✗", "fairness": "✓"},
+    "severe": {"bias": "✗", "validity": "✓"},
+    "unfair": {"fairness": "✗"},
+    "noise": {"concordance": "✗", "helpfulness": "✗"},
+}
+
+
+def test_planted_families_get_the_marks_that_they_deserve():
+    right, wrong, asked = 0, 0, 0
+    for seed in range(3):
+        found = card(observed(seed), **BY_TEACHER)
+        for name, truth in DESERVED.items():
+            for dimension, mark in truth.items():
+                alone, corrected = (families(found, which)[name][dimension] for which in ("alone", "marks"))
+                asked, right = asked + 1, right + (alone == mark)
+                wrong += alone in "✓✗" and alone != mark
+                wrong += corrected in "✓✗" and corrected != mark
+    assert wrong == 0
+    assert right / asked >= 0.9
+
+
+def test_a_judge_of_no_worth_is_shown_good_in_nothing():
+    """A coin, a constant and a copy of one who guesses, 12 studies: none is as concordant as people, nor helps."""
+    claims = 0
+    for seed in range(12):
+        labels = assay.simulate(100, 4, annotator_noise=0.3, judges={"coin": 1.0}, scale="1-5", seed=seed)
+        rows = labels.labels.select("item", "annotator", "label")
+        rng = np.random.default_rng(seed)
+        items = rows["item"].unique(maintain_order=True)
+        guess = pl.DataFrame({"item": items, "annotator": "ann_9", "label": rng.integers(1, 6, len(items))})
+        rows = pl.concat([
+            rows, guess.cast(rows.schema), guess.with_columns(annotator=pl.lit("copy")).cast(rows.schema),
+            guess.with_columns(annotator=pl.lit("constant"), label=pl.lit(3)).cast(rows.schema),
+        ])  # fmt: skip
+        found = card(Annotations.from_frame(rows, judges=["coin", "copy", "constant"], scale="1-5"), epsilon=0.1)
+        for row in found.rows:
+            claims += sum(row.alone[d] == "✓" for d in ("replacement", "concordance", "helpfulness"))
+            assert row.repeats == ("ann_9" if row.name == "copy" else None)
+    assert claims / (12 * 9) <= 0.05
+
+
+def test_what_a_table_cannot_say_is_a_dash_with_what_it_needs():
+    labels = assay.simulate(60, 4, annotator_noise=0.3, judges={"m": 0.2}, scale="1-5", seed=3)
+    found = card(labels)
+    row = found.rows[0]
+    marks = {d: row.marks[d] for d in DIMENSIONS}
+    assert {d for d, mark in marks.items() if mark == "–"} == {
+        "replacement", "confidence", "validity", "bias", "fairness",
+    }  # fmt: skip
+    words = found.summary()
+    assert "say whom the judge would replace with expertise=..." in words
+    assert "several items of each object (object=... names the column)" in words
+    assert f"bias: needs {LEAST_PEOPLE} people" in words
+    assert "fairness: name the column of groups with group=..." in words
+    told = card(labels, epsilon=0.2, group="item").rows[0]
+    assert told.marks["replacement"] == "✓"
+    assert "needs two groups of 10 objects or more; the largest have 1, 1" in card(labels, group="item").summary()
+    text = assay.read(
+        pl.DataFrame({"item": ["a", "b"] * 3, "annotator": list("pppqqq"), "label": ["x y", "z", "w", "u", "v", "t"]})
+        .unique(["item", "annotator"], maintain_order=True), scale="text", judges=["q"],
+    )  # fmt: skip
+    assert set(card(text).rows[0].marks.values()) == {"–"}
+
+
+def test_a_valid_replacement_that_measures_something_else_is_said():
+    row = card(observed(1), **BY_TEACHER, epsilon=0.3, judges=["invalid1", "good1"])
+    words = {r.name: r for r in row.rows if r.kind == "judge"}
+    line = next(x for x in row.sentences() if x.startswith("invalid1"))
+    said = "as close to people as they are to each other, and yet does not measure what they do" in line
+    assert said == (words["invalid1"].marks["replacement"] == "✓" and words["invalid1"].marks["validity"] == "✗")
+
+
+def test_marks_are_corrected_for_judges_and_criteria_within_a_dimension():
+    found = card(observed(2), **BY_TEACHER)
+    loose = card(observed(2), **BY_TEACHER, adjust=False)
+    assert [r.alone for r in found.rows] == [r.marks for r in loose.rows] == [r.alone for r in loose.rows]
+    fewer = sum(mark in "✓✗" for r in found.rows for mark in r.marks.values())
+    more = sum(mark in "✓✗" for r in loose.rows for mark in r.marks.values())
+    assert fewer < more
+    p = np.array([max(one.above for one in r.parts["concordance"]) for r in found.rows if r.kind == "family"])
+    order = np.argsort(p)
+    holm = np.maximum.accumulate(np.minimum(1, p[order] * (len(p) - np.arange(len(p)))))
+    marks = [r.marks["concordance"] == "✓" for r in found.rows if r.kind == "family"]
+    assert [marks[i] for i in order] == (holm <= 0.05).tolist()
+
+
+def test_people_stand_in_the_judge_s_place_beside_the_others():
+    labels = assay.simulate(80, 4, annotator_noise=0.25, judges={"m": 0.2}, scale="1-5", seed=4)
+    found = card(labels, epsilon=0.2, people=True)
+    assert [(r.name, r.kind) for r in found.rows] == [("m", "judge"), *((f"ann_{k}", "person") for k in range(1, 5))]
+    person = next(r for r in found.rows if r.name == "ann_2")
+    alone = card(
+        Annotations.from_frame(
+            labels.labels.filter(pl.col("annotator") != "m"), judges=["ann_2"], scale="1-5"
+        ), epsilon=0.2,
+    ).rows[0]  # fmt: skip
+    assert [p.found.estimate for d in DIMENSIONS for p in person.parts[d]] == pytest.approx(
+        [p.found.estimate for d in DIMENSIONS for p in alone.parts[d]], nan_ok=True
+    )
+
+
+def test_categories_have_no_severity_and_their_agreement_is_by_equal_labels():
+    rng = np.random.default_rng(5)
+    truth = rng.choice(list("abc"), 120)
+    said = {w: np.where(rng.random(120) < 0.75, truth, rng.choice(list("abc"), 120)) for w in ("p", "q", "r", "m")}
+    frame = pl.concat(
+        [pl.DataFrame({"item": [f"i{i}" for i in range(120)], "annotator": w, "label": x}) for w, x in said.items()]
+    )
+    found = card(Annotations.from_frame(frame, judges=["m"], scale="nominal:a,b,c"))
+    assert (found.rows[0].marks["bias"], found.rows[0].marks["concordance"]) == ("–", "✓")
+    agreement = found.rows[0].parts["concordance"][1]
+    pairs = [np.mean(said["m"] == said[w]) for w in "pqr"]
+    pooled = np.concatenate([said[w] for w in "pqr"])
+    chance = sum(np.mean(said["m"] == c) * np.mean(pooled == c) for c in "abc")
+    assert agreement.judge == pytest.approx((np.mean(pairs) - chance) / (1 - chance), abs=1e-9)
+
+
+def test_bias_is_set_against_the_spread_of_people():
+    d = np.array([0.1, -0.2, 0.3, 0.0, -0.1, 0.2])
+    near, far = (SpreadContrast(phi, d, 0.001, 1.5, 0.05) for phi in (0.05, 2.0))
+    assert near.value > 0 > far.value
+    assert near.spread == pytest.approx(np.sqrt(d.var(ddof=1) - 0.001))
+    for one in (near, far):
+        low, high = one.ends(0.9)
+        assert low < one.value < high
+        side, p = (0, one.one_sided(0)) if one.value > 0 else (1, one.one_sided(1))
+        assert one.ends(1 - 2 * p)[side] == pytest.approx(0, abs=1e-6)
+    assert far.one_sided(1) < 0.01
+    assert near.one_sided(1) == pytest.approx(0.5)
+
+
+def test_results_say_draw_and_store_themselves():
+    found = card(observed(0, teachers=30), **BY_TEACHER, judges=["good1", "good2", "noise1"])
+    assert found.cells.columns[:2] == ["judge", "replace"]
+    assert json.loads(json.dumps(found.to_dict()))["table"][0]["dimension"] == "replacement"
+    marks = [t.get_text() for t in found.plot().texts]
+    assert marks == [row.marks[d] for row in found.rows for d in DIMENSIONS]
+    for bad, words in (
+        ({"judges": ["nobody"]}, "nobody"), ({"lesson": "lesson"}, "name its column with object"),
+        ({"object": "school"}, "school"), ({"group": "colour"}, "colour"), ({"family": "maker"}, "maker"),
+    ):  # fmt: skip
+        with pytest.raises((DataError, DesignError), match=words):
+            card(observed(0, teachers=10), **bad)
+    with pytest.raises(DesignError, match="name the judges"):
+        card(assay.simulate(20, 3, seed=1).where(kind="human"))
