@@ -3,8 +3,8 @@
     python benchmarks/best_copy_test.py
 
 The test is told what nobody knows: how common labels are, how people err, and what share a copy copies. By the lemma of
-Neyman and Pearson no other test that accuses as few honest judges finds more copies. Whoever is copied is not known: the
-likelihood of a copy is the mean over the people.
+Neyman and Pearson no other test that accuses as few honest judges finds more copies. Whoever is copied is not known:
+the likelihood of a copy is the mean over the people.
 """
 
 from __future__ import annotations
