@@ -16,6 +16,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Tests run side by side, so each has one processor: on more, small matrices wait for each other, and the laws of
+# disattenuation alone took five times the processor time. Numbers of threads are read when numpy is first imported.
+for _library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
 # Derandomised, so that a run here and a run elsewhere try the same examples. `thorough` is for a day without hurry:
 # pytest -m hypothesis --hypothesis-profile thorough
 settings.register_profile(
