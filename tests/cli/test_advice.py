@@ -37,7 +37,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "a person tested": (("alt-test", "m.csv", *TEST, "--judges", "m1", "--only", "bob"), {}),
     "no judge": (("report", "m.csv", *TEST, "-o", "page.html"), {"--judges": "m1"}),
     "a lesson of nothing": (("card", "plain.csv", "--expertise", "crowd", "--lesson", "item"), {
-        "--object": "item", "--lesson": "item"}),
+        "--object": "item"}),
     "no judges to compare": (("alt-test", "m.csv", *TEST), {"--judges": "m1,m2"}),
     "a pilot of two judges": (("plan", "--pilot", "plain.csv", "--n-items", "30", "--n-studies", "20"), {
         "--only": "llama"}),

@@ -200,7 +200,7 @@ def test_results_say_draw_and_store_themselves():
     marks = [t.get_text() for t in found.plot().texts]
     assert marks == [row.marks[d] for row in found.rows for d in DIMENSIONS]
     for bad, words in (
-        ({"judges": ["nobody"]}, "nobody"), ({"lesson": "lesson"}, "name its column with object"),
+        ({"judges": ["nobody"]}, "nobody"), ({"lesson": "lesson"}, "object=... is its column"),
         ({"object": "school"}, "school"), ({"group": "colour"}, "colour"), ({"family": "maker"}, "maker"),
     ):  # fmt: skip
         with pytest.raises((DataError, DesignError), match=words):

@@ -86,7 +86,7 @@ class CardSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.lesson is not None and self.object is None:
-            raise DesignError("lesson=... tells occasions of an object apart: name its column with object=...")
+            raise DesignError("lessons are occasions of an object, which has to be named: object=... is its column")
         if self.epsilon is not None and self.expertise is not None:
             raise DesignError("epsilon=... and expertise=... both set epsilon; give one")
 
