@@ -569,7 +569,8 @@ QUESTIONS = (
         "validate_similarity", lambda labels, **options: assay.validate_similarity(labels, **options), ValidateSettings,
         {**CHOICES, "measures": ["words", {"measures": {"mine": {1: sharing, 2: "characters"}}}],
          "contents": [("first_item", "second_item", "third_item")], "with_judges": [False], "floor": [5],
-         "n_resamples": [40], "confidence": [0.8], "seed": [3]},
+         "authors": [("first_item", "second_item", "third_item")], "n_resamples": [40],
+         "confidence": [0.8], "seed": [3]},
         {"n_resamples": 30, "measures": "characters"}, odd_ones,
     ),
     Question(

@@ -20,6 +20,7 @@ from assay.cli.output import _whole as whole_table
 from assay.concordance.grading_scale import grading_scale_study
 from assay.concordance.measures import cohen_kappa, krippendorff_alpha
 from assay.estimation.intervals import Estimate, missing
+from assay.ideas.measure_verdict import MeasureVerdict
 from assay.reporting.tables import decimals, estimated, interval, said, signed
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -364,13 +365,15 @@ def test_a_measure_beats_another_only_where_the_difference_leaves_0_out():
     labels = assay.read(EXAMPLES / "odd_ones.csv", scale="odd-one-out", judges=["gpt-4o"])
     found = assay.validate_similarity(labels, ["words", "characters"], n_resamples=40, with_judges=False)
     top, other = found.rows["measure"].head(2)
+    sees = MeasureVerdict("some of it, open", 0.5, 0.01)
+    found = dataclasses.replace(found, verdicts=dict.fromkeys((top, other, f"gpt{top}", f"gpt{other}"), sees))
     for low, high, words in ((-0.3, -0.1, "beats"), (-0.3, 0.1, "is not shown to beat")):
         rows = put(found.rows, 1, estimate=0.4, difference=-0.2, difference_low=low, difference_high=high)
         lines = dataclasses.replace(found, rows=rows).sentences()
-        assert lines[0].startswith(f"{top} ranks the pairs most as experts do: ρ = ")
-        assert lines[1] == f"It {words} {other} (0.40), by 0.20 {interval(-high, -low)}."
+        assert lines[0].startswith(f"{top} sees some of what experts see; whether it sees all of it is open: ρ = ")
+        assert lines[2] == f"{top} {words} {other} (0.40), by 0.20 {interval(-high, -low)}."
     rows = put(found.rows, 1, difference=0.0)
-    assert dataclasses.replace(found, rows=rows).sentences()[1] == f"{other} reaches the same ρ."
+    assert dataclasses.replace(found, rows=rows).sentences()[2] == f"{other} reaches the same ρ as {top}."
     # Of another kind, the best is named too, and no other.
     judges = found.rows.head(2).with_columns(
         measure=pl.format("gpt{}", "measure"), kind=pl.lit("judge"), difference=-0.2, difference_low=-0.3,
@@ -380,6 +383,10 @@ def test_a_measure_beats_another_only_where_the_difference_leaves_0_out():
     lines = dataclasses.replace(found, rows=rows).sentences()
     assert sum(f"gpt{top} (" in line for line in lines) == 1
     assert not any(f"gpt{other} (" in line for line in lines)
+    # What sees nothing beats nothing.
+    blind = dict.fromkeys((top, other), MeasureVerdict("cannot tell yet", 0.5, 0.4))
+    rows = put(found.rows, 1, estimate=0.4, difference=-0.2, difference_low=-0.3, difference_high=-0.1)
+    assert "beat" not in " ".join(dataclasses.replace(found, rows=rows, verdicts=blind).sentences())
 
 
 def test_pairs_are_most_and_least_alike_among_those_that_are_known():

@@ -110,6 +110,8 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
         "--texts": "first_item,second_item,third_item"}),
     "two contents of three": (("ideas", "odd_ones.csv", *ODD, "--measures", "words", "--contents", "first,second"), {
         "--contents": "first,second,third"}),
+    "two authors of three": (("ideas", "odd_ones.csv", *ODD, "--judges", "m1", "--authors", "first,second"), {
+        "--authors": "first,second,third"}),
     "texts that are nowhere": (("ideas", "bare.csv", *ODD, "--measures", "words"), {
         "--contents": "first_item,second_item,third_item"}),
     "odd ones out read as words": (("ideas", "odd_ones.csv", "--measures", "words"), {}),

@@ -187,6 +187,11 @@ OPTIONS = {
     "embeddings": {
         "model": "sentence-transformers/all-MiniLM-L6-v2", "split": "auto", "post": "none", "device": None, "batch": 64,
     },
+    "api-embeddings": {
+        "model": inspect.Parameter.empty, "url": "https://api.openai.com/v1", "key": "OPENAI_API_KEY",
+        "dimensions": None, "batch": 64, "context": 8191, "split": "auto", "post": "none",
+    },
+    **{name: {"stem": "none"} for name in ("rouge-1", "rouge-2", "rouge-l")},
     "entities": {"model": "en_core_web_sm"},
     "topics": {
         "model": "sentence-transformers/all-MiniLM-L6-v2", "min_size": 10, "min_samples": 1, "reducer": "umap",

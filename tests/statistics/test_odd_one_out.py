@@ -1,4 +1,4 @@
-"""Odd ones out by loops: ranks of short rows, the likelihood of places, shares of pairs, choices drawn anew."""
+"""Odd ones out by loops: ranks of short rows, the likelihood of places, shares of pairs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
 
-from assay.statistics import odd_one_out
 from assay.statistics.odd_one_out import (
     PENALTY,
     Judged,
@@ -80,39 +79,6 @@ def test_choices_are_counted_pair_by_pair():
     assert len(CHOICES) == 60
     assert np.isnan(CHOICES.some(np.array([0])).shares()).sum() == len(NAMES) - 3
     assert CHOICES.some(np.array([0, 0, 1])).counts()[1].sum() == 9
-
-
-def test_similarities_are_drawn_to_a_third_as_a_beta_prior_draws_them():
-    """The prior's strength makes its variance that of the shares beyond chance; .001 of it is the least."""
-    kept, n = CHOICES.counts()
-    share = kept / n
-    beyond = [(s - 1 / 3) ** 2 - s * (1 - s) / max(m - 1, 1) for s, m in zip(share, n, strict=True)]
-    spread = max(sum(b * m for b, m in zip(beyond, n, strict=True)) / n.sum(), 1e-3)
-    strength = 1 / 3 * 2 / 3 / spread - 1
-    np.testing.assert_allclose(CHOICES.shrunk(), (kept + strength / 3) / (n + strength))
-    sharp = Judged.of(TABLE, MEMBER, np.where(MEMBER.max(axis=1, keepdims=True) == MEMBER, 1, 0).argmax(axis=1), 7)
-    kept, n = sharp.counts()
-    beyond = (kept / n - 1 / 3) ** 2 - kept / n * (1 - kept / n) / (n - 1)
-    strength = 2 / 9 / np.average(beyond, weights=n) - 1
-    assert strength < 2  # far from the bound, that the one above may be at
-    np.testing.assert_allclose(sharp.shrunk(), (kept + strength / 3) / (n + strength))
-
-
-def test_choices_made_anew_keep_pairs_as_often_as_their_similarities_say(monkeypatch):
-    monkeypatch.setattr(odd_one_out, "CELLS", 60 * 300)  # several blocks, the last one smaller
-    blocks = list(CHOICES.redrawn(2000, np.random.default_rng(0)))
-    assert [len(block) for block in blocks] == [300] * 6 + [200]
-    found = np.concatenate(blocks)
-    chance = CHOICES.shrunk()[CHOICES.position]
-    chance = chance / chance.sum(axis=1, keepdims=True)
-    n = CHOICES.counts()[1]
-    mean, variance = np.zeros(len(n)), np.zeros(len(n))
-    for pairs, p in zip(CHOICES.position, chance, strict=True):
-        mean[pairs] += p / n[pairs]
-        variance[pairs] += p * (1 - p) / n[pairs] ** 2
-    np.testing.assert_allclose((found * n).sum(axis=1), 60)
-    assert np.abs((found.mean(axis=0) - mean) / np.sqrt(variance / 2000)).max() < 4
-    np.testing.assert_allclose(found.var(axis=0), variance, rtol=0.25)
 
 
 def test_groups_of_choices_are_left_out_in_turn():

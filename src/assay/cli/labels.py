@@ -6,6 +6,7 @@ First how labels are read, then the commands: one way for every question that is
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 import types
@@ -743,13 +744,17 @@ def ideas(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
 def _of_choices(table: Annotations, given: dict[str, Any], out: Path | None, ask: Ask) -> None:
     """Odd ones out: measures against the experts where there are any, else how alike the texts are."""
     from assay.ideas.choices import ValidateSettings
+    from assay.ideas.measures import short_measure
     from assay.ideas.page import reliability_parts, triplet_parts, validation_parts
     from assay.ideas.reliability import odd_one_out_agreement
     from assay.ideas.triplets import triplet_similarity
     from assay.ideas.validate import validate_similarity
 
     _only_known(given, ValidateSettings, "odd ones out of three texts", "texts")
-    measures = {name: _measure(name, ask.labels) for name in given.pop("measures", [])}
+    asked = given.pop("measures", [])
+    brief = {short_measure(name) for name in asked}
+    names = map(short_measure, asked) if len(brief) == len(asked) else asked
+    measures = {name: _measure(one, ask.labels) for name, one in zip(names, asked, strict=True)}
     basic = {k: given[k] for k in ("texts", "document", "annotators", "floor", "confidence") if k in given}
     with progress_bar("Comparing"):
         pairs = triplet_similarity(table, **basic)
@@ -761,7 +766,8 @@ def _of_choices(table: Annotations, given: dict[str, Any], out: Path | None, ask
             agreed = None
     main = pairs if found is None else found
     beside = () if agreed is None or not ask.output.for_people else (agreed,)
-    ask.output.show(main, *beside, drop=_empty(main.table))
+    folded = () if found is None else ("kind", "n", "difference")
+    ask.output.show(main, *beside, drop=(*_empty(main.table), *folded))
 
     def parts(_: Any) -> Any:
         first = () if found is None else validation_parts(found)
@@ -771,10 +777,26 @@ def _of_choices(table: Annotations, given: dict[str, Any], out: Path | None, ask
 
 
 def _measure(name: str, labels: LabelOptions) -> Any:
-    """A measure by its name; the labels of a file or a study's folder, where there is one."""
+    """A measure by its name; labels of pairs or odd ones out, where a file or a study's folder has the name."""
     if not Path(name).exists():
         return name
-    return replace(labels, scale=None, where=None, judges=None, humans=None).read(name)
+    alone = replace(labels, scale=None, where=None, judges=None, humans=None)
+    if Path(name).is_file():
+        # A judge's odd ones out say nothing of their scale; numbers of pairs are refused as such, and read as they are.
+        with contextlib.suppress(AssayError):
+            return _measured(name, replace(alone, scale=["odd-one-out"]))
+    return _measured(name, alone)
+
+
+def _measured(name: str, labels: LabelOptions) -> Annotations:
+    """Labels that are measures, whoever gave them."""
+    from assay.data.names import KindUnknownError
+
+    try:
+        return labels.read(name)
+    except KindUnknownError as error:
+        named = error.__cause__  # with the names; the words were put as a user types them
+        return replace(labels, judges=list(named.names if isinstance(named, KindUnknownError) else ())).read(name)
 
 
 def _only_known(given: dict[str, Any], settings: type[Settings], about: str, other: str) -> None:

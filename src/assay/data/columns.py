@@ -364,6 +364,8 @@ class _Sheet:
         self.table = _rename_to_roles(table, self.roles)
         self.ids: dict[str, Coded] = {}
         self.notes: list[str] = []
+        self.silent: tuple[str, ...] = ()
+        """Annotators whose labels are all empty."""
         items = settings.items
         self.items = None if items is None else _named_rows(to_polars(items), "item", str(settings.item))
 
@@ -454,7 +456,10 @@ class _Sheet:
         n_marks = sum(marks.values())
         if blank.any():
             keep = (~blank).to_numpy()
+            there = self.ids["annotator"].names.to_list()
             self.table, self.ids = self.table.filter(~blank), {n: one.where(keep) for n, one in self.ids.items()}
+            left = set(self.ids["annotator"].names.to_list())
+            self.silent = tuple(name for name in there if name not in left)
         self.reading = self.reading.without("no label in it", int(blank.sum()) - n_marks).without(
             f"its label is a mark of no answer ({listing(list(marks), 5)})", n_marks
         )
@@ -467,6 +472,14 @@ class _Sheet:
         if about is not None:
             about = self._match_rows(_named_rows(to_polars(about), "annotator", "annotator"), "annotator")
         names = natural(who.names.to_list())
+        for which, given in (("judges", self.settings.judges), ("humans", self.settings.humans)):
+            named = [given] if isinstance(given, str) else given or ()
+            for name in self.silent if names else ():
+                if name in named:
+                    raise DataError(
+                        f"{self.source}: every label of annotator '{name}' is empty, so that nothing is left of it; "
+                        f"fill its cells in column '{self.settings.label}', or leave it out of {which}=..."
+                    )
         frame = pl.DataFrame({"annotator": list(names)}, schema={"annotator": pl.String})
         if about is not None:
             frame = frame.join(about, on="annotator", how="left", maintain_order="left")

@@ -131,8 +131,25 @@ class ValidateSettings(ChoiceSettings):
         "Judges of the table who chose odd ones out are measures too.",
         details="Each by its own equation 1, under each condition apart.",
     )
-    floor: int = option(1, "Pairs that were compared less often are left out.", low=1)
-    n_resamples: int = option(1000, "Draws of the experts' judgments.", low=LEAST_RESAMPLES, key="resamples")
+    authors: Sequence[str] | None = option(
+        None,
+        "The three columns that say who wrote each text; same author is then a trivial measure.",
+        details="``first_author``, ``second_author``, ``third_author`` where the items have them.",
+    )
+    floor: int = option(
+        1,
+        "Pairs that were compared less often are left out.",
+        low=1,
+        details="Of measures and of ceilings alike.",
+    )
+    n_resamples: int = option(
+        1000,
+        "Permutations of a measure's texts.",
+        low=LEAST_RESAMPLES,
+        key="resamples",
+        details="They say whether it sees anything. Intervals need none: they come from influences of texts, pairs and "
+        "choices.",
+    )
     confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
     seed: int = option(0, "Same seed, same numbers.", low=0)
 

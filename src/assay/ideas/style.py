@@ -23,7 +23,7 @@ from assay.estimation.resampling import estimate_sums
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats
 from assay.ideas.choices import StyleSettings
-from assay.ideas.validate import name_measures, signed_measures
+from assay.ideas.measures import name_measures, signed_measures
 from assay.reporting import pictures
 from assay.reporting.tables import interval, signed
 from assay.similarity.protocol import Similarity

@@ -54,6 +54,15 @@ def said(value: float, digits: int = 2) -> str:
     return decimals(value, digits) if math.isfinite(value) else "not estimable"
 
 
+NAME = 34
+"""Characters of a name beside a picture: a longer one leaves the picture no room."""
+
+
+def clip_name(name: str, most: int = NAME) -> str:
+    """A name with its middle left out where it is long: what tells names apart stands at their ends."""
+    return name if len(name) <= most else f"{name[: most // 2]}…{name[len(name) - most // 2 + 1 :]}"
+
+
 def p_value(value: float) -> str:
     """``p = .012`` with the digits that matter, ``p < .001``, or that there is none."""
     if not math.isfinite(value):

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DataError, DesignError, counted, require
+from assay.similarity.api_encoder import ApiEncoder
 from assay.similarity.protocol import Floats, Vectors, kept, key_of
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -154,12 +155,16 @@ class Embeddings(Vectors):
     def name(self) -> str:  # type: ignore[override]
         """``embeddings`` with the model and the options that are not at their default."""
         said = {"split": (self.split, "auto"), "post": (self.post, "none")}
-        return f"embeddings:{self.encoder.name}" + "".join(f",{k}={v}" for k, (v, usual) in said.items() if v != usual)
+        word = "api-embeddings" if isinstance(self.encoder, ApiEncoder) else "embeddings"
+        return f"{word}:{self.encoder.name}" + "".join(f",{k}={v}" for k, (v, usual) in said.items() if v != usual)
 
     @property
     def about(self) -> str:
         """The model, its digest, and what of a text was encoded."""
         weights = f" (weights {self.encoder.key})" if self.encoder.key else ""
+        if isinstance(self.encoder, ApiEncoder):  # whose weights nobody sees
+            size = "" if self.encoder.dimensions is None else f", {self.encoder.dimensions} dimensions"
+            weights = f" ({self.encoder.source}{size})"
         whole = "the mean of a text's sentences" if self.by_sentence else "whole texts"
         after = "" if self.post == "none" else f" after {self.post}"
         return f"embeddings by {self.encoder.name}{weights} of {whole}{after}, cosine"

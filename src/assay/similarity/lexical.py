@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from assay.errors import DataError, DesignError, require
 from assay.similarity.protocol import Floats, Ints, Similarity, kept_scores, shared_counts
+from assay.similarity.stemming import rouge_stem
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,8 @@ word_similarity = LexicalSimilarity("words", _words)
 
 # -- overlap, as summaries and translations are scored ---------------------------------------------
 # Each is the same whichever text comes first: F1 for ROUGE (Lin 2004), the longer text as the reference for BLEU
-# (Papineni et al. 2002) and chrF (Popović 2015), as Ghosh, Srinivasan & Swayamdipta (2024, section 2.2) do; ``bleu-
-# mean``
-# is the mean of BLEU both ways round. Each text is taken apart once, and its n-grams are counted once.
+# (Papineni et al. 2002) and chrF (Popović 2015), as Ghosh, Srinivasan & Swayamdipta (2024, section 2.2) do;
+# ``bleu-mean`` is the mean of BLEU both ways round. Each text is taken apart once, and its n-grams are counted once.
 
 Scores = Callable[[Sequence[str], Ints, Ints], Floats]
 
@@ -85,18 +85,28 @@ def _grams(words: Sequence[str], n: int) -> Iterable[Hashable]:
     return zip(*(words[i:] for i in range(n)), strict=False)
 
 
-def _rouge(n: int) -> Scores:
+Stem = Literal["none", "porter"]
+"""What ROUGE compares: words as they are, or their stems as the golden ROUGE has them where it stems."""
+
+
+def _ended(text: str, stem: Stem) -> list[str]:
+    """The words of a text, or their stems."""
+    words = _tokens(text)
+    return words if stem == "none" else [rouge_stem(word) for word in words]
+
+
+def _rouge(n: int, stem: Stem = "none") -> Scores:
     def scores(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
-        words = [_tokens(text) for text in texts]
+        words = [_ended(text, stem) for text in texts]
         counted = [Counter(_grams(one, n)) for one in words]
         return _f1(shared_counts(counted, first, second), [max(len(w) - n + 1, 0) for w in words], words, first, second)
 
     return scores
 
 
-def _rouge_l(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
+def _rouge_l(texts: Sequence[str], first: Ints, second: Ints, stem: Stem = "none") -> Floats:
     longest = require("rapidfuzz.distance", "similarity", "ROUGE-L").LCSseq
-    words = [_tokens(text) for text in texts]
+    words = [_ended(text, stem) for text in texts]
     place: dict[str, int] = {}
     codes = [[place.setdefault(word, len(place)) for word in one] for one in words]
     shared = [longest.similarity(codes[i], codes[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
@@ -180,6 +190,13 @@ OVERLAPS: dict[str, Overlap] = {
     )
 }  # fmt: skip
 """By name. ROUGE-L and BLEU need the extra ``similarity``."""
+
+STEMMED: dict[str, Overlap] = {
+    "rouge-1": Overlap("rouge-1,stem=porter", _rouge(1, "porter")),
+    "rouge-2": Overlap("rouge-2,stem=porter", _rouge(2, "porter")),
+    "rouge-l": Overlap("rouge-l,stem=porter", partial(_rouge_l, stem="porter")),
+}
+"""ROUGE over stems, by the name of ROUGE over words."""
 
 
 # -- shared entities -------------------------------------------------------------------------------

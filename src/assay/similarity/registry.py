@@ -18,9 +18,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.similarity import bertscore
+from assay.similarity.api_encoder import OPENAI, ApiEncoder
 from assay.similarity.bertscore import BERTScore, LayerEncoder, Long
 from assay.similarity.embeddings import DEFAULT_MODEL, Embeddings, Post, SentenceEncoder, Split
-from assay.similarity.lexical import OVERLAPS, character_similarity, spacy_entities, word_similarity
+from assay.similarity.lexical import OVERLAPS, STEMMED, Stem, character_similarity, spacy_entities, word_similarity
 from assay.similarity.protocol import Floats, OfFunction, OfMatrix, Similarity
 from assay.similarity.topics import ClusterTopics, LDATopics, Outliers, Reducer, StopWords
 
@@ -29,6 +30,20 @@ def _embeddings(
     model: str = DEFAULT_MODEL, split: Split = "auto", post: Post = "none", device: str | None = None, batch: int = 64
 ) -> Similarity:
     return Embeddings(SentenceEncoder(model, device, batch), split, post)
+
+
+def _api_embeddings(
+    model: str, url: str = OPENAI, key: str = "OPENAI_API_KEY", dimensions: int | None = None, batch: int = 64,
+    context: int = 8191, split: Split = "auto", post: Post = "none",
+) -> Similarity:  # fmt: skip
+    return Embeddings(ApiEncoder(model, url, key, dimensions, batch, context), split, post)
+
+
+def _rouge(name: str) -> Callable[..., Similarity]:
+    def stemmed(stem: Stem = "none") -> Similarity:
+        return OVERLAPS[name] if stem == "none" else STEMMED[name]
+
+    return stemmed
 
 
 def _bertscore(
@@ -68,20 +83,27 @@ class Named:
 NAMED: Mapping[str, Named] = {
     "words": Named(lambda: word_similarity, "cosine of word counts"),
     "characters": Named(lambda: character_similarity, "cosine of counts of three letters in a row"),
-    "rouge-1": Named(lambda: OVERLAPS["rouge-1"], "F1 of shared words"),
-    "rouge-2": Named(lambda: OVERLAPS["rouge-2"], "F1 of shared pairs of words"),
-    "rouge-l": Named(lambda: OVERLAPS["rouge-l"], "F1 of the longest common sequence of words"),
+    "rouge-1": Named(_rouge("rouge-1"), "F1 of shared words"),
+    "rouge-2": Named(_rouge("rouge-2"), "F1 of shared pairs of words"),
+    "rouge-l": Named(_rouge("rouge-l"), "F1 of the longest common sequence of words"),
     "bleu": Named(lambda: OVERLAPS["bleu"], "BLEU, the longer text as the reference"),
     "bleu-mean": Named(lambda: OVERLAPS["bleu-mean"], "BLEU both ways round, averaged"),
     "chrf": Named(lambda: OVERLAPS["chrf"], "chrF, the longer text as the reference"),
     "bertscore": Named(_bertscore, "F1 of BERTScore: tokens matched by their vectors in context, by a model"),
     "bertscore-length": Named(_bertscore_length, "BERTScore with a penalty on texts of unequal length"),
     "embeddings": Named(_embeddings, "cosine of sentence embeddings by a model"),
+    "api-embeddings": Named(_api_embeddings, "cosine of embeddings by a service that speaks as OpenAI does"),
     "entities": Named(spacy_entities, "Jaccard of the entities that a spaCy model finds"),
     "topics": Named(_topics, "shares of topics that are clusters of embeddings"),
     "lda": Named(_lda, "shares of topics by latent Dirichlet allocation"),
 }
 """By name; ``similarity_named`` reads what may follow it."""
+
+LEAST: Mapping[str, int] = {
+    "batch": 1, "context": 16, "dimensions": 1, "min_size": 2, "min_samples": 1, "neighbours": 2, "topics": 2,
+    "iterations": 1, "seed": 0,
+}  # fmt: skip
+"""The least value of an option that is a number, where there is one."""
 
 FOR_HELP = "words, rouge-1, rouge-l, bleu, chrf, embeddings:MODEL and others"
 """What the help of an option says: some names of many."""
@@ -100,6 +122,8 @@ def similarity_named(name: str) -> Similarity:
         raise DesignError(_unknown(word))
     make = NAMED[word].make
     known = _parameters(make)
+    if model is None and "model" in known and word == "api-embeddings":
+        raise DesignError(f"after '{word}:' comes the model as the service calls it: {word}:text-embedding-3-small")
     if model is not None and "model" not in known:
         raise DesignError(f"the similarity '{word}' takes no model; got '{model}'")
     given: dict[str, Any] = {} if model is None else {"model": model}
@@ -196,8 +220,12 @@ def _read(word: str, option: str, text: str, hint: Any) -> Any:
         raise DesignError(f"{word}: {option} must be {' or '.join(words)}; got '{text}'")
     if not words and kinds[0] in (int, float):
         try:
-            return kinds[0](text)
+            number = kinds[0](text)
         except ValueError:
             kind = "a whole number" if kinds[0] is int else "a number"
             raise DesignError(f"{word}: {option} must be {kind}; got '{text}'") from None
+        least = LEAST.get(option)
+        if least is not None and number < least:
+            raise DesignError(f"{word}: {option} must be {least} or more; got '{text}'")
+        return number
     return text

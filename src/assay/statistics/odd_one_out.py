@@ -6,7 +6,7 @@ both. Nothing here checks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -264,9 +264,6 @@ def predicted_shares(x: Floats, first: Ints, second: Ints, pool: list[Ints]) -> 
 # -- How well measures, and choices themselves, rank pairs as choices do ----------------------------
 # Everything here is a function of what choices count for pairs, `assay.statistics.odd_one_out.PairTable`.
 
-CELLS = 4_000_000
-"""Choices that are drawn anew together: 100 MB of random numbers and places."""
-
 GROUPS = 20
 """Groups of choices that are left out in turn: t with 19 degrees is near normal; one choice at a time takes long."""
 
@@ -311,37 +308,6 @@ class Judged:
         kept, n = self.counts()
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(kept / n)
-
-    def shrunk(self) -> Floats:
-        """Similarities drawn towards 1/3 as far as their spread is no more than chance gives: (pairs,).
-
-        A beta prior of mean 1/3 whose strength comes from the moments of the shares.
-        """
-        kept, n = self.counts()
-        share = kept / np.maximum(n, 1)
-        chance = share * (1 - share) / np.maximum(n - 1, 1)
-        spread = float(np.average((share - CHANCE) ** 2 - chance, weights=n))
-        strength = CHANCE * (1 - CHANCE) / max(spread, 1e-3) - 1
-        return np.asarray((kept + strength * CHANCE) / (n + strength))
-
-    def redrawn(self, n_draws: int, rng: np.random.Generator) -> Iterator[Floats]:
-        """Shares of each pair when every choice is made anew, some draws at a time: (draws, pairs).
-
-        A choice keeps each of its pairs with a chance that goes with their shrunk similarities: with the similarities
-        as they are, pairs that were kept never, or always, would not vary at all.
-        """
-        chances = self.shrunk()[self.position]
-        edges = np.cumsum(chances / chances.sum(axis=1, keepdims=True), axis=1)[:, :2]
-        n = self.counts()[1]
-        some = max(1, CELLS // max(len(self), 1))
-        for start in range(0, n_draws, some):
-            draws = min(some, n_draws - start)
-            place = (rng.random((draws, len(self)))[:, :, None] > edges).sum(axis=2)
-            kept = np.take_along_axis(
-                np.broadcast_to(self.position, (draws, *self.position.shape)), place[:, :, None], 2
-            )
-            code = np.arange(draws)[:, None] * self.n_pairs + kept[:, :, 0]
-            yield np.bincount(code.ravel(), minlength=draws * self.n_pairs).reshape(draws, -1) / n
 
 
 def correlations(shares: Floats, measures: Floats) -> Floats:

@@ -1,0 +1,182 @@
+"""Embeddings by a service: a real server on this machine, that is busy, wrong or slow when it is told to be."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+
+import assay
+from assay.errors import DataError, DesignError
+from assay.similarity import api_encoder
+from assay.similarity.api_encoder import ApiEncoder
+from assay.similarity.registry import similarity_named
+
+KEY = "sk-test-0123456789"
+
+
+class Service:
+    """What the server was asked, and how it answers next."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict] = []
+        self.keys: list[str | None] = []
+        self.next: list[tuple[int, dict[str, str], str]] = []
+        self.shuffled = True
+        self.rows = lambda texts, size: [[float(text.count(c)) + 0.01 for c in "abcdefgh"[:size]] for text in texts]
+
+    def answer(self, body: dict) -> tuple[int, dict[str, str], str]:
+        if self.next:
+            return self.next.pop(0)
+        rows = self.rows(body["input"], body.get("dimensions", 8))
+        data = [{"index": k, "embedding": row} for k, row in enumerate(rows)]
+        return 200, {}, json.dumps({"data": data[::-1] if self.shuffled else data})
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    made = Service()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            made.asked.append({"path": self.path, **body})
+            made.keys.append(self.headers.get("Authorization"))
+            status, headers, text = made.answer(body)
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(text.encode())))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    made.url = f"http://127.0.0.1:{server.server_port}/v1"
+    monkeypatch.setenv("MY_KEY", KEY)
+    monkeypatch.setattr(api_encoder, "FIRST_WAIT", 0.01)
+    yield made
+    server.shutdown()
+    server.server_close()
+
+
+def encoder(service: Service, **options) -> ApiEncoder:
+    return ApiEncoder("small-1", service.url, "MY_KEY", **options)
+
+
+def test_rows_come_in_the_order_of_the_texts_in_batches(service):
+    texts = ["aab", "b", "cc", "dad", "e"]
+    found = encoder(service, batch=2).encode(texts)
+    np.testing.assert_allclose(found, service.rows(texts, 8), rtol=1e-6)
+    assert sorted(len(one["input"]) for one in service.asked) == [1, 2, 2]
+    assert {one["path"] for one in service.asked} == {"/v1/embeddings"}
+    assert {one["model"] for one in service.asked} == {"small-1"}
+    assert set(service.keys) == {f"Bearer {KEY}"}
+    assert "dimensions" not in service.asked[0]
+    assert encoder(service, dimensions=3).encode(["abc"]).shape == (1, 3)
+
+
+def test_it_is_a_measure_by_its_name_and_a_text_is_paid_for_once(service, tmp_path, monkeypatch):
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path))
+    name = f"api-embeddings:small-1,url={service.url},key=MY_KEY"
+    found = assay.similarity_matrix(["aab", "aba", "cc"], name)
+    assert found[0, 1] == pytest.approx(1)
+    assert found[0, 2] < 0.2
+    asked = len(service.asked)
+    again = assay.similarity_matrix(["cc", "aab", "aba"], name)
+    np.testing.assert_allclose(again[np.ix_([1, 2, 0], [1, 2, 0])], found, atol=1e-6)
+    assert len(service.asked) == asked
+    # Another model, address or number of dimensions is another encoder.
+    assay.similarity_matrix(["cc", "aab"], f"{name},dimensions=4")
+    assert len(service.asked) == asked + 1
+    one = similarity_named(name)
+    assert one.name == "api-embeddings:small-1"
+    assert one.about == f"embeddings by small-1 (asked at {service.url[7:-3]}) of whole texts, cosine"
+    assert KEY not in repr(one)
+    assert not any(KEY.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_busy_service_is_asked_again(service, status):
+    service.next = [(status, {"Retry-After": "0.01"}, "busy")] * 3
+    assert encoder(service).encode(["ab"]).shape == (1, 8)
+    assert len(service.asked) == 4
+
+
+def test_a_service_that_stays_busy_is_given_up_with_what_is_kept(service):
+    service.next = [(503, {"Retry-After": "0"}, '{"error": {"message": "overloaded"}}')] * 20
+    with pytest.raises(DataError, match=r"HTTP 503 for 'small-1': overloaded; tried 6 times. What was encoded before"):
+        encoder(service).encode(["ab"])
+    assert len(service.asked) == 6
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (401, f"Incorrect key {KEY}", r"the key in MY_KEY was refused \(HTTP 401\)"),
+        (404, '{"error": {"message": "no model small-1"}}', "HTTP 404 for 'small-1': no model small-1"),
+        (400, json.dumps({"error": f"maximum context length, {KEY}"}), "shorter pieces may help: context="),
+        (302, "", "it sends on to another address"),
+    ],
+)
+def test_what_is_refused_is_said_once_and_without_the_key(service, status, body, words):
+    service.next = [(status, {"Location": "http://127.0.0.1:1/"}, body)] * 3
+    with pytest.raises(DataError, match=words) as error:
+        encoder(service).encode(["ab"])
+    assert KEY not in str(error.value)
+    assert len(service.asked) == 1
+
+
+@pytest.mark.parametrize("body", ["hello", '{"data": []}', '{"data": [{"embedding": "x"}]}', "[]"])
+def test_a_reply_that_holds_no_rows_is_refused(service, body):
+    service.next = [(200, {}, body)]
+    with pytest.raises(DataError, match=r"holds no embeddings|rows for 1 texts"):
+        encoder(service).encode(["ab"])
+
+
+def test_a_service_that_is_not_there_is_said_to_give_no_answer(monkeypatch):
+    monkeypatch.setattr(api_encoder, "FIRST_WAIT", 0.0)
+    with pytest.raises(DataError, match=r"127\.0\.0\.1:1: no answer"):
+        ApiEncoder("m", "http://127.0.0.1:1/v1").encode(["ab"])
+
+
+def test_a_key_stands_in_the_environment_and_nowhere_else(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(DesignError, match="environment variable OPENAI_API_KEY, which is not set"):
+        ApiEncoder("m").encode(["ab"])
+    for options, words in (
+        ({"key_name": "sk-abc"}, "it is no key itself"),
+        ({"url": "https://me:secret@host/v1"}, "an address holds no key"),
+        ({"url": "http://elsewhere.example/v1"}, "for all to read; give an address with https"),
+        ({"url": "elsewhere"}, "is no address"),
+    ):
+        with pytest.raises(DesignError, match=words):
+            ApiEncoder("m", **options)
+
+
+def test_long_texts_go_in_pieces_and_nothing_is_cut_off():
+    short = ApiEncoder("m", "http://localhost/v1", context=16)
+    text = " ".join(["word"] * 30)
+    pieces = short.pieces(text)
+    assert len(pieces) > 1
+    assert " ".join(pieces) == text
+    assert max(len(piece.encode()) for piece in pieces) <= 32
+    assert "".join(short.pieces("x" * 100)).replace(" ", "") == "x" * 100
+    assert short.pieces("few words") == ["few words"]
+
+
+def test_a_number_that_no_encoder_can_work_with_is_refused():
+    for name, words in (
+        ("embeddings:M,batch=-1", "embeddings: batch must be 1 or more; got '-1'"),
+        ("api-embeddings:m,dimensions=0", "api-embeddings: dimensions must be 1 or more; got '0'"),
+        ("api-embeddings", "after 'api-embeddings:' comes the model"),
+    ):
+        with pytest.raises(DesignError, match=words):
+            similarity_named(name)

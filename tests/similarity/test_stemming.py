@@ -1,0 +1,84 @@
+"""Stems and stemmed ROUGE as nltk 3.10.4 and rouge-score 0.1.2 give them (``RougeScorer(..., use_stemmer=True)``)."""
+
+from __future__ import annotations
+
+import pytest
+
+import assay
+from assay.errors import DesignError
+from assay.similarity.stemming import IRREGULAR, porter_stem, rouge_stem
+
+STEMS = """
+abilities abil, agentic agent, agreeed agree, angelopoulos angelopoulo, applies appli, arbitrary arbitrari,
+assigned assign, biweekly biweekli, blackwell blackwel, blurred blur, caiming caim, callousion callous,
+cases case, catalli catal, caters cater, charalambous charalamb, chercheurs chercheur, chingos chingo,
+circles circl, classes class, coins coin, colorrelated colorrel, computational comput, conditioning condit,
+conditions condit, conflatying conflati, constructed construct, controltion controlt, controversy controversi,
+cores core, counts count, covariates covari, crosses cross, denote denot, differene differen,
+differenize differen, digitable digit, digited digit, digiter digit, discrepancy discrep, discussions discuss,
+econometric econometr, electrical electr, electricate electr, electricfulli electr, electriciviti electric,
+equipartitioned equipartit, etudiants etudi, examines examin, exception except, exclusion exclus,
+expressions express, falle fall, fallfulness fall, fallies falli, feudalence feudal, fifths fifth,
+figures figur, finds find, flattered flatter, flyies flyi, flylogi flylog, formible formibl,
+formtional formtion, generalizations gener, grams gram, grounds ground, haiming haim, happyization happyiz,
+happys happi, henrique henriqu, hissalli hissal, hissance hissanc, hisse hiss, hissization hissiz,
+ignores ignor, implications implic, importance import, institutions institut, january januari, jaume jaum,
+kamienny kamienni, laurie lauri, liebiliti liebil, many mani, markus marku, mechanical mechan, missed miss,
+motories motori, motortional motort, multiplier multipli, national nation, operatlogi operatlog,
+organized organ, orientation orient, originally origin, participle participl, partners partner,
+penalty penalti, perturbed perturb, picked pick, pooling pool, powered power, preference prefer,
+promotion promot, pronounced pronounc, proxy proxi, radicalence radical, radicality radic,
+rationalee rationale, rationalement rational, rationalll rationall, reasons reason, receive receiv,
+recommendations recommend, reducing reduc, reflecting reflect, relatesion relates, replicates replic,
+respective respect
+"""
+"""Drawn from 10,879 words, of which every one had the stem of ``nltk.stem.porter.PorterStemmer()``."""
+
+
+def test_stems_are_those_of_nltk():
+    for pair in STEMS.replace("\n", " ").split(", "):
+        word, stem = pair.split()
+        assert porter_stem(word) == stem, word
+
+
+@pytest.mark.parametrize(
+    ("word", "stem"),
+    [("dies", "die"), ("flies", "fli"), ("skies", "sky"), ("died", "die"), ("agreed", "agre"), ("feed", "feed"),
+     ("hopping", "hop"), ("hissing", "hiss"), ("filing", "file"), ("happy", "happi"), ("enjoy", "enjoy"),
+     ("conditionally", "condit"), ("geology", "geolog"), ("adoption", "adopt"),
+     ("controlling", "control"), ("by", "by")],
+)  # fmt: skip
+def test_rules_that_are_easily_missed(word, stem):
+    assert porter_stem(word) == stem
+
+
+def test_short_words_stay_as_rouge_has_it():
+    assert [rouge_stem(word) for word in ("was", "his", "runs", "dies")] == ["was", "his", "run", "die"]
+    assert all(porter_stem(word) == stem for word, stem in IRREGULAR.items())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "scores"),
+    [
+        ("the students added the numbers and relied on addition", "a student was adding numbers, relying on additions",
+         (12 / 17, 4 / 15, 12 / 17)),
+        ("Ten times ten makes one hundred.", "10x10 is 100!! tens and hundreds", (1 / 3, 0.0, 1 / 3)),
+        ("She is generalizing operational definitions happily",
+         "General operations were defined, she was happy", (6 / 13, 2 / 11, 4 / 13)),
+        ("dies flies skies news", "dying flying sky new", (0.75, 2 / 3, 0.75)),
+        ("he runs, it eats", "they ran; it was eaten", (2 / 9, 0.0, 2 / 9)),
+    ],
+)  # fmt: skip
+def test_stemmed_rouge_is_the_golden_one(first, second, scores):
+    pytest.importorskip("rapidfuzz", reason='ROUGE-L needs the extra "similarity"')
+    for name, wanted in zip(("rouge-1", "rouge-2", "rouge-l"), scores, strict=True):
+        found = assay.similarity_matrix([first, second], f"{name},stem=porter")[0, 1]
+        assert found == pytest.approx(wanted, abs=1e-12), name
+
+
+def test_words_as_they_are_stay_the_default():
+    texts = ["students played", "student playing"]
+    assert assay.similarity_matrix(texts, "rouge-1")[0, 1] == 0
+    assert assay.similarity_matrix(texts, "rouge-1,stem=porter")[0, 1] == 1
+    with pytest.raises(DesignError, match="stem must be none or porter; got 'snowball'"):
+        assay.similarity_matrix(texts, "rouge-1,stem=snowball")

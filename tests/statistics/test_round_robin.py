@@ -1,0 +1,274 @@
+"""Influences against leaving out in turn, variances against simulated truth, permutations against all of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from assay.statistics.odd_one_out import KEPT, PairTable, choice_probabilities
+from assay.statistics.round_robin import (
+    ExpertRanks,
+    Influence,
+    Ordering,
+    RoundRobin,
+    TextBlocks,
+    degrees,
+    p_of_permutations,
+    permuted_correlations,
+)
+
+
+def drawn(n_texts: int, n_documents: int = 1, repeats: int = 1, sharp: float = 0.5, seed: int = 0, floor: int = 1):
+    """A round robin of random triplets, and the places of its texts."""
+    rng = np.random.default_rng(seed)
+    place = rng.normal(size=(n_texts * n_documents, 3))
+    every = np.array(list(itertools.combinations(range(n_texts), 3)))
+    some = every[rng.permutation(len(every))[: max(len(every) // 2, n_texts)]]
+    member = np.concatenate([np.repeat(some, repeats, axis=0) + d * n_texts for d in range(n_documents)])
+    alike = -sharp * ((place[:, None] - place) ** 2).sum(axis=2)
+    pairs = np.stack([alike[member[:, i], member[:, j]] for i, j in ((0, 1), (0, 2), (1, 2))], axis=1)
+    edges = np.cumsum(choice_probabilities(pairs), axis=1)[:, :2]
+    odd = KEPT[(rng.random(len(member))[:, None] > edges).sum(axis=1)]
+    return robin_of(member, odd, np.repeat(np.arange(n_documents), n_texts), floor), place
+
+
+def robin_of(member, odd, document, floor=1):
+    table = PairTable.of(member, odd, len(document))
+    above = np.flatnonzero(table.n >= floor)
+    where = np.full(len(table), -1)
+    where[above] = np.arange(len(above))
+    at = where[table.position(member, len(document))]
+    kept = KEPT[odd][:, None] == np.arange(3)
+    return RoundRobin(table.first[above], table.second[above], document, at, member[:, ::-1], kept)
+
+
+def distances(robin, place, noise=0.0, seed=3):
+    seen = place + noise * np.random.default_rng(seed).normal(size=place.shape)
+    return -((seen[robin.first] - seen[robin.second]) ** 2).sum(axis=1)
+
+
+ROBIN, PLACE = drawn(9, 2, repeats=2)
+VALUES = distances(ROBIN, PLACE, 0.6)
+
+
+def test_what_lies_above_is_counted_as_by_loops():
+    x, v = np.array([3.0, 1, 1, 2, 3, 3]), np.array([1.0, 2, 4, 8, 16, 32])
+    order = Ordering.of(x)
+    wanted = [np.mean([w * ((b > a) + 0.5 * (b == a)) for b, w in zip(x, v, strict=True)]) for a in x]
+    np.testing.assert_allclose(order.above(v)[order.code], wanted)
+    np.testing.assert_allclose(order.rank(), [np.mean((x < a) + 0.5 * (x == a)) - 0.5 for a in x])
+    at, equal = order.place(np.array([0.0, 1.0, 1.5, 3.0, 9.0]))
+    wanted = [np.mean(v * ((x > a) + 0.5 * (x == a))) for a in (0.0, 1.0, 1.5, 3.0, 9.0)]
+    np.testing.assert_allclose(order.between(at, equal, order.above(v), v), wanted)
+
+
+def test_the_influence_of_a_pair_is_that_of_leaving_it_out():
+    found = ExpertRanks(ROBIN).influence(VALUES)
+    x = ROBIN.share
+    assert found.value == pytest.approx(spearmanr(x, VALUES).statistic)
+    n = len(x)
+    without = [spearmanr(np.delete(x, p), np.delete(VALUES, p)).statistic for p in range(n)]
+    pseudo = ROBIN.centred(-(n - 1) * (np.array(without) - found.value))
+    assert np.corrcoef(pseudo, found.pair)[0, 1] > 0.9999
+    assert found.pair.std() == pytest.approx(pseudo.std(), rel=0.03)
+    for d in (0, 1):
+        assert found.pair[ROBIN.of_pair == d].sum() == pytest.approx(0, abs=1e-9)
+
+
+def weighted_rho(x, y, weight):
+    """Spearman's ρ of weighted points, by loops."""
+    rank = [[(weight * ((v < a) + 0.5 * (v == a))).sum() / weight.sum() - 0.5 for a in v] for v in (x, y)]
+    a, b = np.array(rank)
+    return (weight * a * b).sum() / np.sqrt((weight * a * a).sum() * (weight * b * b).sum())
+
+
+@pytest.mark.parametrize("pair", [0, 5, 20])
+def test_a_choice_less_moves_the_influence_as_a_pair_that_lies_elsewhere_does(pair):
+    """The influence of a pair at any place is the slope of ρ in the weight of a further point there."""
+    found = ExpertRanks(ROBIN).influence(VALUES)
+    kept, n = ROBIN.counts
+    k, m = int(kept[pair]), int(n[pair])
+
+    def slope(share):
+        x, y = np.append(ROBIN.share, share), np.append(VALUES, VALUES[pair])
+        weight = np.ones(len(x))
+        weight[-1] = 1e-5
+        return (weighted_rho(x, y, weight) - found.value) * (len(x) - 1) / 1e-5
+
+    here = slope(ROBIN.share[pair])
+    if k:
+        assert found.without_kept[pair] == pytest.approx(slope((k - 1) / (m - 1)) - here, abs=1e-3)
+    if k < m:
+        assert found.without_parted[pair] == pytest.approx(slope(k / (m - 1)) - here, abs=1e-3)
+    up, down = min(k + 1, m), max(k - 1, 0)
+    assert found.turned[pair] == pytest.approx((slope(up / m) - slope(down / m)) / (up - down), abs=1e-3)
+
+
+def test_a_pair_without_its_only_choice_has_no_place_to_move_to():
+    robin, place = drawn(7)
+    alone = robin.counts[1] == 1
+    assert alone.any()
+    found = ExpertRanks(robin).influence(distances(robin, place, 1.0))
+    assert not found.without_kept[alone].any()
+    assert not found.without_parted[alone].any()
+
+
+def test_names_and_order_of_texts_change_no_variance():
+    found = ROBIN.variance(ExpertRanks(ROBIN).influence(VALUES))
+    rng = np.random.default_rng(1)
+    new = np.concatenate([rng.permutation(9), 9 + rng.permutation(9)])
+    robin = RoundRobin(
+        new[ROBIN.first], new[ROBIN.second], ROBIN.document, ROBIN.at, new[ROBIN.third], ROBIN.kept
+    )  # fmt: skip
+    other = robin.variance(ExpertRanks(robin).influence(VALUES))
+    assert (other.text, other.pair, other.choice) == pytest.approx((found.text, found.pair, found.choice))
+    rows = rng.permutation(len(ROBIN.at))
+    robin = RoundRobin(
+        ROBIN.first, ROBIN.second, ROBIN.document, ROBIN.at[rows], ROBIN.third[rows], ROBIN.kept[rows]
+    )  # fmt: skip
+    assert robin.variance(ExpertRanks(robin).influence(VALUES)).total == pytest.approx(found.total)
+
+
+def test_one_document_alone_is_what_the_whole_says_of_it():
+    part, mine = ROBIN.restricted(1)
+    np.testing.assert_allclose(part.share, ROBIN.share[mine])
+    assert part.n_documents == 1
+    assert part.texts.tolist() == [9]
+    of = ExpertRanks(part).influence(VALUES[mine])
+    assert of.value == pytest.approx(spearmanr(ROBIN.share[mine], VALUES[mine]).statistic)
+    assert part.variance(of).total > 0
+
+
+def test_a_difference_from_itself_has_no_variance():
+    of = ExpertRanks(ROBIN).influence(VALUES)
+    nothing = of.plus(of, -1.0)
+    assert (nothing.value, ROBIN.variance(nothing).total, ROBIN.choice_variance(nothing)) == (0, 0, 0)
+    twice = ROBIN.variance(of.times(2.0))
+    assert twice.total == pytest.approx(4 * ROBIN.variance(of).total)
+
+
+def test_a_measure_that_never_varies_has_no_influence():
+    found = ExpertRanks(ROBIN).influence(np.ones(len(ROBIN)))
+    assert math.isnan(found.value)
+    assert np.isnan(found.pair).all()
+
+
+def test_of_three_texts_nothing_tells_texts_from_pairs():
+    robin = robin_of(np.array([[0, 1, 2]] * 4 + [[3, 4, 5]] * 4), np.array([0, 0, 1, 0, 2, 2, 1, 0]),
+                     np.repeat([0, 1], 3))  # fmt: skip
+    found = robin.variance(ExpertRanks(robin).influence(np.array([3.0, 1, 2, 5, 4, 6])))
+    assert found.pair == 0
+    assert found.text > 0
+
+
+@pytest.mark.parametrize(("among", "df"), [(7, 7), (14, 7), (20, 10), (3, 3)])
+def test_degrees_are_half_of_the_texts_but_seven_where_there_are_so_many(among, df):
+    assert degrees(among) == df
+
+
+def test_reliability_is_the_share_of_variance_that_is_no_chance():
+    x, n = ROBIN.share, ROBIN.counts[1]
+    many = n > 1
+    chance = (x * (1 - x))[many] / (n[many] - 1)
+    found = ExpertRanks(ROBIN).reliability()
+    assert found.value == pytest.approx(1 - chance.mean() / x.var())
+    # Where no pair was compared twice, nothing tells chance from what is seen.
+    once = robin_of(np.array([[0, 1, 2], [3, 4, 5]]), np.array([0, 1]), np.zeros(6, dtype=int))
+    assert math.isnan(ExpertRanks(once).reliability().value)
+
+
+# -- permutations -------------------------------------------------------------------------------------
+
+
+def test_blocks_hold_every_two_texts_of_a_document():
+    document = np.array([0, 1, 0, 1, 1])
+    blocks = TextBlocks.of(document)
+    assert blocks.size == 4 + 9
+    first, second = np.array([0, 1, 3]), np.array([2, 4, 4])
+    values = blocks.fill(first, second, np.array([5.0, 6.0, 7.0]))
+    assert values[blocks.where(first, second)].tolist() == [5, 6, 7] == values[blocks.where(second, first)].tolist()
+    assert np.isnan(values).sum() == 13 - 6
+    every = [(i, j) for d in (0, 1) for i in np.flatnonzero(document == d) for j in np.flatnonzero(document == d)]
+    places = blocks.where(*np.array(every).T)
+    assert sorted(places.tolist()) == list(range(13))
+
+
+def test_permutations_are_those_of_texts_within_documents():
+    """Of four texts there are 24: what is drawn is among them, and each about as often."""
+    robin, place = drawn(4, repeats=3)
+    values = distances(robin, place, 1.0)
+    ranks, blocks = ExpertRanks(robin), TextBlocks.of(robin.document)
+    every = blocks.fill(robin.first, robin.second, values)
+    found, some = permuted_correlations(ranks, [every], 2400, np.random.default_rng(0))
+    assert found[0] == pytest.approx(ranks.influence(values).value)
+    exact = []
+    for new in itertools.permutations(range(4)):
+        new = np.array(new)
+        moved = every[blocks.where(new[robin.first], new[robin.second])]
+        exact.append(spearmanr(robin.share, moved).statistic)
+    assert set(np.round(some[:, 0], 9)) <= set(np.round(exact, 9))
+    for value in set(np.round(exact, 9)):
+        wanted = np.mean(np.round(exact, 9) == value)
+        assert np.mean(np.round(some[:, 0], 9) == value) == pytest.approx(wanted, abs=0.05)
+    assert p_of_permutations(found[0], some[:, 0]) == pytest.approx(
+        np.mean(np.array(exact) >= found[0] - 1e-9), abs=0.05
+    )
+
+
+def test_a_constant_within_documents_is_seen_through():
+    """It ranks documents, which no permutation within them changes: p is 1 by construction."""
+    level = ROBIN.of_pair.astype(float)
+    every = TextBlocks.of(ROBIN.document).fill(ROBIN.first, ROBIN.second, level)
+    found, some = permuted_correlations(ExpertRanks(ROBIN), [every], 50, np.random.default_rng(0))
+    assert p_of_permutations(found[0], some[:, 0]) == 1
+
+
+def test_values_that_are_not_known_leave_their_pairs_out():
+    every = TextBlocks.of(ROBIN.document).fill(ROBIN.first[:30], ROBIN.second[:30], VALUES[:30])
+    found, some = permuted_correlations(ExpertRanks(ROBIN), [every], 50, np.random.default_rng(0))
+    assert np.isfinite(found).all()
+    assert np.isfinite(some).all()
+
+
+def test_so_many_pairs_are_looked_at_as_time_allows(monkeypatch):
+    monkeypatch.setattr("assay.statistics.round_robin.MOST_PERMUTED", 20)
+    every = TextBlocks.of(ROBIN.document).fill(ROBIN.first, ROBIN.second, ROBIN.share)
+    found, _ = permuted_correlations(ExpertRanks(ROBIN), [every], 1, np.random.default_rng(0))
+    assert 0.9 < found[0] <= 1
+
+
+# -- promises -----------------------------------------------------------------------------------------
+
+
+def test_a_random_measure_is_excluded_and_permuted_as_often_as_said():
+    """The permutation rejects noise in 5%; an interval that leaves 0 out on either side does in 5% at most."""
+    out, seen, n = 0, 0, 120
+    for seed in range(n):
+        robin, _ = drawn(10, seed=seed)
+        noise = np.random.default_rng(seed + 1000).normal(size=(10, 3))
+        values = distances(robin, noise)
+        ranks = ExpertRanks(robin)
+        of = ranks.influence(values)
+        v = robin.variance(of)
+        out += abs(math.atanh(of.value)) > 2.37 * math.sqrt(v.total) / (1 - of.value**2)  # t(7)
+        every = TextBlocks.of(robin.document).fill(robin.first, robin.second, values)
+        found, some = permuted_correlations(ranks, [every], 79, np.random.default_rng(seed))
+        seen += p_of_permutations(found[0], some[:, 0]) <= 0.05
+    assert out / n <= 0.06
+    assert 0.01 <= seen / n <= 0.11
+
+
+def test_two_equals_are_told_apart_as_rarely_as_said():
+    apart, n = 0, 120
+    for seed in range(n):
+        robin, place = drawn(12, seed=seed)
+        ranks = ExpertRanks(robin)
+        one, other = (ranks.influence(distances(robin, place, 1.0, seed=k * 1000 + seed)) for k in (1, 2))
+        of: Influence = one.plus(other, -1.0)
+        v = robin.variance(of)
+        apart += abs(of.value) > 2.36 * math.sqrt(v.total)
+    assert apart / n <= 0.09
