@@ -133,11 +133,18 @@ QUESTIONS = (
         heading=_VOTES,
     ),
     Command(
+        "sweep",
+        "outputs.jsonl --annotator model --label text --repeat k --scale text --humans m1,m2 --condition temperature",
+        run=f"{_LABELS}:sweep",
+        ask="assay.preference.separability:separability_sweep",
+        page="assay.preference.page:sweep_parts",
+        title="How much does separability depend on K, C and temperature?",
+        heading=_VOTES,
+    ),
+    Command(
         "ratings",
         "battles.csv --output leaderboard.html",
-        does="Which system do raters prefer? Bradley-Terry ratings, whatever the order of the votes.",
-        source="Votes: labels first, second or tie, with columns first and second that name the systems; a study's "
-        "folder; or a table with model_a, model_b and winner.",
+        run=f"{_LABELS}:ratings",
         ask="assay.preference.leaderboard:bradley_terry",
         page="assay.preference.page:leaderboard_parts",
         title="Which system do raters prefer?",
