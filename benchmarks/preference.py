@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 import assay
-from assay.preference.leaderboard import RUN_CELLS
+from assay.preference.boards import RUN_CELLS
 
 
 def seconds(run: Callable[[], object], times: int = 3, clock: Callable[[], float] = time.perf_counter) -> float:

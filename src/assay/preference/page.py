@@ -25,7 +25,7 @@ def leaderboard_parts(found: Leaderboard) -> tuple[Part, ...]:
     if found.pairs.height:
         group = ["group"] if found.pairs["group"].is_not_null().any() else []
         caption = "Each two systems by people and by each judge: points of the first over the second."
-        frames.append((caption, found.pairs.select("who", *group, *found.pairs.columns[2:])))
+        frames.append((caption, found.pairs.select("who", *group, *found.pairs.columns[2:]).drop("p")))
         moved = found.moves.filter(pl.col("rank_of_people") != pl.col("rank_of_judge"))
         if moved.height:
             frames.append(("Systems whose rank another board changes; shown where a pair is shown to flip.", moved))

@@ -379,6 +379,15 @@ class Votes:
 
     def counts(self, weights: Floats | None = None, unit: Ints | None = None, n: int = 1) -> Floats:
         """Votes, or their weights, by unit, outcome (first, tie, second) and systems: (n, 3, systems, systems)."""
+        if weights is None and unit is None and n == 1:
+            return self._counts
+        return self._count(weights, unit, n)
+
+    @cached_property
+    def _counts(self) -> Floats:
+        return self._count(None, None, 1)
+
+    def _count(self, weights: Floats | None, unit: Ints | None, n: int) -> Floats:
         s = len(self.systems)
         cell = ((self.label + 1) * s + self.first) * s + self.second
         if unit is not None:
@@ -425,7 +434,7 @@ class Votes:
     def joined(self, other: Votes) -> Votes:
         """These votes and further ones."""
         systems = natural({*self.systems, *other.systems})
-        items = pl.concat([self.items, other.items.cast(self.items.dtype)]).unique().sort()
+        items, places = _merged(self.items, other.items.cast(self.items.dtype))
         both = pl.concat([self.annotators, other.annotators]).unique(maintain_order=True)
         if (twice := both.filter(both["annotator"].is_duplicated())).height:
             raise DesignError(
@@ -434,6 +443,8 @@ class Votes:
             )
 
         def codes(names: Any, all_names: Any, mine: Ints) -> Ints:
+            if list(names) == list(all_names):
+                return mine
             place = {name: i for i, name in enumerate(all_names)}
             return np.array([place[name] for name in names], dtype=np.int64)[mine]
 
@@ -444,7 +455,9 @@ class Votes:
             first=np.concatenate([codes(one.systems, systems, one.first) for one in parts]),
             second=np.concatenate([codes(one.systems, systems, one.second) for one in parts]),
             label=np.concatenate([one.label for one in parts]),
-            item=np.concatenate([_places(one.items, items)[one.item] for one in parts]),
+            item=np.concatenate(
+                [one.item if at is None else at[one.item] for one, at in zip(parts, places, strict=True)]
+            ),
             annotator=np.concatenate(
                 [codes(one.annotators["annotator"], both["annotator"], one.annotator) for one in parts]
             ),
@@ -534,9 +547,24 @@ def _whole_items(
     return Coded(whole.names.cast(pl.String), whole.codes), found
 
 
-def _places(names: pl.Series, among: pl.Series) -> Ints:
-    """Where each name stands among sorted others."""
-    return np.asarray(among.search_sorted(names.cast(among.dtype)), dtype=np.int64)
+def _merged(names: pl.Series, others: pl.Series) -> tuple[pl.Series, tuple[Ints | None, Ints]]:
+    """Sorted names with sorted others, and where each of both now stands; None where the first stay where they are.
+
+    Only the others are looked up, so that a few are cheap among a million.
+    """
+    at = np.asarray(names.search_sorted(others), dtype=np.int64)
+    known = (names.gather(np.minimum(at, len(names) - 1)) == others).to_numpy() & (at < len(names))
+    new = at[~known]
+    before = np.arange(len(new)) + new  # where the new ones stand in the end
+    if not len(new):
+        return names, (None, at)
+    moved = np.arange(len(names)) + np.searchsorted(new, np.arange(len(names)), side="right")
+    order = np.empty(len(names) + len(new), dtype=np.int64)
+    order[moved], order[before] = np.arange(len(names)), len(names) + np.arange(len(new))
+    both = pl.concat([names, others.filter(pl.Series(~known))]).gather(order)
+    where = np.empty(len(others), dtype=np.int64)
+    where[known], where[~known] = moved[at[known]], before
+    return both, (moved, where)
 
 
 def _users(labels: Annotations, item: Coded) -> Ints:
@@ -553,8 +581,8 @@ def _users(labels: Annotations, item: Coded) -> Ints:
                 continue  # a person decides, where there is one
             pair = sorted(table["annotator"][int(one)] for one in (who[row], user[item.codes[row]]))
             raise DesignError(
-                f"clusters='annotator' needs items that one person each voted on, and {listing(pair)} voted on item "
-                f"'{item.names[int(item.codes[row])]}'; leave clusters out: the interval then is for these people"
+                f"intervals over users need items that one person each voted on, and {listing(pair)} voted on item "
+                f"'{item.names[int(item.codes[row])]}'; leave clusters out: intervals then are for these people"
             )
     return user
 
