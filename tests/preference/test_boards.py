@@ -477,3 +477,15 @@ def test_separability_of_700_is_refused():
     for ask in (assay.bradley_terry, assay.elo):
         with pytest.raises(assay.DesignError, match="separability is from -1 to 1, and 'separability' goes to 700"):
             ask(votes_of(frame), separability="separability")
+
+
+@pytest.mark.parametrize("ask", [assay.bradley_terry, assay.elo])
+def test_separability_beside_the_votes_may_be_text(ask):
+    """A table of items in CSV has its numbers as text."""
+    frame = drawn(60, seed=41)
+    items = frame.select("item", pl.col("separability").cast(pl.String))
+    beside = votes_of(frame.drop("separability"), items=items)
+    one, other = (ask(v, separability="separability", method="none") for v in (votes_of(frame), beside))
+    assert one.rows.equals(other.rows)
+    binned = assay.consistency(beside, by="separability", bins=2)
+    assert binned.rows["bin"].drop_nulls().n_unique() == 2

@@ -175,6 +175,17 @@ QUESTIONS = (
         heading=_VOTES,
     ),
     Command(
+        "strength",
+        "votes.csv --scale preference --repeat repeat --by separability",
+        does="Which system do raters prefer, and how strongly? The mean vote of each rater on an item.",
+        source=_LIKE_RATINGS,
+        ask="assay.preference.consistency:preference_strength",
+        page="assay.preference.page:consistency_parts",
+        title="Which system do raters prefer?",
+        bar="Rating",
+        heading=_VOTES,
+    ),
+    Command(
         "ideas",
         "my-study --measures words,rouge-l,embeddings:all-MiniLM-L6-v2 --output ideas.html",
         run=f"{_LABELS}:ideas",

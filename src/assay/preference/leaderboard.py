@@ -350,7 +350,7 @@ def elo(labels: Annotations | Chunks, settings: EloSettings) -> Leaderboard:
             f"method='{settings.method}' leaves out items one at a time, which says nothing of a rating that depends "
             "on the order of votes; use method='percentile'"
         )
-    votes = Votes.of(labels, settings, "Elo", settings.separability, settings.order, settings.by).sorted()
+    votes = Votes.of(labels, settings, "Elo", settings.separability, settings.order, category=settings.by).sorted()
     return _rated(votes, settings, EloRate(settings))
 
 
@@ -359,7 +359,7 @@ def _votes_of(labels: Annotations | Chunks, settings: BradleyTerrySettings, name
     labels = in_memory(labels, name)
     made_of = covariate_columns(labels, settings.covariates)
     columns = dict.fromkeys(itertools.chain(*made_of.values()))
-    votes = Votes.of(labels, settings, name, settings.separability, settings.by, *columns)
+    votes = Votes.of(labels, settings, name, settings.separability, *columns, category=settings.by)
     if settings.separability is not None:
         votes = votes.sorted()  # sums of fractions depend on their order, counts do not
     values = {

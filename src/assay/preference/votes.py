@@ -320,8 +320,11 @@ class Votes:
     exclusions: tuple[Exclusion, ...] = ()
 
     @classmethod
-    def of(cls, labels: Annotations | Chunks, settings: VotesSettings, question: str, *columns: str | None) -> Votes:
-        """The votes of a table.
+    def of(
+        cls, labels: Annotations | Chunks, settings: VotesSettings, question: str, *columns: str | None,
+        category: str | None = None,
+    ) -> Votes:  # fmt: skip
+        """The votes of a table, with further columns: numbers as numbers, but for a category.
 
         Raises
         ------
@@ -332,7 +335,9 @@ class Votes:
         """
         labels = in_memory(labels, question)
         _refuse_other_labels(labels, question)
-        wanted = {name: labels.column(name) for name in columns if name is not None}
+        wanted = {name: _numbers(labels.column(name)) for name in columns if name is not None}
+        if category is not None:
+            wanted[category] = labels.column(category)
         whole = (PAIR_OF,) if PAIR_OF in _columns(labels) else ()
         conditions = [c for c in labels.conditions if c in labels.labels.columns]
         given = {labels.column_name(name) for name in (*PAIR, *whole, *wanted)}
@@ -545,6 +550,17 @@ def _whole_items(
             of = whole.names[int(whole.codes[strange][0])]
             raise DesignError(f"pairs of '{of}' lie in several clusters of clusters='{name}'")
     return Coded(whole.names.cast(pl.String), whole.codes), found
+
+
+def _numbers(column: pl.Series) -> pl.Series:
+    """Text that is a number in every row, as a table of items beside the votes has it, as numbers."""
+    if column.dtype != pl.String:
+        return column
+    for kind in (pl.Int64, pl.Float64):
+        found = column.cast(kind, strict=False)
+        if found.null_count() == column.null_count() < len(column):
+            return found
+    return column
 
 
 def _merged(names: pl.Series, others: pl.Series) -> tuple[pl.Series, tuple[Ints | None, Ints]]:
