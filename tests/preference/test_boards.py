@@ -80,6 +80,15 @@ def test_who_is_not_there_is_refused(who, words):
         assay.bradley_terry(study(3, 40, *FLIPPED), who=who)
 
 
+def test_elo_boards_are_those_of_their_votes_alone():
+    labels = study(4, 40, *FLIPPED)
+    found = assay.elo(labels, n_orders=5, n_resamples=30)
+    for who, some in {"humans": labels.where(kind="human"), "gpt": labels.where(annotator="gpt")}.items():
+        mine = assay.elo(some, n_orders=5, n_resamples=30)
+        assert found.rows.filter(pl.col("who") == who).equals(mine.rows)
+    assert headline(found).startswith(("gpt ", "These votes cannot tell whether gpt"))
+
+
 def test_who_has_no_votes_is_refused():
     people = votes_of(drawn(40))
     with pytest.raises(assay.DesignError, match="nobody who voted is a judge; name the judges with judges="):
@@ -126,7 +135,9 @@ def test_words_where_nothing_and_where_everything_is_shown():
         "gpt orders the systems as people do: the same order is shown for 3 of 3 pairs of systems (Kendall's τ 1.00 "
         "[1.00, 1.00])."
     )
-    some = headline(assay.bradley_terry(study(7, 60, [0, 0.1, 3.0], same), method="jackknife"))
+    half = assay.bradley_terry(study(7, 60, [0, 0.1, 3.0], same), method="jackknife")
+    some, tau = headline(half), half.agreement["gpt"]
+    assert (tau.low, tau.high) == pytest.approx((1 / 3, 1))
     assert "gpt is not shown to change the order: the same order is shown for 2 of 3 pairs" in some
     assert "open for s1 and s0" in some or "open for s0 and s1" in some
     coin = headline(assay.bradley_terry(study(8, 30, [0, 0, 0], [0, 0, 0]), method="jackknife"))

@@ -222,6 +222,10 @@ class Leaderboard(Result):
             for group in within["group"].unique(maintain_order=True):
                 pairs = within.filter(pl.col("group") == group)
                 lines.append(f"Within {group}, {judge} would change the order: {_flips(pairs)}.")
+        if HUMANS in self.whose:
+            judges = self.votes.judges
+            failed = [b for b in self.boards if b.reason is not None and b.group is None and b.who in judges]
+            lines += [f"{b.who} cannot be set against people: {b.reason}." for b in failed]
         return lines
 
     def _board_lines(self, board: Board, lead: _Lead) -> list[str]:
@@ -545,8 +549,7 @@ class _Decided(NamedTuple):
 def _against_people(
     found: Sequence[Board], votes: Votes, settings: RatingSettings
 ) -> tuple[pl.DataFrame, dict[str, Estimate]]:
-    kind = dict(votes.annotators.select("annotator", "kind").iter_rows())
-    judges = [b for b in found if b.reason is None and b.who != HUMANS and kind.get(b.who) == "judge"]
+    judges = [b for b in found if b.reason is None and b.who in votes.judges]
     people = [b for b in found if b.reason is None and b.who == HUMANS]
     rows: list[dict[str, object]] = []
     for judge in judges:

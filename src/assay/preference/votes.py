@@ -378,6 +378,11 @@ class Votes:
         return {"items": self.n_items, "votes": len(self), "systems": len(self.systems), "humans": len(seen) - judges,
                 "judges": judges}  # fmt: skip
 
+    @property
+    def judges(self) -> set[str]:
+        """Annotators that are models."""
+        return set(self.annotators.filter(pl.col("kind") == "judge")["annotator"])
+
     def units(self, width: int) -> Units:
         """What is resampled: items, clusters, or blocks of either."""
         return Units.of(self.n_items, self.clusters, width=width)
