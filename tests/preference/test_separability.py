@@ -349,8 +349,13 @@ def test_a_sweep_holds_what_all_outputs_and_each_condition_give():
     cold, hot = (assay.separability(labels.where(heat=heat)) for heat in ("cold", "hot"))
     first, last = found.rows.row(0, named=True), found.rows.row(-1, named=True)
     assert (first["estimate"], first["low"], first["high"]) == cold.rows.select("estimate", "low", "high").row(0)
-    assert (last["varied"], last["value"], last["estimate"]) == ("heat", "hot", hot.rows["estimate"].item())
-    apart = (hot.items["separability"] - cold.items["separability"]).mean()
+    # All on the scale of the cold outputs: as without a scale, but for its unit.
+    plain = [assay.separability(labels.where(heat=heat), span="none") for heat in ("cold", "hot")]
+    alignments = plain[0].items.select("self_first", "self_second", "cross").to_numpy()
+    unit = alignments.max() - alignments.min()
+    assert (last["varied"], last["value"]) == ("heat", "hot")
+    assert last["estimate"] == pytest.approx(plain[1].rows["estimate"].item() / unit)
+    apart = (plain[1].items["separability"] - plain[0].items["separability"]).mean() / unit
     assert last["change"] == pytest.approx(apart)
     assert last["change_low"] < apart < last["change_high"]
     assert found.rows.select("varied", "value").rows()[1:-1] == [("k", "2"), ("k", "3"), ("c", "4"), ("c", "16")]
@@ -365,7 +370,20 @@ def test_a_sweep_holds_what_all_outputs_and_each_condition_give():
     names = [label.get_text() for label in found.plot().get_yticklabels()]
     assert names == ["all outputs", "K = 2", "K = 3", "C = 4", "C = 16", "heat = hot"]
     other = assay.separability_sweep(labels, condition="heat", baseline="hot", k=[], c=[])
-    assert other.rows["estimate"].to_list() == [hot.rows["estimate"].item(), cold.rows["estimate"].item()]
+    assert other.rows["estimate"][0] == hot.rows["estimate"].item()
+    bare = assay.separability_sweep(labels, condition="heat", k=[], c=[], span="none")
+    assert bare.rows["estimate"].to_list() == [one.rows["estimate"].item() for one in plain]
+
+
+def test_a_sweep_changes_the_number_and_not_the_scale():
+    """Comparisons leave the mean; two outputs raise it, as the larger of two noisy alignments is too large (eq. 3).
+
+    By a scale of each draw's own both lay some hundredths lower.
+    """
+    swept = [assay.separability_sweep(told_apart(20, 0.5, s), n_draws=8, k=[2], c=[4]).rows["change"] for s in range(6)]
+    outputs, comparisons = (float(np.mean([change[i] for change in swept])) for i in (1, 2))
+    assert 0 < outputs < 0.04
+    assert abs(comparisons) < 0.006
 
 
 def test_a_sweep_tries_every_number_when_none_is_named():

@@ -42,7 +42,7 @@ from assay.preference.votes import (
     pairs_of,
 )
 from assay.reporting import pictures
-from assay.reporting.tables import interval, said
+from assay.reporting.tables import decimals, interval, said
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import as_similarity
 
@@ -350,7 +350,7 @@ class SeparabilitySweep(Result):
             near = "" if row["correlation"] is None else f"; r = {said(row['correlation'])} over items"
             lines.append(
                 f"{_WAYS.get(row['varied'], row['varied'])} = {row['value']}: {said(row['estimate'], 3)}, "
-                f"{row['change']:+.3f} {ends}{near}.".replace("-", "−")
+                f"{decimals(row['change'], 3, '+')} {ends}{near}."
             )
         lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
         return "\n".join([*lines, *self.run.closing()])
@@ -382,7 +382,9 @@ def separability_sweep(labels: Annotations | Chunks, settings: SweepSettings) ->
     Parameters
     ----------
     labels : Annotations
-        Outputs, as for `separability`; those at several temperatures are told apart by a condition.
+        Outputs, as for `separability`; those at several temperatures are told apart by a condition. With
+        ``span="study"`` all ways are on the scale of all outputs (at the baseline), so that means compare: few outputs
+        alone make the least and the largest alignment lie farther apart.
 
     Returns
     -------
@@ -408,7 +410,7 @@ def separability_sweep(labels: Annotations | Chunks, settings: SweepSettings) ->
             if not low <= many <= high:
                 raise DesignError(f"{name}={many} must be from {low} to {high}, of which every item has as many")
     keys = ["item", "first", "second"]
-    rng = np.random.default_rng(settings.seed)
+    rng, limits = np.random.default_rng(settings.seed), whole.alike.limits()
     full = "" if base[0] is None else f"{settings.condition} = {base[0]}, "
     ways: list[tuple[str, str, pl.DataFrame, Floats | None]] = [
         ("all", f"{full}K = {least}, C = {most}", whole.items.select(*keys, "separability"), None)
@@ -416,12 +418,15 @@ def separability_sweep(labels: Annotations | Chunks, settings: SweepSettings) ->
     for name, few in (("k", k), ("c", c)):
         for many in few:
             drawn = np.stack([
-                whole.alike.drawn(many if name == "k" else None, many if name == "c" else None, rng)
+                whole.alike.drawn(many if name == "k" else None, many if name == "c" else None, rng, limits)
                 for _ in range(settings.n_draws)
             ])  # fmt: skip
             mean = whole.items.select(*keys).with_columns(separability=pl.Series(drawn.mean(axis=0)))
             ways.append((name, str(many), mean, drawn))
-    ways += [(str(settings.condition), str(v), one.items.select(*keys, "separability"), None) for v, one in others]
+    ways += [
+        (str(settings.condition), str(value), one.alike.frame(limits=limits).select(*keys, "separability"), None)
+        for value, one in others
+    ]
     rows, estimates, items = [], [], []
     for name, value, mine, draws in ways:
         row, found = _swept(labels, whole.items, mine, draws, settings)
@@ -554,8 +559,13 @@ class _OutputSimilarities:
         gone = (Exclusion("item", len(alone), "answered by one system only", tuple(alone)),) if alone else ()
         return cls(tuple(names), systems, tuple(scores), tuple(owner), span, gone)
 
-    def frame(self, c: int | None = None, rng: np.random.Generator | None = None) -> pl.DataFrame:
-        """Separability of each item and pair; cross-alignment from c comparisons drawn at random, if given."""
+    def frame(
+        self, c: int | None = None, rng: np.random.Generator | None = None, limits: tuple[float, float] | None = None
+    ) -> pl.DataFrame:
+        """Separability of each item and pair; cross-alignment from c comparisons drawn at random, if given.
+
+        Alignments are put on 0 to 1 by their own least and largest, or by limits.
+        """
         rows = [
             {"item": name, "first": self.systems[a], "second": self.systems[b],
              "self_first": _alignment(s, w == a, w == a), "self_second": _alignment(s, w == b, w == b),
@@ -566,7 +576,7 @@ class _OutputSimilarities:
         ]  # fmt: skip
         found = pl.DataFrame(rows, schema=_ITEMS)
         if self.span == "study" and found.height:
-            low, high = self._span(found)
+            low, high = self._span(found) if limits is None else limits
             found = found.with_columns((pl.col(c) - low) / (high - low) for c in _ALIGNMENTS)
         delta = pl.max_horizontal("self_first", "self_second") - pl.col("cross")
         return found.with_columns(separability=delta).select(
@@ -580,7 +590,13 @@ class _OutputSimilarities:
             raise DesignError("every alignment is the same, so that there is no span from 0 to 1; use span='none'")
         return low, high
 
-    def drawn(self, k: int | None, c: int | None, rng: np.random.Generator) -> Floats:
+    def limits(self) -> tuple[float, float] | None:
+        """The least and the largest alignment; None where alignments are left as they are."""
+        return self._span(replace(self, span="none").frame()) if self.span == "study" else None
+
+    def drawn(
+        self, k: int | None, c: int | None, rng: np.random.Generator, limits: tuple[float, float] | None = None
+    ) -> Floats:
         """Separability of each item and pair from k outputs of each system, or c comparisons, drawn at random."""
         scores, owner = [], []
         for s, w in zip(self.scores, self.owner, strict=True):
@@ -588,7 +604,7 @@ class _OutputSimilarities:
             scores.append(s[np.ix_(kept, kept)])
             owner.append(w[kept])
         some = _OutputSimilarities(self.names, self.systems, tuple(scores), tuple(owner), self.span, ())
-        return some.frame(c, rng)["separability"].to_numpy()
+        return some.frame(c, rng, limits)["separability"].to_numpy()
 
 
 _ALIGNMENTS = ("self_first", "self_second", "cross")
