@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 import assay
-from assay.preference.leaderboard import RUN_CELLS
+from assay.preference.boards import RUN_CELLS
 
 
 def seconds(run: Callable[[], object], times: int = 3, clock: Callable[[], float] = time.perf_counter) -> float:
@@ -93,6 +93,18 @@ def bradley_terry(n: int, models: int) -> None:
     print(f"largest difference from evalica's fit: {apart:.1e} points")
 
 
+def added(n: int, models: int) -> None:
+    """A thousand battles more, on a board of many, beside reading and rating all of them."""
+    frame = battles(n, models).with_columns(item=pl.format("i{}", pl.int_range(n)))
+    more = battles(1000, models, seed=5).with_columns(item=pl.format("n{}", pl.int_range(1000)))
+    board = assay.bradley_terry(assay.read(frame), method="none")
+    further = assay.read(more)
+    ours = seconds(lambda: board.add(further), clock=time.process_time)
+    both = pl.concat([frame, more])
+    again = seconds(lambda: assay.bradley_terry(assay.read(both), method="none"), 2, time.process_time)
+    print(f"1,000 battles added to {n:,}: {ours:.2f} s of processor time; all of them again {again:.2f} s")
+
+
 def elo(n: int, models: int) -> None:
     votes = assay.read(battles(n, models, seed=1))
     ours = seconds(lambda: assay.elo(votes, n_orders=100, method="none"), 2, time.process_time)
@@ -117,4 +129,5 @@ if __name__ == "__main__":
         bradley_terry(chosen.battles, chosen.models)
     else:
         print("evalica is not here, so nothing stands beside Bradley-Terry")
+    added(chosen.battles, chosen.models)
     elo(chosen.battles // 10, chosen.models)

@@ -39,6 +39,7 @@ from assay.preference.votes import (
     PositionSettings,
     SeparabilitySettings,
     SetSettings,
+    SweepSettings,
 )
 from assay.psychometrics.design import DisattenuationSettings, DStudySettings, GStudySettings, LoopSettings
 from assay.psychometrics.nested_icc import NestedSettings
@@ -178,6 +179,8 @@ def votes() -> Annotations:
                         "second": second,
                         "label": label,
                         "time": float(rng.random()),
+                        "first_size": float(rng.integers(1, 9)),
+                        "second_size": float(rng.integers(1, 9)),
                     }
                 )
     items = pl.DataFrame(
@@ -214,6 +217,21 @@ def outputs() -> Annotations:
     return Annotations.from_frame(
         pl.DataFrame(rows), humans=["anna", "bert", "carl"], scale=assay.Text(), items=items, repeat="repeat"
     )
+
+
+@cache
+def heated() -> Annotations:
+    """The same outputs under two conditions: all of them, or those of the other half of the items."""
+    labels = outputs()
+    moved = labels.labels.with_columns(
+        label=pl.col("label").sort_by(pl.col("item"), pl.col("repeat"), descending=True).over("annotator")
+    )
+    both = pl.concat([labels.labels.with_columns(heat=pl.lit(heat)) for heat in ("cold",)]
+                     + [moved.with_columns(heat=pl.lit("hot"))])  # fmt: skip
+    return Annotations.from_frame(
+        both, humans=["anna", "bert", "carl"], scale=assay.Text(), items=labels.items, repeat="repeat",
+        conditions=["heat"],
+    )  # fmt: skip
 
 
 @cache
@@ -381,6 +399,7 @@ RATED: dict[str, Sequence[Any]] = {
     "separability": ["separability"],
     **{name: [{"separability": "separability", name: value}]
        for name, value in (("alpha", 1.0), ("beta", 2.0), ("separability_threshold", 0.1))},
+    "who": ["together", ("judges",), ("annotators",), ("gpt", "ann")], "by": ["language"],
 }  # fmt: skip
 
 
@@ -544,7 +563,8 @@ QUESTIONS = (
     ),
     Question(
         "bradley_terry", lambda labels, **options: assay.bradley_terry(labels, **options), BradleyTerrySettings,
-        {**INTERVALS, **RATED, "ties": ["davidson", "drop"], "prior": [1.0]}, QUICK, votes,
+        {**INTERVALS, **RATED, "ties": ["davidson", "drop"], "prior": [1.0], "covariates": ["size", ("size", "time")]},
+        QUICK, votes,
     ),
     Question(
         "elo", lambda labels, **options: assay.elo(labels, **options), EloSettings,
@@ -555,6 +575,13 @@ QUESTIONS = (
         {**INTERVALS, "clusters": ["document"], "systems": [("anna", "carl")], "by": ["language"],
          "similarity": ["rouge-2", "words", "characters", sharing], "span": ["none"]},
         QUICK, outputs,
+    ),
+    Question(
+        "separability_sweep", lambda labels, **options: assay.separability_sweep(labels, **options), SweepSettings,
+        {**INTERVALS, "clusters": ["document"], "systems": [("anna", "carl")],
+         "similarity": ["rouge-2", sharing], "span": ["none"], "k": [(2, 3), ()], "c": [(2, 5), ()], "n_draws": [4],
+         "condition": [], "baseline": ["hot"]},
+        {**QUICK, "n_draws": 3, "condition": "heat"}, heated,
     ),
     Question(
         "triplet_similarity", lambda labels, **options: assay.triplet_similarity(labels, **options), TripletSettings,
@@ -703,6 +730,7 @@ def _with_units(labels: Annotations) -> Annotations:
 RESULTS = (
     "AltTest", "AltTestBy", "PairedAltTest", "JudgeComparison", "Agreement", "Coefficient", "ICC", "ICCTable",
     "NestedICC", "Disagreement", "GradingScaleStudy", "PositionBias", "RatingSets", "Leaderboard", "Separability",
+    "SeparabilitySweep",
     "GStudy", "DStudy", "Disattenuation", "RaterModel", "FacetRasch", "AltTestPlan", "TripletSimilarity",
     "OddOneOutAgreement",
     "SimilarityValidation", "AnnotatorSimilarity", "TripletSample", "Judgments", "TripletPlan", "StyleEffect",

@@ -38,12 +38,14 @@ from assay.planning import PlanSettings
 from assay.preference.votes import (
     BradleyTerrySettings,
     EloSettings,
+    NextPairsSettings,
+    OutputSettings,
     PairsSettings,
     PositionSettings,
     RatingSettings,
-    SeparabilitySettings,
     SetSettings,
     StabilitySettings,
+    SweepSettings,
 )
 from assay.psychometrics.design import (
     DesignSettings,
@@ -233,7 +235,7 @@ OPTIONS = {
         "beta": "6.0 > 0",
         "separability_threshold": "0.4 as 'threshold'",
     },
-    SeparabilitySettings: {
+    OutputSettings: {
         "similarity": "'rouge-1'",
         "span": "'study'",
     },
@@ -242,6 +244,13 @@ OPTIONS = {
         "binning": "'width'",
         "who": "('humans', 'judges')",
         "share": "0.5 > 0 < 1",
+    },
+    NextPairsSettings: {
+        "n": "10 >= 1",
+        "aim": "'information'",
+    },
+    SweepSettings: {
+        "n_draws": "20 >= 1",
     },
     StabilitySettings: {
         "k": "()",

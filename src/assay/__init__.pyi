@@ -70,7 +70,9 @@ from assay.preference.leaderboard import elo as elo
 from assay.preference.position import PositionBias as PositionBias
 from assay.preference.position import position_bias as position_bias
 from assay.preference.separability import Separability as Separability
+from assay.preference.separability import SeparabilitySweep as SeparabilitySweep
 from assay.preference.separability import separability as separability
+from assay.preference.separability import separability_sweep as separability_sweep
 from assay.psychometrics.d_study import DStudy as DStudy
 from assay.psychometrics.disattenuation import Disattenuation as Disattenuation
 from assay.psychometrics.disattenuation import disattenuated_correlation as disattenuated_correlation

@@ -101,6 +101,9 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "one system alone": (("ratings", "votes.csv", *VOTES, "--systems", "cedar"), {"--systems": "cedar,birch"}),
     "weights without a column": (("ratings", "votes.csv", *VOTES, "--alpha", "3"), {"--separability": "separability"}),
     "an interval of Elo": (("elo", "votes.csv", *VOTES, "--method", "jackknife"), {"--method": "percentile"}),
+    "a covariate that is not there": (("ratings", "votes.csv", *VOTES, "--covariates", "length"), {
+        "--covariates": "separability"}),
+    "covariates and ties": (("ratings", "votes.csv", *VOTES, "--covariates", "separability", "--ties", "davidson"), {}),
     "who never lost": (("ratings", "won.csv", *VOTES), {"--systems": "birch,aspen"}),
     "a share of nothing": (("consistency", "votes.csv", *VOTES, "--share", ".3"), {"--choose": "weighted",
         "--by": "separability"}),

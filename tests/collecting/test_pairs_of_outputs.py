@@ -76,7 +76,7 @@ def test_from_items_to_ratings(tmp_path, capsys):
     sets = assay.consistency(votes, by="separability", who=["annotators"], method="none").sets
     assert sets["n"].to_list() == [5] * 18
     assert dict(sets.group_by("annotator").agg(pl.col("consistency").mean()).rows()) == {"ana": 1, "ben": 0, "m1": 1}
-    board = assay.bradley_terry(votes, systems=("alpha", "beta"), method="none")
+    board = assay.bradley_terry(votes, systems=("alpha", "beta"), method="none", who="together")
     assert dict(board.rows.select("system", "wins").rows()) == {"alpha": 30, "beta": 30}
     assert board.run.facts["items"] == 6
 

@@ -177,11 +177,37 @@ def test_a_system_that_never_lost_is_refused_until_votes_are_added():
     ]
 
 
-def test_systems_that_never_met_are_refused():
+@pytest.mark.parametrize("ask", [assay.bradley_terry, assay.elo])
+def test_systems_that_never_met_have_no_common_leaderboard(ask):
     rows = [(f"i{i}", "w", a, b, s) for i, (a, b, s) in enumerate(
-        [("anna", "bert", 1), ("anna", "bert", -1), ("carl", "dora", 1), ("carl", "dora", -1)])]  # fmt: skip
-    with pytest.raises(assay.DesignError, match="or never met them"):
-        assay.bradley_terry(votes_of(frame_of(rows)))
+        [("anna", "bert", 1), ("anna", "bert", -1), ("carl", "dora", 1), ("carl", "dora", -1)] * 3)]  # fmt: skip
+    found = ask(votes_of(frame_of(rows)), n_resamples=40)
+    assert found.rows.select("component", "system", "rank").sort("system").rows() == [
+        ("anna, bert", "anna", 1), ("anna, bert", "bert", 1), ("carl, dora", "carl", 1), ("carl, dora", "dora", 1),
+    ] or ask is assay.elo  # fmt: skip
+    assert "no vote connects anna, bert; carl, dora" in found.cautions[0]
+    assert found.difference("carl", "dora").estimate == pytest.approx(0, abs=20)
+    with pytest.raises(assay.DesignError, match="no vote connects anna with carl"):
+        found.difference("anna", "carl")
+    # Votes that a prior adds connect nobody.
+    assert assay.bradley_terry(votes_of(frame_of(rows)), prior=1.0, method="none").rows["component"].n_unique() == 2
+
+
+def test_who_won_every_vote_is_told_from_who_met_nobody():
+    won = [(f"i{i}", "w", "anna", "bert", -1) for i in range(4)]
+    apart = [(f"j{i}", "w", "carl", "dora", s) for i, s in enumerate((-1, 1, 1))]
+    found = assay.bradley_terry(votes_of(frame_of(won + apart)), n_resamples=40)
+    assert found.rows.filter(pl.col("component") == "anna, bert")["reason"].unique().to_list() == [
+        "anna lost no vote against the other systems, and won 4, so no finite rating is likeliest; add votes with "
+        "prior=1"
+    ]
+    assert found.rows.filter(pl.col("component") == "carl, dora")["estimate"].is_not_nan().all()
+    assert "No ratings of anna, bert: anna lost no vote" in found.summary()
+    with pytest.raises(assay.DesignError, match="anna lost no vote against the other systems, and won 4"):
+        assay.bradley_terry(votes_of(frame_of(won)))
+    lost = [*won, ("k", "w", "anna", "carl", -1), ("l", "w", "anna", "carl", 1)]
+    with pytest.raises(assay.DesignError, match=r"^bert won no vote against the other systems, and lost 4.*leave bert"):
+        assay.bradley_terry(votes_of(frame_of(lost)))
 
 
 def test_without_its_votes_a_rating_does_not_depend_on_their_order_or_side():
@@ -402,7 +428,8 @@ def test_a_report_on_votes_rates_the_systems():
     page = assay.report(
         votes_of(frame_of(rows).drop("repeat").with_columns(repeat=1), judges=["m"]), epsilon=0.1
     ).html()
-    assert "Which system do people prefer?" in page
+    assert "Which system do people and judges prefer?" in page
+    assert "m orders the systems as people do" in page or "m is not shown to change the order" in page
     assert "Can raters tell the systems apart?" in page
     assert "How often the row is preferred to the column" in page
 

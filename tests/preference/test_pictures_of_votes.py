@@ -31,7 +31,11 @@ def names_of(axis):
 
 
 def test_ratings_and_who_is_preferred_to_whom(votes):
-    found = assay.bradley_terry(votes, n_resamples=40)
+    both = assay.bradley_terry(votes, n_resamples=40)
+    assert names_of(both.plot().yaxis) == [
+        f"{system}, {who}" for system in both.rows["system"].unique(maintain_order=True) for who in ("people", "gpt-4o")
+    ]
+    found = assay.bradley_terry(votes, n_resamples=40, who="together")
     ax = found.plot()
     assert names_of(ax.yaxis) == found.rows["system"].to_list()
     assert [x for x, _ in rows_of(ax)] == pytest.approx(found.rows["estimate"].to_list())

@@ -282,3 +282,128 @@ def test_items_of_one_system_and_uneven_numbers_are_said():
     found = assay.separability(outputs(frame), method="none")
     assert [str(one) for one in found.exclusions] == ["1 item (i03): answered by one system only"]
     assert "outputs of a system and item range from 2 to 3" in found.notes[0]
+
+
+# -- several benchmarks, and how much depends on K, C and temperature ----------------------------------
+
+
+def told_apart(n: int, apart: float, seed: int, outputs: int = 4, hot: bool = False) -> assay.Annotations:
+    """Outputs of two systems whose words differ by a share; with ``hot``, under two temperatures."""
+    rng = np.random.default_rng(seed)
+    words, rows = [f"w{i}" for i in range(40)], []
+    for i in range(n):
+        base = rng.choice(words, 8)
+        for heat in ("cold", "hot") if hot else ("cold",):
+            for system in ("m1", "m2"):
+                mine = np.where(rng.random(8) < (apart if system == "m2" else 0), rng.choice(words, 8), base)
+                for k in range(outputs):
+                    said = np.where(rng.random(8) < (0.1 if heat == "cold" else 0.5), rng.choice(words, 8), mine)
+                    rows.append((f"q{i:02d}", system, k + 1, " ".join(said), heat))
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "repeat", "label", "heat"], orient="row")
+    frame = frame if hot else frame.drop("heat")
+    return assay.read(
+        frame, scale="text", repeat="repeat", humans=["m1", "m2"], conditions=["heat"] if hot else ()
+    )  # fmt: skip
+
+
+def test_benchmarks_side_by_side_are_one_table_of_all():
+    near, far = told_apart(12, 0.1, 1), told_apart(15, 0.8, 2)
+    found = assay.separability({"near": near, "far": far})
+    assert found.groups == ("far", "near")
+    whole = found.rows.filter(pl.col("group").is_null())
+    assert whole["n"].item() == 27
+    means = {row["group"]: row for row in found.rows.iter_rows(named=True)}
+    assert means["far"]["low"] > means["near"]["high"]
+    # The same as one table with a column that says which.
+    frame = pl.concat([
+        one.labels.select(pl.format("{}: {}", pl.lit(name), "item").alias("item"), "annotator", "repeat", "label")
+        for name, one in (("near", near), ("far", far))
+    ])  # fmt: skip
+    items = frame.select("item", benchmark=pl.col("item").str.split(": ").list.first()).unique(maintain_order=True)
+    joint = assay.read(frame, scale="text", repeat="repeat", humans=["m1", "m2"], items=items)
+    assert assay.separability(joint, by="benchmark").rows.equals(found.rows)
+    names = [label.get_text() for label in found.plot_groups().get_yticklabels()]
+    assert names == ["far", "near"]
+    # Without the span of the study each item has the value of its own table.
+    alone = assay.separability(near, span="none").items["separability"].to_list()
+    both = assay.separability({"near": near, "far": far}, span="none").items
+    assert both.filter(pl.col("group") == "near")["separability"].to_list() == pytest.approx(alone)
+
+
+def test_benchmarks_that_are_none_are_refused():
+    near = told_apart(4, 0.5, 1)
+    with pytest.raises(assay.DesignError, match="one table of outputs each; there is none"):
+        assay.separability({})
+    with pytest.raises(assay.DesignError, match="'votes' has no outputs: labels on the scale text"):
+        assay.separability({"near": near, "votes": assay.simulate(n_items=5)})
+    named = near.labels.with_columns(benchmark=pl.lit("x"))
+    items = named.select("item", "benchmark").unique(maintain_order=True)
+    own = assay.read(named.drop("benchmark"), scale="text", repeat="repeat", humans=["m1", "m2"], items=items)
+    with pytest.raises(assay.DesignError, match="have a column 'benchmark' of their own; rename it"):
+        assay.separability({"near": own, "far": near})
+
+
+def test_a_sweep_holds_what_all_outputs_and_each_condition_give():
+    labels = told_apart(20, 0.5, 3, hot=True)
+    found = assay.separability_sweep(labels, condition="heat", k=[2, 3], c=[4, 16], n_draws=6)
+    cold, hot = (assay.separability(labels.where(heat=heat)) for heat in ("cold", "hot"))
+    first, last = found.rows.row(0, named=True), found.rows.row(-1, named=True)
+    assert (first["estimate"], first["low"], first["high"]) == cold.rows.select("estimate", "low", "high").row(0)
+    # All on the scale of the cold outputs: as without a scale, but for its unit.
+    plain = [assay.separability(labels.where(heat=heat), span="none") for heat in ("cold", "hot")]
+    alignments = plain[0].items.select("self_first", "self_second", "cross").to_numpy()
+    unit = alignments.max() - alignments.min()
+    assert (last["varied"], last["value"]) == ("heat", "hot")
+    assert last["estimate"] == pytest.approx(plain[1].rows["estimate"].item() / unit)
+    apart = (plain[1].items["separability"] - plain[0].items["separability"]).mean() / unit
+    assert last["change"] == pytest.approx(apart)
+    assert last["change_low"] < apart < last["change_high"]
+    assert found.rows.select("varied", "value").rows()[1:-1] == [("k", "2"), ("k", "3"), ("c", "4"), ("c", "16")]
+    # All comparisons are all outputs; more outputs come nearer.
+    assert found.rows.row(4, named=True)["correlation"] == pytest.approx(1)
+    near = found.rows["correlation"].to_list()
+    assert near[1] < near[2]
+    assert found.rows["change"][4] == pytest.approx(0, abs=1e-12)
+    summary = found.summary()
+    assert summary.splitlines()[0].startswith("All outputs (heat = cold, K = 4, C = 16): mean separability ")
+    assert f"heat = hot: {last['estimate']:.3f}, " in summary
+    names = [label.get_text() for label in found.plot().get_yticklabels()]
+    assert names == ["all outputs", "K = 2", "K = 3", "C = 4", "C = 16", "heat = hot"]
+    other = assay.separability_sweep(labels, condition="heat", baseline="hot", k=[], c=[])
+    assert other.rows["estimate"][0] == hot.rows["estimate"].item()
+    bare = assay.separability_sweep(labels, condition="heat", k=[], c=[], span="none")
+    assert bare.rows["estimate"].to_list() == [one.rows["estimate"].item() for one in plain]
+
+
+def test_a_sweep_changes_the_number_and_not_the_scale():
+    """Comparisons leave the mean; two outputs raise it, as the larger of two noisy alignments is too large (eq. 3).
+
+    By a scale of each draw's own both lay some hundredths lower.
+    """
+    swept = [assay.separability_sweep(told_apart(20, 0.5, s), n_draws=8, k=[2], c=[4]).rows["change"] for s in range(6)]
+    outputs, comparisons = (float(np.mean([change[i] for change in swept])) for i in (1, 2))
+    assert 0 < outputs < 0.04
+    assert abs(comparisons) < 0.006
+
+
+def test_a_sweep_tries_every_number_when_none_is_named():
+    found = assay.separability_sweep(told_apart(6, 0.5, 4), n_draws=2)
+    assert found.rows.select("varied", "value").rows()[1:] == [
+        ("k", "2"), ("k", "3"), ("c", "3"), ("c", "6"), ("c", "10"), ("c", "13"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"k": [9]}, "k=9 must be from 2 to 4"), ({"k": [1]}, "k=1 must be from 2 to 4"),
+     ({"c": [17]}, "c=17 must be from 1 to 16"), ({"condition": "heat", "baseline": "cool"}, "did you mean 'cold'"),
+     ({"condition": "heat", "k": [], "c": [], "baseline": 3}, "baseline '3' is not in 'heat'"),
+     ({}, "outputs under several values of 'heat'")],
+)  # fmt: skip
+def test_a_sweep_of_what_is_not_there_is_refused(options, words):
+    labels = told_apart(5, 0.5, 5, hot=True)
+    given = options if not options or "condition" in options else {**options, "condition": "heat"}
+    with pytest.raises(assay.AssayError, match=words):
+        assay.separability_sweep(labels, **given)
+    with pytest.raises(assay.DesignError, match=r"name the column with condition="):
+        assay.separability_sweep(told_apart(5, 0.5, 5), baseline="hot")

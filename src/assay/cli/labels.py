@@ -12,6 +12,7 @@ import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -260,9 +261,7 @@ class Ask:
     options: Given = NOTHING
     output: Output = FOR_PEOPLE
 
-    def answer(
-        self, row: Command, source: str, out: Path | None, read: Callable[[str], Annotations] | None = None
-    ) -> Any:
+    def answer(self, row: Command, source: str, out: Path | None, read: Callable[[str], Any] | None = None) -> Any:
         """A question read, asked, printed, and written as a page where one was asked for."""
         target(out)
         given = self.options.options()
@@ -532,6 +531,46 @@ def scales(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     ask.show(BY_NAME["scales"], found, out, drop=(), width=TERMINAL)
 
 
+_NEXT = Annotated[
+    int | None,
+    Parameter(
+        name="--next", group="Votes", help="Also print so many pairs of systems to ask about next; alone as CSV."
+    ),
+]
+
+
+def ratings(source: str, *, next_pairs: _NEXT = None, out: Page = None, ask: Ask = ASK) -> None:
+    """Which system do raters prefer? Bradley-Terry ratings, of people and of each judge, whatever the order of votes.
+
+    Parameters
+    ----------
+    source
+        Votes: labels first, second or tie, with columns first and second that name the systems; a study's folder; or
+        a table with model_a, model_b and winner.
+    """
+    if next_pairs is not None:
+        number_in("--next", next_pairs, low=1, whole=True)
+    row = BY_NAME["ratings"]
+    target(out)
+    given = ask.options.options()
+    table = ask.labels.read(source)
+    with progress_bar(row.bar):
+        found = found_at(row.ask)(table, **given)
+    if next_pairs is None or ask.output.for_people:
+        ask.show(row, found, out, width=TERMINAL)
+    else:
+        write_page(out, row.title, found, found_at(row.page))
+    if next_pairs is not None:
+        if ask.output.for_people:
+            from assay.reporting import tables
+
+            print("\nPairs to ask about next, by what one more vote says of all ratings:")
+            shown = tables.shown(found.next_pairs(next_pairs).rename({"difference": "estimate"}), symbol="difference")
+            print(tables.to_text(shown, TERMINAL))
+        else:
+            ask.output.rows(found.next_pairs(next_pairs))
+
+
 _PAIRS = Annotated[
     Path | None,
     Parameter(group="Votes", help="Write pairs of outputs to this table (.csv, .jsonl, .parquet), for raters."),
@@ -547,7 +586,7 @@ _N_PAIRS = Annotated[int, Parameter(group="Votes", help="With --pairs: pairs for
 
 def separability(
     source: str,
-    *,
+    *others: str,
     pairs: _PAIRS = None,
     choose: _CHOOSE = "weighted",
     n_items: _N_ITEMS = None,
@@ -562,6 +601,8 @@ def separability(
     source
         Outputs: one row a text, with its item, its system (annotator) and its number (repeat); or a study's folder
         with systems.
+    others
+        Further benchmarks, read in the same way: all of them side by side, each under its file's name.
     """
     from assay.data.formats.exports import write_frame
 
@@ -570,11 +611,37 @@ def separability(
         raise DesignError("--choose, --n-items and --n-pairs say which pairs are drawn; name their file with --pairs")
     number_in("--n-items", n_items or 1, low=1, whole=True)
     number_in("--n-pairs", n_pairs, low=1, whole=True)
-    found = ask.answer(BY_NAME["separability"], source, out, ask.labels.outputs)
+    read: Callable[[str], Any] = ask.labels.outputs
+    if others:
+        read = partial(_benchmarks, others=others, labels=ask.labels)
+    found = ask.answer(BY_NAME["separability"], source, out, read)
     if pairs is not None:
         drawn = found.pairs(n_pairs, n_items=n_items, choose=choose, seed=found.run.settings.seed)
         write_frame(drawn, pairs)
         note(f"{drawn.height} pairs of outputs, of {drawn['pair_of'].n_unique()} items, written to {pairs}")
+
+
+def _benchmarks(source: str, others: Sequence[str], labels: LabelOptions) -> dict[str, Annotations]:
+    """Outputs of several benchmarks by the names of their files, without what all names end in."""
+    paths = [source, *others]
+    if twice := next((path for i, path in enumerate(paths) if path in paths[:i]), None):
+        raise DesignError(f"'{twice}' is named twice; name each benchmark once")
+    stems = [Path(path).stem or path for path in paths]
+    names = paths if len(set(stems)) < len(stems) else stems
+    return {name: labels.outputs(path) for name, path in zip(names, paths, strict=True)}
+
+
+def sweep(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
+    """How much does separability depend on the numbers of outputs and comparisons, and on the temperature?
+
+    Parameters
+    ----------
+    source
+        Outputs, as for assay separability; those at several temperatures in one table, told apart by --condition.
+    """
+    condition = ask.options.options().get("condition")
+    conditions = list(dict.fromkeys([*(ask.labels.conditions or ()), *filter(None, [condition])]))
+    ask.answer(BY_NAME["sweep"], source, out, replace(ask.labels, conditions=conditions or None).outputs)
 
 
 def plan(
@@ -852,7 +919,8 @@ def raters(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
 def _empty(frame: DataFrame) -> tuple[str, ...]:
     from assay.reporting.tables import empty_columns  # Polars is imported when a command runs
 
-    return empty_columns(frame)
+    alone = {"who", "system"} <= set(frame.columns) and frame["who"].n_unique() == 1  # a leaderboard of one rater
+    return (*empty_columns(frame), *(("who",) if alone else ()))
 
 
 READ: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {

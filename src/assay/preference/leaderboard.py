@@ -1,62 +1,85 @@
-"""Which system is better? Bradley–Terry and Elo ratings from votes, with intervals, ranks and the table of wins."""
+"""Which system is better? Bradley–Terry and Elo ratings from votes, with intervals, ranks and the table of wins.
+
+People and judges never share a board unless that is asked for. Where both voted, each judge's board is set against the
+people's: on every two systems, do both order them in the same way, and is that shown?
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks
+from assay.data.chunks import Chunks, in_memory
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.intervals import Estimate, Estimates
+from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, adjust_p
 from assay.estimation.options import question
-from assay.estimation.resampling import estimate_sums, of_replicates, resampling_counts
 from assay.estimation.result import Exclusion, Result, Run
-from assay.estimation.statistic import Floats, Ints
-from assay.preference.votes import BradleyTerrySettings, EloSettings, RatingSettings, Votes, weight
+from assay.preference.boards import (
+    HUMANS,
+    Board,
+    BradleyTerryRate,
+    EloRate,
+    Poll,
+    Rate,
+    asked_votes,
+    boards,
+    covariate_columns,
+    covariate_values,
+    orders_each,
+)
+from assay.preference.votes import BradleyTerrySettings, EloSettings, NextPairsSettings, RatingSettings, Votes
 from assay.reporting import pictures
-from assay.reporting.tables import estimated, said
-from assay.statistics import tournaments
+from assay.reporting.tables import estimated, p_value, said
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+PEOPLE = "people"
+"""What sentences call the board of all people."""
 
-RUN_CELLS = 1 << 24
-"""Votes times runs of Elo that are gone through together: their orders take 128 MB."""
-
-RESAMPLED_VOTES = 2 * 10**7
-"""Votes that all resamples of Elo may go through together, some 2 s; beyond, each is the mean of fewer orders."""
-
-MOST_ORDERS = 10
-"""Random orders that each resample is the mean of, at most: the order adds a tenth of its variance to an interval's."""
-
-LEAST_KNOWN = 0.95
-"""Share of the resamples that must have finite ratings for ranks to have a range: the same as for intervals."""
+NAMED_PAIRS = 3
+"""Pairs of systems that one sentence names; the others are in the table."""
 
 
 @dataclass(frozen=True, eq=False)
 class Leaderboard(Result):
-    """Systems by rating, best first.
+    """Systems by rating, best first; a board for the people, each judge, each category, as was asked for.
 
     Attributes
     ----------
     rows : polars.DataFrame
-        One row a system: ``system``, ``estimate`` (points), ``low``, ``high``, ``rank``, ``rank_low``,
-        ``rank_high`` (over the resamples), ``votes``, ``wins``, ``ties``, ``losses``, ``win_rate`` (ties are half
-        a win), ``order_sd`` (Elo: standard deviation of the rating over random orders), ``reason``.
+        One row a board and system: ``who`` (humans, a judge, together), ``group`` (the value of ``by``), ``component``
+        (the systems that votes connect, where there are others), ``system``, ``estimate`` (points), ``low``, ``high``,
+        ``rank`` (equal ones share it), ``rank_low``, ``rank_high`` (over the resamples), ``votes``, ``wins``, ``ties``,
+        ``losses``, ``win_rate`` (ties are half a win), ``order_sd`` (Elo: standard deviation of the rating over random
+        orders), ``plain``, ``plain_rank`` (without covariates), ``reason``.
     wins : polars.DataFrame
-        One row an ordered pair of systems that met: ``first``, ``second``, ``win_rate`` of the first, ``wins``,
-        ``ties``, ``votes``.
+        One row a board and ordered pair of systems that met: ``who``, ``group``, ``first``, ``second``, ``win_rate`` of
+        the first, ``wins``, ``ties``, ``votes``.
     lead : Estimate
-        The best system less the next, under the same resamples.
+        The best system of the first board less the next, under the same resamples.
+    pairs : polars.DataFrame
+        Each judge against the people, one row a pair of systems that both boards hold: ``who`` (the judge), ``group``,
+        ``first``, ``second`` (the people's better one first), ``people``, ``people_low``, ``people_high`` (their
+        difference in points), ``judge``, ``judge_low``, ``judge_high``, ``order`` ("same", "flipped", "equal"), ``p``
+        (the larger of the two p-values that neither difference is 0), ``p_adjusted`` (Holm, over the pairs of a judge),
+        ``shown``.
+    moves : polars.DataFrame
+        One row a judge and system: ``who``, ``group``, ``system``, ``rank_of_people``, ``rank_of_judge``, ``shown``
+        (whether a pair that it is in is shown to be flipped).
+    agreement : mapping of judge to Estimate
+        Kendall's τ of the judge's board and the people's, with an interval from the pairs whose order is shown.
+    coefficients : polars.DataFrame
+        What covariates are worth: ``who``, ``group``, ``component``, ``covariate``, ``estimate`` (points a standard
+        deviation), ``low``, ``high``, ``odds`` (the factor of the odds), ``p``, ``p_adjusted`` (Holm), ``sd``,
+        ``reason``.
     run : Run
     """
 
@@ -65,62 +88,199 @@ class Leaderboard(Result):
     rows: pl.DataFrame
     wins: pl.DataFrame
     lead: Estimate
+    pairs: pl.DataFrame
+    moves: pl.DataFrame
+    agreement: dict[str, Estimate]
+    coefficients: pl.DataFrame
     run: Run
-    estimates: Estimates = field(repr=False, metadata={"json": False})
-    systems: tuple[str, ...] = field(repr=False, metadata={"json": False})
+    boards: tuple[Board, ...] = field(repr=False, metadata={"json": False})
+    votes: Votes = field(repr=False, metadata={"json": False})
 
     @property
     def table(self) -> pl.DataFrame:
-        """The systems, best first."""
+        """The systems of each board, best first."""
         return self.rows
 
-    def row_estimates(self) -> Sequence[Estimate]:
-        """The rating of each system, best first."""
-        return tuple(self.estimates[self.systems.index(name)] for name in self.rows["system"])
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """Those of the first board, in natural order."""
+        return self.boards[0].systems
 
-    def difference(self, first: str, second: str) -> Estimate:
-        """How many points one system is ahead of another, under the same resamples."""
+    @property
+    def estimates(self) -> Estimates:
+        """The ratings of the first board."""
+        return self.boards[0].estimates
+
+    @property
+    def whose(self) -> tuple[str, ...]:
+        """Who has a board."""
+        return tuple(dict.fromkeys(board.who for board in self.boards))
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """The rating of each system in each board, best first."""
+        return tuple(board.estimates[i] for board in self.boards for i in board.order.tolist())
+
+    def difference(self, first: str, second: str, who: str | None = None, group: str | None = None) -> Estimate:
+        """How many points one system is ahead of another on a board (the first), under the same resamples."""
+        mine = self._boards_of(who, group)
+        known = [name for board in mine for name in board.systems]
         for name in (first, second):
-            if name not in self.systems:
-                raise DataError(unknown("system", name, self.systems, "the leaderboard"))
-        return _apart(self.estimates, self.systems.index(first), self.systems.index(second))
+            if name not in known:
+                raise DataError(unknown("system", name, known, "the leaderboard"))
+        board = next((one for one in mine if {first, second} <= set(one.systems)), None)
+        if board is None:
+            raise DesignError(f"no vote connects {first} with {second}, so nothing says which is better")
+        return board.difference(board.systems.index(first), board.systems.index(second))
+
+    def _boards_of(self, who: str | None = None, group: str | None = None) -> list[Board]:
+        """The boards of somebody (of the first board's), one a component."""
+        names = self.whose
+        who = names[0] if who is None else who
+        if who not in names:
+            raise DesignError(unknown("who", who, names, "the leaderboard"))
+        groups = [board.group for board in self.boards if board.who == who]
+        if group not in groups:
+            raise DesignError(unknown("group", group, [g for g in groups if g is not None], "the leaderboard"))
+        return [board for board in self.boards if board.who == who and board.group == group]
+
+    @question(NextPairsSettings)
+    def next_pairs(self, settings: NextPairsSettings) -> pl.DataFrame:
+        """Which pairs of systems to ask about next, those that say most first.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row a pair: ``first``, ``second``, ``difference``, ``low``, ``high`` (points), ``width`` (of that
+            interval), ``information`` (log of the factor by which one more vote shrinks the volume of the ratings'
+            confidence region: q (1 − q) times the variance of the difference in log odds, plus 1; infinite where no
+            vote connects the two), ``votes`` so far, ``open`` (whether their order is not shown).
+        """
+        mine = self._boards_of(settings.who)
+        rows: list[dict[str, object]] = []
+        for board in mine:
+            rows += _pair_rows(board)
+        for one, other in itertools.combinations(mine, 2):
+            rows += [
+                {"first": a, "second": b, "information": math.inf, "votes": 0, "open": True}
+                for a in one.systems for b in other.systems
+            ]  # fmt: skip
+        schema = {
+            "first": pl.String, "second": pl.String,
+            **dict.fromkeys(("difference", "low", "high", "width", "information"), pl.Float64), "votes": pl.Int64,
+            "open": pl.Boolean,
+        }  # fmt: skip
+        found = pl.DataFrame(rows, schema=schema)
+        by = [settings.aim, "information"]
+        return found.sort(by, descending=True, nulls_last=settings.aim == "information").head(settings.n)
+
+    def add(self, labels: Annotations | Chunks) -> Leaderboard:
+        """The board with further votes, without reading or coding those that it holds; the fit begins at its ratings.
+
+        The ratings, intervals and ranks are those of `bradley_terry` of all votes.
+
+        Raises
+        ------
+        DesignError
+            For Elo, whose ratings depend on the order of all votes, and with ``clusters``.
+        """
+        settings = self.run.settings
+        if not isinstance(settings, BradleyTerrySettings):
+            raise DesignError("Elo ratings depend on the order of all votes; ask assay.elo of all of them again")
+        if settings.clusters is not None:
+            raise DesignError("votes are added to boards without clusters=...; ask assay.bradley_terry of all votes")
+        further = _votes_of(labels, settings, "Bradley-Terry")
+        known = {
+            (b.who, b.group, b.component): dict(zip(b.systems, b.estimates.value.tolist(), strict=True))
+            for b in self.boards
+        }
+        return _rated(self.votes.joined(further), settings, BradleyTerryRate(settings, known))
 
     def summary(self) -> str:
-        """Who leads, by how much, and each system's place."""
+        """How each judge's order differs from the people's; who leads, by how much, and each system's place."""
+        lines = [*self.headlines()]
+        several = len(self.boards) > 1
+        leads = _clear_leads(self.boards, self.confidence)
+        if not several:
+            leads = [_Lead(self.lead, None if math.isnan(self.lead.low) else self.lead.low > 0)]
+        for board, lead in zip(self.boards, leads, strict=True):
+            if several:
+                lines.append(f"{_named(board)} ({counted(int(board.counts.sum()), 'vote')}):")
+            lines += self._board_lines(board, lead)
+        lines += _covariate_lines(self.coefficients, self.confidence)
+        if self.run.interval:
+            lines.append(f"Intervals: {self.run.interval}.")
+        return "\n".join([*lines, *self.run.closing()])
+
+    def headlines(self) -> list[str]:
+        """One line a judge: whether its order of the systems is the people's."""
         lines = []
-        for row in self.rows.iter_rows(named=True):
+        for judge, found in self.agreement.items():
+            mine = self.pairs.filter((pl.col("who") == judge) & pl.col("group").is_null())
+            lines.append(_order_words(judge, mine, found, self.run.interval != "no interval"))
+            flipped = pl.col("shown") & (pl.col("order") == FLIPPED)
+            within = self.pairs.filter((pl.col("who") == judge) & pl.col("group").is_not_null() & flipped)
+            for group in within["group"].unique(maintain_order=True):
+                pairs = within.filter(pl.col("group") == group)
+                lines.append(f"Within {group}, {judge} would change the order: {_flips(pairs)}.")
+        if HUMANS in self.whose:
+            judges = self.votes.judges
+            failed = [b for b in self.boards if b.reason is not None and b.group is None and b.who in judges]
+            lines += [f"{b.who} cannot be set against people: {b.reason}." for b in failed]
+        return lines
+
+    def _board_lines(self, board: Board, lead: _Lead) -> list[str]:
+        if board.reason is not None:
+            return [f"No ratings of {listing(board.systems, 4)}: {board.reason}."]
+        lines = []
+        where = (pl.col("who") == board.who) & pl.col("group").eq_missing(board.group)
+        for row in self.rows.filter(where & pl.col("component").eq_missing(board.component)).iter_rows(named=True):
             places = "" if row["rank_low"] is None else f", rank {row['rank_low']} to {row['rank_high']}"
             lines.append(
                 f"{row['rank']}. {row['system']}: {estimated(row['estimate'], row['low'], row['high'], 0)}"
                 f"{places}; preferred in {100 * row['win_rate']:.0f}% of {counted(row['votes'], 'vote')}."
             )
-        first, second = self.rows["system"].head(2).to_list()
-        clear = "is ahead of" if self.lead.low > 0 else "is not clearly ahead of"
-        clear = "less" if math.isnan(self.lead.low) else clear  # without an interval nothing is claimed
-        lines.append(f"{first} {clear} {second}: {estimated(self.lead.estimate, self.lead.low, self.lead.high, 0)}.")
-        if "order_sd" in self.rows.columns:
-            worst = max(self.rows["order_sd"].to_list())
+        first, second = (board.systems[i] for i in board.order[:2].tolist())
+        apart = lead.found
+        if abs(apart.estimate) <= board.tolerance:
+            lines.append(f"{first} and {second} have the same rating.")
+        else:
+            words = "less" if lead.clear is None else "is ahead of" if lead.clear else "is not clearly ahead of"
+            number = estimated(apart.estimate, apart.low, apart.high, 0)
+            lines.append(f"{first} {words} {second}: {number}{lead.words}.")
+        if board.order_sd is not None:
+            worst = float(board.order_sd.max())
             lines.append(f"Another order of the same votes moves a rating by {said(worst, 1)} (standard deviation).")
-        lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
-        return "\n".join([*lines, *self.run.closing()])
+        return lines
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Each system's rating with its interval, best on top."""
-        rows = self.rows.head(pictures.MOST_ROWS)
+        """Each system's rating with its interval, best on top; people and judges in their colours."""
+        several = len(self.boards) > 1
+        rows, names, colours = self.rows, self.rows["system"].to_list(), [pictures.JUDGE] * self.rows.height
+        if several:
+            best = {name: i for i, name in enumerate(rows["system"].unique(maintain_order=True))}
+            place = rows["system"].replace_strict(best, return_dtype=pl.Int64)
+            rows = rows.with_columns(_place=place).sort("group", "_place", maintain_order=True)
+            names = [
+                ", ".join(filter(None, (r["system"], r["group"], PEOPLE if r["who"] == HUMANS else r["who"])))
+                for r in rows.iter_rows(named=True)
+            ]
+            colours = [pictures.HUMAN if who == HUMANS else pictures.JUDGE for who in rows["who"]]
+        most = pictures.MOST_ROWS
+        rows = rows.head(most)
         ax = pictures.axes(ax, height=1.1 + 0.28 * max(rows.height, 2))
-        pictures.forest(
-            ax, rows["system"].to_list(), *(rows[c].to_list() for c in ("estimate", "low", "high")),
-            colour=pictures.JUDGE,
-        )  # fmt: skip
+        values = (rows[c].fill_null(math.nan).to_list() for c in ("estimate", "low", "high"))
+        pictures.forest(ax, names[:most], *values, colour=colours[:most] if several else pictures.JUDGE)
         ax.set_xlabel("rating, points")
         return ax
 
-    def plot_wins(self, ax: Axes | None = None) -> Axes:
+    def plot_wins(self, ax: Axes | None = None, who: str | None = None) -> Axes:
         """How often the row's system is preferred to the column's, in percent; a tie is half a win."""
-        names = self.rows["system"].head(pictures.MOST_ROWS).to_list()
+        who = self.boards[0].who if who is None else self._boards_of(who)[0].who
+        mine = (pl.col("who") == who) & pl.col("group").is_null()
+        names = self.rows.filter(mine)["system"].head(pictures.MOST_ROWS).to_list()
         place = {name: i for i, name in enumerate(names)}
         cells = np.full((len(names), len(names)), np.nan)
-        for one, other, share in self.wins.select("first", "second", "win_rate").iter_rows():
+        for one, other, share in self.wins.filter(mine).select("first", "second", "win_rate").iter_rows():
             if one in place and other in place:
                 cells[place[one], place[other]] = share
         size = 1.6 + 0.5 * len(names)
@@ -149,7 +309,7 @@ def bradley_terry(labels: Annotations | Chunks, settings: BradleyTerrySettings) 
     ------
     DesignError
         For labels that are no votes, and where a system won (or lost) every vote against the others: then no finite
-        rating is likeliest.
+        rating is likeliest. Of several boards, one without ratings says why.
     DataError
         For a vote without a system or on a system against itself, an unknown system or column.
 
@@ -166,22 +326,8 @@ def bradley_terry(labels: Annotations | Chunks, settings: BradleyTerrySettings) 
 
     *a* won 6.5 of 8: log₁₀(6.5 / 1.5) · 400 = 254.7 points between them.
     """
-    votes = Votes.of(labels, settings, "Bradley-Terry", settings.separability)
-    if settings.separability is not None:
-        votes = votes.sorted()  # sums of fractions depend on their order, counts do not
-    weights = _weights(votes, settings)
-    statistic = _Strengths.of(votes, weights, settings)
-    if settings.method == "none":
-        sums, unit = statistic.sums(votes.counts(weights)), "items"
-    else:
-        units = votes.units(statistic.width)
-        sums, unit = statistic.sums(votes.counts(weights, units.of_item[votes.item], units.n)), units.name
-    found = estimate_sums(statistic, sums, settings, n_items=votes.n_items, unit=unit)
-    exclusions = votes.exclusions
-    if settings.ties == "drop" and (dropped := int((votes.label == 0).sum())):
-        exclusions = (*exclusions, Exclusion("vote", dropped, "a tie, with ties='drop'"))
-    run = Run("bradley-terry", settings, votes.data, votes.facts, found.describe_interval(), exclusions)
-    return _leaderboard(votes, found, run)
+    votes = _votes_of(labels, settings, "Bradley-Terry")
+    return _rated(votes, settings, BradleyTerryRate(settings))
 
 
 @question(EloSettings)
@@ -208,214 +354,353 @@ def elo(labels: Annotations | Chunks, settings: EloSettings) -> Leaderboard:
             f"method='{settings.method}' leaves out items one at a time, which says nothing of a rating that depends "
             "on the order of votes; use method='percentile'"
         )
-    votes = Votes.of(labels, settings, "Elo", settings.separability, settings.order).sorted()
-    weights = _weights(votes, settings)
-    runs = _EloRuns(votes, settings, np.full(len(votes), settings.k) if weights is None else settings.k * weights)
-    value, orders = runs.declared_order(), np.empty((0, len(votes.systems)))
-    if value is None or settings.n_orders > 1:
-        orders = runs.random_orders()
-    value = orders.mean(axis=0) if value is None else value
-    units = votes.units(1)
-    none = np.empty((0, len(value)))
-    replicates = none if settings.method == "none" else runs.resample(units.of_item, units.n)
-    found = of_replicates(value, replicates, settings, n_items=votes.n_items, n_units=units.n, unit=units.name)
-    each = f"each resample is the mean of {counted(runs.orders_each, 'random order')} of its votes"
-    run = Run(
-        "elo", settings, votes.data, votes.facts, found.describe_interval(), votes.exclusions,
-        (each,) if settings.order is None and len(replicates) else (),
+    votes = Votes.of(labels, settings, "Elo", settings.separability, settings.order, category=settings.by).sorted()
+    return _rated(votes, settings, EloRate(settings))
+
+
+def _votes_of(labels: Annotations | Chunks, settings: BradleyTerrySettings, name: str) -> Votes:
+    """The votes, with the columns that weigh, part and explain them."""
+    labels = in_memory(labels, name)
+    made_of = covariate_columns(labels, settings.covariates)
+    columns = dict.fromkeys(itertools.chain(*made_of.values()))
+    votes = Votes.of(labels, settings, name, settings.separability, *columns, category=settings.by)
+    if settings.separability is not None:
+        votes = votes.sorted()  # sums of fractions depend on their order, counts do not
+    values = {
+        f"{COVARIATE}{covariate}": pl.Series(covariate_values(covariate, [votes.columns[c] for c in columns]))
+        for covariate, columns in made_of.items()
+    }
+    kept = {name: column for name, column in votes.columns.items() if name not in columns or name == settings.by
+            or name == settings.separability}  # fmt: skip
+    return replace(votes, columns={**kept, **values})
+
+
+COVARIATE = "covariate "
+"""Before the name of a covariate among the columns of votes."""
+
+SAME, FLIPPED, EVEN = "same", "flipped", "equal"
+
+
+def _rated(votes: Votes, settings: RatingSettings, rate: Rate) -> Leaderboard:
+    """All boards, what they say of each other, and what made them."""
+    votes = asked_votes(votes, settings.who)
+    scaled, spreads = _scaled(votes)
+    asked: list[Poll] = []
+
+    def rate_one(poll: Poll) -> Board:
+        asked.append(poll)
+        return rate(poll)
+
+    found = boards(scaled, settings, rate_one)
+    rows = pl.concat([_board_rows(board) for board in found], how="diagonal")
+    wins = pl.concat([_wins(board) for board in found])
+    first = next(board for board in found if board.reason is None)
+    lead = first.difference(*first.order[:2].tolist())
+    pairs, agreement = _against_people(found, votes, settings)
+    run = _run(votes, settings, found, asked)
+    return Leaderboard(
+        rows, wins, lead, pairs, _moves(found, pairs), agreement, _coefficients(found, settings, spreads), run, found,
+        votes,
     )  # fmt: skip
-    sd = orders.std(axis=0, ddof=1) if len(orders) > 1 else np.full(len(value), np.nan)
-    return _leaderboard(votes, found, run, order_sd=sd)
 
 
-def _weights(votes: Votes, settings: RatingSettings) -> Floats | None:
-    """The weight of each vote, equation 6; None where nothing weighs them."""
-    if settings.separability is None:
-        changed = [name for name in ("alpha", "beta", "separability_threshold") if name in settings.changed()]
-        if changed:
-            raise DesignError(f"{changed[0]}=... weighs votes by separability; name its column with separability=...")
-        return None
-    column = votes.columns[settings.separability]
-    if not column.dtype.is_numeric() or column.null_count() or column.is_nan().any():
-        raise DesignError(
-            f"separability='{settings.separability}' must be a number of every item; "
-            + (f"it is {column.dtype}" if not column.dtype.is_numeric() else f"{column.null_count()} votes have none")
-        )
-    delta = column.cast(pl.Float64).to_numpy()
-    return weight(delta, settings.alpha, settings.beta, settings.separability_threshold)
+def _scaled(votes: Votes) -> tuple[Votes, dict[str, float]]:
+    """Covariates in units of their spread around 0 over all votes: which output is first means nothing."""
+    spreads, columns = {}, dict(votes.columns)
+    for name in [one for one in votes.columns if one.startswith(COVARIATE)]:
+        values = votes.columns[name].to_numpy()
+        spread = float(np.sqrt(np.mean(values**2)))
+        spreads[name.removeprefix(COVARIATE)] = spread
+        columns[name] = pl.Series(values / (spread or 1.0))
+    return (replace(votes, columns=columns) if spreads else votes), spreads
 
 
-# -- Bradley-Terry ----------------------------------------------------------------------------------
+def _run(votes: Votes, settings: RatingSettings, found: Sequence[Board], asked: Sequence[Poll]) -> Run:
+    exclusions, notes = votes.exclusions, []
+    if getattr(settings, "ties", "half") == "drop" and (dropped := int((votes.label == 0).sum())):
+        exclusions = (*exclusions, Exclusion("vote", dropped, "a tie, with ties='drop'"))
+    if isinstance(settings, EloSettings) and settings.order is None and len(found[0].estimates.replicates):
+        each = min(orders_each(poll.votes, settings) for poll in asked)
+        notes.append(f"each resample is the mean of {counted(each, 'random order')} of its votes")
+    parted = [board for board in found if board.component is not None]
+    names = list(dict.fromkeys(board.component for board in parted))
+    apart = (
+        f"no vote connects {'; '.join(map(str, names))}: systems that never met, not even through others, have no "
+        "common leaderboard. Ranks and ratings are within each of these groups."
+    )
+    return Run(
+        "elo" if isinstance(settings, EloSettings) else "bradley-terry", settings, votes.data, votes.facts,
+        _intervals([board.estimates for board in found if board.reason is None]), exclusions, tuple(notes),
+        (apart,) if names else (),
+    )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class _Strengths:
-    """Ratings from sums over votes: wins of each system over each other, and ties where they are counted apart."""
-
-    systems: tuple[str, ...]
-    settings: BradleyTerrySettings
-    first_guess: Floats
-
-    @classmethod
-    def of(cls, votes: Votes, weights: Floats | None, settings: BradleyTerrySettings) -> _Strengths:
-        """Refused where there is no finite answer."""
-        made = cls(votes.systems, settings, np.zeros(len(votes.systems)))
-        wins, ties = made._tables(made.sums(votes.counts(weights))[0])
-        groups = tournaments.unbounded_groups(wins, ties)
-        if len(groups) > 1:
-            best = [votes.systems[i] for i in groups[0]]
-            raise DesignError(
-                f"{listing(best, 4)} lost no vote against the other systems, or never met them, so no finite rating is "
-                "likeliest; add votes with prior=1, or leave systems out with systems=..."
-            )
-        return cls(votes.systems, settings, tournaments.bradley_terry(wins, ties))
-
-    @property
-    def width(self) -> int:
-        """Sums of a unit."""
-        return len(self.systems) ** 2 * (2 if self.settings.ties == "davidson" else 1)
-
-    def sums(self, counts: Floats) -> Floats:
-        """Wins of the row's system over the column's, and ties where they are counted apart: (units, width)."""
-        wins = counts[:, 0] + counts[:, 2].swapaxes(1, 2)
-        ties = counts[:, 1] + counts[:, 1].swapaxes(1, 2)
-        if self.settings.ties == "davidson":
-            wins = np.stack([wins, ties], axis=1)
-        elif self.settings.ties == "half":
-            wins = wins + ties / 2
-        return wins.reshape(len(counts), -1).astype(float, copy=False)
-
-    def _tables(self, sums: Floats) -> tuple[Floats, Floats | None]:
-        s, half = len(self.systems), self.settings.prior / 2
-        cells = sums.reshape(*sums.shape[:-1], -1, s, s)
-        wins = cells[..., 0, :, :] + half * (1 - np.eye(s))
-        ties = cells[..., 1, :, :] if cells.shape[-3] == 2 and cells[..., 1, :, :].any() else None
-        return wins, ties
-
-    def value(self, sums: Floats) -> Floats:
-        """Ratings, (..., systems)."""
-        theta = tournaments.bradley_terry(*self._tables(sums), start=self.first_guess)
-        return np.asarray(self.settings.start + theta * self.settings.rating_scale / math.log(self.settings.base))
+def _intervals(found: Sequence[Estimates]) -> str:
+    """How intervals were made; boards that rest on different numbers of items are said together."""
+    ways: dict[str, list[int]] = {}
+    for one in found:
+        count = f"{one.n_units:,} {one.unit}"
+        before, _, after = one.describe_interval().partition(count)
+        ways.setdefault(f"{before}{{}} {one.unit}{after}" if _ else before, []).append(one.n_units)
+    spans = ((way, f"{min(n):,} to {max(n):,}" if min(n) < max(n) else f"{n[0]:,}") for way, n in ways.items())
+    return " or ".join(way.format(span) for way, span in spans)
 
 
-# -- Elo --------------------------------------------------------------------------------------------
+# -- one board ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _EloRuns:
-    """Runs through the votes, many at a time."""
-
-    votes: Votes
-    settings: EloSettings
-    step: Floats
-
-    def ratings(self, orders: NDArray[np.int64]) -> Floats:
-        """(length, runs) -> (runs, systems)."""
-        s, v = self.settings, self.votes
-        start = np.full(len(v.systems), float(s.start))
-        slope = math.log(s.base) / s.rating_scale
-        return tournaments.elo(v.first, v.second, (1 - v.label) / 2, self.step, orders, start, slope)
-
-    @cached_property
-    def order(self) -> NDArray[np.int64]:
-        """The votes as they came; those of one moment in the order of item and annotator."""
-        if self.settings.order is None:
-            return np.arange(len(self.votes))
-        column = self.votes.columns[self.settings.order]
-        if column.null_count():
-            raise DesignError(
-                f"{counted(column.null_count(), 'vote')} have no '{self.settings.order}', which says when they came"
-            )
-        return column.rank("dense").to_numpy().argsort(kind="stable").astype(np.int64)
-
-    def declared_order(self) -> Floats | None:
-        """Ratings by one run through the votes as they came; None where nothing says how."""
-        return None if self.settings.order is None else self.ratings(self.order[:, None])[0]
-
-    def random_orders(self) -> Floats:
-        """Ratings of random orders: (n_orders, systems)."""
-        rng = np.random.default_rng(np.random.SeedSequence(self.settings.seed, spawn_key=(1,)))
-        each = np.arange(len(self.votes))
-
-        def draw(some: int) -> NDArray[np.int64]:
-            found = np.empty((some, len(each)), dtype=np.int64)
-            for row in found:
-                row[:] = rng.permutation(each)
-            return found.T
-
-        return self._run_in_parts(self.settings.n_orders, draw)
-
-    def resample(self, of_item: Ints, n_units: int) -> Floats:
-        """Ratings of each resample of the units, with all their votes: (n_resamples, systems)."""
-        rng = np.random.default_rng(np.random.SeedSequence(self.settings.seed, spawn_key=(2,)))
-        order, each, n = self.order, self.orders_each, self.settings.n_resamples
-        often, unit = resampling_counts(n_units, n, self.settings.seed), of_item[self.votes.item[order]]
-        runs = iter(np.repeat(np.arange(n), each).tolist())
-
-        def draw(some: int) -> NDArray[np.int64]:
-            drawn = [np.repeat(order, often[next(runs)][unit].astype(np.int64)) for _ in range(some)]
-            found = np.full((max(map(len, drawn)), some), -1, dtype=np.int64)
-            for i, votes in enumerate(drawn):
-                found[: len(votes), i] = votes if self.settings.order is not None else rng.permutation(votes)
-            return found
-
-        return np.asarray(self._run_in_parts(n * each, draw).reshape(n, each, -1).mean(axis=1))
-
-    @property
-    def orders_each(self) -> int:
-        """Random orders that each resample is the mean of."""
-        if self.settings.order is not None:
-            return 1
-        return int(min(MOST_ORDERS, max(1, RESAMPLED_VOTES // (len(self.votes) * self.settings.n_resamples))))
-
-    def _run_in_parts(self, runs: int, draw: Callable[[int], NDArray[np.int64]]) -> Floats:
-        some = max(1, RUN_CELLS // max(len(self.votes), 1))
-        return np.concatenate([self.ratings(draw(min(some, runs - i))) for i in range(0, runs, some)])
-
-
-# -- the answer -------------------------------------------------------------------------------------
-
-
-def _leaderboard(votes: Votes, found: Estimates, run: Run, order_sd: Floats | None = None) -> Leaderboard:
-    best = np.argsort(-found.value, kind="stable")
-    first, ties, second = votes.counts()[0]
-    won, tied = first + second.T, ties + ties.T
-    met = won + won.T + tied
-    wins, even, total = (table.sum(axis=1)[best] for table in (won, tied, met))
-    low, high = _ranks(found)
-    names, none = pl.Series(votes.systems), [None] * len(best)
-    rows = pl.DataFrame(
-        {"system": names.gather(best), "estimate": found.value[best], "low": found.low[best],
-         "high": found.high[best], "rank": np.arange(len(best)) + 1,
+def _board_rows(board: Board) -> pl.DataFrame:
+    best = board.order
+    ties, met = board.tied, board.met
+    wins, even, total = (table.sum(axis=1)[best] for table in (board.won, ties, met))
+    low, high = board.rank_ranges()
+    none: list[Any] = [None] * len(best)
+    found = board.estimates
+    rated = board.reason is None
+    plain_rank = none if board.plain is None else board.ranks_of(board.plain)[best]
+    return pl.DataFrame(
+        {"who": board.who, "group": board.group, "component": board.component,
+         "system": pl.Series(board.systems).gather(best), "estimate": found.value[best], "low": found.low[best],
+         "high": found.high[best], "rank": board.ranks[best] if rated else none,
          "rank_low": none if low is None else low[best], "rank_high": none if high is None else high[best],
          "votes": total, "wins": wins, "ties": even, "losses": total - wins - even,
-         "win_rate": (wins + even / 2) / total, **({} if order_sd is None else {"order_sd": order_sd[best]}),
+         "win_rate": (wins + even / 2) / total,
+         **({} if board.order_sd is None else {"order_sd": board.order_sd[best]}),
+         **({} if board.plain is None else {"plain": board.plain[best], "plain_rank": plain_rank}),
          "reason": [found.reasons[i] for i in best]},
-        schema_overrides={"reason": pl.String, "rank_low": pl.Int64, "rank_high": pl.Int64},
+        schema_overrides={"group": pl.String, "component": pl.String, "reason": pl.String, "rank": pl.Int64,
+                          "rank_low": pl.Int64, "rank_high": pl.Int64},
     )  # fmt: skip
-    # Of every two that met, the better one first, then the other way round.
-    i, j = (best[at] for at in np.nonzero(met[np.ix_(best, best)]))
-    pairs = pl.DataFrame(
-        {"first": names.gather(i), "second": names.gather(j), "win_rate": (won[i, j] + tied[i, j] / 2) / met[i, j],
-         "wins": won[i, j], "ties": tied[i, j], "votes": met[i, j]}
+
+
+def _wins(board: Board) -> pl.DataFrame:
+    """Of every two that met, the better one first, then the other way round."""
+    best, names = board.order, pl.Series(board.systems)
+    i, j = (best[at] for at in np.nonzero(board.met[np.ix_(best, best)]))
+    won, tied, met = board.won, board.tied, board.met
+    return pl.DataFrame(
+        {"who": board.who, "group": board.group, "first": names.gather(i), "second": names.gather(j),
+         "win_rate": (won[i, j] + tied[i, j] / 2) / met[i, j], "wins": won[i, j], "ties": tied[i, j],
+         "votes": met[i, j]},
+        schema_overrides={"group": pl.String},
     )  # fmt: skip
-    return Leaderboard(rows, pairs, _apart(found, *best[:2].tolist()), run, found, votes.systems)
 
 
-def _ranks(found: Estimates) -> tuple[Ints | None, Ints | None]:
-    """The range of each system's rank over the resamples, at the level of the intervals; none where there are none."""
-    known = found.replicates[~np.isnan(found.replicates).any(axis=1)]
-    if not len(known) or len(known) < LEAST_KNOWN * len(found.replicates):
-        return None, None
-    rank = (known[:, None, :] > known[:, :, None]).sum(axis=2) + 1
-    tail = (1 - found.confidence) / 2
-    low, high = (np.quantile(rank, q, axis=0, method="nearest").astype(np.int64) for q in (tail, 1 - tail))
-    return low, high
+def _named(board: Board) -> str:
+    """Whose board it is."""
+    who = {"humans": "People", "together": "People and judges together"}.get(board.who, board.who)
+    return ", ".join(filter(None, (who, board.group, board.component and f"among {board.component}")))
 
 
-def _apart(found: Estimates, first: int, second: int) -> Estimate:
-    weights = np.zeros(len(found))
-    weights[[first, second]] = 1, -1
-    if not (len(found.replicates) or len(found.leave_one_out)):
-        return Estimate(float(found.value @ weights), math.nan, math.nan, math.nan, "no interval was asked for")
-    return found.contrast(weights)[0]
+class _Lead(NamedTuple):
+    """The best system less the next, whether that is shown, and how several boards were corrected for."""
+
+    found: Estimate
+    clear: bool | None
+    words: str = ""
+
+
+def _clear_leads(found: Sequence[Board], confidence: float) -> list[_Lead]:
+    """The lead of each board, and whether it is shown; several boards of one rater share one correction (Holm)."""
+    leads = [board.difference(*board.order[:2].tolist()) for board in found]
+    who = [board.who for board in found]
+    p = adjust_p(np.array([lead.p() for lead in leads]), "holm", who)
+    found_p = zip(leads, p.tolist(), [who.count(one) > 1 for one in who], strict=True)
+    return [
+        _Lead(lead, None if math.isnan(lead.low) else mine <= 1 - confidence if several else lead.low > 0,
+              f" ({p_value(mine)}, Holm)" if several else "")
+        for lead, mine, several in found_p
+    ]  # fmt: skip
+
+
+def _pair_rows(board: Board) -> Iterator[dict[str, object]]:
+    """What is known of every two systems of a board."""
+    if board.reason is not None:
+        return
+    n = len(board.systems)
+    both = np.array(list(itertools.combinations(range(n), 2)))
+    variance = board.covariance()
+    met = board.met
+    for (i, j), found in zip(both.tolist(), board.differences(both), strict=True):
+        q = 1 / (1 + math.exp(-found.estimate * board.slope))
+        spread = math.nan if variance is None else float(variance[i, i] + variance[j, j] - 2 * variance[i, j])
+        gain = math.log1p(q * (1 - q) * spread * board.slope**2) if math.isfinite(spread) else math.nan
+        yield {
+            "first": board.systems[i], "second": board.systems[j], "difference": found.estimate, "low": found.low,
+            "high": found.high, "width": found.high - found.low, "information": gain, "votes": int(met[i, j]),
+            "open": not (found.low > 0 or found.high < 0),
+        }  # fmt: skip
+
+
+# -- each judge against the people --------------------------------------------------------------------
+# A pair is decided where both differences are shown to leave 0, by the larger of their two-sided p-values: that is a
+# test of "one of the two is 0" (intersection-union), at any dependence of the two boards. Holm's correction over the
+# pairs of a judge keeps all false words about its order, "flipped" or "same", at the level together. Kendall's τ is
+# the mean over pairs of 1 for the same order and −1 for the other, so it lies between what the decided pairs leave
+# open. A bootstrap of τ itself does not: near 1 every resample is nearer to 0.
+
+
+class _Decided(NamedTuple):
+    same: int
+    flipped: int
+    pairs: int
+
+
+def _against_people(
+    found: Sequence[Board], votes: Votes, settings: RatingSettings
+) -> tuple[pl.DataFrame, dict[str, Estimate]]:
+    judges = [b for b in found if b.reason is None and b.who in votes.judges]
+    people = [b for b in found if b.reason is None and b.who == HUMANS]
+    rows: list[dict[str, object]] = []
+    for judge in judges:
+        for board in (one for one in people if one.group == judge.group):
+            rows += _compared(board, judge)
+    pairs = pl.DataFrame(rows, schema=_PAIRS)
+    p = adjust_p(pairs["p"].to_numpy(), "holm", pairs["who"].to_list()) if rows else np.empty(0)
+    shown = np.nan_to_num(p, nan=1.0) <= 1 - settings.confidence
+    pairs = pairs.with_columns(p_adjusted=pl.Series(p, dtype=pl.Float64), shown=pl.Series(shown, dtype=pl.Boolean))
+    agreement = {}
+    for name in pairs["who"].unique(maintain_order=True):
+        mine = pairs.filter((pl.col("who") == name) & pl.col("group").is_null())
+        if mine.height:
+            agreement[name] = _kendall(mine, settings.confidence)
+    return pairs, agreement
+
+
+_PAIRS = {
+    **dict.fromkeys(("who", "group", "first", "second"), pl.String),
+    **dict.fromkeys(
+        ("people", "people_low", "people_high", "judge", "judge_low", "judge_high"), pl.Float64
+    ), "order": pl.String, "p": pl.Float64,
+}  # fmt: skip
+
+
+def _compared(people: Board, judge: Board) -> Iterator[dict[str, object]]:
+    """Every two systems that both boards hold."""
+    ahead = [people.systems[i] for i in people.order.tolist() if people.systems[i] in judge.systems]
+    names = list(itertools.combinations(ahead, 2))
+    if not names:
+        return
+    ours, theirs = (
+        board.differences(np.array([[board.systems.index(a), board.systems.index(b)] for a, b in names]))
+        for board in (people, judge)
+    )
+    for (first, second), one, other in zip(names, ours, theirs, strict=True):
+        even = abs(one.estimate) <= people.tolerance or abs(other.estimate) <= judge.tolerance
+        order = EVEN if even else SAME if one.estimate * other.estimate > 0 else FLIPPED
+        yield {
+            "who": judge.who, "group": judge.group, "first": first, "second": second, "people": one.estimate,
+            "people_low": one.low, "people_high": one.high, "judge": other.estimate, "judge_low": other.low,
+            "judge_high": other.high, "order": order, "p": math.nan if even else float(max(one.p(), other.p())),
+        }  # fmt: skip
+
+
+def _kendall(pairs: pl.DataFrame, confidence: float) -> Estimate:
+    """Kendall's τ, and what the decided pairs leave of it."""
+    order, p = pairs["order"].to_list(), np.nan_to_num(pairs["p_adjusted"].to_numpy(), nan=1.0)
+    known = bool(pairs["p"].is_not_nan().any()) or EVEN in order
+
+    def ends(level: float) -> tuple[float, float]:
+        if not known:
+            return math.nan, math.nan
+        decided = [(o, q <= 1 - level) for o, q in zip(order, p.tolist(), strict=True)]
+        same, flipped = (sum(o == kind and sure for o, sure in decided) for kind in (SAME, FLIPPED))
+        left = len(order) - same - flipped
+        return (same - flipped - left) / len(order), (same - flipped + left) / len(order)
+
+    value = (order.count(SAME) - order.count(FLIPPED)) / len(order)
+    reason = None if known else "no interval was asked for"
+    return EstimateByRule(value, *ends(confidence), math.nan, reason, ends=ends)
+
+
+def _moves(found: Sequence[Board], pairs: pl.DataFrame) -> pl.DataFrame:
+    """The rank of each system by the people and by each judge, and whether a flip that it is in is shown."""
+    people = {
+        (b.group, b.component, name): rank
+        for b in found if b.who == HUMANS and b.reason is None
+        for name, rank in zip(b.systems, b.ranks.tolist(), strict=True)
+    }  # fmt: skip
+    flips = pairs.filter(pl.col("shown") & (pl.col("order") == FLIPPED))
+    moved = {(w, g, s) for w, g, *two in flips.select("who", "group", "first", "second").iter_rows() for s in two}
+    judges = set(pairs["who"])
+    rows = [
+        {"who": b.who, "group": b.group, "system": b.systems[i], "rank_of_judge": int(b.ranks[i]),
+         "rank_of_people": people[b.group, b.component, b.systems[i]],
+         "shown": (b.who, b.group, b.systems[i]) in moved}
+        for b in found if b.who in judges and b.reason is None
+        for i in b.order.tolist() if (b.group, b.component, b.systems[i]) in people
+    ]  # fmt: skip
+    schema = {"who": pl.String, "group": pl.String, "system": pl.String, "rank_of_people": pl.Int64,
+              "rank_of_judge": pl.Int64, "shown": pl.Boolean}  # fmt: skip
+    return pl.DataFrame(rows, schema=schema).sort("who", "group", "rank_of_people", maintain_order=True)
+
+
+def _order_words(judge: str, pairs: pl.DataFrame, tau: Estimate, intervals: bool) -> str:
+    """The first thing to know of a judge: would it change the people's order of the systems?"""
+    shown = pairs.filter(pl.col("shown"))
+    same, flips = (shown.filter(pl.col("order") == kind) for kind in (SAME, FLIPPED))
+    n, seen = pairs.height, pairs.filter(pl.col("order") == FLIPPED).height
+    number = f"Kendall's τ {estimated(tau.estimate, tau.low, tau.high)}"
+    if not intervals:
+        return (
+            f"{judge} orders {counted(n - seen, 'pair')} of {n} as people do ({number}); without intervals nothing "
+            "says how sure that is."
+        )
+    alike = f"the same order is shown for {same.height} of {counted(n, 'pair')} of systems"
+    if flips.height:
+        return f"{judge} would change the order: {_flips(flips)}; {alike} ({number})."
+    if same.height == n:
+        return f"{judge} orders the systems as people do: {alike} ({number})."
+    left = pairs.filter(~pl.col("shown")).select(pl.format("{} and {}", "first", "second")).to_series()
+    where = listing(left.to_list(), 1) if left.len() > NAMED_PAIRS else ", ".join(left)
+    if same.height:
+        return f"{judge} is not shown to change the order: {alike}, and open for {where} ({number})."
+    return (
+        f"These votes cannot tell whether {judge} orders the systems as people do: the order is open for {where} "
+        f"({number})."
+    )
+
+
+def _flips(pairs: pl.DataFrame) -> str:
+    """Pairs of systems that a judge turns round, the surest first."""
+    rows = pairs.sort("p_adjusted", maintain_order=True).head(NAMED_PAIRS).iter_rows(named=True)
+    words = "; ".join(
+        f"people put {r['first']} ahead of {r['second']}, it puts {r['second']} ahead ({p_value(r['p_adjusted'])})"
+        for r in rows
+    )
+    return words + (f"; and {pairs.height - NAMED_PAIRS} more pairs" if pairs.height > NAMED_PAIRS else "")
+
+
+# -- covariates ---------------------------------------------------------------------------------------
+
+
+def _coefficients(found: Sequence[Board], settings: RatingSettings, spreads: dict[str, float]) -> pl.DataFrame:
+    rows = []
+    for board in found:
+        for name, one in zip(spreads, board.covariates or (), strict=False):
+            rows.append(
+                {"who": board.who, "group": board.group, "component": board.component, "covariate": name, **one.row(),
+                 "odds": math.exp(one.estimate * board.slope), "p": one.p(), "sd": spreads[name], "reason": one.reason}
+            )  # fmt: skip
+    text = ("who", "group", "component", "covariate")
+    schema = {**dict.fromkeys(text, pl.String), **dict.fromkeys(("estimate", "low", "high", "odds", "p"), pl.Float64),
+              "sd": pl.Float64, "reason": pl.String}  # fmt: skip
+    table = pl.DataFrame(rows, schema=schema)
+    p = adjust_p(table["p"].to_numpy(), "holm", table["who"].to_list()) if rows else np.empty(0)
+    return table.insert_column(9, pl.Series("p_adjusted", p, dtype=pl.Float64))
+
+
+def _covariate_lines(table: pl.DataFrame, confidence: float) -> list[str]:
+    """What each covariate is worth to whom; over all votes."""
+    lines = []
+    several = table["who"].n_unique() > 1
+    for row in table.filter(pl.col("group").is_null()).iter_rows(named=True):
+        who = f"{PEOPLE if row['who'] == HUMANS else row['who']}: " if several else ""
+        number = f"{estimated(row['estimate'], row['low'], row['high'], 0)} points for one standard deviation"
+        shown = math.isfinite(row["p_adjusted"]) and row["p_adjusted"] <= 1 - confidence
+        more = "more" if row["estimate"] > 0 else "less"
+        words = f"{more} of it is preferred" if shown else "it is not shown to matter"
+        lines.append(f"{who}{row['covariate']}: {words}, {number} ({p_value(row['p_adjusted'])}, Holm).")
+    if lines:
+        lines.append("Ratings are of outputs that are alike in these; the column plain has them as the votes are.")
+    return lines

@@ -2,74 +2,54 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping
 from functools import partial
 
-import numpy as np
 import polars as pl
 
-from assay.errors import counted, listing
-from assay.estimation.statistic import Ints
+from assay.errors import listing
+from assay.preference.boards import HUMANS, TOGETHER
 from assay.preference.consistency import RatingSets
 from assay.preference.leaderboard import Leaderboard
 from assay.preference.position import PositionBias
-from assay.preference.separability import Separability
+from assay.preference.separability import Separability, SeparabilitySweep
 from assay.reporting.page import Part
-from assay.reporting.tables import filled
+from assay.reporting.tables import empty_columns, filled
 
 
-def leaderboard_parts(found: Leaderboard, who: str = "raters") -> tuple[Part, ...]:
-    """Systems by rating, and who wins against whom."""
-    shown = found.rows.select("rank", "system", "estimate", "low", "high", "rank_low", "rank_high", "win_rate", "votes")
+def leaderboard_parts(found: Leaderboard) -> tuple[Part, ...]:
+    """How each judge's order differs from the people's; systems by rating, and who wins against whom."""
+    several = [c for c in ("who", "group", "component") if found.rows[c].n_unique() > 1]
+    columns = ("rank", "system", "estimate", "low", "high", "rank_low", "rank_high", "win_rate", "votes")
+    shown = found.rows.select(*several, *columns, *(c for c in ("plain", "plain_rank") if c in found.rows.columns))
+    frames = [("Systems by rating, with the range of their ranks.", shown)]
+    if found.pairs.height:
+        group = ["group"] if found.pairs["group"].is_not_null().any() else []
+        caption = "Each two systems by people and by each judge: points of the first over the second."
+        frames.append((caption, found.pairs.select("who", *group, *found.pairs.columns[2:]).drop("p")))
+        moved = found.moves.filter(pl.col("rank_of_people") != pl.col("rank_of_judge"))
+        if moved.height:
+            frames.append(("Systems whose rank another board changes; shown where a pair is shown to flip.", moved))
+    if found.coefficients.height:
+        frames.append(("What covariates are worth, in points for one standard deviation.", _filled(found.coefficients)))
+    wins = tuple(
+        (f"How often the row is preferred to the column, in percent{of}", partial(found.plot_wins, who=who))
+        for who, of in ((w, "" if found.rows["who"].n_unique() == 1 else f": {w}") for w in found.whose)
+    )
+    whose = {HUMANS: "people", TOGETHER: "people and judges together"}.get(found.whose[0], "raters")
     return (
         Part(
-            f"Which system do {who} prefer?",
+            f"Which system do {whose if len(found.whose) == 1 else 'people and judges'} prefer?",
             tuple(found.summary().splitlines()[:-1]),
-            (("Systems by rating, with the range of their ranks.", shown),),
-            (
-                ("Ratings with their intervals", found.plot),
-                ("How often the row is preferred to the column, in percent", found.plot_wins),
-            ),
+            tuple(frames),
+            (("Ratings with their intervals", found.plot), *wins),
             tuple(map(str, found.exclusions)),
         ),
     )
 
 
-def judged_parts(people: Leaderboard, judges: Mapping[str, Leaderboard | str]) -> tuple[Part, ...]:
-    """People's leaderboard, then those of judges beside it; a judge that has none is named with the reason."""
-    rank = people.rows.select("system", pl.col("rank").alias("rank_of_people"))
-    boards = {name: found for name, found in judges.items() if isinstance(found, Leaderboard)}
-    rows = [
-        found.rows.select(pl.lit(name).alias("judge"), "system", "estimate", "low", "high", "rank").join(
-            rank, on="system", how="left", maintain_order="left"
-        )
-        for name, found in boards.items()
-    ]
-    words = [_rank_agreement(name, found, people) for name, found in boards.items()]
-    words += [f"{name}: not known; {reason}." for name, reason in judges.items() if isinstance(reason, str)]
-    caption = "Ratings by the votes of each judge alone, beside the ranks by people."
-    frames = ((caption, pl.concat(rows)),) if rows else ()
-    return (*leaderboard_parts(people, "people"), Part("Do judges prefer the same systems?", tuple(words), frames))
-
-
-def _rank_agreement(judge: str, found: Leaderboard, people: Leaderboard) -> str:
-    """How many pairs of systems both rank clearly, and which way."""
-    if not found.run.interval:
-        return f"{judge}: no interval was asked for, so nothing says how sure the ranks are."
-    systems = [name for name in people.systems if name in found.systems]
-    one, other = (_clear_order(board, systems) for board in (people, found))
-    alike, against = int((one * other > 0).sum()), int((one * other < 0).sum())
-    return (
-        f"Of {counted(len(one), 'pair')} of systems, {judge} and people rank {alike} clearly and alike, {against} "
-        f"clearly and the other way round; for {len(one) - alike - against} the interval of a difference holds 0."
-    )
-
-
-def _clear_order(found: Leaderboard, systems: list[str]) -> Ints:
-    """For every two systems, 1 where the first is rated clearly higher, -1 where lower, 0 where neither: (pairs,)."""
-    apart = [found.difference(a, b) for a, b in itertools.combinations(systems, 2)]
-    return np.array([(one.low > 0) - (one.high < 0) for one in apart], dtype=np.int64)
+def _filled(frame: pl.DataFrame) -> pl.DataFrame:
+    """Without columns that say nothing."""
+    return frame.drop(empty_columns(frame))
 
 
 def consistency_parts(found: RatingSets) -> tuple[Part, ...]:
@@ -108,9 +88,23 @@ def separability_parts(found: Separability) -> tuple[Part, ...]:
                 ("The ten least separable items: preferences between their outputs say little.", least),
             ),
             (
+                *((("All of them side by side", found.plot_groups),) if len(found.groups) > 1 else ()),
                 ("How many items have which separability", found.plot),
                 *((f"The same of {group}", partial(found.plot, group=group)) for group in found.groups),
             ),
+            tuple(map(str, found.exclusions)),
+        ),
+    )
+
+
+def sweep_parts(found: SeparabilitySweep) -> tuple[Part, ...]:
+    """How much separability depends on K, C and a condition."""
+    return (
+        Part(
+            "How much does separability depend on K, C and temperature?",
+            tuple(found.summary().splitlines()[:-1]),
+            (("Mean separability in each way, and how near it comes to that of all outputs.", found.rows),),
+            (("Each way: the mean with its interval, the middle 50% and 90% of items", found.plot),),
             tuple(map(str, found.exclusions)),
         ),
     )

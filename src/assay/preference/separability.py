@@ -13,8 +13,8 @@ prefer one system consistently.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -24,15 +24,25 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.data.columns import natural
 from assay.data.ratings import cluster_codes, digest_of_columns
+from assay.data.scales import Text
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import question
 from assay.estimation.resampling import Units, add_rows, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Mean
-from assay.preference.votes import PairsSettings, SeparabilitySettings, Span, StabilitySettings, chosen_items, pairs_of
+from assay.preference.votes import (
+    OutputSettings,
+    PairsSettings,
+    SeparabilitySettings,
+    Span,
+    StabilitySettings,
+    SweepSettings,
+    chosen_items,
+    pairs_of,
+)
 from assay.reporting import pictures
-from assay.reporting.tables import interval, said
+from assay.reporting.tables import decimals, interval, said
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import as_similarity
 
@@ -149,6 +159,22 @@ class Separability(Result):
         lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
         return "\n".join([*lines, *self.run.closing()])
 
+    def plot_groups(self, ax: Axes | None = None) -> Axes:
+        """Every value of ``by`` and pair of systems side by side: each mean with its interval, and the middle 50% and
+        90% of the items."""
+        rows = self.rows.filter(pl.col("group").is_not_null()) if self.groups else self.rows
+        rows = rows.head(pictures.MOST_ROWS)
+        several = rows.select("first", "second").n_unique() > 1
+        names, values = [], []
+        for row in rows.iter_rows(named=True):
+            pair = f"{row['first']} & {row['second']}"
+            names.append(", ".join(filter(None, (row["group"], pair if several or not row["group"] else None))))
+            mine = (pl.col("first") == row["first"]) & (pl.col("second") == row["second"])
+            mine = mine if row["group"] is None else mine & (pl.col("group") == row["group"])
+            values.append(self.items.filter(mine)["separability"].to_numpy())
+        ax = pictures.axes(ax, height=1.3 + 0.3 * max(len(names), 2))
+        return _strips(ax, names, values, rows)
+
     def plot(self, ax: Axes | None = None, *, group: str | None = None) -> Axes:
         """How many items have which separability, a line for each pair (figures 3, 4); of one value of ``by``."""
         ax = pictures.axes(ax)
@@ -170,14 +196,62 @@ class Separability(Result):
         return ax
 
 
+def _strips(ax: Axes, names: Sequence[str], values: Sequence[Floats], rows: pl.DataFrame) -> Axes:
+    """One row a name: the middle 90% and 50% of its items, and its mean with the interval."""
+    ax.use_sticky_edges = False
+    for y, mine in zip(range(len(names))[::-1], values, strict=True):
+        for low, high, height in ((0.05, 0.95, 0.16), (0.25, 0.75, 0.44)):
+            left, right = np.quantile(mine, [low, high])
+            ax.barh(y, right - left, left=left, height=height, color=pictures.HUMAN, alpha=0.25, linewidth=0)
+    ends = (rows[c].fill_null(float("nan")).to_list() for c in ("estimate", "low", "high"))
+    pictures.forest(ax, names, *ends, colour=pictures.JUDGE)
+    ax.set_xlabel("separability")
+    return ax
+
+
+BENCHMARK = "benchmark"
+"""The item column that says from which of several tables an item is."""
+
+
+def side_by_side(tables: Mapping[str, Annotations]) -> Annotations:
+    """Outputs of several benchmarks as one table: the benchmark before each item's name, and as a column of items.
+
+    Alignments are put on 0 to 1 over all of them, so that benchmarks compare.
+    """
+    if not tables:
+        raise DesignError("separability of several benchmarks needs one table of outputs each; there is none")
+    labels, items = [], []
+    keys = ("item", "annotator", "repeat", "label")
+    for name, table in tables.items():
+        if len(table.criteria) > 1 or table.scale.kind != "text":
+            raise DesignError(f"'{name}' has no outputs: labels on the scale text, read with scale='text'")
+        if BENCHMARK in table.items.columns and len(tables) > 1:
+            raise DesignError(f"the items of '{name}' have a column '{BENCHMARK}' of their own; rename it")
+        before = pl.concat_str(pl.lit(f"{name}: "), pl.col("item").cast(pl.String)).alias("item")
+        extra = [c for c in table.conditions if c in table.labels.columns]
+        labels.append(table.labels.select(before, *(c for c in (*keys[1:], *extra) if c in table.labels.columns)))
+        items.append(table.items.with_columns(before, pl.lit(name).alias(BENCHMARK)))
+    known = dict.fromkeys(c for table in tables.values() for c in table.conditions)
+    people = dict.fromkeys(who for table in tables.values() for who in (*table.humans, *table.judges))
+    judges = {who for table in tables.values() for who in table.judges}
+    return Annotations.from_frame(
+        pl.concat(labels, how="diagonal_relaxed"), judges=[w for w in people if w in judges],
+        humans=[w for w in people if w not in judges], scale=Text(), conditions=list(known),
+        items=pl.concat(items, how="diagonal_relaxed"), repeat="repeat" if "repeat" in labels[0].columns else None,
+    )  # fmt: skip
+
+
 @question(SeparabilitySettings)
-def separability(labels: Annotations | Chunks, settings: SeparabilitySettings) -> Separability:
+def separability(
+    labels: Annotations | Chunks | Mapping[str, Annotations], settings: SeparabilitySettings
+) -> Separability:
     """On which items can the outputs of two systems be told apart? Equations 1 to 3.
 
     Parameters
     ----------
-    labels : Annotations
-        Outputs: labels on the scale ``text``; an annotator is a system, a repeat one of its outputs for an item.
+    labels : Annotations or mapping of benchmark to Annotations
+        Outputs: labels on the scale ``text``; an annotator is a system, a repeat one of its outputs for an item. Of
+        several benchmarks, by name, each is a value of ``by="benchmark"``.
 
     Returns
     -------
@@ -206,6 +280,9 @@ def separability(labels: Annotations | Chunks, settings: SeparabilitySettings) -
     On item i each system says one thing, and the two differ; on j both say both, and are nearer to each other than each
     to itself.
     """
+    if isinstance(labels, Mapping):
+        labels = side_by_side(labels)
+        settings = settings if settings.by is not None else replace(settings, by=BENCHMARK)
     labels = in_memory(labels, "separability")
     similarity = as_similarity(settings.similarity)
     if similarity.about:
@@ -224,6 +301,188 @@ def separability(labels: Annotations | Chunks, settings: SeparabilitySettings) -
     notes = (similarity.about,) if similarity.about else ()
     run = Run("separability", settings, data, facts, how, (*gone, *alike.excluded), (*_uneven(items), *notes))
     return Separability(items, rows, run, alike, table, tuple(estimates))
+
+
+# -- K, C and temperature ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SeparabilitySweep(Result):
+    """How much separability depends on the numbers of outputs (K) and comparisons (C), and on a condition.
+
+    Attributes
+    ----------
+    rows : polars.DataFrame
+        One row a way: ``varied`` ("all", "k", "c", or the condition), ``value``, ``estimate`` (mean separability),
+        ``low``, ``high``, ``change`` (of the mean, from that of all outputs), ``change_low``, ``change_high``,
+        ``correlation`` (Pearson, over items and pairs of systems, mean over draws), ``mean_difference`` (absolute,
+        of an item), ``sd`` (over items), ``n`` (items and pairs), ``reason``.
+    items : polars.DataFrame
+        ``varied``, ``value``, ``item``, ``first``, ``second``, ``separability`` (mean over draws).
+    run : Run
+    """
+
+    symbol: ClassVar[str] = "separability"
+
+    rows: pl.DataFrame
+    items: pl.DataFrame
+    run: Run
+    estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The rows."""
+        return self.rows
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """The mean separability in each row."""
+        return self.estimates
+
+    def summary(self) -> str:
+        """One sentence a way."""
+        whole, *ways = self.rows.iter_rows(named=True)
+        lines = [
+            f"All outputs ({whole['value']}): mean separability {said(whole['estimate'], 3)} "
+            f"{interval(whole['low'], whole['high'], 3)} of {counted(whole['n'], 'item')}."
+        ]
+        for row in ways:
+            ends = interval(row["change_low"], row["change_high"], 3, "+")
+            near = "" if row["correlation"] is None else f"; r = {said(row['correlation'])} over items"
+            lines.append(
+                f"{_WAYS.get(row['varied'], row['varied'])} = {row['value']}: {said(row['estimate'], 3)}, "
+                f"{decimals(row['change'], 3, '+')} {ends}{near}."
+            )
+        lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
+        return "\n".join([*lines, *self.run.closing()])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Each way: its mean with the interval, and the middle 50% and 90% of the items (figure 5)."""
+        rows = self.rows.head(pictures.MOST_ROWS)
+        names, values = [], []
+        for row in rows.iter_rows(named=True):
+            way = _WAYS.get(row["varied"], row["varied"])
+            names.append("all outputs" if row["varied"] == "all" else f"{way} = {row['value']}")
+            mine = (pl.col("varied") == row["varied"]) & (pl.col("value") == row["value"])
+            values.append(self.items.filter(mine)["separability"].to_numpy())
+        ax = _strips(pictures.axes(ax, height=1.3 + 0.3 * max(len(names), 2)), names, values, rows)
+        if rows["estimate"][0] is not None:
+            ax.axvline(rows["estimate"][0], color=pictures.MUTED, linewidth=0.8, linestyle=":", zorder=0)
+        return ax
+
+
+_WAYS = {"k": "K", "c": "C"}
+MOST_WAYS = 5
+"""Numbers of comparisons that are tried where none are named."""
+
+
+@question(SweepSettings)
+def separability_sweep(labels: Annotations | Chunks, settings: SweepSettings) -> SeparabilitySweep:
+    """How much does separability depend on K, C and the temperature? The ablations of figure 5.
+
+    Parameters
+    ----------
+    labels : Annotations
+        Outputs, as for `separability`; those at several temperatures are told apart by a condition. With
+        ``span="study"`` all ways are on the scale of all outputs (at the baseline), so that means compare: few outputs
+        alone make the least and the largest alignment lie farther apart.
+
+    Returns
+    -------
+    SeparabilitySweep
+
+    Raises
+    ------
+    DesignError, DataError
+        As `separability`; for a number of outputs that no item has, an unknown condition or baseline.
+    """
+    labels = in_memory(labels, "a sweep of separability")
+    tables = _by_condition(labels, settings)
+    own = {f.name: getattr(settings, f.name) for f in fields(OutputSettings)}
+    base, *others = [(value, separability(table, **own)) for value, table in tables]
+    whole = base[1]
+    least = int(whole.items.select(pl.min_horizontal("k_first", "k_second").min()).item())
+    most = int((whole.items["k_first"] * whole.items["k_second"]).min())  # type: ignore[arg-type]
+    k = range(2, least) if settings.k is None else settings.k
+    steps = np.unique(np.linspace(most / MOST_WAYS, most, MOST_WAYS).round().astype(int))
+    c = [int(one) for one in steps if 1 <= one < most] if settings.c is None else settings.c
+    for name, few, low, high in (("k", k, 2, least), ("c", c, 1, most)):
+        for many in few:
+            if not low <= many <= high:
+                raise DesignError(f"{name}={many} must be from {low} to {high}, of which every item has as many")
+    keys = ["item", "first", "second"]
+    rng, limits = np.random.default_rng(settings.seed), whole.alike.limits()
+    full = "" if base[0] is None else f"{settings.condition} = {base[0]}, "
+    ways: list[tuple[str, str, pl.DataFrame, Floats | None]] = [
+        ("all", f"{full}K = {least}, C = {most}", whole.items.select(*keys, "separability"), None)
+    ]
+    for name, few in (("k", k), ("c", c)):
+        for many in few:
+            drawn = np.stack([
+                whole.alike.drawn(many if name == "k" else None, many if name == "c" else None, rng, limits)
+                for _ in range(settings.n_draws)
+            ])  # fmt: skip
+            mean = whole.items.select(*keys).with_columns(separability=pl.Series(drawn.mean(axis=0)))
+            ways.append((name, str(many), mean, drawn))
+    ways += [
+        (str(settings.condition), str(value), one.alike.frame(limits=limits).select(*keys, "separability"), None)
+        for value, one in others
+    ]
+    rows, estimates, items = [], [], []
+    for name, value, mine, draws in ways:
+        row, found = _swept(labels, whole.items, mine, draws, settings)
+        rows.append({"varied": name, "value": value, **row})
+        estimates.append(found)
+        items.append(mine.select(pl.lit(name).alias("varied"), pl.lit(value).alias("value"), *keys, "separability"))
+    facts = {**whole.run.facts, "conditions": len(tables) if settings.condition is not None else None}
+    columns = [] if settings.clusters is None else [settings.clusters]
+    run = Run(
+        "separability-sweep", settings, fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *columns)),
+        facts, whole.run.interval, whole.run.exclusions, whole.run.notes,
+    )  # fmt: skip
+    return SeparabilitySweep(pl.DataFrame(rows, schema_overrides=_SWEPT), pl.concat(items), run, tuple(estimates))
+
+
+_SWEPT = {
+    **dict.fromkeys(("estimate", "low", "high", "change", "change_low", "change_high"), pl.Float64),
+    "correlation": pl.Float64, "mean_difference": pl.Float64, "sd": pl.Float64, "reason": pl.String,
+}  # fmt: skip
+
+
+def _by_condition(labels: Annotations, settings: SweepSettings) -> list[tuple[object, Annotations]]:
+    """The outputs under each value of the condition, those of the baseline first."""
+    if settings.condition is None:
+        if settings.baseline is not None:
+            raise DesignError("baseline=... is a value of a condition; name the column with condition=...")
+        return [(None, labels)]
+    values = labels.values_of(settings.condition)
+    named = {str(value): value for value in values}
+    first = str(values[0] if settings.baseline is None else settings.baseline)
+    if first not in named:
+        raise DesignError(unknown("baseline", first, list(named), f"'{settings.condition}'"))
+    ordered = [named[first], *(v for v in values if str(v) != first)]
+    return [(value, labels.where(**{settings.condition: value})) for value in ordered]
+
+
+def _swept(
+    labels: Annotations, whole: pl.DataFrame, mine: pl.DataFrame, draws: Floats | None, settings: SweepSettings
+) -> tuple[dict[str, object], Estimate]:
+    """What one way comes to, and how it differs from all outputs on the items that both have."""
+    codes = None if settings.clusters is None else pl.Series(cluster_codes(labels, settings.clusters))
+    found, _ = _mean_separability(mine, labels, codes, settings)
+    both = whole.join(mine, on=["item", "first", "second"], how="inner", maintain_order="left")
+    if not both.height:
+        raise DataError(f"the outputs by '{settings.condition}' have no item and pair of systems in common")
+    change = both.with_columns(separability=pl.col("separability_right") - pl.col("separability"))
+    apart, _ = _mean_separability(change, labels, codes, settings)
+    one, other = (both[c].to_numpy() for c in ("separability", "separability_right"))
+    near = _nearness(other[None] if draws is None else draws, one)
+    return {
+        **found.row(), "change": apart.estimate, "change_low": apart.low, "change_high": apart.high,
+        "correlation": near["correlation"] if near["correlation"] == near["correlation"] else None,
+        "mean_difference": near["mean_difference"],
+        "sd": float(np.std(mine["separability"].to_numpy(), ddof=1)) if mine.height > 1 else None,
+        "n": mine.height, "reason": found.reason,
+    }, found  # fmt: skip
 
 
 def check_similarity(given: Any) -> None:
@@ -300,8 +559,13 @@ class _OutputSimilarities:
         gone = (Exclusion("item", len(alone), "answered by one system only", tuple(alone)),) if alone else ()
         return cls(tuple(names), systems, tuple(scores), tuple(owner), span, gone)
 
-    def frame(self, c: int | None = None, rng: np.random.Generator | None = None) -> pl.DataFrame:
-        """Separability of each item and pair; cross-alignment from c comparisons drawn at random, if given."""
+    def frame(
+        self, c: int | None = None, rng: np.random.Generator | None = None, limits: tuple[float, float] | None = None
+    ) -> pl.DataFrame:
+        """Separability of each item and pair; cross-alignment from c comparisons drawn at random, if given.
+
+        Alignments are put on 0 to 1 by their own least and largest, or by limits.
+        """
         rows = [
             {"item": name, "first": self.systems[a], "second": self.systems[b],
              "self_first": _alignment(s, w == a, w == a), "self_second": _alignment(s, w == b, w == b),
@@ -312,7 +576,7 @@ class _OutputSimilarities:
         ]  # fmt: skip
         found = pl.DataFrame(rows, schema=_ITEMS)
         if self.span == "study" and found.height:
-            low, high = self._span(found)
+            low, high = self._span(found) if limits is None else limits
             found = found.with_columns((pl.col(c) - low) / (high - low) for c in _ALIGNMENTS)
         delta = pl.max_horizontal("self_first", "self_second") - pl.col("cross")
         return found.with_columns(separability=delta).select(
@@ -326,7 +590,13 @@ class _OutputSimilarities:
             raise DesignError("every alignment is the same, so that there is no span from 0 to 1; use span='none'")
         return low, high
 
-    def drawn(self, k: int | None, c: int | None, rng: np.random.Generator) -> Floats:
+    def limits(self) -> tuple[float, float] | None:
+        """The least and the largest alignment; None where alignments are left as they are."""
+        return self._span(replace(self, span="none").frame()) if self.span == "study" else None
+
+    def drawn(
+        self, k: int | None, c: int | None, rng: np.random.Generator, limits: tuple[float, float] | None = None
+    ) -> Floats:
         """Separability of each item and pair from k outputs of each system, or c comparisons, drawn at random."""
         scores, owner = [], []
         for s, w in zip(self.scores, self.owner, strict=True):
@@ -334,7 +604,7 @@ class _OutputSimilarities:
             scores.append(s[np.ix_(kept, kept)])
             owner.append(w[kept])
         some = _OutputSimilarities(self.names, self.systems, tuple(scores), tuple(owner), self.span, ())
-        return some.frame(c, rng)["separability"].to_numpy()
+        return some.frame(c, rng, limits)["separability"].to_numpy()
 
 
 _ALIGNMENTS = ("self_first", "self_second", "cross")
@@ -398,7 +668,7 @@ def _rows(
 
 
 def _mean_separability(
-    mine: pl.DataFrame, labels: Annotations, codes: pl.Series | None, settings: SeparabilitySettings
+    mine: pl.DataFrame, labels: Annotations, codes: pl.Series | None, settings: OutputSettings
 ) -> tuple[Estimate, str]:
     """The mean separability of some items."""
     clusters = None

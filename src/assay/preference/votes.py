@@ -33,6 +33,7 @@ Who = Literal["humans", "judges", "annotators"]
 Bins = Literal["width", "count"]
 Tied = Literal["half", "davidson", "drop"]
 Span = Literal["study", "none"]
+Aim = Literal["information", "width"]
 
 ALPHA, BETA, THRESHOLD = 2.0, 6.0, 0.4
 """Of equation 6 (Ghosh, Srinivasan & Swayamdipta 2024): the paper's."""
@@ -45,10 +46,14 @@ class VotesSettings(IntervalSettings):
     """Which votes count, and how intervals are made; items are resampled with all their votes."""
 
     systems: Sequence[str] | None = option(None, "The systems to look at, separated by commas; all when not given.")
-    clusters: str | None = option(None, "Item column whose items are resampled together.")
+    clusters: str | None = option(
+        None,
+        "Item column whose items are resampled together; annotator: those that one person voted on.",
+        details="``annotator`` is for votes of many users, each on items of their own.",
+    )
 
     def __post_init__(self) -> None:
-        for name in ("systems", "who"):
+        for name in ("systems", "who", "covariates"):
             if isinstance(value := getattr(self, name, None), str):
                 object.__setattr__(self, name, (value,))
         super().__post_init__()
@@ -85,6 +90,16 @@ class RatingSettings(VotesSettings):
 
     renamed: ClassVar[Mapping[str, str]] = {"scale": "rating_scale=...", "threshold": "separability_threshold=..."}
 
+    who: Sequence[str] | None = option(
+        None,
+        "A board each of: humans, judges (each), annotators (each), a name; or one of all, together.",
+        details="When not given: of the people together and of each judge, never of both together. Where there are "
+        "both, each judge's board is set against the people's.",
+    )
+    by: str | None = option(
+        None, "Column, such as a category, for each of whose values a board is given too.",
+        details="A column of the items or of the answers. One correction (Holm 1979) is made over all boards.",
+    )  # fmt: skip
     method: Method = option("percentile", "How intervals are made.")
     rating_scale: float = option(
         400.0,
@@ -138,11 +153,32 @@ class BradleyTerrySettings(RatingSettings):
         details="The second is Davidson's (1970) model, which leaves ratings farther apart where ties are many.",
     )
     prior: float = option(0.0, "Votes added to every pair, half for each: finite ratings for who never lost.", low=0)
+    covariates: Sequence[str] | None = option(
+        None,
+        "What ratings are freed of, by names: length, headers, bold, lists of the texts, or columns.",
+        details="A name stands for two columns, such as ``first_length`` and ``second_length``, for one column of "
+        "differences (first less second), or for a count in the columns ``first_text`` and ``second_text``. Counts "
+        "enter as (first − second) / (first + second), in units of their spread over all votes, as in Chatbot Arena's "
+        "style control; ratings then speak of outputs that are alike in them.",
+    )
+
+
+@dataclass(frozen=True)
+class NextPairsSettings(Settings):
+    """Options of `assay.Leaderboard.next_pairs`."""
+
+    n: int = option(10, "Pairs of systems.", low=1)
+    _: KW_ONLY
+    who: str | None = option(None, "Whose board: humans, a judge's name, together; the first when not given.")
+    aim: Aim = option(
+        "information",
+        "What a further vote says of all ratings, or how wide the interval of the pair's difference is.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeparabilitySettings(VotesSettings):
-    """Options of `assay.separability`."""
+class OutputSettings(VotesSettings):
+    """What `assay.separability` and `assay.separability_sweep` share."""
 
     similarity: Any = option(
         "rouge-1",
@@ -151,12 +187,18 @@ class SeparabilitySettings(VotesSettings):
         "``matrix`` that scores all pairs of a list at once, or a `assay.similarity.protocol.Similarity`. Each output "
         "is encoded once, whatever the number of systems.",
     )
-    by: str | None = option(None, "Item column, such as a benchmark, for each of whose values means are given.")
     span: Span = option(
         "study",
         "Put alignments on 0 to 1 by the least and largest of the study, or leave them.",
         details="The first is as published.",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeparabilitySettings(OutputSettings):
+    """Options of `assay.separability`."""
+
+    by: str | None = option(None, "Item column, such as a benchmark, for each of whose values means are given.")
 
 
 @dataclass(frozen=True)
@@ -188,6 +230,29 @@ class StabilitySettings(Settings):
         "By name, separability of other outputs of the same items and systems.",
         details="Such as those sampled at another temperature.",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepSettings(OutputSettings):
+    """Options of `assay.separability_sweep`."""
+
+    k: Sequence[int] | None = option(
+        None,
+        "Numbers of outputs of each system, drawn without replacement; from 2 to all when not given.",
+        details="At least 2; an empty list draws none.",
+    )
+    c: Sequence[int] | None = option(
+        None,
+        "Numbers of comparisons of outputs of both systems, drawn among all; five numbers when not given.",
+        details="An empty list draws none.",
+    )
+    condition: str | None = option(
+        None, "Column whose values are set side by side, such as the temperature of the systems."
+    )
+    baseline: Any = option(
+        None, "With condition: the value that everything is compared with; the first when not given."
+    )
+    n_draws: int = option(20, "How often outputs and comparisons are drawn.", low=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,8 +320,11 @@ class Votes:
     exclusions: tuple[Exclusion, ...] = ()
 
     @classmethod
-    def of(cls, labels: Annotations | Chunks, settings: VotesSettings, question: str, *columns: str | None) -> Votes:
-        """The votes of a table.
+    def of(
+        cls, labels: Annotations | Chunks, settings: VotesSettings, question: str, *columns: str | None,
+        category: str | None = None,
+    ) -> Votes:  # fmt: skip
+        """The votes of a table, with further columns: numbers as numbers, but for a category.
 
         Raises
         ------
@@ -267,17 +335,24 @@ class Votes:
         """
         labels = in_memory(labels, question)
         _refuse_other_labels(labels, question)
-        wanted = {name: labels.column(name) for name in columns if name is not None}
+        wanted = {name: _numbers(labels.column(name)) for name in columns if name is not None}
+        if category is not None:
+            wanted[category] = labels.column(category)
         whole = (PAIR_OF,) if PAIR_OF in _columns(labels) else ()
         conditions = [c for c in labels.conditions if c in labels.labels.columns]
         given = {labels.column_name(name) for name in (*PAIR, *whole, *wanted)}
         again = [c for c in ("repeat", *conditions) if c in labels.labels.columns and c not in given]
         systems, pair = _coded_systems(labels)
         item = Coded(*labels.codes_of("item"))
-        clusters = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
+        by_user = (
+            settings.clusters is not None and labels.names.get(settings.clusters, settings.clusters) == "annotator"
+        )
+        clusters = None if settings.clusters is None or by_user else cluster_codes(labels, settings.clusters)
         if whole:
             item, clusters = _whole_items(labels, item, clusters, settings.clusters)
-        used = (*PAIR, *whole, *wanted, settings.clusters)
+        if by_user:
+            clusters = _users(labels, item)
+        used = (*PAIR, *whole, *wanted, None if by_user else settings.clusters)
         made = cls(
             systems, pair[0], pair[1], labels.labels["label"].cast(pl.Int64).to_numpy(), item.codes.astype(np.int64),
             labels.codes_of("annotator").codes.astype(np.int64),
@@ -303,12 +378,26 @@ class Votes:
         return {"items": self.n_items, "votes": len(self), "systems": len(self.systems), "humans": len(seen) - judges,
                 "judges": judges}  # fmt: skip
 
+    @property
+    def judges(self) -> set[str]:
+        """Annotators that are models."""
+        return set(self.annotators.filter(pl.col("kind") == "judge")["annotator"])
+
     def units(self, width: int) -> Units:
         """What is resampled: items, clusters, or blocks of either."""
         return Units.of(self.n_items, self.clusters, width=width)
 
     def counts(self, weights: Floats | None = None, unit: Ints | None = None, n: int = 1) -> Floats:
         """Votes, or their weights, by unit, outcome (first, tie, second) and systems: (n, 3, systems, systems)."""
+        if weights is None and unit is None and n == 1:
+            return self._counts
+        return self._count(weights, unit, n)
+
+    @cached_property
+    def _counts(self) -> Floats:
+        return self._count(None, None, 1)
+
+    def _count(self, weights: Floats | None, unit: Ints | None, n: int) -> Floats:
         s = len(self.systems)
         cell = ((self.label + 1) * s + self.first) * s + self.second
         if unit is not None:
@@ -338,6 +427,54 @@ class Votes:
             self, first=self.first[rows], second=self.second[rows], label=self.label[rows], item=self.item[rows],
             annotator=self.annotator[rows], again=tuple(codes[rows] for codes in self.again),
             columns={name: column.gather(which) for name, column in self.columns.items()},
+        )  # fmt: skip
+
+    def among(self, rows: Bools) -> Votes:
+        """Some of the votes, with only the systems and items that they are about."""
+        if rows.all():
+            return self
+        kept = self._rows(rows)
+        there = np.bincount(kept.first, minlength=len(self.systems)) + np.bincount(
+            kept.second, minlength=len(self.systems)
+        )
+        place = np.cumsum(there > 0) - 1
+        systems = tuple(name for name, n in zip(self.systems, there, strict=True) if n)
+        return replace(kept, systems=systems, first=place[kept.first], second=place[kept.second])._sort_items()
+
+    def joined(self, other: Votes) -> Votes:
+        """These votes and further ones."""
+        systems = natural({*self.systems, *other.systems})
+        items, places = _merged(self.items, other.items.cast(self.items.dtype))
+        both = pl.concat([self.annotators, other.annotators]).unique(maintain_order=True)
+        if (twice := both.filter(both["annotator"].is_duplicated())).height:
+            raise DesignError(
+                f"'{twice['annotator'][0]}' is a person in one of the tables and a judge in the other; name the judges "
+                "with judges=... when both are read"
+            )
+
+        def codes(names: Any, all_names: Any, mine: Ints) -> Ints:
+            if list(names) == list(all_names):
+                return mine
+            place = {name: i for i, name in enumerate(all_names)}
+            return np.array([place[name] for name in names], dtype=np.int64)[mine]
+
+        parts = (self, other)
+        alike = len(self.again) == len(other.again)
+        return replace(
+            self, systems=systems, items=items, annotators=both, data=fingerprint_with(self.data, added=other.data),
+            first=np.concatenate([codes(one.systems, systems, one.first) for one in parts]),
+            second=np.concatenate([codes(one.systems, systems, one.second) for one in parts]),
+            label=np.concatenate([one.label for one in parts]),
+            item=np.concatenate(
+                [one.item if at is None else at[one.item] for one, at in zip(parts, places, strict=True)]
+            ),
+            annotator=np.concatenate(
+                [codes(one.annotators["annotator"], both["annotator"], one.annotator) for one in parts]
+            ),
+            again=tuple(map(np.concatenate, zip(self.again, other.again, strict=True))) if alike else (),
+            columns={name: pl.concat([column, other.columns[name].cast(column.dtype)])
+                     for name, column in self.columns.items()},
+            exclusions=(*self.exclusions, *other.exclusions),
         )  # fmt: skip
 
     def _keep_systems(self, wanted: Sequence[str] | None) -> Votes:
@@ -418,6 +555,57 @@ def _whole_items(
             of = whole.names[int(whole.codes[strange][0])]
             raise DesignError(f"pairs of '{of}' lie in several clusters of clusters='{name}'")
     return Coded(whole.names.cast(pl.String), whole.codes), found
+
+
+def _numbers(column: pl.Series) -> pl.Series:
+    """Text that is a number in every row, as a table of items beside the votes has it, as numbers."""
+    if column.dtype != pl.String:
+        return column
+    for kind in (pl.Int64, pl.Float64):
+        found = column.cast(kind, strict=False)
+        if found.null_count() == column.null_count() < len(column):
+            return found
+    return column
+
+
+def _merged(names: pl.Series, others: pl.Series) -> tuple[pl.Series, tuple[Ints | None, Ints]]:
+    """Sorted names with sorted others, and where each of both now stands; None where the first stay where they are.
+
+    Only the others are looked up, so that a few are cheap among a million.
+    """
+    at = np.asarray(names.search_sorted(others), dtype=np.int64)
+    known = (names.gather(np.minimum(at, len(names) - 1)) == others).to_numpy() & (at < len(names))
+    new = at[~known]
+    before = np.arange(len(new)) + new  # where the new ones stand in the end
+    if not len(new):
+        return names, (None, at)
+    moved = np.arange(len(names)) + np.searchsorted(new, np.arange(len(names)), side="right")
+    order = np.empty(len(names) + len(new), dtype=np.int64)
+    order[moved], order[before] = np.arange(len(names)), len(names) + np.arange(len(new))
+    both = pl.concat([names, others.filter(pl.Series(~known))]).gather(order)
+    where = np.empty(len(others), dtype=np.int64)
+    where[known], where[~known] = moved[at[known]], before
+    return both, (moved, where)
+
+
+def _users(labels: Annotations, item: Coded) -> Ints:
+    """The person who voted on each item, or the judge where no person did; refused where several did."""
+    table = labels.annotators.select("annotator", "kind")
+    who = labels.codes_of("annotator").codes.astype(np.int64)
+    user = np.full(len(item.names), -1)
+    for kind in ("judge", "human"):
+        mine = (table["kind"] == kind).to_numpy()[who]
+        user[item.codes[mine]] = who[mine]
+        if (several := user[item.codes[mine]] != who[mine]).any():
+            row = np.flatnonzero(mine)[int(np.argmax(several))]
+            if kind == "judge":
+                continue  # a person decides, where there is one
+            pair = sorted(table["annotator"][int(one)] for one in (who[row], user[item.codes[row]]))
+            raise DesignError(
+                f"intervals over users need items that one person each voted on, and {listing(pair)} voted on item "
+                f"'{item.names[int(item.codes[row])]}'; leave clusters out: intervals then are for these people"
+            )
+    return user
 
 
 def _ranks(names: pl.Series) -> Ints:

@@ -12,15 +12,21 @@ is one call. Votes determine only differences of θ: its mean is 0 here.
 k · w · (S − E), that of the second falls by as much, where S is 1, 1/2 or 0, w the vote's weight, and
 E = 1 / (1 + base^(−(R_first − R_second) / scale)).
 
+With *covariates* x of a vote, such as how much longer the first output is, the log odds are θ_i − θ_j + x β: a logistic
+regression whose strengths speak of outputs that are alike in x (Chatbot Arena's style control: Li, Angelopoulos &
+Chiang 2024).
+
 References
 ----------
 Bradley & Terry (1952), Biometrika 39: 324-345. Davidson (1970), JASA 65: 317-328. Elo (1978), The Rating of
-Chessplayers, Past and Present.
+Chessplayers, Past and Present. Li, Angelopoulos & Chiang (2024), Does style matter? Disentangling style and substance
+in Chatbot Arena, lmsys.org/blog/2024-08-28-style-control.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,6 +195,121 @@ def _laplacian(weights: Floats) -> Floats:
     found = -weights
     found[:, np.arange(n), np.arange(n)] += weights.sum(axis=2)
     return np.asarray(found)
+
+
+@dataclass(frozen=True, eq=False)
+class CovariateVotes:
+    """Votes with covariates, one entry a vote.
+
+    Attributes
+    ----------
+    first, second : (votes,) int
+        Systems.
+    got : (votes,) float
+        What the first system got: 1, 1/2 or 0.
+    x : (votes, covariates) float
+        Of the first output less that of the second.
+    weight : (votes,) float or None
+        1 each where there is none.
+    systems : int
+    prior : float
+        Votes added to every pair of systems, half for each, whose outputs are alike in x.
+    """
+
+    first: Ints
+    second: Ints
+    got: Floats
+    x: Floats
+    weight: Floats | None
+    systems: int
+    prior: float = 0.0
+
+    @property
+    def width(self) -> int:
+        """Parameters: systems, then covariates."""
+        return self.systems + int(self.x.shape[1])
+
+    def fit(self, start: Floats | None = None) -> Floats:
+        """The likeliest strengths, with mean 0, and β; NaN where none are finite: (systems + covariates,)."""
+        point = np.zeros(self.width) if start is None else np.array(start, dtype=float)
+        for _ in range(STEPS):
+            step = newton_step(self.slopes(point)[0] + self.prior_slopes(point), self.systems)
+            point = point + step * min(1.0, 4.0 / max(float(np.abs(step).max()), 1e-300))
+            if not np.isfinite(point).all() or np.ptp(point[: self.systems]) > FARTHEST:
+                break  # far away, or nothing tells a covariate from the systems
+            if np.abs(step).max() < 1e-9:
+                point[: self.systems] -= point[: self.systems].mean()
+                return point
+        return np.full(self.width, np.nan)
+
+    def slopes(self, point: Floats, unit: Ints | None = None, n: int = 1) -> Floats:
+        """Gradient of the log likelihood and minus its second derivatives, by unit: (n, width + width²)."""
+        s, p, k = self.systems, self.x.shape[1], self.width
+        where = np.zeros(len(self.first), dtype=np.int64) if unit is None else unit
+        apart = point[self.first] - point[self.second] + self.x @ point[s:]
+        chance = 1 / (1 + np.exp(-apart))
+        weight = 1.0 if self.weight is None else self.weight
+        left, curved = weight * (self.got - chance), weight * chance * (1 - chance)
+
+        def by_system(value: Floats) -> Floats:
+            one, other = (np.bincount(where * s + side, value, n * s) for side in (self.first, self.second))
+            return np.asarray((one - other).reshape(n, s), dtype=float)
+
+        found = np.zeros((n, k + k * k))
+        found[:, :s] = by_system(left)
+        second = found[:, k:].reshape(n, k, k)
+        cells = np.bincount((where * s + self.first) * s + self.second, curved, n * s * s)
+        pairs: Floats = cells.reshape(n, s, s).astype(float, copy=False)
+        second[:, :s, :s] = _laplacian(pairs + pairs.swapaxes(1, 2))
+        for c in range(p):
+            found[:, s + c] = np.bincount(where, left * self.x[:, c], n)
+            second[:, :s, s + c] = second[:, s + c, :s] = by_system(curved * self.x[:, c])
+            for d in range(c + 1):
+                both = np.bincount(where, curved * self.x[:, c] * self.x[:, d], n)
+                second[:, s + c, s + d] = second[:, s + d, s + c] = both
+        return found
+
+    def prior_slopes(self, point: Floats) -> Floats:
+        """What the votes added to every pair add to `slopes`: (width + width²,)."""
+        s, k = self.systems, self.width
+        found = np.zeros(k + k * k)
+        if self.prior:
+            theta = point[:s]
+            chance = 1 / (1 + np.exp(theta[None, :] - theta[:, None]))
+            found[:s] = self.prior * (0.5 - chance).sum(axis=1)
+            curved = self.prior * chance * (1 - chance) * (1 - np.eye(s))
+            found[k:].reshape(k, k)[:s, :s] = _laplacian(curved[None])[0]
+        return found
+
+
+def newton_step(slopes: Floats, systems: int) -> Floats:
+    """One step of Newton's method from gradient and curvature, (..., width + width²); NaN where nothing holds it."""
+    k = math.isqrt(slopes.shape[-1])  # of k + k², which is less than (k + 1)²
+    flat = slopes.reshape(-1, k + k * k)
+    curvature = _fix_mean(flat[:, k:].reshape(-1, k, k).copy(), systems)
+    try:
+        step = np.linalg.solve(curvature, flat[:, :k, None])[..., 0]
+    except np.linalg.LinAlgError:
+        step = np.full((len(flat), k), np.nan)
+        for i, (one, slope) in enumerate(zip(curvature, flat[:, :k], strict=True)):
+            if np.linalg.cond(one) < 1 / np.finfo(float).eps:
+                step[i] = np.linalg.solve(one, slope)
+    step[:, :systems] -= step[:, :systems].mean(axis=1, keepdims=True)
+    return np.asarray(step.reshape(*slopes.shape[:-1], k))
+
+
+def components(met: Floats) -> tuple[Ints, ...]:
+    """Groups of systems that votes connect, directly or through others: one where every two can be compared.
+
+    Parameters
+    ----------
+    met : (systems, systems)
+        Votes between each two.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    count, group = connected_components(met + met.T > 0, directed=False)
+    return tuple(np.flatnonzero(group == g) for g in range(count))
 
 
 def unbounded_groups(wins: Floats, ties: Floats | None = None) -> tuple[Ints, ...]:

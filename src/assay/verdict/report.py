@@ -35,8 +35,8 @@ from assay.ideas.reliability import odd_one_out_agreement
 from assay.ideas.triplets import triplet_similarity
 from assay.ideas.validate import validate_similarity
 from assay.preference.consistency import consistency
-from assay.preference.leaderboard import Leaderboard, bradley_terry
-from assay.preference.page import consistency_parts, judged_parts, position_parts
+from assay.preference.leaderboard import bradley_terry
+from assay.preference.page import consistency_parts, leaderboard_parts, position_parts
 from assay.preference.position import position_bias
 from assay.preference.votes import has_separability, has_votes
 from assay.psychometrics.disattenuation import disattenuated_correlation
@@ -537,17 +537,10 @@ def _votes(labels: Annotations, by: str | None, settings: AltTestSettings, share
     if not has_votes(labels):
         return ()
 
-    def board(of: Annotations) -> Leaderboard | str:
-        try:
-            return bradley_terry(of, clusters=settings.clusters, **shared)
-        except DesignError as reason:
-            return str(reason)
-
-    people = board(labels.where(kind="human"))
-    if isinstance(people, str):
-        boards: tuple[Part, ...] = (Part("Which system do people prefer?", lines=(f"Not known: {people}.",)),)
-    else:
-        boards = judged_parts(people, {name: board(labels.where(annotator=name)) for name in labels.judges})
+    boards = _parts(
+        "Which system do people and judges prefer?",
+        lambda: leaderboard_parts(bradley_terry(labels, clusters=settings.clusters, **shared)),
+    )
     binned = "separability" if has_separability(labels) else None
     return (*boards, *consistency_parts(consistency(labels, by=binned, clusters=settings.clusters, **shared)))
 

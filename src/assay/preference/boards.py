@@ -1,0 +1,637 @@
+"""One board: the ratings of some votes. Whose votes, about which systems; Bradley–Terry, with covariates, and Elo.
+
+A board speaks of systems that votes connect, directly or through others: between systems that never met, nothing says
+who is better. So votes are parted by who voted, by category and by what is connected, and each part is fitted alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assay.data.annotations import Annotations
+from assay.data.columns import natural
+from assay.errors import DesignError, counted, listing, unknown
+from assay.estimation.intervals import Estimate, Estimates, leave_out_variance
+from assay.estimation.resampling import estimate_sums, of_replicates, resampling_counts
+from assay.estimation.result import Exclusion
+from assay.estimation.statistic import Bools, Floats, Ints
+from assay.preference.votes import BradleyTerrySettings, EloSettings, RatingSettings, Votes, weight
+from assay.statistics import tournaments
+
+RUN_CELLS = 1 << 24
+"""Votes times runs of Elo that are gone through together: their orders take 128 MB."""
+
+RESAMPLED_VOTES = 2 * 10**7
+"""Votes that all resamples of Elo may go through together, some 2 s; beyond, each is the mean of fewer orders."""
+
+MOST_ORDERS = 10
+"""Random orders that each resample is the mean of, at most: the order adds a tenth of its variance to an interval's."""
+
+LEAST_KNOWN = 0.95
+"""Share of the resamples that must have finite ratings for ranks to have a range: the same as for intervals."""
+
+EQUAL = 1e-7
+"""Log odds within which two ratings are one: fits settle within a hundredth of it."""
+
+HUMANS, TOGETHER = "humans", "together"
+"""Boards of several annotators: of all people, and of everybody."""
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """The ratings of some votes.
+
+    Attributes
+    ----------
+    who : str
+        "humans", the name of one annotator, or "together".
+    group : str or None
+        The value of ``by``; None for all votes.
+    component : str or None
+        The systems that votes connect, where there are others.
+    systems : tuple of str
+        In natural order.
+    counts : (3, systems, systems) int
+        Votes by outcome (first, tie, second).
+    estimates : Estimates
+        Ratings, one a system.
+    slope : float
+        Log odds a point.
+    reason : str or None
+        Why there are no ratings.
+    order_sd : (systems,) float or None
+        Elo: standard deviation of a rating over random orders.
+    plain : (systems,) float or None
+        Ratings without covariates.
+    covariates : Estimates or None
+        Points that one standard deviation of each covariate is worth.
+    """
+
+    who: str
+    group: str | None
+    component: str | None
+    systems: tuple[str, ...]
+    counts: Floats
+    estimates: Estimates
+    slope: float
+    reason: str | None = None
+    order_sd: Floats | None = None
+    plain: Floats | None = None
+    covariates: Estimates | None = None
+
+    @cached_property
+    def won(self) -> Floats:
+        """Votes for the row's system over the column's: (systems, systems)."""
+        return np.asarray(self.counts[0] + self.counts[2].T)
+
+    @cached_property
+    def tied(self) -> Floats:
+        """Ties, symmetric."""
+        return np.asarray(self.counts[1] + self.counts[1].T)
+
+    @property
+    def met(self) -> Floats:
+        """Votes on each two, symmetric."""
+        return np.asarray(self.won + self.won.T + self.tied)
+
+    @property
+    def tolerance(self) -> float:
+        """Points within which ratings are equal."""
+        return EQUAL / self.slope
+
+    @property
+    def order(self) -> Ints:
+        """Systems from the best; equal ones in natural order."""
+        return np.asarray(np.argsort(-np.round(self.estimates.value / self.tolerance), kind="stable"))
+
+    @property
+    def ranks(self) -> Ints:
+        """The rank of each system; equal ones share the better."""
+        return self.ranks_of(self.estimates.value)
+
+    def ranks_of(self, values: Floats) -> Ints:
+        """The same by other ratings of these systems."""
+        return np.asarray(self._ranked(values[None])[0][0])
+
+    def _ranked(self, values: Floats) -> tuple[Ints, Ints]:
+        """The best and the worst rank that each system may have, where equal ones share: (n, systems) each."""
+        above = np.stack([(values > values[:, [i]] + self.tolerance).sum(axis=1) for i in range(values.shape[1])], 1)
+        with_ = np.stack([(values >= values[:, [i]] - self.tolerance).sum(axis=1) for i in range(values.shape[1])], 1)
+        return above + 1, with_
+
+    def rank_ranges(self) -> tuple[Ints | None, Ints | None]:
+        """The range of each rank over the resamples, at the level of the intervals; none where there are none."""
+        found = self.estimates
+        known = found.replicates[~np.isnan(found.replicates).any(axis=1)]
+        if not len(known) or len(known) < LEAST_KNOWN * len(found.replicates):
+            return None, None
+        tail = (1 - found.confidence) / 2
+        best, worst = self._ranked(known)
+        low = np.quantile(best, tail, axis=0, method="nearest").astype(np.int64)
+        high = np.quantile(worst, 1 - tail, axis=0, method="nearest").astype(np.int64)
+        return low, high
+
+    def difference(self, first: int, second: int) -> Estimate:
+        """How many points one system is ahead of another, under the same resamples."""
+        return self.differences(np.array([[first, second]]))[0]
+
+    def differences(self, pairs: Ints) -> list[Estimate]:
+        """The same of several pairs, (pairs, 2)."""
+        weights = np.zeros((len(pairs), len(self.systems)))
+        weights[np.arange(len(pairs)), pairs[:, 0]] = 1
+        weights[np.arange(len(pairs)), pairs[:, 1]] = -1
+        found = self.estimates
+        if not (len(found.replicates) or len(found.leave_one_out)):
+            why = self.reason or "no interval was asked for"
+            return [Estimate(float(found.value @ row), math.nan, math.nan, math.nan, why) for row in weights]
+        return list(found.contrast(weights))
+
+    def covariance(self) -> Floats | None:
+        """Of the ratings, over resamples or units left out: (systems, systems); None where there is no interval."""
+        found = self.estimates
+        if len(found.replicates):
+            known = found.replicates[~np.isnan(found.replicates).any(axis=1)]
+            return np.atleast_2d(np.cov(known.T)) if len(known) > 1 else None
+        if not len(found.leave_one_out):
+            return None
+        without = found.leave_one_out - found.leave_one_out.mean(axis=0)
+        error = np.sqrt(leave_out_variance(found.leave_one_out))
+        plain = without.T @ without
+        scale = error / np.sqrt(np.maximum(np.diagonal(plain), 1e-300))
+        return np.asarray(plain * scale[:, None] * scale[None, :])
+
+
+class Poll(NamedTuple):
+    """Some of the votes, and what they are."""
+
+    who: str
+    group: str | None
+    component: str | None
+    votes: Votes
+
+
+Rate = Callable[[Poll], Board]
+
+
+def boards(votes: Votes, settings: RatingSettings, rate: Rate) -> tuple[Board, ...]:
+    """A board of every poll; one that has none says why, and none at all is refused."""
+    found, refused = [], []
+    for poll in polls(votes, settings):
+        try:
+            found.append(rate(poll))
+        except DesignError as reason:
+            refused.append(reason)
+            found.append(_no_board(poll, settings, str(reason)))
+    if len(refused) == len(found):
+        raise refused[0]
+    return tuple(found)
+
+
+def _no_board(poll: Poll, settings: RatingSettings, reason: str) -> Board:
+    n = len(poll.votes.systems)
+    empty = of_replicates(np.full(n, np.nan), np.empty((0, n)), settings, n_items=poll.votes.n_items, n_units=1)
+    empty = replace(empty, reasons=(reason,) * n)
+    where = poll.who, poll.group, poll.component
+    return Board(*where, poll.votes.systems, poll.votes.counts()[0], empty, _slope(settings), reason)
+
+
+def polls(votes: Votes, settings: RatingSettings) -> Iterator[Poll]:
+    """The votes by who gave them, by category, and by which systems they connect."""
+    groups: list[tuple[str | None, Bools | None]] = [(None, None)]
+    if settings.by is not None:
+        column = votes.columns[settings.by].cast(pl.String)
+        values = natural(column.unique().drop_nulls().to_list())
+        groups += [(value, (column == value).fill_null(value=False).to_numpy()) for value in values]
+    drops = getattr(settings, "ties", "half") == "drop"
+    for who, mine in _raters(votes, settings.who):
+        for group, inside in groups:
+            rows = mine if inside is None else mine & inside
+            if not rows.any():
+                continue
+            part = votes.among(rows)
+            counts = part.counts()[0]
+            parts = tournaments.components(counts.sum(axis=0) - (counts[1] if drops else 0))
+            if len(parts) == 1:
+                yield Poll(who, group, None, part)
+                continue
+            for systems in parts:
+                inside_it = np.isin(part.first, systems) & np.isin(part.second, systems)
+                names = listing([part.systems[i] for i in systems], 3)
+                if inside_it.any():
+                    yield Poll(who, group, names, part.among(inside_it))
+
+
+def _raters(votes: Votes, who: Sequence[str] | None) -> Iterator[tuple[str, Bools]]:
+    """Who has a board, and which votes are theirs."""
+    table = votes.annotators
+    cast = np.bincount(votes.annotator, minlength=table.height) > 0
+    names, judge = table["annotator"].to_list(), (table["kind"] == "judge").to_numpy()
+    each = {kind: natural([n for n, there, is_one in zip(names, cast, chosen, strict=True) if there and is_one])
+            for kind, chosen in (("judges", judge), ("annotators", judge | ~judge))}  # fmt: skip
+    if who is None:
+        who = ((HUMANS,) if (cast & ~judge).any() else ()) + (("judges",) if each["judges"] else ())
+    asked: list[str] = []
+    for one in who:
+        known = (HUMANS, *each, TOGETHER, *each["annotators"])
+        if one not in known:
+            raise DesignError(unknown("who", one, known, "the votes"), option="who", value=one)
+        if one == HUMANS and not (cast & ~judge).any():
+            raise DesignError("nobody who voted is a person, so that there is no board of who='humans'")
+        if one == "judges" and not each["judges"]:
+            raise DesignError("nobody who voted is a judge; name the judges with judges=... when the votes are read")
+        asked += each.get(one, [one])
+    for one in dict.fromkeys(asked):
+        chosen = ~judge if one == HUMANS else cast if one == TOGETHER else np.array([n == one for n in names])
+        yield one, chosen[votes.annotator]
+
+
+def asked_votes(votes: Votes, who: Sequence[str] | None) -> Votes:
+    """The votes of whoever has a board; the others are counted."""
+    if who is None:
+        return votes
+    rows = np.logical_or.reduce([mine for _, mine in _raters(votes, who)])
+    left = int((~rows).sum())
+    kept = votes.among(rows)
+    return replace(
+        kept, exclusions=(*kept.exclusions, Exclusion("vote", left, "by nobody that who=... names"))
+    ) if left else kept  # fmt: skip
+
+
+def _slope(settings: RatingSettings) -> float:
+    """Log odds a point."""
+    return math.log(settings.base) / settings.rating_scale
+
+
+def weights_of(votes: Votes, settings: RatingSettings) -> Floats | None:
+    """The weight of each vote, equation 6; None where nothing weighs them."""
+    if settings.separability is None:
+        changed = [name for name in ("alpha", "beta", "separability_threshold") if name in settings.changed()]
+        if changed:
+            raise DesignError(f"{changed[0]}=... weighs votes by separability; name its column with separability=...")
+        return None
+    column, name = votes.columns[settings.separability], settings.separability
+    if not column.dtype.is_numeric() or column.null_count() or column.is_nan().any():
+        raise DesignError(
+            f"separability='{name}' must be a number of every item; "
+            + (f"it is {column.dtype}" if not column.dtype.is_numeric() else f"{column.null_count()} votes have none")
+        )
+    delta = column.cast(pl.Float64).to_numpy()
+    if len(delta) and (most := delta[np.argmax(np.abs(delta))]) and abs(most) > 1:
+        raise DesignError(
+            f"separability is from -1 to 1, and '{name}' goes to {most:g}; name the column that assay separability made"
+        )
+    return weight(delta, settings.alpha, settings.beta, settings.separability_threshold)
+
+
+# -- Bradley-Terry ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class BradleyTerryRate:
+    """How a poll is rated by Bradley–Terry.
+
+    Attributes
+    ----------
+    settings : BradleyTerrySettings
+    known : mapping of poll to (system to rating)
+        Ratings of earlier votes, where a fit begins.
+    """
+
+    settings: BradleyTerrySettings
+    known: dict[tuple[str, str | None, str | None], dict[str, float]] = field(default_factory=dict)
+
+    def __call__(self, poll: Poll) -> Board:
+        """Refused where there is no finite answer."""
+        s, votes = self.settings, poll.votes
+        weights = weights_of(votes, s)
+        start = self._start(poll)
+        statistic = _Strengths.of(votes, weights, s, start)
+        plain = covariates = None
+        if s.covariates is None:
+            found = _estimate(statistic, votes, weights, s)
+        else:
+            plain = statistic.value(statistic.sums(votes.counts(weights))[0])
+            styled = _Styled.of(votes, weights, s, start)
+            whole = estimate_sums(
+                styled, styled.unit_sums(votes), s, n_items=votes.n_items, unit=votes.units(styled.width).name
+            )
+            n = len(votes.systems)
+            found, covariates = whole.part(slice(0, n)), whole.part(slice(n, len(whole)))
+        where = poll.who, poll.group, poll.component
+        return Board(
+            *where, votes.systems, votes.counts()[0], found, _slope(s), plain=plain, covariates=covariates
+        )  # fmt: skip
+
+    def _start(self, poll: Poll) -> Floats | None:
+        """Strengths of earlier votes; a new system begins in the middle."""
+        before = self.known.get((poll.who, poll.group, poll.component))
+        if before is None:
+            return None
+        rating = np.array([before.get(name, self.settings.start) for name in poll.votes.systems])
+        return np.asarray(np.nan_to_num(rating - self.settings.start) * _slope(self.settings))
+
+
+def _estimate(statistic: _Strengths, votes: Votes, weights: Floats | None, s: BradleyTerrySettings) -> Estimates:
+    """Ratings from counts of votes, with their intervals."""
+    if s.method == "none":
+        sums, unit = statistic.sums(votes.counts(weights)), "items"
+    else:
+        units = votes.units(statistic.width)
+        sums, unit = statistic.sums(votes.counts(weights, units.of_item[votes.item], units.n)), units.name
+    return estimate_sums(statistic, sums, s, n_items=votes.n_items, unit=unit)
+
+
+@dataclass(frozen=True, eq=False)
+class _Strengths:
+    """Ratings from sums over votes: wins of each system over each other, and ties where they are counted apart."""
+
+    systems: tuple[str, ...]
+    settings: BradleyTerrySettings
+    first_guess: Floats
+
+    @classmethod
+    def of(
+        cls, votes: Votes, weights: Floats | None, settings: BradleyTerrySettings, start: Floats | None = None
+    ) -> _Strengths:
+        """Refused where there is no finite answer."""
+        made = cls(votes.systems, settings, np.zeros(len(votes.systems)) if start is None else start)
+        wins, ties = made._tables(made.sums(votes.counts(weights))[0])
+        groups = tournaments.unbounded_groups(wins, ties)
+        if len(groups) > 1:
+            raise DesignError(_dominance(votes, groups, wins))
+        return cls(votes.systems, settings, tournaments.bradley_terry(wins, ties, made.first_guess))
+
+    @property
+    def width(self) -> int:
+        """Sums of a unit."""
+        return len(self.systems) ** 2 * (2 if self.settings.ties == "davidson" else 1)
+
+    def sums(self, counts: Floats) -> Floats:
+        """Wins of the row's system over the column's, and ties where they are counted apart: (units, width)."""
+        wins = counts[:, 0] + counts[:, 2].swapaxes(1, 2)
+        ties = counts[:, 1] + counts[:, 1].swapaxes(1, 2)
+        if self.settings.ties == "davidson":
+            wins = np.stack([wins, ties], axis=1)
+        elif self.settings.ties == "half":
+            wins = wins + ties / 2
+        return wins.reshape(len(counts), -1).astype(float, copy=False)
+
+    def _tables(self, sums: Floats) -> tuple[Floats, Floats | None]:
+        s, half = len(self.systems), self.settings.prior / 2
+        cells = sums.reshape(*sums.shape[:-1], -1, s, s)
+        wins = cells[..., 0, :, :] + half * (1 - np.eye(s))
+        ties = cells[..., 1, :, :] if cells.shape[-3] == 2 and cells[..., 1, :, :].any() else None
+        return wins, ties
+
+    def value(self, sums: Floats) -> Floats:
+        """Ratings, (..., systems)."""
+        theta = tournaments.bradley_terry(*self._tables(sums), start=self.first_guess)
+        return np.asarray(self.settings.start + theta * self.settings.rating_scale / math.log(self.settings.base))
+
+
+def _dominance(votes: Votes, groups: tuple[Ints, ...], wins: Floats) -> str:
+    """Who lost no vote, or won none, against the systems that it met."""
+    best = groups[0]
+    others = np.setdiff1d(np.arange(len(votes.systems)), best)
+    lead, rest = ([votes.systems[i] for i in group] for group in (best, others))
+    won = float(wins[np.ix_(best, others)].sum())
+    if len(rest) == 1 and len(lead) > 1:
+        words, out, left = f"{rest[0]} won no vote against the other systems, and lost {won:,g}", rest, lead
+    else:
+        words, out, left = f"{listing(lead, 4)} lost no vote against the other systems, and won {won:,g}", lead, rest
+    which = f", or leave {listing(out, 4)} out with systems=..." if len(left) > 1 else ""
+    return f"{words}, so no finite rating is likeliest; add votes with prior=1{which}"
+
+
+# -- Bradley-Terry with covariates ------------------------------------------------------------------
+
+STYLE = {
+    "length": "",
+    "headers": r"(?m)^#{1,6}\s",
+    "bold": r"\*\*[^*\n]+\*\*|__[^_\n]+__",
+    "lists": r"(?m)^\s*(?:\d+[.)]|[-*+])\s",
+}
+"""What is counted in texts, as Chatbot Arena does: characters, and headers, bold parts and entries of lists in
+Markdown."""
+
+TEXTS = ("first_text", "second_text")
+"""Columns that hold the two outputs."""
+
+ALIKE = 1e-6
+"""A covariate is told from the systems while the least curvature of the fit is at least this share of the largest:
+rounding leaves some 1e-12 where it is not."""
+
+
+def covariate_columns(labels: Annotations, names: Sequence[str] | None) -> dict[str, tuple[str, ...]]:
+    """The columns that each covariate is made of."""
+    known = {c for frame in (labels.labels, labels.items, labels.annotators) for c in frame.columns} | set(labels.names)
+    found: dict[str, tuple[str, ...]] = {}
+    for name in names or ():
+        two = [(f"first_{name}", f"second_{name}"), (f"{name}_first", f"{name}_second"), (f"{name}_a", f"{name}_b")]
+        there: tuple[str, ...] | None = next((pair for pair in two if set(pair) <= known), None)
+        if there is None and name in known:
+            there = (name,)
+        if there is None and name in STYLE and set(TEXTS) <= known:
+            there = TEXTS
+        if there is None:
+            raise DesignError(
+                f"covariates='{name}' needs columns 'first_{name}' and 'second_{name}', one column '{name}' of "
+                f"differences, or, for {listing(list(STYLE))}, the texts in columns 'first_text' and 'second_text'; "
+                "the table has none of these",
+                option="covariates", value=name,
+            )  # fmt: skip
+        found[name] = there
+    return found
+
+
+def covariate_values(name: str, columns: Sequence[pl.Series]) -> Floats:
+    """What the first output has of a covariate, less the second: (votes,)."""
+    if columns[0].dtype == pl.String and len(columns) == 2 and name in STYLE:
+        columns = [_count(name, column) for column in columns]
+    for column in columns:
+        if not column.dtype.is_numeric():
+            raise DesignError(f"covariates='{name}' must be numbers; '{column.name}' is {column.dtype}")
+        if lacking := column.null_count() + int(column.is_nan().sum() or 0):
+            raise DesignError(f"covariates='{name}' must be known of every vote; {counted(lacking, 'vote')} have none")
+    values = [column.cast(pl.Float64).to_numpy() for column in columns]
+    if len(values) == 1:
+        return np.asarray(values[0])
+    first, second = values
+    if min(first.min(), second.min()) < 0:
+        return np.asarray(first - second)
+    return np.asarray((first - second) / np.maximum(first + second, 1e-300))
+
+
+def _count(name: str, texts: pl.Series) -> pl.Series:
+    """How much of something a text has; equal texts are counted once."""
+    different = texts.unique()
+    counts = different.to_frame("t").select(n=_counting(name))["n"]
+    return texts.replace_strict(different, counts, return_dtype=pl.Float64).alias(texts.name)
+
+
+def _counting(name: str) -> pl.Expr:
+    text = pl.col("t").fill_null("").str
+    return (text.count_matches(STYLE[name]) if STYLE[name] else text.len_chars()).cast(pl.Float64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Styled:
+    """Ratings, and what covariates are worth, from gradients and curvatures by unit at the fit of all votes.
+
+    A resample is one step of Newton's method from there: what is left of the error is of second order.
+    """
+
+    settings: BradleyTerrySettings
+    model: tournaments.CovariateVotes
+    point: Floats
+
+    @classmethod
+    def of(cls, votes: Votes, weights: Floats | None, settings: BradleyTerrySettings, start: Floats | None) -> _Styled:
+        """Refused where a covariate cannot be told from the systems."""
+        names = list(settings.covariates or ())
+        if settings.ties == "davidson":
+            raise DesignError("covariates=... go with ties='half' or ties='drop', which are logistic regressions")
+        x = np.stack([votes.columns[f"covariate {name}"].to_numpy() for name in names], axis=1)
+        kept = np.ones(len(votes), dtype=bool) if settings.ties == "half" else votes.label != 0
+        for name, column in zip(names, x[kept].T, strict=True):
+            if not column.any():
+                raise DesignError(f"the outputs of no vote differ in '{name}'; leave it out of covariates=...")
+        weights = np.where(kept, 1.0 if weights is None else weights, 0.0) if not kept.all() else weights
+        model = tournaments.CovariateVotes(
+            votes.first, votes.second, (1 - votes.label) / 2, x, weights, len(votes.systems), settings.prior
+        )
+        begin = None if start is None else np.concatenate([start, np.zeros(len(names))])
+        curvature = model.slopes(np.zeros(model.width))[0, model.width :].reshape(model.width, -1)
+        size = np.sqrt(np.maximum(np.diagonal(curvature), 1e-300))
+        values = np.linalg.eigvalsh(curvature / size[:, None] / size[None, :])
+        point = model.fit(begin)
+        if values[1] < ALIKE * values[-1] or np.isnan(point).any():
+            raise DesignError(
+                f"covariates={','.join(names)} cannot be told from the systems, or from each other: they hardly vary "
+                "between votes on the same two systems; leave some out, or add votes"
+            )
+        return cls(settings, model, point)
+
+    @property
+    def width(self) -> int:
+        """Sums of a unit."""
+        return self.model.width + self.model.width**2
+
+    def unit_sums(self, votes: Votes) -> Floats:
+        """(units, width)."""
+        units = votes.units(self.width)
+        return self.model.slopes(self.point, units.of_item[votes.item], units.n)
+
+    def value(self, sums: Floats) -> Floats:
+        """Ratings, then points a standard deviation of each covariate: (..., systems + covariates)."""
+        moved = tournaments.newton_step(sums + self.model.prior_slopes(self.point), self.model.systems)
+        far = np.abs(moved).max(axis=-1, keepdims=True) > tournaments.FARTHEST
+        found = np.where(far, np.nan, self.point + moved) / _slope(self.settings)
+        found[..., : self.model.systems] += self.settings.start
+        return np.asarray(found)
+
+
+# -- Elo --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class EloRate:
+    """How a poll is rated by Elo."""
+
+    settings: EloSettings
+
+    def __call__(self, poll: Poll) -> Board:
+        """Ratings, and how far one order leads from another."""
+        s, votes = self.settings, poll.votes
+        weights = weights_of(votes, s)
+        runs = _EloRuns(votes, s, np.full(len(votes), s.k) if weights is None else s.k * weights)
+        value, orders = runs.declared_order(), np.empty((0, len(votes.systems)))
+        if value is None or s.n_orders > 1:
+            orders = runs.random_orders()
+        value = orders.mean(axis=0) if value is None else value
+        units = votes.units(1)
+        none = np.empty((0, len(value)))
+        replicates = none if s.method == "none" else runs.resample(units.of_item, units.n)
+        found = of_replicates(value, replicates, s, n_items=votes.n_items, n_units=units.n, unit=units.name)
+        sd = orders.std(axis=0, ddof=1) if len(orders) > 1 else np.full(len(value), np.nan)
+        where = poll.who, poll.group, poll.component
+        return Board(*where, votes.systems, votes.counts()[0], found, _slope(s), order_sd=sd)
+
+
+def orders_each(votes: Votes, settings: EloSettings) -> int:
+    """Random orders that each resample is the mean of."""
+    if settings.order is not None:
+        return 1
+    return int(min(MOST_ORDERS, max(1, RESAMPLED_VOTES // (len(votes) * settings.n_resamples))))
+
+
+@dataclass(frozen=True, eq=False)
+class _EloRuns:
+    """Runs through the votes, many at a time."""
+
+    votes: Votes
+    settings: EloSettings
+    step: Floats
+
+    def ratings(self, orders: NDArray[np.int64]) -> Floats:
+        """(length, runs) -> (runs, systems)."""
+        s, v = self.settings, self.votes
+        start = np.full(len(v.systems), float(s.start))
+        return tournaments.elo(v.first, v.second, (1 - v.label) / 2, self.step, orders, start, _slope(s))
+
+    @cached_property
+    def order(self) -> NDArray[np.int64]:
+        """The votes as they came; those of one moment in the order of item and annotator."""
+        if self.settings.order is None:
+            return np.arange(len(self.votes))
+        column = self.votes.columns[self.settings.order]
+        if column.null_count():
+            raise DesignError(
+                f"{counted(column.null_count(), 'vote')} have no '{self.settings.order}', which says when they came"
+            )
+        return column.rank("dense").to_numpy().argsort(kind="stable").astype(np.int64)
+
+    def declared_order(self) -> Floats | None:
+        """Ratings by one run through the votes as they came; None where nothing says how."""
+        return None if self.settings.order is None else self.ratings(self.order[:, None])[0]
+
+    def random_orders(self) -> Floats:
+        """Ratings of random orders: (n_orders, systems)."""
+        rng = np.random.default_rng(np.random.SeedSequence(self.settings.seed, spawn_key=(1,)))
+        each = np.arange(len(self.votes))
+
+        def draw(some: int) -> NDArray[np.int64]:
+            found = np.empty((some, len(each)), dtype=np.int64)
+            for row in found:
+                row[:] = rng.permutation(each)
+            return found.T
+
+        return self._run_in_parts(self.settings.n_orders, draw)
+
+    def resample(self, of_item: Ints, n_units: int) -> Floats:
+        """Ratings of each resample of the units, with all their votes: (n_resamples, systems)."""
+        rng = np.random.default_rng(np.random.SeedSequence(self.settings.seed, spawn_key=(2,)))
+        order, each, n = self.order, orders_each(self.votes, self.settings), self.settings.n_resamples
+        often, unit = resampling_counts(n_units, n, self.settings.seed), of_item[self.votes.item[order]]
+        runs = iter(np.repeat(np.arange(n), each).tolist())
+
+        def draw(some: int) -> NDArray[np.int64]:
+            drawn = [np.repeat(order, often[next(runs)][unit].astype(np.int64)) for _ in range(some)]
+            found = np.full((max(map(len, drawn)), some), -1, dtype=np.int64)
+            for i, votes in enumerate(drawn):
+                found[: len(votes), i] = votes if self.settings.order is not None else rng.permutation(votes)
+            return found
+
+        return np.asarray(self._run_in_parts(n * each, draw).reshape(n, each, -1).mean(axis=1))
+
+    def _run_in_parts(self, runs: int, draw: Callable[[int], NDArray[np.int64]]) -> Floats:
+        some = max(1, RUN_CELLS // max(len(self.votes), 1))
+        return np.concatenate([self.ratings(draw(min(some, runs - i))) for i in range(0, runs, some)])

@@ -1,0 +1,83 @@
+"""The commands about votes and outputs: boards by who, which pair next, several benchmarks, a sweep."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+VOTES = ("--scale", "preference", "--repeat", "repeat", "--judges", "gpt-4o", "--n-resamples", "40")
+OUTPUTS = ("--annotator", "model", "--label", "text", "--repeat", "number", "--scale", "text", "--humans", "m1,m2")
+EXAMPLE = str(Path(__file__).parents[2] / "examples" / "votes.csv")
+
+
+def write_outputs(path: Path, apart: float, temperatures: tuple[float, ...] = ()) -> None:
+    rng = np.random.default_rng(int(100 * apart))
+    words, rows = [f"w{i}" for i in range(30)], []
+    for i in range(8):
+        base = rng.choice(words, 6)
+        for heat in temperatures or (0.5,):
+            for model in ("m1", "m2"):
+                mine = np.where(rng.random(6) < apart * (model == "m2"), rng.choice(words, 6), base)
+                for number in (1, 2, 3):
+                    text = " ".join(np.where(rng.random(6) < 0.2 * heat, rng.choice(words, 6), mine))
+                    rows.append({"item": f"q{i}", "model": model, "number": number, "text": text, "temperature": heat})
+    frame = pl.DataFrame(rows)
+    (frame if temperatures else frame.drop("temperature")).write_ndjson(path)
+
+
+def test_the_judges_order_is_the_first_line_and_who_is_typed(run):
+    code, out, _ = run("ratings", EXAMPLE, *VOTES)
+    assert code == 0
+    table, words = out.split("\n\n")[:2]
+    assert table.splitlines()[0].split()[0] == "who"
+    assert " ".join(words.split()).startswith("gpt-4o is not shown to change the order: the same order is shown for 2")
+    alone = run("ratings", EXAMPLE, *VOTES, "--who", "humans")[1]
+    assert alone.splitlines()[0].split()[0] == "system"
+    assert "Excluded: 300 votes: by nobody that who=... names." in " ".join(alone.split())
+    code, _, err = run("ratings", EXAMPLE, *VOTES, "--who", "gpt-4")
+    assert code == 2
+    assert "did you mean 'gpt-4o'" in err
+
+
+def test_the_next_pairs_are_printed_after_the_board_and_alone_as_csv(run):
+    out = run("ratings", EXAMPLE, *VOTES, "--next", "2")[1]
+    assert "Pairs to ask about next, by what one more vote says of all ratings:" in " ".join(out.split())
+    rows = list(csv.DictReader(io.StringIO(run("ratings", EXAMPLE, *VOTES, "--next", "2", "--csv")[1])))
+    assert {(row["first"], row["second"]) for row in rows} == {("aspen", "birch"), ("birch", "cedar")}
+    assert [float(row["information"]) for row in rows] == sorted((float(r["information"]) for r in rows), reverse=True)
+    assert run("ratings", EXAMPLE, *VOTES, "--next", "0")[0] == 2
+
+
+def test_benchmarks_in_several_files_are_one_table_and_one_picture(run, tmp_path):
+    write_outputs(tmp_path / "near.jsonl", 0.1)
+    write_outputs(tmp_path / "far.jsonl", 0.9)
+    files = [str(tmp_path / name) for name in ("near.jsonl", "far.jsonl")]
+    code, out, _ = run("separability", *files, *OUTPUTS, "-o", str(tmp_path / "page.html"))
+    assert code == 0
+    assert [line.split()[2] for line in out.splitlines()[1:4]] == ["–", "far", "near"]
+    assert "All of them side by side" in (tmp_path / "page.html").read_text()
+    code, _, err = run("separability", files[0], files[0], *OUTPUTS)
+    assert (code, "is named twice" in err) == (2, True)
+
+
+def test_a_sweep_is_one_command_with_its_picture(run, tmp_path):
+    write_outputs(tmp_path / "t.jsonl", 0.5, (0.5, 1.0))
+    words = ("sweep", str(tmp_path / "t.jsonl"), *OUTPUTS, "--condition", "temperature", "--n-draws", "2")
+    code, out, _ = run(*words, "-o", str(tmp_path / "page.html"))
+    assert code == 0
+    assert "All outputs (temperature = 0.5, K = 3, C = 9)" in out
+    assert "temperature = 1.0" in out
+    assert "Each way: the mean with its interval" in (tmp_path / "page.html").read_text()
+    hot = json.loads(run(*words, "--baseline", "1.0", "--k", "2", "--c", "4", "--json")[1])
+    assert [row["value"] for row in hot["table"]] == ["temperature = 1.0, K = 3, C = 9", "2", "4", "0.5"]
+
+
+def test_strength_has_a_command(run):
+    code, out, _ = run("strength", EXAMPLE, *VOTES, "--by", "separability")
+    assert code == 0
+    assert "mean preference strength" in " ".join(out.split())

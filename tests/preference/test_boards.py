@@ -1,0 +1,531 @@
+"""Boards by who, each judge against the people, covariates, categories, what to ask next, and votes that are added."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from test_leaderboard import drawn, frame_of, ratings_of, votes_of
+
+import assay
+from assay.statistics import tournaments
+
+FLIPPED = ([0, 0.4, 1.2, 1.6], [0, 1.2, 0.4, 1.6])
+"""Strengths by people and by a judge that turns one pair round."""
+
+
+def study(seed: int, n: int, people: list[float], judge: list[float], **columns: object) -> assay.Annotations:
+    """Items with a pair of systems each, on which three people and a judge vote; an item moves all votes on it."""
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, len(people), n)
+    b = (a + rng.integers(1, len(people), n)) % len(people)
+    shift, parts = rng.normal(0, 0.6, n), []
+    for who in ("ann", "bob", "cho", "gpt"):
+        strength = np.asarray(judge if who == "gpt" else people, dtype=float)
+        lean = strength[b] - strength[a] + shift + rng.logistic(size=n)
+        parts.append(
+            pl.DataFrame(
+                {"item": [f"i{i:04d}" for i in range(n)], "annotator": who, "first": [f"s{x}" for x in a],
+                 "second": [f"s{x}" for x in b], "label": np.where(np.abs(lean) < 0.15, 0, np.sign(lean)).astype(int)}
+            ).with_columns(**{k: pl.Series(v) for k, v in columns.items()})
+        )  # fmt: skip
+    return assay.read(pl.concat(parts), scale="preference", judges=["gpt"])
+
+
+# -- whose votes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["percentile", "jackknife"])
+def test_each_board_is_that_of_its_votes_alone(method):
+    labels = study(1, 80, *FLIPPED)
+    found = assay.bradley_terry(labels, method=method, n_resamples=60)
+    assert found.whose == ("humans", "gpt")
+    alone = {"humans": labels.where(kind="human"), "gpt": labels.where(annotator="gpt")}
+    for who, some in alone.items():
+        mine = assay.bradley_terry(some, method=method, n_resamples=60)
+        assert found.rows.filter(pl.col("who") == who).equals(mine.rows)
+        asked = assay.bradley_terry(labels, method=method, n_resamples=60, who=who)
+        assert asked.rows.equals(mine.rows)
+        assert f"who:{who}" in asked.signature
+
+
+def test_people_and_judges_are_together_only_where_that_is_asked_for():
+    labels = study(2, 60, *FLIPPED)
+    pooled = assay.bradley_terry(labels, who="together", method="none")
+    assert pooled.rows["votes"].sum() == 2 * 240
+    frame = labels.labels.with_columns(annotator=pl.lit("one"), repeat=pl.int_range(1, pl.len() + 1).over("item"))
+    columns = frame.with_columns(first=labels.column("first"), second=labels.column("second"))
+    one = assay.bradley_terry(votes_of(columns.select("item", "annotator", "repeat", "label", "first", "second")),
+                              method="none")  # fmt: skip
+    np.testing.assert_allclose(pooled.rows["estimate"].to_numpy(), one.rows["estimate"].to_numpy(), atol=1e-6)
+    each = assay.bradley_terry(labels, who=["annotators"], method="none")
+    assert each.whose == ("ann", "bob", "cho", "gpt")
+    assert not each.pairs.height  # nobody is "the people" there
+    assert [(one.what, one.count) for one in assay.bradley_terry(labels, who="gpt", method="none").exclusions] == [
+        ("vote", 180)
+    ]
+    assert assay.elo(labels, method="none", n_orders=3).whose == ("humans", "gpt")
+
+
+@pytest.mark.parametrize(
+    ("who", "words"),
+    [("human", "who 'human' is not in the votes; did you mean 'humans'"), ("ana", "did you mean 'ann'"),
+     (["humans", "gtp"], "did you mean 'gpt'")],
+)  # fmt: skip
+def test_who_is_not_there_is_refused(who, words):
+    with pytest.raises(assay.DesignError, match=words):
+        assay.bradley_terry(study(3, 40, *FLIPPED), who=who)
+
+
+def test_elo_boards_are_those_of_their_votes_alone():
+    labels = study(4, 40, *FLIPPED)
+    found = assay.elo(labels, n_orders=5, n_resamples=30)
+    for who, some in {"humans": labels.where(kind="human"), "gpt": labels.where(annotator="gpt")}.items():
+        mine = assay.elo(some, n_orders=5, n_resamples=30)
+        assert found.rows.filter(pl.col("who") == who).equals(mine.rows)
+    assert headline(found).startswith(("gpt ", "These votes cannot tell whether gpt"))
+
+
+def test_who_has_no_votes_is_refused():
+    people = votes_of(drawn(40))
+    with pytest.raises(assay.DesignError, match="nobody who voted is a judge; name the judges with judges="):
+        assay.bradley_terry(people, who="judges")
+    judges = votes_of(drawn(40), judges=[f"w{i}" for i in range(5)])
+    with pytest.raises(assay.DesignError, match="nobody who voted is a person"):
+        assay.bradley_terry(judges, who="humans")
+
+
+# -- each judge against the people --------------------------------------------------------------------
+
+
+def headline(found) -> str:
+    return found.summary().splitlines()[0]
+
+
+def test_what_the_first_line_says_follows_from_the_pairs():
+    found = assay.bradley_terry(study(5, 700, *FLIPPED), method="jackknife")
+    flips = found.pairs.filter(pl.col("shown") & (pl.col("order") == "flipped"))
+    assert flips.select("first", "second").rows() == [("s2", "s1")]
+    assert headline(found).startswith("gpt would change the order: people put s2 ahead of s1, it puts s1 ahead (p ")
+    moved = found.moves.filter("shown")
+    assert moved.select("system", "rank_of_people", "rank_of_judge").rows() == [("s2", 2, 3), ("s1", 3, 2)]
+    for row in found.pairs.iter_rows(named=True):
+        ours = found.difference(row["first"], row["second"])
+        theirs = found.difference(row["first"], row["second"], who="gpt")
+        assert (row["people"], row["judge"]) == (ours.estimate, theirs.estimate)
+        assert row["people"] >= 0
+        assert row["p"] == pytest.approx(max(ours.p(), theirs.p()))
+        assert row["order"] == ("same" if theirs.estimate > 0 else "flipped")
+    tau = found.agreement["gpt"]
+    shown = found.pairs.filter("shown")
+    same, open_ = shown.filter(pl.col("order") == "same").height, 6 - shown.height
+    assert tau.estimate == pytest.approx(4 / 6)
+    assert (tau.low, tau.high) == pytest.approx(((same - 1 - open_) / 6, (same - 1 + open_) / 6))
+    # A higher level leaves more open, never less.
+    assert tau.interval(0.9999)[0] <= tau.low <= tau.high <= tau.interval(0.9999)[1]
+
+
+def test_words_where_nothing_and_where_everything_is_shown():
+    same = [0.0, 1.5, 3.0]
+    sure = headline(assay.bradley_terry(study(6, 300, same, same), method="jackknife"))
+    assert sure == (
+        "gpt orders the systems as people do: the same order is shown for 3 of 3 pairs of systems (Kendall's τ 1.00 "
+        "[1.00, 1.00])."
+    )
+    half = assay.bradley_terry(study(7, 60, [0, 0.1, 3.0], same), method="jackknife")
+    some, tau = headline(half), half.agreement["gpt"]
+    assert (tau.low, tau.high) == pytest.approx((1 / 3, 1))
+    assert "gpt is not shown to change the order: the same order is shown for 2 of 3 pairs" in some
+    assert "open for s1 and s0" in some or "open for s0 and s1" in some
+    coin = headline(assay.bradley_terry(study(8, 30, [0, 0, 0], [0, 0, 0]), method="jackknife"))
+    assert coin.startswith("These votes cannot tell whether gpt orders the systems as people do: the order is open for")
+    bare = assay.bradley_terry(study(6, 300, same, same), method="none")
+    assert "without intervals nothing says how sure that is" in headline(bare)
+    assert math.isnan(bare.agreement["gpt"].low)
+
+
+def test_a_judge_who_ties_everything_claims_nothing():
+    labels = study(9, 80, *FLIPPED)
+    label = pl.when(pl.col("annotator") == "gpt").then(0).otherwise("label")
+    frame = labels.labels.with_columns(label=label.cast(pl.Int64))
+    flat = assay.read(
+        frame.with_columns(first=labels.column("first"), second=labels.column("second")), scale="preference",
+        judges=["gpt"],
+    )  # fmt: skip
+    found = assay.bradley_terry(flat, n_resamples=60)
+    assert found.pairs["order"].unique().to_list() == ["equal"]
+    assert not found.pairs["shown"].any()
+    ranks = found.rows.filter(pl.col("who") == "gpt").select("rank", "rank_low", "rank_high").unique().rows()
+    assert ranks == [(1, 1, 4)]
+    assert "s0 and s1 have the same rating" in found.summary()
+
+
+def rates(people: list[float], judge: list[float], n: int, studies: int) -> tuple[float, float, float]:
+    """How often a flip is told, a pair is told wrongly, and τ is covered."""
+    flips, wrong, covered = [], [], []
+    pairs = list(itertools.combinations(range(len(people)), 2))
+    tau = np.mean([np.sign(people[a] - people[b]) * np.sign(judge[a] - judge[b]) for a, b in pairs])
+    for seed in range(studies):
+        found = assay.bradley_terry(study(seed, n, people, judge), method="jackknife")
+        shown = found.pairs.filter("shown")
+        truth = [
+            np.sign(people[a] - people[b]) * np.sign(judge[a] - judge[b])
+            for a, b in ((int(x[1]), int(y[1])) for x, y in shown.select("first", "second").iter_rows())
+        ]
+        said = [1 if order == "same" else -1 for order in shown["order"]]
+        flips.append(-1 in said)
+        wrong.append(said != truth)
+        interval = found.agreement["gpt"]
+        covered.append(interval.low - 1e-9 <= tau <= interval.high + 1e-9)
+    return float(np.mean(flips)), float(np.mean(wrong)), float(np.mean(covered))
+
+
+@pytest.mark.parametrize("studies", [30, pytest.param(300, marks=pytest.mark.slow)])
+def test_a_flip_is_told_and_nobody_is_accused_of_one(studies):
+    """300 studies of 600 items: flips told in 1.00, and in .00 of those of a judge with the people's order."""
+    told, wrong, covered = rates(*FLIPPED, 600, studies)
+    assert told >= 0.95
+    assert wrong <= 0.05 + 2 / studies
+    assert covered >= 0.95 - 2 / studies
+    accused, wrong, covered = rates([0, 0.4, 0.8, 1.2], [0, 0.4, 0.8, 1.2], 200, studies)
+    assert accused <= 0.05
+    assert wrong <= 0.05
+    assert covered >= 0.95
+
+
+@pytest.mark.parametrize("studies", [40, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("people", "judge"),
+    [([0, 0, 0.8, 1.6], [0, 0.8, 0.8, 1.6]), ([0, 0, 0, 0], [0, 0.5, 1, 1.5]), ([0, 0.6, 1.2, 1.8], [0, 0, 0, 0])],
+)
+def test_pairs_that_are_equal_to_somebody_are_seldom_told(people, judge, studies):
+    _, wrong, covered = rates(people, judge, 200, studies)
+    assert wrong <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / studies)
+    assert covered >= 0.95 - 2 * math.sqrt(0.05 * 0.95 / studies)
+
+
+# -- ranks, categories, users -------------------------------------------------------------------------
+
+
+def test_equal_ratings_share_their_rank_and_its_range():
+    rows = [(f"i{i}", "w", "anna", "bert", (-1, 1)[i % 2]) for i in range(20)]
+    rows += [(f"j{i}", "w", ("anna", "bert")[i % 2], "carl", -1 if i > 3 else 1) for i in range(20)]
+    found = assay.bradley_terry(votes_of(frame_of(rows)), n_resamples=200)
+    assert found.rows["rank"].to_list() == [1, 1, 3]
+    assert found.rows.select("rank_low", "rank_high").rows()[:2] == [(1, 2), (1, 2)]
+    assert "anna and bert have the same rating" in found.summary()
+
+
+def test_categories_have_a_board_each_under_one_correction():
+    topic = ["code" if i % 3 else "chat" for i in range(300)]
+    labels = study(11, 300, *FLIPPED, topic=topic)
+    found = assay.bradley_terry(labels, by="topic", method="jackknife")
+    assert found.rows["group"].unique().sort().to_list() == [None, "chat", "code"]
+    code = labels.where(topic="code")
+    mine = assay.bradley_terry(code, method="jackknife")
+    theirs = found.rows.filter(pl.col("group") == "code").drop("group")
+    assert theirs.equals(mine.rows.drop("group"))
+    # The p-values of a judge's pairs are corrected over categories too.
+    p = np.sort(found.pairs["p"].to_numpy())
+    assert found.pairs.height == 18
+    assert found.pairs["p_adjusted"].min() == pytest.approx(min(1, 18 * p[0]))
+    assert "People, code (600 votes):" in found.summary()
+    assert ", Holm)" in found.summary()
+    assert found.difference("s3", "s0", who="gpt", group="code").estimate > 0
+
+
+def test_users_are_clusters_where_each_item_is_one_users():
+    rng = np.random.default_rng(12)
+    frame = drawn(300, seed=12).drop("annotator")
+    frame = frame.with_columns(annotator=pl.Series([f"u{k:02d}" for k in rng.integers(0, 25, 300)])).drop("repeat")
+    items = frame.select("item", user="annotator")
+    read = assay.read(frame.select("item", "annotator", "first", "second", "label"), scale="preference", items=items)
+    one, other = (assay.bradley_terry(read, clusters=c, n_resamples=60) for c in ("annotator", "user"))
+    assert one.rows.equals(other.rows)
+    assert "25 clusters" in one.summary()
+    with pytest.raises(assay.DesignError, match=r"ann, cho voted on item 'i0000'; leave clusters out"):
+        assay.bradley_terry(study(13, 40, *FLIPPED), clusters="annotator")
+
+
+def test_a_judges_votes_lie_with_the_user_of_their_item():
+    frame = drawn(120, seed=14).drop("repeat", "time", "separability")
+    both = pl.concat([frame, frame.with_columns(annotator=pl.lit("gpt"))])
+    found = assay.bradley_terry(
+        assay.read(both, scale="preference", judges=["gpt"]), clusters="annotator", n_resamples=60
+    )
+    people, judge = found.rows.partition_by("who")
+    assert people.drop("who").equals(judge.drop("who"))
+
+
+# -- covariates ---------------------------------------------------------------------------------------
+
+
+def arena(seed: int, n: int, worth: float, gap: float = 0.4, longer: float = 0.3, tie: float = 0.2) -> pl.DataFrame:
+    """Votes for better outputs, and for longer ones by ``worth`` a standard deviation; better systems write more."""
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 4, n)
+    b = (a + rng.integers(1, 4, n)) % 4
+    size = np.exp(rng.normal(5, 0.5, (n, 2)) + longer * np.stack([a, b], axis=1)).round()
+    x = (size[:, 0] - size[:, 1]) / size.sum(axis=1)
+    lean = gap * (b - a) - worth * x / np.sqrt(np.mean(x**2)) + rng.logistic(size=n)
+    return pl.DataFrame(
+        {"item": [f"i{i:05d}" for i in range(n)], "annotator": "u", "first": [f"s{k}" for k in a],
+         "second": [f"s{k}" for k in b], "label": np.where(np.abs(lean) < tie, 0, np.sign(lean)).astype(int),
+         "first_length": size[:, 0], "second_length": size[:, 1]}
+    )  # fmt: skip
+
+
+def test_covariates_are_a_logistic_regression():
+    linear_model = pytest.importorskip("sklearn.linear_model", reason="needs scikit-learn")
+    frame = arena(1, 900, 0.5)
+    rows, wins, weights = [], [], []
+    x = ((frame["first_length"] - frame["second_length"]) / (frame["first_length"] + frame["second_length"])).to_numpy()
+    x = x / np.sqrt(np.mean(x**2))
+    for row, value in zip(frame.iter_rows(named=True), x, strict=True):
+        design = np.zeros(5)
+        design[[int(row["first"][1]), int(row["second"][1])]] = 1, -1
+        design[4] = value
+        for won in (1, 0) if row["label"] == 0 else (int(row["label"] < 0),):
+            rows.append(design)
+            wins.append(won)
+            weights.append(0.5 if row["label"] == 0 else 1.0)
+    model = linear_model.LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-12, max_iter=10_000)
+    fitted = model.fit(np.array(rows), wins, weights).coef_[0]
+    found = assay.bradley_terry(assay.read(frame, scale="preference"), covariates="length", method="none")
+    points = 400 / math.log(10)
+    expected = 1000 + (fitted[:4] - fitted[:4].mean()) * points
+    assert [ratings_of(found)[f"s{k}"] for k in range(4)] == pytest.approx(expected.tolist(), abs=1e-3)
+    assert found.coefficients["estimate"][0] == pytest.approx(fitted[4] * points, abs=1e-3)
+    assert found.coefficients["odds"][0] == pytest.approx(math.exp(fitted[4]), abs=1e-5)
+    plain = assay.bradley_terry(assay.read(frame, scale="preference"), method="none")
+    assert dict(found.rows.select("system", "plain").rows()) == pytest.approx(ratings_of(plain), abs=1e-6)
+
+
+def test_resamples_with_covariates_come_near_a_fit_of_each():
+    frame = arena(2, 600, 0.5)
+    labels = assay.read(frame, scale="preference")
+    found = assay.bradley_terry(labels, covariates="length", n_resamples=40)
+    from assay.estimation.resampling import resampling_counts
+
+    x = ((frame["first_length"] - frame["second_length"]) / (frame["first_length"] + frame["second_length"])).to_numpy()
+    votes = [np.array([int(s[1]) for s in frame[c]]) for c in ("first", "second")]
+    got = (1 - frame["label"].to_numpy()) / 2
+    for counts, replicate in zip(resampling_counts(600, 40, 0), found.estimates.replicates, strict=True):
+        column = (x / np.sqrt(np.mean(x**2)))[:, None]
+        fit = tournaments.CovariateVotes(*votes, got, column, counts.astype(float), 4).fit()
+        off = np.abs(replicate - 1000 - fit[:4] * 400 / math.log(10)).max()
+        assert off < 0.25 * found.estimates.standard_error.max()  # of second order: .06 on average
+
+
+def test_what_length_decides_is_taken_out_and_what_it_does_not_is_kept():
+    """Equal systems, the later ones longer: as the votes are, s3 leads; freed of length, nobody does."""
+    found = assay.bradley_terry(assay.read(arena(3, 2500, 0.8, gap=0.0), scale="preference"), covariates="length")
+    plain = found.rows.sort("plain")
+    assert plain["system"].to_list()[-1] == "s3"
+    assert plain["plain"][-1] - plain["plain"][0] > 100
+    assert found.rows["estimate"].max() - found.rows["estimate"].min() < 60
+    row = found.coefficients.row(0, named=True)
+    assert row["low"] < 0.8 * 400 / math.log(10) < row["high"]
+    assert "length: more of it is preferred" in found.summary()
+    assert "the column plain has them as the votes are" in found.summary()
+
+
+@pytest.mark.parametrize("studies", [40, pytest.param(300, marks=pytest.mark.slow)])
+def test_a_length_that_decides_nothing_is_seldom_said_to(studies):
+    said, covered, led = 0, 0, 0
+    for seed in range(studies):
+        labels = assay.read(arena(seed, 400, 0.0, gap=0.0), scale="preference")
+        found = assay.bradley_terry(labels, covariates="length", method="jackknife")
+        said += found.coefficients["p_adjusted"][0] <= 0.05
+        covered += found.coefficients["low"][0] <= 0 <= found.coefficients["high"][0]
+        led += found.lead.low > 0
+    limit = 0.05 + 2 * math.sqrt(0.05 * 0.95 / studies)
+    assert said / studies <= limit
+    assert 1 - covered / studies <= limit
+    assert led / studies <= limit
+
+
+def test_style_is_counted_in_texts():
+    from assay.preference.boards import covariate_values
+
+    texts = pl.Series("first_text", ["# A\n\n**b** and __c__\n- d\n2. e", "plain", None])
+    other = pl.Series("second_text", ["plain", "plain", ""])
+    for name, counts in {"length": (30, 5), "headers": (1, 0), "bold": (2, 0), "lists": (2, 0)}.items():
+        one, zero = counts if name != "length" else (len(texts[0]), 5)
+        expected = (one - zero) / (one + zero)
+        np.testing.assert_allclose(covariate_values(name, [texts, other]), [expected, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "words"),
+    [
+        ({}, {"covariates": "lenght"}, "needs columns 'first_lenght' and 'second_lenght', one column 'lenght'"),
+        ({"second_length": "first_length"}, {"covariates": "length"}, "the outputs of no vote differ in 'length'"),
+        ({}, {"covariates": "length", "ties": "davidson"}, "go with ties='half' or ties='drop'"),
+        ({}, {"covariates": "second"}, "must be numbers; 'second' is"),
+        ({"same": pl.col("first_length") - pl.col("second_length")}, {"covariates": ["same", "same2"]}, "each other"),
+        ({"rank": pl.col("first").str.slice(1).cast(pl.Int64) - pl.col("second").str.slice(1).cast(pl.Int64)},
+         {"covariates": "rank"}, "cannot be told from the systems"),
+    ],
+)  # fmt: skip
+def test_covariates_that_cannot_be_told_are_refused(change, options, words):
+    frame = arena(4, 200, 0.3).with_columns(**{k: pl.col(v) if isinstance(v, str) else v for k, v in change.items()})
+    if "same" in frame.columns:
+        frame = frame.with_columns(same2=2 * pl.col("same"))
+    with pytest.raises(assay.DesignError, match=words):
+        assay.bradley_terry(assay.read(frame, scale="preference"), **options)
+
+
+# -- what to ask next, and votes that are added -------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["percentile", "jackknife"])
+def test_the_next_pair_is_the_one_that_says_most(method):
+    found = assay.bradley_terry(votes_of(drawn(400, seed=21)), method=method, n_resamples=200)
+    pairs = found.next_pairs(10)
+    assert pairs["information"].is_sorted(descending=True)
+    assert pairs.height == 6
+    slope = math.log(10) / 400
+    for row in pairs.iter_rows(named=True):
+        one = found.difference(row["first"], row["second"])
+        q = 1 / (1 + math.exp(-one.estimate * slope))
+        expected = math.log1p(q * (1 - q) * (one.standard_error * slope) ** 2)
+        assert row["information"] == pytest.approx(expected, rel=1e-6)
+        assert row["width"] == pytest.approx(one.high - one.low)
+        assert row["open"] == (one.low <= 0 <= one.high)
+    wide = found.next_pairs(3, aim="width")
+    assert wide["width"].is_sorted(descending=True)
+    assert found.next_pairs(1).height == 1
+
+
+def asked(pairs: list[tuple[int, int]], rng: np.random.Generator, batch: str) -> assay.Annotations:
+    """Votes on these pairs of eight systems of even steps."""
+    strength = np.linspace(0, 2.1, 8)
+    rows = [
+        (
+            f"{batch}{k:04d}",
+            "u",
+            f"s{a}",
+            f"s{b}",
+            -1 if rng.random() < 1 / (1 + np.exp(strength[b] - strength[a])) else 1,
+        )
+        for k, (a, b) in enumerate(pairs)
+    ]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "first", "second", "label"], orient="row")
+    return assay.read(frame, scale="preference")
+
+
+def test_votes_that_are_asked_next_bring_more_than_others():
+    """Two systems of eight hardly asked, 60 votes more: standard errors of differences are 48 points, not 63."""
+    errors: dict[str, list[float]] = {"next": [], "random": []}
+    for seed, how in itertools.product(range(4), errors):
+        rng = np.random.default_rng(seed)
+        chance = [0.005] * 2 + [0.99 / 6] * 6
+        a, b = rng.choice(8, 600, p=chance), rng.choice(8, 600, p=chance)
+        first = list(zip(a.tolist(), np.where(a == b, (a + 1) % 8, b).tolist(), strict=True))
+        board = assay.bradley_terry(asked(first, rng, "a"), method="jackknife", prior=0.1)
+        for batch in "bcde":
+            if how == "next":
+                top = board.next_pairs(3).select("first", "second").rows()
+                pairs = [(int(x[1]), int(y[1])) for x, y in top] * 5
+            else:
+                x = rng.integers(0, 8, 15)
+                pairs = list(zip(x.tolist(), ((x + rng.integers(1, 8, 15)) % 8).tolist(), strict=True))
+            board = board.add(asked(pairs, rng, batch))
+        every = itertools.combinations([f"s{k}" for k in range(8)], 2)
+        errors[how].append(float(np.mean([board.difference(x, y).standard_error for x, y in every])))
+    assert np.mean(errors["next"]) < 0.9 * np.mean(errors["random"])
+
+
+def test_systems_that_never_met_are_asked_about_first():
+    rows = [(f"i{i}", "w", a, b, s) for i, (a, b, s) in enumerate(
+        [("anna", "bert", 1), ("anna", "bert", -1), ("carl", "dora", 1), ("carl", "dora", -1)] * 5)]  # fmt: skip
+    pairs = assay.bradley_terry(votes_of(frame_of(rows)), n_resamples=40).next_pairs(5)
+    assert pairs["information"].to_list()[:4] == [math.inf] * 4
+    assert {frozenset(row) for row in pairs.select("first", "second").head(4).iter_rows()} == {
+        frozenset(pair) for pair in itertools.product(("anna", "bert"), ("carl", "dora"))
+    }
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"method": "jackknife"}, {"ties": "davidson"}, {"separability": "separability"}, {"by": "half"},
+     {"ties": "drop", "prior": 1.0}],
+)  # fmt: skip
+def test_added_votes_give_the_board_of_all(options):
+    frame = drawn(400, seed=23).with_columns(half=pl.Series(["a", "b"] * 200))
+    old, new = frame.head(300), frame.tail(100)
+    board = assay.bradley_terry(votes_of(old), n_resamples=60, **options).add(votes_of(new))
+    whole = assay.bradley_terry(votes_of(frame), n_resamples=60, **options)
+    for column in ("estimate", "low", "high"):
+        np.testing.assert_allclose(board.rows[column].to_numpy(), whole.rows[column].to_numpy(), atol=1e-5)
+    same = [c for c in board.rows.columns if c not in ("estimate", "low", "high")]
+    assert board.rows.select(same).equals(whole.rows.select(same))
+    assert board.wins.equals(whole.wins)
+    assert board.run.facts == whole.run.facts
+    assert board.data != whole.data or board.signature == whole.signature
+
+
+def test_added_votes_may_bring_systems_items_and_judges():
+    first = study(24, 60, *FLIPPED)
+    more = study(25, 60, [*FLIPPED[0], 2.0], [*FLIPPED[1], 2.0])
+    named = more.labels.with_columns(
+        item="j" + pl.col("item").cast(pl.String), first=more.column("first"), second=more.column("second")
+    )
+    further = assay.read(named, scale="preference", judges=["gpt"])
+    board = assay.bradley_terry(first, n_resamples=60).add(further)
+    both = pl.concat([
+        first.labels.with_columns(first=first.column("first"), second=first.column("second")), named,
+    ], how="diagonal")  # fmt: skip
+    whole = assay.bradley_terry(assay.read(both, scale="preference", judges=["gpt"]), n_resamples=60)
+    np.testing.assert_allclose(board.rows["low"].to_numpy(), whole.rows["low"].to_numpy(), atol=1e-5)
+    assert board.headlines() == whole.headlines()
+    with pytest.raises(assay.DesignError, match="'gpt' is a person in one of the tables and a judge in the other"):
+        board.add(assay.read(named, scale="preference", humans=["ann", "bob", "cho", "gpt"]))
+
+
+def test_boards_that_cannot_be_added_to_say_so():
+    votes = votes_of(drawn(60))
+    with pytest.raises(assay.DesignError, match=r"ask assay\.elo of all of them again"):
+        assay.elo(votes, method="none").add(votes)
+    items = drawn(60).select("item", document=pl.col("item").str.slice(0, 5))
+    clustered = assay.bradley_terry(votes_of(drawn(60), items=items), clusters="document", prior=1, method="none")
+    with pytest.raises(assay.DesignError, match="added to boards without clusters"):
+        clustered.add(votes)
+
+
+# -- against another library --------------------------------------------------------------------------
+
+
+def test_each_board_is_evalicas():
+    evalica = pytest.importorskip("evalica", reason="needs evalica")
+    frame = arena(31, 3000, 0.0)
+    found = ratings_of(assay.bradley_terry(assay.read(frame, scale="preference"), method="none"))
+    winner = {-1: evalica.Winner.X, 0: evalica.Winner.Draw, 1: evalica.Winner.Y}
+    lists = frame["first"].to_list(), frame["second"].to_list(), [winner[one] for one in frame["label"]]
+    scores = evalica.bradley_terry(*lists, tolerance=1e-10, limit=10_000).scores
+    log = {name: 400 * math.log10(score) for name, score in scores.items()}
+    middle = np.mean(list(log.values()))
+    assert found == pytest.approx({name: 1000 + value - middle for name, value in log.items()}, abs=1e-7)
+
+
+def test_separability_of_700_is_refused():
+    frame = drawn(40).with_columns(separability=pl.Series([700.0, *[0.4] * 39]))
+    for ask in (assay.bradley_terry, assay.elo):
+        with pytest.raises(assay.DesignError, match="separability is from -1 to 1, and 'separability' goes to 700"):
+            ask(votes_of(frame), separability="separability")
+
+
+@pytest.mark.parametrize("ask", [assay.bradley_terry, assay.elo])
+def test_separability_beside_the_votes_may_be_text(ask):
+    """A table of items in CSV has its numbers as text."""
+    frame = drawn(60, seed=41)
+    items = frame.select("item", pl.col("separability").cast(pl.String))
+    beside = votes_of(frame.drop("separability"), items=items)
+    one, other = (ask(v, separability="separability", method="none") for v in (votes_of(frame), beside))
+    assert one.rows.equals(other.rows)
+    binned = assay.consistency(beside, by="separability", bins=2)
+    assert binned.rows["bin"].drop_nulls().n_unique() == 2
