@@ -216,7 +216,7 @@ def on(question, **more):
         ({"questions": [ODD, STARS], "items": {"document": "d"}, "people": {"together": True, "warm_up": "w.csv",
                                                                             "checks": {"file": "c.csv"}}}, {
             "people.together": "cannot be: the triplets of 'odd' are drawn one at a time",
-            "questions": "'odd' draws triplets, so it must be the only question of its study",
+            "questions": "'odd' is about triplets of 'text', so every question of its study must be about",
             "people.checks": "cannot be: the triplets of 'odd' are drawn, so no answer is known",
             "people.warm_up": "cannot be: the triplets of 'odd' are drawn, so no answer is known"}),
     ],

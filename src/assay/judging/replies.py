@@ -11,7 +11,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -602,7 +602,7 @@ class Reply:
     reasoning: str | None = None
 
 
-def read_reply(text: str | None, scale: Scale, *, finish: str = "stop") -> Reply:
+def read_reply(text: str | None, scale: Scale, *, finish: str = "stop", closed: Collection[Label] = ()) -> Reply:
     """What label does this reply give on this scale?
 
     Parameters
@@ -613,6 +613,8 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop") -> Reply
         What a label may be.
     finish : {"stop", "length", "refusal"}
         How the endpoint says that the reply ended.
+    closed : list of labels
+        Labels of the scale that may not be given, as a tie where one must be chosen.
 
     Returns
     -------
@@ -634,6 +636,8 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop") -> Reply
         label = settled.label
         if label is None or label is DOUBTFUL:
             return Reply(None, OFF_SCALE if label is None else AMBIGUOUS, reasoning)
+        if label in closed:
+            return Reply(None, OFF_SCALE, reasoning)
         return Reply(label, None, reasoning or _reasons(answer))
     if finish == "length":
         return Reply(None, TRUNCATED, reasoning)
