@@ -136,11 +136,12 @@ def study_outputs(study: Study, store: str | None = None) -> Annotations:
 
 def outputs_of(outputs: Iterable[SystemOutput], reading: Reading | None = None, items: Any = None) -> Annotations:
     """Outputs of systems as the one table, on the scale text."""
-    rows = [(one.item, one.system, one.number, one.text) for one in outputs]
-    frame = pl.DataFrame(rows, schema=["item", "annotator", "repeat", "label"], orient="row")
+    rows = [(one.item, one.system, one.number, one.text, one.temperature) for one in outputs]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "repeat", "label", "temperature"], orient="row")
+    frame = frame if frame["temperature"].count() else frame.drop("temperature")
     return Annotations.from_frame(
         frame, scale=parse_scale("text"), spelling="apart", judges=frame["annotator"].unique().to_list(), items=items,
-        reading=reading,
+        reading=reading, conditions=[c for c in ("temperature",) if c in frame.columns],
     )  # fmt: skip
 
 

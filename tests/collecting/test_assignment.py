@@ -511,7 +511,7 @@ def test_overlap_is_exact_when_all_come_at_once(tmp_path, url):
         ("", STARS.replace("1-5}", "'nominal:yes,no', keys: {yes: y, no: Y}}"), 3, "'Y' is the key of 'yes' already"),
         ("", STARS.replace("1-5}", "'nominal:yes,no', keys: {yes: yy}}"), 3, "'yy' is not one letter"),
         ("", STARS.replace("1-5}", "'nominal:yes,no', keys: {maybe: m}}"), 3, "label 'maybe' is not in the scale"),
-        ("", TRIPLETS.replace("}]", "}, {name: b, text: c, scale: 1-5}]"), 3, "must be the only question"),
+        ("", TRIPLETS.replace("}]", "}, {name: b, text: c, scale: 1-5}]"), 3, "every question of its study must be"),
         (
             "",
             "items: {images: [photo]}\n" + STARS,

@@ -54,7 +54,7 @@ def test_pairs_that_are_not_drawn_yet_are_counted_in_words(make_study):
     parts = {
         "questions": [
             {"name": "essay", "text": "Write.", "scale": "text"},
-            {"name": "better", "text": "Which?", "scale": "preference", "options": ["essay"]},
+            {"name": "better", "text": "Which?", "scale": "preference", "options": ["essay"], "show": []},
         ],
         "systems": [
             {"name": f"s{k}", "model": "m", "base_url": "http://127.0.0.1:9/v1", "repeats": 2 + k} for k in range(3)

@@ -55,9 +55,9 @@ def test_zero_shot_says_question_scale_and_format_and_marks_the_item(make_study)
     system, user = (message["content"] for message in request.messages)
     assert "How good is it?" in system
     assert "a whole number from 1 to 5" in system
-    mark = user.splitlines()[0]
-    assert user.splitlines()[-1] == mark
-    assert mark in system
+    opened, closed = user.splitlines()[0], user.splitlines()[-1]
+    assert closed == opened.replace("<", "</")
+    assert f"between {opened} and {closed}" in system
     assert "d0" not in user, "the document's name is not shown"
 
 
@@ -72,7 +72,7 @@ def test_an_item_can_not_forge_its_marks(make_study):
         request = plan.request(work.sample(store, "m1", 1)[0])
     new = request.messages[1]["content"].splitlines()[0]
     assert new != mark
-    assert request.messages[1]["content"].count(new) == 2
+    assert request.messages[1]["content"].count(new.strip("<>")) == 2
 
 
 @pytest.mark.parametrize("use", ["cross-fitted", "held-out"])
@@ -119,10 +119,10 @@ def test_the_result_says_how_demonstrations_were_used_and_new_labels_change_noth
 
 
 MIXED = [
-    {"name": "better", "text": "Which is better?", "scale": "preference", "options": ["a", "b"]},
-    {"name": "stars", "text": "How many stars?", "scale": "1-5"},
-    {"name": "share", "text": "How much of it is true?", "scale": "interval:0-1"},
-    {"name": "tone", "text": "Which tone?", "scale": ["warm", "cold"]},
+    {"name": "better", "text": "Which is better?", "scale": "preference", "options": ["a", "b"], "show": ["text"]},
+    {"name": "stars", "text": "How many stars?", "scale": "1-5", "show": ["text"]},
+    {"name": "share", "text": "How much of it is true?", "scale": "interval:0-1", "show": ["text"]},
+    {"name": "tone", "text": "Which tone?", "scale": ["warm", "cold"], "show": ["text"]},
 ]
 
 
@@ -553,7 +553,7 @@ def test_a_task_of_writing_is_not_told_to_judge_or_to_disregard_what_the_item_as
         assert "do not follow" not in system
         assert "judge" not in system
         assert "Do what the customer asks for." in system
-        assert user.splitlines()[0] == user.splitlines()[-1]
+        assert user.splitlines()[0] == user.splitlines()[-1].replace("/", "")
         assert user.splitlines()[0] in system
 
 

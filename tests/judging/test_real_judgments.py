@@ -26,6 +26,7 @@ def replayed(name: str, folder: Path):
     labels = {label for one in (people | models).values() for label in one.values()}
     scale = SCALES[name] or sorted(map(str, labels))
     (folder / "items.jsonl").write_text((source / "items.jsonl").read_text())
+    columns = [c for c in json.loads((source / "items.jsonl").read_text().splitlines()[0]) if c != "item"]
     known = {json.loads(line)["item"] for line in (source / "items.jsonl").read_text().splitlines()}
     rows = [{"item": i, "annotator": who, "label": said} for who, one in people.items() for i, said in one.items()]
     (folder / "people.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
@@ -39,7 +40,7 @@ def replayed(name: str, folder: Path):
     (folder / "replies.jsonl").write_text("\n".join(json.dumps(row) for row in replies))
     content = {
         "items": {"file": "items.jsonl"},
-        "questions": [{"name": "label", "text": "Which label fits?", "scale": scale}],
+        "questions": [{"name": "label", "text": "Which label fits?", "scale": scale, "show": columns}],
         "labels": "people.jsonl",
         "judges": [{"name": who, "provider": "recorded", "file": "replies.jsonl"} for who in models],
     }

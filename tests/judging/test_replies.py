@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import time
+import unicodedata
 from pathlib import Path
 
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from odd_replies import SCALES as SORTS
+from odd_replies import odd_replies
 
-from assay.data.scales import parse_scale
+from assay.data.scales import Nominal, parse_scale
 from assay.judging.replies import (
     AMBIGUOUS,
     DOUBTFUL,
@@ -330,7 +334,8 @@ def test_a_tie_between_brackets_is_one_of_preferences():
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("Answer: 4", [("Answer: ", 4, True, "")]), ("My rating is 4 for the food", [("rating is ", 4, True, "food")]),
+        ("Answer: 4", [("Answer: ", 4, True, "")]),
+        ("My rating is 4 for the food", [("rating is ", 4, True, "food")]),
         ("Food rating: 4, mood rating: 2", [("rating: ", 4, True, "food"), ("rating: ", 2, True, "mood")]),
         ("Rating for food: 4", [("Rating for food: ", 4, True, "food")]), ("The first rating: 4", []),
         ("the prompt asks: rating: 4", []), ("The label is not 4", [("label is ", None, True, "")]),
@@ -356,3 +361,101 @@ def test_what_sentences_state(text, wanted):
 )  # fmt: skip
 def test_what_is_given(text, wanted):
     assert [one[:2] for one in statements(find_given, text)] == wanted
+
+
+# -- labels are compared as words and numbers -----------------------------------------------------------
+
+JOINING = [
+    *(" ", ", ", ",", "/", " / ", "-", " - ", "–", " — ", "|", " | ", "&", " & ", "+", " + ", ";", "; ", ":", ": "),
+    *(" and ", " or ", " to ", " vs ", " with ", " für ", " und ", " oder ", " ou ", " et ", "·", " • ", "→", " -> "),
+    *("..", "…", "\\", "\t", "_", "=", "、", "／", "，"),
+    *(". ", " (", "\n", "?", "! ", "~", "^", "%", "$", "#", "@", "<", "<=", "≠", "*", " * ", "´"),
+]  # fmt: skip
+ATOMS = ["A", "B", "C", "AB", "ABC", "A+", "A-", "A*", "C++", "C#", "yes", "no", "not sure", "mid", "mid-high", "high",
+         "PartOf", "has-part", "1", "2", "12", "1.5", "10", "N/A", "R&D", "ja", "нет", "是", "好"]  # fmt: skip
+
+
+@MANY
+@given(
+    st.lists(st.sampled_from(ATOMS), min_size=2, max_size=6, unique=True), st.data(), st.sampled_from(JOINING),
+    st.sampled_from(["{}", '{{"label": "{}"}}', "Answer: {}", "[[{}]]", "**{}**", "<label>{}</label>"]),
+)  # fmt: skip
+def test_two_labels_joined_by_whatever_give_none(names, data, joint, shape):
+    one, other = data.draw(st.permutations(names))[:2]
+    words = f"{one}{joint}{other}"
+    if shape == "**{}**" and "*" in words:
+        return  # nobody can tell whose the asterisks are
+    exact = {name for name in names if unicodedata.normalize("NFKC", words).casefold() == name.casefold()}
+    read = read_reply(shape.format(words.replace("\\", "\\\\") if 'label"' in shape else words), Nominal(names))
+    assert read.label in {None, *exact}, (words, read)
+
+
+@MANY
+@given(
+    st.sampled_from(["1-5", "0-10", "interval:0-100", "nominal:1,2,3,4,5,6,7,8,9,10,11,12"]), st.data(),
+    st.sampled_from([one for one in JOINING if one not in (",", "/", " / ", "／", "，")]),
+)  # fmt: skip
+def test_two_numbers_joined_by_whatever_give_none(spec, data, joint):
+    """Where fractions are labels a comma is their point; what stands over the top of a scale is a fraction of it."""
+    scale = parse_scale(spec)
+    numbers = list(scale.categories or range(0, 101, 7))
+    one, other = data.draw(st.permutations(numbers))[:2]
+    for shape in ("{}", '{{"label": "{}"}}', "Answer: {}", "[[{}]]"):
+        text = shape.format(f"{one}{joint}{other}".replace("\\", "\\\\"))
+        assert read_reply(text, scale).label is None, text
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "label"),
+    [
+        (range(1, 13), '{"label": 1.0}', 1), (range(1, 13), "1.0", 1), (range(1, 13), "12", 12),
+        (range(1, 13), "#3", 3),
+        (range(1, 13), "1, 2", None), (range(1, 13), "1/2", None), (range(1, 13), "-1", None), (range(1, 13),
+        "1 2", None),
+        (["A", "B", "AB"], "A/B", None), (["A", "B", "AB"], "AB", "AB"), (["A", "B", "AB"], "A B", None),
+        (["A", "B", "C"], "A+", None), (["A", "B", "C"], "A*", None), (["A", "B", "C"], "**A**", "A"),
+        (["A*", "A"], "A*", "A*"), (["A+", "A"], "a+", "A+"), (["A", "B"], "A?", None), (["A", "B"], "A)", "A"),
+        (["C", "Java"], "C++", None), (["C", "C++"], "C++.", "C++"), (["C", "C#"], "##C###", "C#"),
+        (["C"], "C#", None),
+        (["mid", "high", "mid-high"], "mid/high", None), (["mid", "high", "mid-high"], "mid-high", "mid-high"),
+        (["mid", "high", "mid-high"], "mid high", None), (["Has-Part", "Is-A"], "has part", "Has-Part"),
+        (["HasPart", "IsA"], "has_part", "HasPart"), (["N/A", "yes"], "n/a", "N/A"), (["-1", "1"], "-1", "-1"),
+        ([-1, 0, 1], "−1", -1), ([-1, 0, 1], "1", 1), (["yes", "no"], "yes (no)", None),
+    ],
+)  # fmt: skip
+def test_what_is_a_label_and_what_is_another(names, text, label):
+    assert read_reply(text, Nominal(list(names))).label == label
+
+
+@pytest.mark.parametrize("kind", SORTS)
+def test_of_a_thousand_odd_replies_none_is_read_wrongly_without_a_word(kind):
+    wrong, read, stated = [], 0, 0
+    for one in odd_replies(kind):
+        found = read_reply(one.text, SORTS[kind])
+        assert (found.label is None) == (found.reason is not None)
+        wrong += [(one, found.label)] if found.label not in (None, one.label) else []
+        stated += one.sort in ("stated", "plain", "language")
+        read += one.sort in ("stated", "plain", "language") and found.label == one.label
+    assert not wrong
+    assert read >= 0.98 * stated, "and what is stated is read"
+
+
+# -- replies that go on and on --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text", ["{" * 64_000, '{"a":' * 20_000, "{'" * 30_000, "[" * 64_000, "{}" * 30_000], ids=lambda one: one[:5]
+)
+def test_a_reply_of_nothing_but_braces_is_read_in_a_moment(text):
+    begun = time.process_time()
+    assert read_reply(text, STARS).label is None
+    assert read_reply(text, RELATIONS).label is None
+    assert time.process_time() - begun < 2.0, "3.6 s each before, and some .1 s now"
+
+
+def test_the_end_of_a_reply_of_a_million_letters_counts():
+    text = "I weigh it. " * 80_000
+    assert read_reply(f"{text}\nAnswer: 4", STARS).label == 4
+    assert read_reply(f"Answer: 2\n{text}\nAnswer: 4", STARS).label == 4
+    assert read_reply(json.dumps({"reasoning": text, "label": 4}), STARS).label == 4
+    assert read_reply(text, parse_scale("text")).label == text.strip(), "free text is kept whole"

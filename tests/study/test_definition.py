@@ -46,6 +46,48 @@ def test_the_people_and_the_judge_of_a_new_study_nearly_agree(folder):
     assert [(one["item"], one["judge"]) for one in replies] == [(f"r0{k}", "example") for k in range(1, 9)]
 
 
+@pytest.mark.parametrize("kind", ["rating", "preference", "ideas"])
+def test_every_kind_of_new_study_runs_as_it_is(tmp_path, kind):
+    pytest.importorskip("sqlalchemy")
+    pytest.importorskip("aiohttp")
+    import assay
+    from assay.judging.run import judge_study
+
+    folder = tmp_path / kind
+    init_study(folder, kind)
+    study = load_study(folder)
+    run = judge_study(study)
+    assert run.answered > 0
+    assert (run.missing, run.failed, run.left) == (0, 0, 0), run.summary()
+    labels = assay.read(folder)
+    assert labels.scale.kind == {"rating": "ordinal", "preference": "preference", "ideas": "odd-one-out"}[kind]
+    if kind == "preference":
+        assert labels.humans == ("ana", "ben", "chi")
+        assert assay.position_bias(labels.where(kind="judge"), method="none").table.height
+    if kind == "ideas":
+        odd = {(row["item"], row["label"]) for row in labels.labels.iter_rows(named=True)}
+        assert len(odd) == labels.n_items == 8, "all triplets of two lessons with four notes"
+
+
+def test_an_unknown_kind_of_study_is_refused_with_the_nearest(tmp_path):
+    with pytest.raises(StudyError, match=r"kind 'idea' is not in the kinds of studies.*did you mean 'ideas'"):
+        init_study(tmp_path / "s", "idea")
+
+
+def test_the_new_studies_can_be_put_on_a_page(tmp_path):
+    pytest.importorskip("fastapi")
+    from assay.collecting.design import StudyDesign
+    from assay.study.store.connection import open_store
+    from assay.study.store.intake import sync_study
+
+    for kind in ("rating", "preference", "ideas"):
+        init_study(tmp_path / kind, kind)
+        study = load_study(tmp_path / kind)
+        with open_store(study) as store:
+            sync_study(store, study)
+            assert StudyDesign(study, store).questions
+
+
 def test_nothing_is_overwritten(folder):
     with pytest.raises(StudyError, match=r"holds study\.yaml.* already"):
         init_study(folder)
@@ -216,7 +258,7 @@ def on(question, **more):
         ({"questions": [ODD, STARS], "items": {"document": "d"}, "people": {"together": True, "warm_up": "w.csv",
                                                                             "checks": {"file": "c.csv"}}}, {
             "people.together": "cannot be: the triplets of 'odd' are drawn one at a time",
-            "questions": "'odd' draws triplets, so it must be the only question of its study",
+            "questions": "'odd' is about triplets of 'text', so every question of its study must be about",
             "people.checks": "cannot be: the triplets of 'odd' are drawn, so no answer is known",
             "people.warm_up": "cannot be: the triplets of 'odd' are drawn, so no answer is known"}),
     ],

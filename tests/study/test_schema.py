@@ -9,7 +9,7 @@ from assay.study import schema
 
 FIELDS = {
     schema.ItemsPart: {"file": "items.csv", "id": "item", "document": None, "images": ()},
-    schema.Question: {"guidelines": "", "options": (), "optional": False, "order": None, "show": None},
+    schema.Question: {"guidelines": "", "options": (), "optional": False, "order": None, "show": None, "ties": True},
     schema.Price: {"input": ">= 0", "output": ">= 0"},
     schema.Demonstrations: {"count": "4 >= 1 <= 100", "use": "cross-fitted", "label": None, "folds": "5 >= 2"},
     schema.Judge: {
@@ -19,9 +19,10 @@ FIELDS = {
     schema.System: {"temperature": "0.5 >= 0 <= 5", "repeats": "5 >= 2 <= 100", "max_tokens": "None >= 1"},
     schema.OutputPairs: {
         "pairs": "5 >= 1 <= 100", "items": "None >= 1", "choose": "weighted", "similarity": "rouge-1", "seed": 0,
+        "temperature": "None >= 0 <= 5",
     },
     schema.Ensemble: {"of": "1 or more", "rule": "majority", "seed": 0},
-    schema.Conditions: {"scale": (), "temperature": (), "prompt": (), "strategy": ()},
+    schema.Conditions: {"scale": (), "temperature": (), "prompt": (), "strategy": (), "system_temperature": ()},
     schema.RateLimits: {
         "concurrency": "20 >= 1 <= 10000", "requests_per_minute": "None > 0", "tokens_per_minute": "None > 0",
         "max_cost": "None >= 0", "timeout": "120 > 0", "tries": "8 >= 1", "unreadable": "20 >= 5",

@@ -228,12 +228,56 @@ def test_what_is_gone_cannot_be_kept(folder: Folder) -> None:
     assert study_labels(folder.study).judges == ("shots",)
 
 
-def test_a_renamed_question_is_asked_about_before_its_answers_go(folder: Folder) -> None:
+def test_a_question_that_is_renamed_keeps_its_judges_answers(folder: Folder) -> None:
     judge_study(folder.study)
     folder.ask(name="Quality")
-    with pytest.raises(ChangedStudyError, match="12 answers to 'quality'"):
+    assert judge_study(folder.study).answered == 0
+    labels = study_labels(folder.study)
+    assert (labels.criteria, labels.judges, len(labels)) == (("Quality",), ("plain", "shots"), 18)
+    folder.ask(name="quality")
+    assert judge_study(folder.study).answered == 0
+    assert len(study_labels(folder.study)) == 18
+
+
+def test_an_arm_that_is_added_costs_that_arm_alone(folder: Folder) -> None:
+    judge_study(folder.study)
+    folder.judge(0, model="tiny")
+    judge_study(folder.study, changed="new-version")
+    prompt(folder, "Say a label.")
+    folder.content["conditions"] = {"prompt": ["default", "own"]}
+    folder.save()
+    assert [one.calls for one in estimate_study(folder.study).judges] == [6, 6]
+    run = judge_study(folder.study)
+    assert run.answered == 12, "the arm that is new, of two judges"
+    labels = study_labels(folder.study).where(kind="judge")
+    assert sorted(labels.labels.group_by("annotator", "prompt").len()["len"]) == [6, 6, 6, 6]
+    del folder.content["conditions"]
+    folder.save()
+    with pytest.raises(ChangedStudyError, match=r"12 answers to 'quality' \(12 of judges\)"):
         judge_study(folder.study)
-    assert folder.versions() == [(1, 1)], "nothing was changed"
+    assert judge_study(folder.study, changed="new-version").answered == 0
+    assert len(study_labels(folder.study).where(kind="judge")) == 12
+    folder.content["conditions"] = {"prompt": ["own", "default"], "temperature": [0]}
+    folder.save()
+    assert judge_study(folder.study, changed="new-version").answered == 24, "another temperature is another request"
+
+
+def test_two_judges_that_send_the_same_are_each_asked_and_one_that_takes_a_name_over_is_not(folder: Folder) -> None:
+    folder.content["judges"] = [folder.content["judges"][0] | {"model": "tiny"}]
+    folder.save()
+    judge_study(folder.study)
+    twin = folder.content["judges"][0] | {"name": "twin"}
+    replies = [json.loads(line) for line in (folder.path / "replies.jsonl").read_text().splitlines()]
+    more = [one | {"judge": "twin"} for one in replies if one["judge"] == "plain"]
+    with (folder.path / "replies.jsonl").open("a") as file:
+        file.write("".join(json.dumps(one) + "\n" for one in more))
+    folder.content["judges"].append(twin)
+    folder.save()
+    assert judge_study(folder.study).answered == 6, "asked twice on purpose"
+    folder.content["judges"].pop(0)
+    folder.save()
+    assert judge_study(folder.study, changed="new-version").answered == 0
+    assert len(study_labels(folder.study).where(kind="judge")) == 6
 
 
 def test_looking_takes_nothing_out_of_count_and_says_that_the_folder_has_changed(folder: Folder) -> None:

@@ -115,17 +115,20 @@ _STORE = Annotated[str | None, Parameter(help="A database in place of the study'
 _SECRET = Annotated[str | None, Parameter(env_var="ASSAY_SECRET", show_default=False)]
 
 
-def init(folder: Path) -> None:
-    """Make a study folder: study.yaml with comments, items.csv, prompts; it runs as it is, offline.
+def init(folder: Path, *, kind: Literal["rating", "preference", "ideas"] = "rating") -> None:
+    """Make a study folder: study.yaml with comments, items.csv, replies; it runs as it is, offline.
 
     Parameters
     ----------
     folder
         Made if it is not there; nothing in it is overwritten.
+    kind
+        What is asked: how good each text is (rating), which of two is better (preference), which of three carries
+        other ideas (ideas).
     """
     from assay.study.starter import init_study
 
-    for path in init_study(folder):
+    for path in init_study(folder, kind):
         print(path)
 
 

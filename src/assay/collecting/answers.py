@@ -179,7 +179,8 @@ class _AnswerWriter:
     def _label(self, one: Asked, raw: Any) -> Label | None:
         kind = kind_of(one.scale)
         if kind.words:
-            return next((label for label, word in kind.words.items() if word == raw), None)
+            words = one.definition.page_words(kind.words)
+            return next((label for label, word in words.items() if word == raw), None)
         if kind.free_text:
             return clean(raw) if isinstance(raw, str) and len(raw) <= LONGEST_TEXT and clean(raw).strip() else None
         if isinstance(raw, str) and raw != clean(raw):
@@ -313,5 +314,5 @@ def _answer_words(one: Asked, label: Label, order: list[str]) -> str:
 def _allowed_words(one: Asked) -> str:
     kind = kind_of(one.scale)
     if kind.told:
-        return kind.allowed(kind.told)
+        return kind.allowed(one.definition.page_words(kind.told))
     return f"text of at most {LONGEST_TEXT} characters" if kind.free_text else one.scale.describe()

@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import Any
 
 from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import StudyError, counted, listing
+from assay.study.checks import refuse_unaskable
 from assay.study.definition import Study
 from assay.study.items import Item, canonical, chance, digest_of
-from assay.study.schema import PAIR_ABOUT, People, scale_of
+from assay.study.schema import People, scale_of
 from assay.study.store.connection import Store
 from assay.study.store.items import (
     AskedQuestion,
@@ -30,15 +30,6 @@ from assay.study.store.items import (
 
 NEAR = 0.1
 """A number on a scale with fractions passes a check within this share of the scale's range."""
-
-REMOTE = ("http://", "https://", "//")
-
-IMAGES = {
-    **{".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif"},
-    **{".webp": "image/webp", ".avif": "image/avif", ".bmp": "image/bmp"},
-}
-"""Kinds of images that cannot hold a script, by the end of the file's name."""
-
 
 _SHOWN: tuple[Role, ...] = ("item", "check", "warm-up")
 """What stands in files and is put before people."""
@@ -240,42 +231,15 @@ class StudyDesign:
     # -- what must not be -----------------------------------------------------------------------
 
     def _check(self) -> None:
-        where = f"{self.study.folder}/study.yaml"
         if self.study.systems:
             self._check_pairs()
-        not_numbers = [q.definition.name for q in self.questions if not scale_of(q.definition.scale).numeric]
-        if self.scales and not_numbers:
-            raise StudyError(
-                f"{where}: conditions.scale makes a session for each scale, but {listing(not_numbers)} "
-                "is not answered with a number; ask it in a study of its own"
-            )
-        columns: dict[str, None] = {}
-        for role in _SHOWN:
-            for item, _digest in items(self.store, role):
-                columns |= dict.fromkeys(item.fields) if role == "item" else {}
-                self._check_images(where, item)
-        for question in self.questions:
-            one = question.definition
-            if one.meanings and one.kind.places:
-                raise StudyError(
-                    f"{where}: '{one.name}' has meanings, which the page has no place for on the scale '{one.scale}': "
-                    "its answers are the options themselves; say it in guidelines"
-                )
-            for column in (*(one.choices if one.outputs_of else one.options), *(one.show or ())):
-                if column not in columns:
-                    raise StudyError(f"{where}: '{one.name}' shows the column '{column}', which no item has")
-            never = (*one.choices, *(PAIR_ABOUT if one.outputs_of else ()), *self.hidden)
-            rest = [c for c in columns if c not in (*one.options, *never, *self.study.config.items.images)]
-            if one.show is None and len(rest) > (0 if one.options else 1):
-                raise StudyError(
-                    f"{where}: question '{one.name}' must say with 'show' which columns people see, so that none tells "
-                    f"who wrote a text; the items have {listing(rest)} (show: [] for none beside the options)"
-                )
+        shown = ((role, item) for role in _SHOWN for item, _digest in items(self.store, role))
+        refuse_unaskable(self.study, [one.definition for one in self.questions], shown, page=True)
 
     def _check_pairs(self) -> None:
         """Refuse pairs that are not drawn yet, or not of what the systems have written by now."""
         with self.store.reading() as db:
-            found = system_outputs(db)
+            found = system_outputs(db, self.study.compared_temperature)
             if are_drawn(db, found.made_of(self.study.config.comparisons)):
                 return
         lacking = f"{counted(found.lacking, 'output')} to come first" if found.lacking else "all outputs are there"
@@ -283,21 +247,6 @@ class StudyDesign:
             f"the pairs that people compare are not drawn yet ({lacking if found.outputs else 'there is no output'}); "
             f"ask the systems, and draw them, with: assay judge {self.study.folder}"
         )
-
-    def _check_images(self, where: str, item: Item) -> None:
-        """Refuse an image that nobody would see."""
-        for column in self.item_images(item):
-            name = str(item.fields[column])
-            why = None
-            if name.startswith(REMOTE):
-                why = "is elsewhere; the page asks nobody but this server, so put it beside study.yaml"
-            elif Path(name).suffix.lower() not in IMAGES:
-                kinds = listing([kind.removeprefix(".") for kind in IMAGES])
-                why = f"is not of a kind that the page shows ({kinds}); an SVG may hold a script, so save it as PNG"
-            elif image_file(self.study.folder, name) is None:
-                why = "is not there, or not within the study's folder; give its path from study.yaml on"
-            if why is not None:
-                raise StudyError(f"{where}: the image '{name}' of item '{item.name}' (column '{column}') {why}")
 
     def _items_in_order(self) -> tuple[Sequence[str], Mapping[str, str | None]]:
         documents = {item.name: item.document for item, _ in items(self.store)}
@@ -311,16 +260,6 @@ class StudyDesign:
 def _reads(question: AskedQuestion) -> dict[str, Any]:
     """A question as study.yaml words it now, without what it leaves at its default."""
     return question.definition.model_dump(mode="json", exclude_defaults=True, exclude={"name"})
-
-
-def image_file(folder: Path, name: str) -> Path | None:
-    """The file of an image; None where it is not there, or not within the study's folder."""
-    within = folder.resolve()
-    try:
-        path = (within / name).resolve()
-        return path if path.is_relative_to(within) and path.is_file() else None
-    except (OSError, ValueError):  # not a name that a file can have
-        return None
 
 
 def is_wrong(label: Label | None, known: Label, given_on: Scale, known_on: Scale) -> bool:

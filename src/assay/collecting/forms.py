@@ -123,9 +123,14 @@ def question_form(
         whole=scale.kind == "ordinal",
         optional=question.optional,
         meanings=tuple(question.meanings.items()) if widget == "number" else (),
-        allowed=scale.describe(),
+        allowed=_allowed(question, scale),
         given=None if own is None else canonical(kind_of(scale).words.get(own, own)),
     )
+
+
+def _allowed(question: Question, scale: Scale) -> str:
+    words = kind_of(scale).words
+    return kind_of(scale).allowed(question.page_words(words)) if words and not question.ties else scale.describe()
 
 
 def _widget(
@@ -134,7 +139,9 @@ def _widget(
     """How a question is put, and what there is to choose from."""
     if scale.kind in _COMPARISONS:
         widget, choices = _COMPARISONS[scale.kind]
-        return widget, choices(item, order, images)
+        found, words = choices(item, order, images), kind_of(scale).words
+        sent = {canonical(word) for word in question.page_words(words).values()}
+        return widget, tuple(one for one in found if not words or one.value in sent)
     if kind_of(scale).free_text:
         return "text", ()
     if scale.categories is not None and not (scale.numeric and len(scale.categories) > MOST_CATEGORIES):

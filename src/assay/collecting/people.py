@@ -22,7 +22,7 @@ from assay.collecting.answers import (
     UnknownTaskError,
 )
 from assay.collecting.assignment import End, HeldPages, progress
-from assay.collecting.design import IMAGES, StudyDesign, image_file
+from assay.collecting.design import StudyDesign
 from assay.collecting.forms import FormField, GivenAnswers, PageForm, TaskForm, item_fields, question_form
 from assay.collecting.serving import (
     BIGGEST,
@@ -36,7 +36,8 @@ from assay.collecting.serving import (
     person,
     person_of,
 )
-from assay.study.items import Item
+from assay.study.checks import IMAGES
+from assay.study.items import Item, file_within
 from assay.study.store import people as store_people
 from assay.study.store.answers import given_by
 from assay.study.store.connection import Connection
@@ -77,7 +78,7 @@ def image_of(design: StudyDesign, person: Person, task: int, number: int) -> Pat
     columns = design.item_images(found)
     if not 0 <= number < len(columns):
         return None
-    return image_file(design.study.folder, str(found.fields[columns[number]]))
+    return file_within(design.study.folder, str(found.fields[columns[number]]))
 
 
 def _page(number: int, tasks: Sequence[TaskForm]) -> PageForm:

@@ -20,21 +20,20 @@ from assay.judging.http import Request, identity
 from assay.judging.prompts import (
     Demonstration,
     Message,
+    Prompt,
     complaint,
-    instructions,
-    messages_for,
-    names_item,
     reply_schema,
 )
 from assay.preference.separability import check_similarity, separability
 from assay.preference.votes import chosen_items, pairs_of
 from assay.reading import outputs_of
+from assay.study.checks import refuse_unaskable
 from assay.study.definition import Study
 from assay.study.items import Item, canonical, chance, digest_of
-from assay.study.schema import Judge, Question, scale_of
+from assay.study.schema import TRIPLET, Judge, Question, scale_of
 from assay.study.store import work
 from assay.study.store.answers import human_labels
-from assay.study.store.connection import Store
+from assay.study.store.connection import Store, put_setting
 from assay.study.store.intake import SYNCED, sync_study
 from assay.study.store.items import (
     DRAWN,
@@ -79,7 +78,7 @@ def draw_pairs(study: Study, store: Store) -> tuple[tuple[str, ...], bool]:
     """
     comparisons = study.config.comparisons
     with store.reading() as db:
-        found = system_outputs(db)
+        found = system_outputs(db, study.compared_temperature)
         made_of = found.made_of(comparisons)
         if are_drawn(db, made_of):
             return (), True
@@ -141,6 +140,9 @@ def _pairs_in_words(study: Study, items: pl.DataFrame, chosen: pl.DataFrame, pai
 
 # -- assignments, and the request that belongs to each ---------------------------------------------------
 
+_CHECKED = "checked"
+"""The setting that names the study, as it was taken in, that was found to be askable."""
+
 Chosen = dict[str, Any]
 """Demonstrations as they are kept: ``fold`` to (item, label) pairs; ``documents`` that are held out."""
 
@@ -155,9 +157,7 @@ class _Way:
     """The question with what belongs to the scale."""
     scale: Scale
     schema: dict[str, Any] | None
-    template: str | None
-    instructions: str | None
-    """None where they hang on the item."""
+    prompt: Prompt
 
     def request(self, messages: list[Message], about: dict[str, Any]) -> Request:
         """The call that sends these messages."""
@@ -217,11 +217,12 @@ class Plan:
         ChangedStudyError
             See `assay.study.store.work.plan`.
         """
+        self._refuse_unaskable()
         if self._column is not None and self.study.judges:
             people = self.study.config.people
-            pairs = any(q.definition.draws_pairs for q in self.questions.values())
-            drawer = TripletDrawer(self.store, self._column, wanted=people.pairs, seed=people.seed, pairs=pairs)
-            drawer.draw_for_judges()
+            for pairs in sorted({q.definition.draws_pairs for q in self.questions.values()}):
+                drawer = TripletDrawer(self.store, self._column, wanted=people.pairs, seed=people.seed, pairs=pairs)
+                drawer.draw_for_judges()
         # What assay itself says may change with it, and shows in what the first item is sent with.
         first = [(part, list(itertools.islice(items(self.store, part.role), 1))) for part in self.parts]
         made_of = [self.store.setting(SYNCED), self.store.setting(DRAWN), self.study.prompts]
@@ -229,6 +230,20 @@ class Plan:
         recipes = [one.recipe for part, some in first for one in self._assignments(part, some)]
         made_of += [list(self._chosen.values()), recipes]
         work.plan(self.store, self.assignments(), digest_of([__version__, *made_of]), changed)
+
+    def _refuse_unaskable(self) -> None:
+        """What cannot be asked, of judges or of the people who are to be asked too, before anybody is paid."""
+        config, taken_in = self.study.config, self.store.setting(SYNCED)
+        if self.store.setting(_CHECKED) == taken_in:
+            return
+        page = bool(
+            config.people.model_fields_set.difference(("pairs", "seed"))
+        )  # those say what judges are asked, too
+        roles: tuple[Role, ...] = ("source" if self.study.systems else "item", "check", "warm-up")
+        shown = ((role, item) for role in roles for item, _ in items(self.store, role))
+        refuse_unaskable(self.study, config.questions, shown, page=page)
+        with self.store.writing() as db:
+            put_setting(db, _CHECKED, taken_in)
 
     # -- what is asked --------------------------------------------------------------------------
 
@@ -242,11 +257,13 @@ class Plan:
             (question, condition, self._way_of(judge.name, question.id, canonical(condition)))
             for question in part.questions
             for judge in part.models
-            for condition in (self.conditions(question) if part.role != "source" else [{}])
+            for condition in (self.conditions(question) if part.role != "source" else self.system_conditions())
         ]
         for item, digest in them:
             for question, condition, way in cells:
                 judge = self.judges[way.judge.name]
+                if part.role == "triplet" and question.definition.draws_pairs == (TRIPLET[-1] in item.fields):
+                    continue
                 if way.judge.strategy == "few-shot" and self._is_held_out(way, item):
                     continue
                 recipe_of = lru_cache(maxsize=None)(partial(self._recipe, way, item))
@@ -260,13 +277,17 @@ class Plan:
     def conditions(self, question: AskedQuestion) -> list[dict[str, Any]]:
         """Every combination of what the study varies, for one question."""
         varied = self.study.config.conditions
-        names = [name for name in ("scale", "temperature", "prompt", "strategy") if getattr(varied, name)]
+        names = [name for name in ("scale", "temperature", "prompt", "strategy", "show") if getattr(varied, name)]
         if "scale" in names and not scale_of(question.definition.scale).numeric:
             names.remove("scale")
         return [
             dict(zip(names, values, strict=True))
             for values in itertools.product(*(getattr(varied, name) for name in names))
         ]
+
+    def system_conditions(self) -> list[dict[str, Any]]:
+        """What is varied of the systems."""
+        return [{"temperature": one} for one in self.study.config.conditions.system_temperature] or [{}]
 
     def _orders(
         self, judge: Judge, question: AskedQuestion, item: Item, repeat: int
@@ -284,8 +305,11 @@ class Plan:
     def _recipe(self, way: _Way, item: Item, order: tuple[str, ...]) -> str:
         """Names what is sent: messages, images, schema and parameters. Where a reply is cut off is no part of it."""
         request = way.request(self._messages(way, item, order), {})
-        provider = way.judge.provider.removesuffix("-compatible")
-        return digest_of([provider, way.question.definition.name, identity(request)])
+        judge = way.judge
+        provider = judge.provider.removesuffix("-compatible")
+        # In a file, replies are found by the judge's name; a model does not know what it is called here.
+        by_name = [judge.name] if judge.provider == "recorded" or judge.file is not None else []
+        return digest_of([provider, *by_name, identity(request)])
 
     # -- demonstrations -------------------------------------------------------------------------
 
@@ -353,7 +377,8 @@ class Plan:
         if claim.shown:
             about["order"] = ">".join(order)
         if claim.unread is not None:
-            messages = complaint(messages, *claim.unread, way.scale)
+            own_form = not way.prompt.has_format
+            messages = complaint(messages, *claim.unread, way.asked, way.scale, own_form=own_form)
             about["attempt"] = 2
         return way.request(messages, about)
 
@@ -364,30 +389,30 @@ class Plan:
         varied = json.loads(condition)
         judge, question = self.judges[name].variant(varied), self.questions[number]
         scale = parse_scale(varied["scale"]) if varied.get("scale") else scale_of(question.definition.scale)
-        schema = None
-        if judge.structured == "auto":
-            schema = reply_schema(scale, reasoning=judge.strategy == "chain-of-thought")
         template = self.study.prompts[judge.prompt] if judge.prompt not in (None, "default") else None
-        asked = question.definition.on(scale)
-        known = None if names_item(template) else instructions(judge, asked, scale, template, Item("", None, {}))
-        return _Way(judge, question, asked, scale, schema, template, known)
+        asked, part, closed = question.definition.on(scale), self.study.config.items, set()
+        if "show" in varied:
+            shown = self.study.config.conditions.show
+            asked = asked.model_copy(update={"show": shown[varied["show"]]})
+            closed = {column for columns in shown.values() for column in columns}.difference(asked.show or ())
+        try:
+            prompt = Prompt(
+                *(judge, asked, scale, template),
+                images=part.images,
+                folder=self.study.folder,
+                hidden=() if part.document is None else (part.document,),
+                closed=closed,
+            )
+        except StudyError as error:
+            raise StudyError(f"prompts/{judge.prompt}: {error}") from None
+        schema = None
+        if judge.structured == "auto" and prompt.has_format:  # a prompt with a form of its own is asked in that form
+            schema = reply_schema(asked, scale, reasoning=judge.strategy == "chain-of-thought")
+        return _Way(judge, question, asked, scale, schema, prompt)
 
     def _messages(self, way: _Way, item: Item, order: tuple[str, ...]) -> list[Message]:
         """What one judge is told in order to ask it one question about one item, in one way."""
-        part = self.study.config.items
-        return messages_for(
-            way.judge,
-            way.asked,
-            way.scale,
-            item,
-            order=order,
-            demonstrations=self._demonstrations(way, item),
-            template=way.template,
-            images=part.images,
-            folder=self.study.folder,
-            hidden=() if part.document is None else (part.document,),
-            system=way.instructions,
-        )
+        return way.prompt.messages(item, order=order, demonstrations=self._demonstrations(way, item))
 
 
 def plan_study(study: Study, store: Store, changed: Changed | None = None) -> tuple[Plan, Change]:

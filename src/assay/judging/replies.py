@@ -11,7 +11,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -21,7 +21,10 @@ from assay.study.schema import kind_of
 # -- from the words of a label to the label --------------------------------------------------------------
 
 WRAPPING = " \t\r\n\"'`*_“”‘’«»()[]{}<>.,;:!#\\$|~"
-"""What may stand around a label and says nothing."""
+"""What may stand around a number or a word and says nothing; around a label, see `unwrapped`."""
+
+_OPENING, _ENDING = " \t\r\n\"'`_“”‘’«»‹›„([{#>\\$|•▪●→➡👉✅✔☑✓", " \t\r\n\"'`_“”‘’«»‹›“)]}\\$|.,;:!✅✔☑✓"
+"""What may stand before and behind a label. No sign that makes another label of it: ``A+``, ``C#``, ``-1``, ``A?``."""
 
 THING = (
     r"(?:option|text|response|answer|output|version|model|assistant|candidate|summary|translation|item|number|sentence)"
@@ -95,17 +98,24 @@ def stated_label(stated: Any, scale: Scale, *, line: bool = False) -> Any:
         return label_on_scale(stated, scale)
     if scale.numeric and is_bound(stated):
         return None
-    words = re.sub(r"\*+|`|</?(?:b|strong|em|i|s)>", "", BULLET.sub("", stated)).strip()
+    words = _without_markdown(BULLET.sub("", stated)).strip()
     splits = list((_LINE_SPLITS if line else _SPLITS).finditer(words, 0, _NEAR))
     if takes_any_word(scale):
         return label_on_scale(words[: splits[0].start()] if splits else words, scale)
     words = words[:_NEAR]
     for candidate, rest in [(words, ""), *((words[: s.start()], words[s.start() :]) for s in reversed(splits))]:
-        for part in dict.fromkeys((candidate, _LEADING.sub("", candidate, count=1))):
+        for part in dict.fromkeys((candidate, _without_lead(candidate, scale))):
             label = label_on_scale(part, scale)
             if label is not None:
                 return DOUBTFUL if is_in_doubt(rest, label, scale) else label
     return _number_in_brackets(words, scale)
+
+
+def _without_lead(words: str, scale: Scale) -> str:
+    """Without "the answer is"; but for what is a label itself, as ``A`` may be no article."""
+    rest = _LEADING.sub("", words, count=1)
+    lead = words[: len(words) - len(rest)]
+    return words if lead.strip() and label_on_scale(lead, scale) is not None else rest
 
 
 def is_bound(stated: str) -> bool:
@@ -120,7 +130,7 @@ def takes_any_word(scale: Scale) -> bool:
 
 def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
     """Whether what follows a label takes it back, or names another one beside it."""
-    if _CORRECTED.match(rest) or (_RANGE if scale.numeric else _LIST).match(rest):
+    if _CORRECTED.match(rest) or (_RANGE if scale.numeric else _LIST).match(rest) or _names_another(rest, label, scale):
         return True
     hedged = _HEDGED.match(rest)
     if hedged is None:
@@ -131,8 +141,30 @@ def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
     if scale.kind in _READERS:
         named = (label_on_scale(one, scale) for one in _PLACES.findall(other))
         return hedged["how"] != "to" and any(one not in (None, label) for one in named)
-    said = f" {key(other, ' ')} "
-    return any(f" {key(str(one), ' ')} " in said for one in scale.categories or () if one != label)
+    said = f" {spoken(other)} "
+    return any(f" {spoken(str(one))} " in said for one in scale.categories or () if one != label)
+
+
+_JOINS = re.compile(
+    r"^(?:[\s,;/&|+:.!?(\[=·•~-]|[–—→]|\b(?:and|or|to|with|vs|versus|for|on|in|und|oder|et|ou|y|o)\b)+", re.IGNORECASE
+)
+"""What may stand between two labels that are both named; ``over`` and ``than`` choose the first."""
+
+
+def _names_another(rest: str, label: Label, scale: Scale) -> bool:
+    """Whether what follows a label is another one and nothing more: ``A, B``, ``1 / 2``, ``low (mid)``."""
+    joined = _JOINS.match(rest)
+    if joined is None or (scale.kind in _READERS and joined[0].split() == ["to"]):  # "I prefer A to B"
+        return False
+    said = rest[joined.end() :][:_LINE]
+    ends = [len(said), *(one.start() for one in re.finditer(r"[,;/&|\n)]|[.!?](?:\s|$)", said))]
+    return any(label_on_scale(said[:end], scale) not in (None, label) for end in ends)
+
+
+def _without_markdown(text: str) -> str:
+    """Without marks for bold, italics and code; a lone ``*`` behind a word stays, as in the grade ``A*``."""
+    text = re.sub(r"\*{2,}|`|</?(?:b|strong|em|i|s)>", "", text)
+    return re.sub(r"\*(?=\S)([^*\n]+?)(?<=\S)\*|(?<!\S)\*(?=\S)", r"\1", text)
 
 
 def _number_in_brackets(words: str, scale: Scale) -> Label | None:
@@ -154,10 +186,67 @@ def label_on_scale(stated: Any, scale: Scale) -> Label | None:
     words = str(stated)
     options = scale.categories
     if options is None:
-        return words.strip(WRAPPING) or None
-    exact = [o for o in options if str(o) == words.strip()]
-    alike = exact or [o for o in options if key(str(o)) == key(words) and key(words)]
-    return alike[0] if len(alike) == 1 else None
+        return unwrapped(words) or None
+    if len(words) > _NEAR + max(len(str(one)) for one in options):
+        return None  # a text, not a label
+    found = _listed(options, words.strip(), unwrapped(words))
+    return found[0] if len(found) == 1 else None
+
+
+def _listed(options: Sequence[Label], *spellings: str) -> list[Label]:
+    """The labels that words name: as they are written, but for case, or as words and numbers."""
+    for same in (str, str.casefold):
+        for words in spellings:
+            found = [one for one in options if same(str(one)) == same(words)]
+            if found:
+                return found
+    terms = tokens(spellings[-1])
+    of = {one: tokens(str(one)) for one in options}
+    found = [one for one in options if of[one] == terms] if terms else []
+    # "mid high" is mid-high, but not where mid and high are labels too: then both are named.
+    several = any(terms[:n] in of.values() and terms[n:] in of.values() for n in range(1, len(terms)))
+    return [] if several else found
+
+
+_TOKEN = re.compile(
+    r"\d+(?:\.\d+)?|(?P<word>[^\W\d_]+(?:'[^\W\d_]+)*)|(?<=[^\W\d_])[-_‐‑](?=[^\W\d_])|(?P<gap>[\s_]+)|(?P<sign>.)",
+    re.DOTALL,
+)
+_CAMEL = re.compile(r"(?<=[a-zß-öø-ÿ])(?=[A-ZÀ-ÖØ-Þ])")
+
+
+def tokens(words: str) -> tuple[str, ...]:
+    """The words and numbers of a label, and every sign that is no space or hyphen between words.
+
+    So Has-Property, hasProperty and "has property" are alike, 1.0 is 1, and ``A/B`` is not ``AB``, ``C++`` not ``C``,
+    ``1, 2`` not ``12``.
+    """
+    found: list[str] = []
+    for one in _TOKEN.finditer(words):
+        if one["word"]:
+            found += [part.casefold() for part in _CAMEL.split(one["word"])]
+        elif one["sign"]:
+            found.append(one["sign"])
+        elif one[0][0].isdigit():
+            found.append(one[0].lstrip("0") or "0" if "." not in one[0] else f"{float(one[0]):.12g}")
+    return tuple(found)
+
+
+def spoken(words: str) -> str:
+    """Words and numbers with one space between them, and signs among them."""
+    return " ".join(tokens(unwrapped(words)))
+
+
+def unwrapped(words: str) -> str:
+    """A label without quotes, brackets, full stops and Markdown around it; signs that may be its own stay."""
+    words = _without_markdown(words).strip()
+    while words:
+        inner = words[1:-1] if words[0] == "<" and words[-1] == ">" else words
+        inner = inner.lstrip(_OPENING).rstrip(_ENDING)
+        if inner == words:
+            return words
+        words = inner
+    return words
 
 
 def _number(stated: Any, scale: Scale) -> Label | None:
@@ -195,7 +284,7 @@ _TIE |= {"both equally good", "both are equal", "both are equally good", "they a
 
 def _preference(stated: str) -> int | None:
     signs = re.sub(r"\s*([<>=]+)\s*", r" \1 ", stated.casefold()).strip(WRAPPING.replace("<", "").replace(">", ""))
-    words = signs if re.search(r"\w [<>=]+ \w", signs) else key(stated, " ")
+    words = signs if re.search(r"\w [<>=]+ \w", signs) else spoken(stated)
     words = re.sub(rf"^(?:the )?{THING} |^the ", "", words)
     for number, name in ((r"(?:1|one)", "first"), (r"(?:2|two)", "second")):
         if re.match(rf"\W*(?:the\s+)?{THING}\s", stated, re.IGNORECASE):
@@ -210,19 +299,13 @@ def _preference(stated: str) -> int | None:
 
 
 def _odd_letter(stated: str) -> str | None:
-    differs = r"(?: (?:is the odd one(?: out)?|does not belong|doesn t belong|is different|differs)(?: from .*)?)?"
-    letter = re.fullmatch(rf"(?:{THING} )?([abc]){differs}", key(stated, " "))
+    differs = r"(?: (?:is the odd one(?: out)?|does not belong|doesn't belong|is different|differs)(?: from .*)?)?"
+    letter = re.fullmatch(rf"(?:{THING} )?([abc]){differs}", spoken(stated))
     return letter[1].upper() if letter else None
 
 
 _READERS: dict[str, Callable[[str], Label | None]] = {"preference": _preference, "odd-one-out": _odd_letter}
 """For scales that are answered in more ways than with a label as it is listed."""
-
-
-def key(words: str, gap: str = "") -> str:
-    """Letters and digits alone, so that Has-Property and "has property" are the same."""
-    spaced = re.sub(r"[\W_]+", " ", words.casefold()).strip()
-    return spaced.replace(" ", gap) if gap != " " else spaced
 
 
 def is_bare(text: str, scale: Scale) -> bool:
@@ -274,9 +357,16 @@ class Statement:
 _DECODER = json.JSONDecoder(strict=False)
 
 
+MOST_BRACES = 500
+"""Opening braces at which an object is looked for, from the end: more than any reply needs, and few enough that a reply
+of nothing else is read in a moment."""
+
+
 def objects(text: str) -> Iterator[tuple[int, int, Any]]:
     """Every JSON object in a text and where it stands, also one with single quotes, a trailing comma, bare keys."""
     position = text.find("{")
+    if text.count("{") > MOST_BRACES and not _is_json(text):
+        position = [one.start() for one in re.finditer(r"\{", text)][-MOST_BRACES]
     while position >= 0:
         try:
             value, end = _DECODER.raw_decode(text, position)
@@ -343,7 +433,7 @@ def _value_label(value: Any, scale: Scale) -> Any:
 # -- marks -------------------------------------------------------------------------------------------
 
 _MARKS = (
-    re.compile(r"##\s*(?P<said>[^#\n]{1,200}?)\s*##"),
+    re.compile(r"##\s*(?P<said>[^#\n]{1,200}?#?)\s*##(?!#)"),
     re.compile(r"\[\[\s*(?P<said>[^\[\]\n]{1,200}?)\s*\]\]"),
     re.compile(
         r"<(?P<tag>(?:final_?)?(?:label|answer|rating|score|verdict|choice|decision|category|grade|output|result))\b[^<>]*>"
@@ -497,11 +587,20 @@ def find_last_line(text: str, scale: Scale) -> Iterator[Statement]:
     """A label that is all of the last line."""
     lines = _lines(text)
     if lines:
-        before, last = [None, *(label_on_scale(BULLET.sub("", line), scale) for line in lines[-2:])][-2:]
+        last = label_on_scale(BULLET.sub("", lines[-1]), scale)
+        before = _line_label(lines[-2], scale) if len(lines) > 1 else None
         label = DOUBTFUL if None not in (last, before) and last != before else last
         aside = len(lines) > 1 and lines[-2].rstrip(" *_").endswith(":") and bool(_ASIDE.search(lines[-2]))
         if label is not None and not (scale.numeric and is_bound(lines[-1])) and not aside:
             yield Statement(len(text), len(text), label)
+
+
+def _line_label(line: str, scale: Scale) -> Any:
+    """The label that is all of a line, or that it states for sure: ``Answer: 4``."""
+    alone = label_on_scale(BULLET.sub("", line), scale)
+    if alone is not None or len(line) > _LINE:
+        return alone
+    return next((one.label for one in find_in_sentences(line, scale) if one.label is not DOUBTFUL), None)
 
 
 def find_in_lines(text: str, scale: Scale) -> Iterator[Statement]:
@@ -525,8 +624,11 @@ def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
         aside = _ASIDE.search(found["name"]) or re.search("[:=：]", found["rest"])
         if not aside and not _is_quoted(text, found.start("rest")):
             label = stated_label(found["rest"], scale, line=True)
+            named = (
+                label_on_scale(found["name"].rstrip("<>!~ "), scale) if scale.categories and not scale.numeric else None
+            )
             if label is not None:
-                yield Statement(found.start(), found.end(), label)
+                yield Statement(found.start(), found.end(), label if named in (None, label) else DOUBTFUL)
 
 
 def find_bold_ending(text: str, scale: Scale) -> Iterator[Statement]:
@@ -602,7 +704,7 @@ class Reply:
     reasoning: str | None = None
 
 
-def read_reply(text: str | None, scale: Scale, *, finish: str = "stop") -> Reply:
+def read_reply(text: str | None, scale: Scale, *, finish: str = "stop", closed: Collection[Label] = ()) -> Reply:
     """What label does this reply give on this scale?
 
     Parameters
@@ -613,6 +715,8 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop") -> Reply
         What a label may be.
     finish : {"stop", "length", "refusal"}
         How the endpoint says that the reply ended.
+    closed : list of labels
+        Labels of the scale that may not be given, as a tie where one must be chosen.
 
     Returns
     -------
@@ -626,7 +730,7 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop") -> Reply
         return Reply(None, TRUNCATED if finish == "length" else EMPTY)
     if kind_of(scale).free_text:
         return _read_text(text, finish)
-    answer, reasoning = _split_thinking(_plain(text))
+    answer, reasoning = _split_thinking(_plain(_ends(text)))
     if answer is None:
         return Reply(None, TRUNCATED if finish == "length" else UNFINISHED, reasoning)
     settled = _settling_statement(answer, scale, cut_off=finish == "length")
@@ -634,6 +738,8 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop") -> Reply
         label = settled.label
         if label is None or label is DOUBTFUL:
             return Reply(None, OFF_SCALE if label is None else AMBIGUOUS, reasoning)
+        if label in closed:
+            return Reply(None, OFF_SCALE, reasoning)
         return Reply(label, None, reasoning or _reasons(answer))
     if finish == "length":
         return Reply(None, TRUNCATED, reasoning)
@@ -651,6 +757,18 @@ def _read_text(text: str, finish: str) -> Reply:
         return Reply(None, UNFINISHED, reasoning)
     label = answer.strip()
     return Reply(label, None, reasoning) if label else Reply(None, EMPTY, reasoning)
+
+
+LONGEST = 32_000
+"""Characters of a reply in which a label is looked for, unless all of it is one JSON object: some ten pages."""
+
+
+def _ends(text: str) -> str:
+    """The beginning and the end of a reply that goes on and on; what is said last counts."""
+    if len(text) <= LONGEST or _is_json(text):
+        return text
+    head = LONGEST // 4
+    return f"{text[:head]}\n…\n{text[head - LONGEST :]}"
 
 
 def _plain(text: str) -> str:

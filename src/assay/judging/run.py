@@ -499,7 +499,8 @@ class _Run:
 
     def _build_answer(self, claim: Claim, completion: Completion, about: dict[str, Any]) -> Answer:
         """What a reply says, with all that is kept of it."""
-        reply = read_reply(completion.text, self.plan.scale(claim), finish=completion.finish)
+        closed = self.plan.questions[claim.question].definition.closed
+        reply = read_reply(completion.text, self.plan.scale(claim), finish=completion.finish, closed=closed)
         kept = about | {
             "reply": completion.text,
             "reasoning": completion.reasoning or reply.reasoning,

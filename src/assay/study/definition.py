@@ -320,28 +320,42 @@ def _unusable_keys(question: Question, scale: Scale) -> dict[str, str]:
 
 
 def _people_problems(config: StudyFile) -> Iterator[Problem]:
-    people, pairs = config.people, [q for q in config.questions if q.draws_pairs]
+    people, drawing = config.people, next((q for q in config.questions if q.drawn_from), None)
     drawn = [q.name for q in config.questions if q.drawn_from and not q.draws_pairs]
     if isinstance(people.overlap, dict) and people.group is None:
         yield ("people", "group"), "is missing: overlap is given by group, so name the attribute that tells the group"
     if people.pass_warm_up is not None and people.warm_up is None:
         yield ("people", "pass_warm_up"), "needs people.warm_up, the table of what is practised"
-    if pairs and any(q.drawn_from != pairs[0].drawn_from or not q.draws_pairs for q in config.questions):
+    if drawing and any(q.drawn_from != drawing.drawn_from for q in config.questions):
+        what = "pairs" if drawing.draws_pairs else "triplets"
         yield (
             ("questions",),
-            f"'{pairs[0].name}' is about pairs of '{pairs[0].drawn_from}', so every question of its study must be",
+            f"'{drawing.name}' is about {what} of '{drawing.drawn_from}', so every question of its study must be "
+            "about pairs or triplets of it",
         )
+    yield from _condition_problems(config)
     if people.together and config.items.document is None and not config.systems:
         yield ("people", "together"), "needs items.document, the column that names the document of an item"
     if drawn:
         why = f"cannot be: the triplets of '{drawn[0]}' are drawn"
         if people.together:
             yield ("people", "together"), f"{why} one at a time"
-        if len(config.questions) > 1:
-            yield ("questions",), f"'{drawn[0]}' draws triplets, so it must be the only question of its study"
         for key in ("checks", "warm_up"):
             if getattr(people, key) is not None:
                 yield ("people", key), f"{why}, so no answer is known"
+
+
+def _condition_problems(config: StudyFile) -> Iterator[Problem]:
+    """What is varied of systems where there are none, and ties of what is no preference."""
+    varied, wanted = config.conditions.system_temperature, config.comparisons.temperature
+    if varied and not config.systems:
+        yield ("conditions", "system_temperature"), "needs systems; what judges are asked at is conditions.temperature"
+    if wanted is not None and wanted not in varied:
+        listed = ", ".join(f"{one:g}" for one in varied) or "nothing"
+        yield ("comparisons", "temperature"), f"{wanted:g} is none of conditions.system_temperature, which has {listed}"
+    for position, question in enumerate(config.questions):
+        if question.ties is not True and not question.kind.words:
+            yield ("questions", position, "ties"), "is for the scale preference"
 
 
 # -- a study's folder ----------------------------------------------------------------------------------
@@ -409,6 +423,12 @@ class Study:
                 "split; take the file away"
             )
         return found
+
+    @property
+    def compared_temperature(self) -> float | None:
+        """The temperature whose outputs of systems are compared; None where it is not varied."""
+        varied, wanted = self.config.conditions.system_temperature, self.config.comparisons.temperature
+        return wanted if wanted is not None else varied[0] if varied else None
 
     def tested_items(self) -> list[str]:
         """The names of the items for the test: all of them where they are not split."""

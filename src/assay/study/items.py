@@ -96,17 +96,24 @@ def read_parts(folder: Path) -> dict[str, str]:
     return parts
 
 
+def file_within(folder: Path, name: str) -> Path | None:
+    """A file of the study's folder by its path; None where it is not there, or leads out of the folder."""
+    within = folder.resolve()
+    try:
+        path = (within / name).resolve()
+        return path if path.is_relative_to(within) and path.is_file() else None
+    except (OSError, ValueError):  # not a name that a file can have, such as an image that is written out
+        return None
+
+
 def picture_digests(item: Item, columns: Sequence[str], folder: Path) -> dict[str, str]:
     """By column, what names the bytes of each image of an item that lies in the study's folder."""
     found = {}
     for column in columns:
-        path = folder / str(item.fields.get(column) or "")
-        try:
-            if item.fields.get(column) and path.is_file():
-                with path.open("rb") as file:
-                    found[column] = hashlib.file_digest(file, "sha256").hexdigest()[:20]
-        except (OSError, ValueError):  # not a name that a file can have, such as an image that is written out
-            continue
+        name = str(item.fields.get(column) or "")
+        if name and (path := file_within(folder, name)) is not None:
+            with path.open("rb") as file:
+                found[column] = hashlib.file_digest(file, "sha256").hexdigest()[:20]
     return found
 
 

@@ -168,6 +168,11 @@ class Question(StudyPart):
         description="options are asked in all orders (default for a preference), in one that is drawn "
         "(default for odd-one-out), or as listed",
     )
+    ties: bool | Literal["people"] = Field(
+        True,
+        description="for preference: whether no preference is an answer; false: first or second alone; people: people "
+        "may answer so, and judges must choose",
+    )
     optional: bool = Field(False, description="people may leave it without an answer")
     keys: dict[str, str] = Field(default_factory=dict, description="the key that gives a label on people's page")
     by_scale: dict[str, OnScale] = Field(
@@ -194,6 +199,19 @@ class Question(StudyPart):
     def kind(self) -> Kind:
         """What the scale makes of the question."""
         return kind_of(scale_of(self.scale))
+
+    def judge_words(self, scale: Scale) -> Mapping[Label, str]:
+        """What a judge reads and writes for a label, where it is not the label itself."""
+        return {label: word for label, word in kind_of(scale).words.items() if label not in self.closed}
+
+    def page_words(self, words: Mapping[Label, str]) -> Mapping[Label, str]:
+        """Of the words that people read or send, those that may be their answer."""
+        return words if self.ties else {label: word for label, word in words.items() if label not in self.closed}
+
+    @property
+    def closed(self) -> frozenset[Label]:
+        """Labels of the scale that a judge may not give."""
+        return frozenset() if self.ties is True or not self.kind.words else frozenset({0})
 
     @property
     def orders(self) -> Orders:
@@ -271,6 +289,7 @@ class Question(StudyPart):
             "show": self.shown_columns(columns, hidden),
             "options": list(self.options),
             "fixed": self.orders == "fixed" and bool(self.options),
+            "without ties": self.ties is False and bool(self.kind.words),
         }
         return {name: value for name, value in shown.items() if value}
 
@@ -384,6 +403,9 @@ class OutputPairs(StudyPart):
         "top: the most separable",
     )
     similarity: str = Field("rouge-1", description="how alike two outputs are, see assay separability")
+    temperature: float | None = Field(
+        None, ge=0, le=5, description="of conditions.system_temperature, the one whose outputs are compared; the first"
+    )
     seed: int = Field(0, description="draws items and pairs")
 
 
@@ -409,9 +431,17 @@ class Conditions(StudyPart):
     """What is varied on purpose: every combination is asked, each a column of the table."""
 
     scale: tuple[str, ...] = Field((), description="replace the scale of every question on numbers")
-    temperature: tuple[float, ...] = ()
+    temperature: tuple[float, ...] = Field((), description="of judges")
     prompt: tuple[str, ...] = Field((), description="names of files in prompts/; 'default' is assay's own")
     strategy: tuple[Strategy, ...] = ()
+    show: dict[Name, tuple[str, ...]] = Field(
+        default_factory=dict,
+        description="which of the items' columns judges are shown beside the options, by a name of your own: "
+        "{without: [], with: [topic]}",
+    )
+    system_temperature: tuple[float, ...] = Field(
+        (), description="of systems, in place of their own: each writes its outputs at every one of them"
+    )
 
     @field_validator("scale")
     @classmethod

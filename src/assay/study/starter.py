@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from assay.errors import StudyError, listing
+from assay.errors import StudyError, listing, unknown
+from assay.statistics.triplets import Sampler, Triplet, name_of
 from assay.study.definition import STUDY_FILE
-from assay.study.schema import StudyFile
+from assay.study.items import chance
+from assay.study.schema import TRIPLET, StudyFile
 
 SCHEMA_FILE = "study.schema.json"
 
@@ -18,13 +22,19 @@ def study_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **StudyFile.model_json_schema()}
 
 
-def init_study(folder: str | Path) -> list[Path]:
+Start = Literal["rating", "preference", "ideas"]
+"""What a new study asks: how good each text is, which of two is better, which of three carries other ideas."""
+
+
+def init_study(folder: str | Path, kind: Start = "rating") -> list[Path]:
     """Make a study that runs as it is, offline, and is meant to be edited.
 
     Parameters
     ----------
     folder : path
         Made if it is not there. Nothing in it is overwritten.
+    kind : {"rating", "preference", "ideas"}
+        What it asks.
 
     Returns
     -------
@@ -34,10 +44,12 @@ def init_study(folder: str | Path) -> list[Path]:
     Raises
     ------
     StudyError
-        Where a file that would be made is there already.
+        Where a file that would be made is there already, and for another kind.
     """
+    if kind not in _STARTS:
+        raise StudyError(unknown("kind", kind, _STARTS, "the kinds of studies"))
     target = Path(folder)
-    files = {**_NEW_STUDY, SCHEMA_FILE: json.dumps(study_schema(), indent=1) + "\n"}
+    files = {**_STARTS[kind](), SCHEMA_FILE: json.dumps(study_schema(), indent=1) + "\n"}
     taken = [name for name in files if (target / name).exists()]
     if taken:
         raise StudyError(f"{target} holds {listing(taken)} already; name a new folder, nothing was changed")
@@ -49,6 +61,27 @@ def init_study(folder: str | Path) -> list[Path]:
         made.append(path)
     return made
 
+
+_IGNORED = "study.db*\n.env\n"
+
+_MORE_JUDGES = """\
+  # - name: mini
+  #   model: gpt-4o-mini
+  #   key: OPENAI_API_KEY                    # the NAME of the environment variable, never the key
+  #   prompt: own                            # prompts/own.txt; without it assay's own words
+  #   repeats: 10
+  # - name: local
+  #   model: llama3.1
+  #   base_url: http://localhost:11434/v1    # Ollama, vLLM, llama.cpp, any gateway
+"""
+
+_LIMITS = """
+limits:
+  concurrency: 20
+  max_cost: 5              # dollars for the whole study
+"""
+
+# -- ratings -------------------------------------------------------------------------------------------
 
 _EXAMPLES = {
     "r01": ("The soup was cold and nobody cared.", 1, (1, 2, 1)),
@@ -141,5 +174,155 @@ Allowed: {{ scale }}.
 
 {{ format }}
 """,
-    ".gitignore": "study.db*\n.env\n",
+    ".gitignore": _IGNORED,
+}
+
+# -- which of two is better ------------------------------------------------------------------------------
+
+_TWO = {
+    "a1": (
+        "How do I keep basil alive?",
+        "Water it when the soil is dry and give it six hours of light.",
+        "Good luck.",
+        -1,
+    ),
+    "a2": ("Why is the sky blue?", "Because of the sea.", "Air scatters blue light more than red.", 1),
+    "a3": ("What is 17 times 3?", "51.", "The answer is 51.", 0),
+    "a4": ("How do I sleep better?", "Go to bed at the same time every day.", "Sleep is when you rest.", -1),
+    "a5": ("Which river runs through Vienna?", "A river.", "The Danube.", 1),
+    "a6": ("How long do I boil an egg?", "Six minutes for a soft yolk, ten for a hard one.", "Until it is done.", -1),
+}
+
+_PREFERENCE = {
+    STUDY_FILE: """\
+# yaml-language-server: $schema=./study.schema.json
+name: Which answer is better?
+
+items:
+  file: items.csv          # one row a pair: what was asked, and the two answers
+  id: item
+
+questions:
+  - name: better
+    text: Which answer helps the person who asks more?
+    scale: preference      # first, second or tie
+    options: [one, two]    # the two columns that are compared, in both orders
+    show: [question]       # what else is shown; [] for nothing, so that nothing tells who wrote an answer
+    ties: true             # false: nobody may answer so; people: judges must choose
+
+labels: labels.csv         # what people answered: item, annotator, label (first, second or tie)
+
+judges:
+  - name: example          # answers from a file, so that this study runs offline; remove it
+    provider: recorded
+    file: replies.jsonl
+"""
+    + _MORE_JUDGES
+    + """
+# Models that write, and whose outputs are compared, two at a time (in place of labels, one and two above):
+# questions:
+#   - {name: answer, text: Answer the question., scale: text, show: [question]}
+#   - {name: better, text: Which answer helps more?, scale: preference, options: [answer], show: [question]}
+# systems:
+#   - {name: small, model: gpt-4o-mini, key: OPENAI_API_KEY, repeats: 5}
+#   - {name: local, model: llama3.1, base_url: http://localhost:11434/v1, repeats: 5}
+"""
+    + _LIMITS,
+    "items.csv": "item,question,one,two\n"
+    + "".join(f'{name},"{asked}","{one}","{two}"\n' for name, (asked, one, two, _) in _TWO.items()),
+    "labels.csv": "item,annotator,label\n"
+    + "".join(
+        f"{name},{person},{('first', 'tie', 'second')[label + 1] if (name, person) != ('a3', 'ben') else 'second'}\n"
+        for name, (*_, label) in _TWO.items()
+        for person in ("ana", "ben", "chi")
+    ),
+    "replies.jsonl": "".join(
+        json.dumps({"item": name, "judge": "example", "order": order, "reply": json.dumps({"label": said})}) + "\n"
+        for name, (*_, label) in _TWO.items()
+        for order, words in (("one>two", ("first", "tie", "second")), ("two>one", ("second", "first", "first")))
+        for said in [words[label + 1]]
+    ),
+    ".gitignore": _IGNORED,
+}
+"""The judge of the example prefers what stands first where people see no difference."""
+
+# -- which of three carries other ideas -----------------------------------------------------------------
+
+_NOTES = {
+    "algebra": {
+        "n1": ("Ask where the 3 on both sides went.", "balance"),
+        "n2": ("They drop the 3 without taking it off both sides.", "balance"),
+        "n3": ("Have them explain what the equals sign means.", "equals"),
+        "n4": ("The equals sign is read as 'and then'.", "equals"),
+    },
+    "fractions": {
+        "n5": ("They add tops and bottoms.", "adding"),
+        "n6": ("Numerators and denominators are summed alike.", "adding"),
+        "n7": ("Let them draw one half and one third first.", "drawing"),
+        "n8": ("A picture of both parts would help.", "drawing"),
+    },
+}
+
+
+def _ideas() -> dict[str, str]:
+    """The judge of the example finds the idea that stands alone, whatever the order in which notes are shown."""
+    idea = {name: about for notes in _NOTES.values() for name, (_, about) in notes.items()}
+    sampler = Sampler({lesson: list(notes) for lesson, notes in _NOTES.items()}, 3)
+    drawn: list[Triplet] = []
+    while (triplet := sampler.next(chance(0, "triplet", len(drawn)))) is not None:  # as the study itself draws them
+        sampler.add([triplet])
+        drawn.append(triplet)
+    replies = []
+    for triplet in drawn:
+        ideas = [idea[name] for name in triplet]
+        odd = next(place for place, one in zip(TRIPLET, ideas, strict=True) if ideas.count(one) == 1)
+        for order in itertools.permutations(TRIPLET):
+            said = json.dumps({"label": "ABC"[order.index(odd)]})
+            replies.append({"item": name_of(triplet), "judge": "example", "order": ">".join(order), "reply": said})
+    return {
+        STUDY_FILE: _IDEAS,
+        "items.csv": "item,lesson,note\n"
+        + "".join(f'{n},{lesson},"{text}"\n' for lesson, notes in _NOTES.items() for n, (text, _) in notes.items()),
+        "replies.jsonl": "".join(json.dumps(one) + "\n" for one in replies),
+        ".gitignore": _IGNORED,
+    }
+
+
+_IDEAS = (
+    """\
+# yaml-language-server: $schema=./study.schema.json
+name: Which notes carry the same ideas?
+
+items:
+  file: items.csv          # one row a text
+  id: item
+  document: lesson         # the three texts of a triplet come from one document
+
+questions:
+  - name: odd
+    text: Which note is unlike the other two in what it says, whatever its style?
+    scale: odd-one-out
+    options: [note]        # one column: triplets are drawn, so that every two texts of a document meet
+    show: []               # what else is shown, such as [purpose]; the same for all three texts
+
+people:
+  pairs: 3                 # how often every two texts are seen together; invite people with: assay invite
+
+judges:
+  - name: example          # answers from a file, so that this study runs offline; remove it
+    provider: recorded
+    file: replies.jsonl
+"""
+    + _MORE_JUDGES
+    + """
+# conditions:              # with and without what the texts are about
+#   show: {without: [], with: [purpose]}
+"""
+    + _LIMITS
+)
+
+_STARTS: Mapping[str, Callable[[], Mapping[str, str]]] = {
+    "rating": lambda: _NEW_STUDY,
+    "preference": lambda: _PREFERENCE,
+    "ideas": _ideas,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -265,6 +266,8 @@ class SystemOutput:
     system: str
     number: int
     text: str
+    temperature: float | None = None
+    """Where the study varies it."""
 
 
 @dataclass(frozen=True)
@@ -279,20 +282,26 @@ class WrittenOutputs:
 
     def made_of(self, comparisons: OutputPairs) -> str:
         """Names what pairs are drawn from."""
-        return digest_of([[vars(one) for one in self.outputs], comparisons.model_dump(mode="json")])
+        # What is not varied or not said names nothing, as in stores that were made before it could be.
+        parts = [[*vars(one).items()] for one in self.outputs]
+        outputs = [{k: v for k, v in part if (k, v) != ("temperature", None)} for part in parts]
+        return digest_of([outputs, comparisons.model_dump(mode="json", exclude={"temperature"})])
 
 
-def system_outputs(db: sa.Connection) -> WrittenOutputs:
-    """The outputs that count, by item and system; within a transaction."""
+def system_outputs(db: sa.Connection, temperature: float | None = None) -> WrittenOutputs:
+    """The outputs that count, by item and system, at a temperature or all of them; within a transaction."""
     a, s, i, q = (table.c for table in (tables.assignments, tables.answers, tables.items, tables.questions))
     joined = tables.assignments.outerjoin(tables.answers, s.id == a.answer)
-    query = sa.select(a.item, a.annotator, a.repeat, a.status, s.label, s.status.label("came"))
+    query = sa.select(a.item, a.annotator, a.repeat, a.condition, a.status, s.label, s.status.label("came"))
     query = query.select_from(tables.join(joined, tables.items, tables.questions))
+    if temperature is not None:
+        query = query.where(a.condition == canonical({"temperature": temperature}))
     query = query.where(a.active, q.current, i.active, i.role == "source")
     found, lacking, unreadable = [], 0, 0
-    for row in db.execute(query.order_by(i.position, a.annotator, a.repeat)):
+    for row in db.execute(query.order_by(i.position, a.annotator, a.condition, a.repeat)):
         if row.came == "valid":
-            found.append(SystemOutput(row.item, row.annotator, row.repeat, str(row.label)))
+            varied = json.loads(row.condition).get("temperature")
+            found.append(SystemOutput(row.item, row.annotator, row.repeat, str(row.label), varied))
         elif row.status == "missing":
             unreadable += 1
         else:

@@ -399,7 +399,7 @@ def soonest_back(db: sa.Connection, slot: Slot, person: str, now: float) -> floa
 
 
 def triplets_drawn(db: sa.Connection, since: int) -> list[tuple[int, list[str]]]:
-    """(position, names of its three items) of each triplet drawn at this position or later, in order."""
+    """(position, names of its items) of each triplet or pair drawn at this position or later, in order."""
     i = tables.items.c
     query = sa.select(i.position, i.known).where(i.role == "triplet", i.position >= since).order_by(i.position)
     return [(row.position, row.known["members"]) for row in db.execute(query).all()]

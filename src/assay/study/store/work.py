@@ -76,8 +76,10 @@ def change_study(store: Store, changed: Changed | None) -> Iterator[Change]:
         try:
             before = counting_answers(db)
             yield change
-            # Where another answer counts in the same place now, as after a change is taken back, none is lost.
-            gone = set(before.values()).difference(counting_answers(db).values())
+            after = counting_answers(db)
+            # An answer that has another name now still counts; and where another answer counts in the same place, as
+            # after a change is taken back, none is lost.
+            gone = {place for number, place in before.items() if number not in after}.difference(after.values())
         finally:
             store.within.change = None
         change.lost = Counter((place.question, place.kind) for place in gone)
@@ -144,7 +146,8 @@ def plan(store: Store, assignments: Iterable[Assignment], digest: str, changed: 
     """Make exactly these the assignments of the judges; others of theirs no longer count.
 
     Answers that fit an assignment made before are found again, whatever was planned in between, and in whatever
-    version of its question. Nothing happens where ``digest`` is that of the plan before.
+    version of its question; so are those to the same request under another name (of its judge, question or condition).
+    Nothing happens where ``digest`` is that of the plan before.
 
     Raises
     ------
@@ -166,7 +169,41 @@ def plan(store: Store, assignments: Iterable[Assignment], digest: str, changed: 
         for chunk in batches(assignments):
             rows = _rows_as_before(db, chunk, names, counting)
             db.execute(statement, [row | {"status": "open", "active": True} for row in rows])
+        _rename_answered(db)
         put_setting(db, PLANNED, digest)
+
+
+def _rename_answered(db: sa.Connection) -> None:
+    """Let answers that no plan wants any more answer the same request under another name, where that one has none.
+
+    A request is its words, images, schema and parameters: an arm that is added, or a judge that gets another name, does
+    not ask it again.
+    """
+    a, n = tables.assignments, tables.annotators.c
+    of_judges = sa.and_(a.c.annotator.in_(sa.select(n.annotator).where(n.kind == "judge")), a.c.session.is_(None))
+    unasked = sa.not_(sa.exists().where(tables.answers.c.assignment == a.c.id))
+    wanted = sa.select(a).where(a.c.active, of_judges, a.c.status.in_(("open", "failed")), unasked)
+    answered = sa.select(a.c.id, a.c.item, a.c.recipe, a.c.repeat, a.c.annotator, a.c.condition)
+    answered = answered.where(sa.not_(a.c.active), of_judges, a.c.answer.is_not(None))
+    if db.execute(answered.limit(1)).first() is None:
+        return
+    for chunk in batches(db.execute(wanted.order_by(a.c.id)).all()):
+        there: dict[tuple[str, str, int], list[Any]] = {}
+        some = answered.where(a.c.item.in_({one.item for one in chunk}), a.c.recipe.in_({one.recipe for one in chunk}))
+        for row in db.execute(some.order_by(a.c.id)):
+            there.setdefault((row.item, row.recipe, row.repeat), []).append(row)
+        pairs = []
+        for one in chunk:
+            mine = there.get((one.item, one.recipe, one.repeat), [])
+            if mine:
+                found = next((row for row in mine if row.annotator == one.annotator), mine[0])
+                mine.remove(found)
+                place = {"question": one.question, "annotator": one.annotator, "condition": one.condition}
+                pairs.append((one.id, found.id, place))
+        if pairs:
+            db.execute(sa.delete(a).where(a.c.id.in_([number for number, _, _ in pairs])))
+        for _, number, place in pairs:
+            db.execute(sa.update(a).where(a.c.id == number).values(active=True, **place))
 
 
 def _rows_as_before(
@@ -500,8 +537,9 @@ class TripletDrawer:
         """The sampler, which knows of every triplet drawn so far, by whichever process."""
         if self._sampler is None:
             self._sampler = Sampler(self._pools(), self.wanted)
-        for position, (first, second, third) in triplets_drawn(db, self._drawn_until):
-            self._sampler.add([(first, second, third)])
+        for position, members in triplets_drawn(db, self._drawn_until):
+            if len(members) == len(TRIPLET):  # another question of the study may be about pairs
+                self._sampler.add([(members[0], members[1], members[2])])
             self._drawn_until = position + 1
         return self._sampler
 
@@ -573,6 +611,7 @@ class TripletDrawer:
                 "items.document so that pairs stay within documents, or take fewer items"
             )
         self._put(db, new, start)
+        self._drawn_until = start + len(new)
 
     def _put(
         self, db: sa.Connection, new: Sequence[Sequence[str]], start: int, of: Mapping[str, Item] | None = None
