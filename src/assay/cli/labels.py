@@ -21,6 +21,7 @@ from assay.cli.commands import BY_NAME, Command
 from assay.cli.output import (
     FOR_PEOPLE,
     NOTHING,
+    Force,
     Given,
     Names,
     Output,
@@ -260,16 +261,21 @@ class Ask:
     output: Output = FOR_PEOPLE
 
     def answer(
-        self, row: Command, source: str, out: Path | None, read: Callable[[str], Annotations] | None = None
-    ) -> Any:
+        self, row: Command, source: str, out: Path | None, read: Callable[[str], Annotations] | None = None, *,
+        force: bool = False,
+    ) -> Any:  # fmt: skip
         """A question read, asked, printed, and written as a page where one was asked for."""
-        target(out)
+        self.to(out, source, force=force)
         given = self.options.options()
         table = (read or self.labels.read)(source)
         with progress_bar(row.bar):
             found = found_at(row.ask)(table, **given)
         self.show(row, found, out)
         return found
+
+    def to(self, out: Path | None, *sources: str | None, force: bool, suffixes: Sequence[str] | None = None) -> None:
+        """Refuse a place to write to where something would be lost that is read: the labels, or a table beside them."""
+        target(out, *sources, self.labels.items, self.labels.annotator_table, force=force, suffixes=suffixes)
 
     def show(self, row: Command, found: Result, out: Path | None, **how: Any) -> None:
         """Print what was found, and write its page where one was asked for."""
@@ -301,8 +307,8 @@ def __getattr__(name: str) -> Any:
 def _question(row: Command) -> Callable[..., None]:
     """The command of a question that is asked of labels alone."""
 
-    def command(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
-        ask.answer(row, source, out)
+    def command(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
+        ask.answer(row, source, out, force=force)
 
     command.__doc__ = f"{row.does}\n\nParameters\n----------\nsource\n    {row.source}"
     return command
@@ -320,7 +326,7 @@ DEMO_NOISE = {"careful": 0.2, "middling": 0.42, "careless": 0.9}
 """The judges of the demo, and how often each answers at random."""
 
 
-def demo(*, out: _HTML = Path("report.html"), seed: int = 7, output: Output = FOR_PEOPLE) -> None:
+def demo(*, out: _HTML = Path("report.html"), force: Force = False, seed: int = 7, output: Output = FOR_PEOPLE) -> None:
     """Simulate a study whose truth is known, and report on it.
 
     Parameters
@@ -333,7 +339,7 @@ def demo(*, out: _HTML = Path("report.html"), seed: int = 7, output: Output = FO
     from assay.simulation import simulate
     from assay.verdict.report import report as make
 
-    target(out)
+    target(out, force=force)
     labels = simulate(n_items=150, n_annotators=4, annotator_noise=0.3, judges=DEMO_NOISE, seed=seed)
     said = (
         "A simulated study, not real data: 4 people and 3 judges rate 150 items. Each answers with the item's true\n"
@@ -354,6 +360,7 @@ def report(
     source: str,
     *,
     out: _HTML = Path("report.html"),
+    force: Force = False,
     tested: Tested = ALL_JUDGES,
     ask: Ask = ASK,
 ) -> None:
@@ -369,7 +376,7 @@ def report(
     from assay.verdict.preregistration import plan_beside
     from assay.verdict.report import report as make
 
-    target(out)
+    ask.to(out, source, force=force)
     given = ask.options.options()
     table = ask.labels.read(source)
     given.setdefault("plan", plan_beside(table))
@@ -424,7 +431,7 @@ def _tested(table: Annotations, judges: list[str], given: dict[str, Any]) -> tup
     return [compare_judges(table, judges, **given)], ("kind", "passed")
 
 
-def agreement(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
+def agreement(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """Do annotators agree, and is a judge as close to the people as they are to each other?
 
     Parameters
@@ -434,7 +441,7 @@ def agreement(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     """
     from assay.concordance.agreement import agreement as agree
 
-    target(out)
+    ask.to(out, source, force=force)
     given = ask.options.options()
     table = ask.labels.read(source)
     with progress_bar("Comparing"):
@@ -465,7 +472,7 @@ def _to_be_read(rows: DataFrame, headline: str, given: dict[str, Any]) -> DataFr
     return rows if given.get("who") or not brief.height else brief
 
 
-def disagreement(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
+def disagreement(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """On which items, and on which categories, do annotators disagree?
 
     Parameters
@@ -475,7 +482,7 @@ def disagreement(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     """
     from assay.concordance.disagreement import disagreement as disagree
 
-    target(out)
+    ask.to(out, source, force=force)
     given = ask.options.options()
     table = ask.labels.read(source)
     with progress_bar("Comparing"):
@@ -484,7 +491,7 @@ def disagreement(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     ask.show(BY_NAME["disagreement"], found, out, drop=drop, rows=found.rows, width=TERMINAL)
 
 
-def scales(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
+def scales(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """On which numeric scale should people and judges be asked?
 
     Parameters
@@ -495,7 +502,7 @@ def scales(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     from assay.concordance.coefficient import GradingScaleSettings
     from assay.concordance.grading_scale import grading_scale_study
 
-    target(out)
+    ask.to(out, source, force=force)
     given = ask.options.options()
     varied = [given.get("scale_column", GradingScaleSettings.scale_column), *filter(None, [given.get("condition")])]
     conditions = list(dict.fromkeys([*(ask.labels.conditions or ()), *varied]))
@@ -529,6 +536,7 @@ def separability(
     n_items: _N_ITEMS = None,
     n_pairs: _N_PAIRS = 5,
     out: Page = None,
+    force: Force = False,
     ask: Ask = ASK,
 ) -> None:
     """On which items can the outputs of two systems be told apart?
@@ -539,14 +547,14 @@ def separability(
         Outputs: one row a text, with its item, its system (annotator) and its number (repeat); or a study's folder
         with systems.
     """
-    from assay.data.formats.exports import write_frame
+    from assay.data.formats.exports import TABLES, write_frame
 
-    target(pairs)
+    ask.to(pairs, source, force=force, suffixes=TABLES)
     if pairs is None and (choose != "weighted" or n_items is not None or n_pairs != 5):
         raise DesignError("--choose, --n-items and --n-pairs say which pairs are drawn; name their file with --pairs")
     number_in("--n-items", n_items or 1, low=1, whole=True)
     number_in("--n-pairs", n_pairs, low=1, whole=True)
-    found = ask.answer(BY_NAME["separability"], source, out, ask.labels.outputs)
+    found = ask.answer(BY_NAME["separability"], source, out, ask.labels.outputs, force=force)
     if pairs is not None:
         drawn = found.pairs(n_pairs, n_items=n_items, choose=choose, seed=found.run.settings.seed)
         write_frame(drawn, pairs)
@@ -585,7 +593,7 @@ def plan(
         decided, write = load_study(study), write or study / PLAN_FILE
         given.setdefault("n_items", len(decided.tested_items()))
         given.setdefault("looks", decided.config.looks or 1)
-    target(write)
+    ask.to(write, pilot, force=True, suffixes=(".yaml", ".yml"))  # a plan is never written over: it says so itself
     if pilot is not None:
         given["pilot"] = ask.labels.read(pilot)
         names = names and tested.among(given["pilot"])
@@ -605,6 +613,7 @@ def triplets(
     source: Annotated[str | None, Parameter(group="The plan")] = None,
     *,
     out: Annotated[Path | None, Parameter(name=["--output", "-o"], group="The plan")] = None,
+    force: Force = False,
     pilot: Annotated[str | None, Parameter(group="The plan")] = None,
     document: Annotated[str | None, Parameter(group="The plan")] = None,
     name: Annotated[str | None, Parameter(group="The plan")] = None,
@@ -620,7 +629,7 @@ def triplets(
         Without
         it, a plan: how many comparisons of each pair rank the pairs as experts see them.
     out
-        A .csv file for the triplets.
+        Where the triplets are written: .csv, .tsv, .jsonl or .parquet.
     pilot
         A file or folder of odd ones out at hand: experts agree as far as there.
     document
@@ -644,10 +653,11 @@ def triplets(
             f"--{strange.replace('_', '-')} is about a plan, and '{source}' is a file to draw triplets from; "
             f"leave one out"
         )
+    from assay.data.formats.exports import TABLES, write_frame
     from assay.data.formats.tables import read_table
     from assay.ideas.sampling import sample_triplets
 
-    target(out)
+    ask.to(out, source, force=force, suffixes=TABLES)
     if not Path(source).is_file():
         raise AssayError(f"there is no file '{source}'")
     texts = read_table(Path(source)).labels.drop("_row", strict=False)
@@ -655,7 +665,7 @@ def triplets(
         found = sample_triplets(texts, document=document, name=name, text=text, **own, **given)
     ask.output.words(found)
     if out is not None:
-        found.triplets.write_csv(out)
+        write_frame(found.triplets, out)
         note(f"written to {out}")
 
 
@@ -684,7 +694,7 @@ def _several_measures(text: str) -> list[str]:
     return [part.strip() for part in re.split(r",(?![a-z_]+=)", text) if part.strip()]
 
 
-def ideas(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
+def ideas(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """Do texts carry the same ideas? Measures against experts' odd ones out; or where each judge sits among people.
 
     Parameters
@@ -696,7 +706,7 @@ def ideas(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     """
     from assay.ideas.choices import MapSettings
 
-    target(out)
+    ask.to(out, source, force=force)
     given = ask.options.options()
     table = ask.labels.read(source)
     if any(scale.kind == "odd-one-out" for scale in table.scales.values()):
@@ -762,7 +772,7 @@ def _only_known(given: dict[str, Any], settings: type[Settings], about: str, oth
         raise AssayError(f"--{strange[0].replace('_', '-')} is about {other}; the labels are {about}")
 
 
-def d_study(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
+def d_study(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """How many raters and lessons would be enough? A D-study; also: assay plan d-study.
 
     Parameters
@@ -773,7 +783,7 @@ def d_study(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     from assay.psychometrics.design import DStudySettings
     from assay.psychometrics.g_study import g_study
 
-    target(out)
+    ask.to(out, source, force=force)
     given = ask.options.options()
     own = {f.name: given.pop(f.name) for f in fields(DStudySettings) if f.name in given}
     table = ask.labels.read(source)
@@ -782,7 +792,7 @@ def d_study(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     ask.show(BY_NAME["d-study"], found, out)
 
 
-def raters(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
+def raters(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """Who is severe, who is erratic, who is unfair? Every person and every judge by the hierarchical rater model.
 
     Parameters
@@ -792,7 +802,7 @@ def raters(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     """
     from assay.psychometrics.raters.model import rater_model
 
-    target(out)
+    ask.to(out, source, force=force)
     given = ask.options.options()
     table = ask.labels.read(source)
     with progress_bar("Fitting") as progress:

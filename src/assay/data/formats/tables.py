@@ -535,7 +535,6 @@ def write_alt_test(labels: Annotations, folder: Path) -> list[str]:
         answers = {who: _answers(table.filter(pl.col("annotator") == who)) for who in natural(people)}
         (folder / file).write_text(json.dumps(answers, ensure_ascii=False, indent=1) + "\n", "utf-8")
     about = sorted(c for c in labels.items.columns if c != "item")
-    (folder / ITEMS).unlink(missing_ok=True)
     if about:
         ids = table.select("id", "item").unique()
         of_items = ids.join(labels.items.select("item", *about), on="item", how="left").sort("id").drop("item")
