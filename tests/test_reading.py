@@ -308,7 +308,7 @@ def test_something_that_is_no_table():
         ),
         ("ragged.csv", b"item,annotator,label\na,x,1,9\n", "cannot be read as a table"),
         ("twice.csv", b"item,annotator,label\na,x,1\nb,x,2\na,x,3\n", "item 'a', annotator 'x': rows 2, 4"),
-        ("names.csv", b"id,annotator,label\na,x,1\n", "column 'item' is not in"),
+        ("names.csv", b"it's,annotator,label\na,x,1\n", "no column that names the item was found"),
         ("no_id.csv", b"item,annotator,label\n,x,1\nb,x,2\n", "1 row without item (row 2); fill or remove them"),
     ],
 )

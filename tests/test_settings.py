@@ -119,7 +119,7 @@ OPTIONS = {
     ReadSettings: {
         "item": "'item'",
         "label": "'label'",
-        "layout": "'long'",
+        "layout": "'auto'",
         "format": "'auto'",
     },
     LabelSettings: {

@@ -7,6 +7,7 @@ First how labels are read, then the commands: one way for every question that is
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ from assay.cli.commands import BY_NAME, Command
 from assay.cli.output import (
     FOR_PEOPLE,
     NOTHING,
+    TYPED,
     Force,
     Given,
     Names,
@@ -36,7 +38,8 @@ from assay.cli.output import (
     typed_value,
     write_page,
 )
-from assay.data.names import Spelling
+from assay.data.names import KindUnknownError, Spelling
+from assay.data.roles import Layout, UnclearTableError
 from assay.data.values import Decimal
 from assay.errors import AssayError, DesignError, listing
 from assay.estimation.options import Settings, number_in
@@ -91,7 +94,17 @@ class LabelOptions:
         Decimal | None, Parameter(help="What stands before decimals, where labels such as 1,234 do not tell.")
     ] = None
     wide: Annotated[bool, Parameter(help="One row an item, one column an annotator.", show_default=False)] = False
-    columns: Annotated[Names, Parameter(help="The annotators' columns of a wide table.")] = None
+    layout: Annotated[
+        Layout,
+        Parameter(help="What a row is: a label (long), an item (wide), a person (transposed); auto finds out."),
+    ] = "auto"
+    columns: Annotated[
+        Names, Parameter(help="The annotators' columns of a wide table, the items' of a transposed one.")
+    ] = None
+    exclude: Annotated[
+        Names,
+        Parameter(help="Annotators, items and columns that are nobody's labels: Mean,Average. '' where none is."),
+    ] = None
     conditions: Annotated[Names, Parameter(help="Columns that were varied on purpose.")] = None
     split_item: Annotated[
         str,
@@ -129,11 +142,24 @@ class LabelOptions:
             labels = self._table(source)
             for condition in self.where or ():
                 labels = _narrowed(labels, condition)
+        except UnclearTableError as error:
+            if not _agreed(error):
+                raise AssayError(_all_unclear(error)) from error
+            return self.given(error.options).read(source)
+        except KindUnknownError as error:
+            command = whole_command({"judges": [*(self.judges or ()), *error.names]})
+            raise AssayError(f"{as_typed(str(error), NAMES)}. Run: {command}") from error
         except AssayError as error:
             # Said here, because a question may have an option of the same name.
             raise type(error)(as_typed(str(error), NAMES)) from error
         tell(labels)
         return labels
+
+    def given(self, options: Mapping[str, Any]) -> LabelOptions:
+        """The same with options of `assay.read` as somebody would type them."""
+        lists = {name: [value] if isinstance(value, str) else value for name, value in options.items()
+                 if name in ("item", "label", "scale")}  # fmt: skip
+        return replace(self, **{**options, **lists})
 
     def _table(self, source: str) -> Annotations:
         from assay.reading import read
@@ -143,10 +169,15 @@ class LabelOptions:
             criterion=self.criterion, repeat=self.repeat, judges=self.judges, humans=self.humans,
             spelling=self.spelling, scale=_scale(self.scale), missing=self.missing,
             label_spelling=self.label_spelling, decimal=self.decimal,
-            layout="wide" if self.wide else "long", columns=self.columns, conditions=self.conditions or (),
+            layout=self._layout(), columns=self.columns, exclude=self.exclude, conditions=self.conditions or (),
             split_item=self.split_item, items=self.items, annotators=self.annotator_table, format=self.format,
             **self._reader_options(source),
         )  # fmt: skip
+
+    def _layout(self) -> Layout:
+        if self.wide and self.layout not in ("auto", "wide"):
+            raise AssayError(f"--wide and --layout {self.layout} exclude each other; give one")
+        return "wide" if self.wide else self.layout
 
     def _reader_options(self, source: str) -> dict[str, Any]:
         if not self.option:
@@ -157,6 +188,44 @@ class LabelOptions:
         if not Path(source).exists():
             raise DataError(f"there is no file or folder '{source}'")
         return format_of(Path(source), self.format).options_from(self.option)
+
+
+def _all_unclear(error: UnclearTableError) -> str:
+    """What is not clear in a table, with the whole command that reads it where the likelier is right."""
+    said = f"{error.source}: {as_typed('; '.join(error.problems), NAMES)}"
+    return f"{said}. If that is right, run: {whole_command(error.options)}" if error.options else said
+
+
+def _agreed(error: UnclearTableError) -> bool:
+    """Whether somebody at a terminal says that the likelier reading is right."""
+    if not (error.options and sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    note(f"{_all_unclear(error)}\nRead it so? [y/N] ")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+_NEEDS_EPSILON = ("report", "alt-test")
+
+
+def whole_command(options: Mapping[str, Any]) -> str:
+    """The command that runs, with these options of `assay.read` as well."""
+    words = list(TYPED.get())
+    for name, value in options.items():
+        option = NAMES[name]
+        typed = [option, _typed_list(value)]
+        if name == "layout" and value == "wide":
+            option, typed = "--wide", ["--wide"]
+        for at in (i for i, word in enumerate(words) if word == option or word.startswith(f"{option}=")):
+            del words[at : at + (1 if "=" in words[at] or option == "--wide" else 2)]
+            break
+        words += typed
+    if words and words[0] in _NEEDS_EPSILON and not {"--epsilon", "--expertise", "--gold"} & {*words}:
+        words += ["--expertise", "crowd"]
+    return shlex.join(["assay", *words])
+
+
+def _typed_list(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 @Parameter(name="*")

@@ -440,7 +440,7 @@ def _arguments(match: re.Match[str], typed: Mapping[str, str]) -> str:
 
 def _option(match: re.Match[str], typed: Mapping[str, str]) -> str:
     name, value, more = match[1], _plain(match[2]), match[3].replace("'", "")
-    if name == "layout" and "wide" in typed:
+    if name == "layout" and value == "wide" and "wide" in typed:
         return typed["wide"]
     if name in typed:
         return f"{typed[name]} {value}{more}"

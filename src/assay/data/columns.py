@@ -21,6 +21,7 @@ from assay.data.names import (
     Coded,
     Spelling,
     annotator_kinds,
+    computed_names,
     factorize,
     match_spelling,
     trim_names,
@@ -269,6 +270,13 @@ class FrameSettings(LabelSettings):
         details="See `assay.data.scales.parse_scale`. Without it the scale is inferred, and `reading` says so: the "
         "order of ordered Categoricals and Enums, else numbers, categories or free text.",
     )
+    exclude: Iterable[str] | None = option(
+        None,
+        "Annotators, items and columns that are nobody's labels: `Mean`, `Average`.",
+        details="Without it, what is computed from other columns or rows is left out, and `reading` says which; "
+        "an annotator or an item called `Consensus` or `Average` is refused until somebody says what it is; `[]` says "
+        "that nothing is computed.",
+    )
     conditions: Iterable[str] = option(
         (), "Columns that were varied on purpose (temperature, prompt), see `Annotations`."
     )
@@ -285,6 +293,12 @@ class FrameSettings(LabelSettings):
         details="A column `_row` of the frame, if there is one, says in messages where each row stands.",
         transient=True,
     )
+
+    @property
+    def excluded(self) -> tuple[str, ...]:
+        """What is said to be nobody's labels."""
+        given = self.exclude or ()
+        return (given,) if isinstance(given, str) else tuple(map(str, given))
 
     @property
     def splitting(self) -> str | None:
@@ -305,6 +319,9 @@ KEY = ("item", "annotator", "criterion", "repeat")
 
 BLANK = "blank, as sheets end in"
 """Why a row without anything in it does not count."""
+
+_FEW_NAMES = 10_000
+"""Names that are looked through for averages: sheets that hold some are kept by hand."""
 
 CONTENT = "content_version"
 """The column that numbers the contents of an item that was changed while it was annotated."""
@@ -371,6 +388,7 @@ class _Sheet:
         """Items, annotators and criteria as text in one spelling, and as numbers; repeats as whole numbers."""
         for name in ("item", "annotator"):
             self._read_ids(name)
+        self._exclude_computed()
         if self.settings.splitting is not None:
             self.table, self.items, notes = split_items(self.table, self.items, self.settings.splitting)
             self.ids["item"] = factorize(self.table["item"])
@@ -388,6 +406,31 @@ class _Sheet:
             if bad.height:
                 raise DataError(f"{self.source}: column 'repeat' must hold whole numbers; {_rows(bad)} does not")
             self.table = self.table.with_columns(number.fill_null(1).cast(pl.Int64).alias("repeat"))
+
+    def _exclude_computed(self) -> None:
+        """Rows of annotators and items that are said to be nobody's labels; refused where a name alone says so."""
+        if self.settings.exclude is None:
+            self._refuse_computed()
+            return
+        for role in ("annotator", "item"):
+            gone = self.ids[role].names.is_in(list(self.settings.excluded))
+            if not gone.any():
+                continue
+            names = self.ids[role].names.filter(gone).to_list()
+            keep = ~gone.to_numpy()[self.ids[role].codes]
+            self.table, self.ids = self.table.filter(pl.Series(keep)), {n: c.where(keep) for n, c in self.ids.items()}
+            self.reading = self.reading.without(f"{role} {listing(names, 3)}, as exclude=... says", int((~keep).sum()))
+
+    def _refuse_computed(self) -> None:
+        for role in ("annotator", "item"):
+            names = self.ids[role].names
+            found = computed_names(names) if len(names) <= _FEW_NAMES else []
+            if found and len(found) < len(names):
+                said = "nobody's own labels" if role == "annotator" else "computed and no item"
+                raise DataError(
+                    f"{self.source}: {role} '{found[0]}' is {said}, by its name: leave it out with exclude={found}, or "
+                    f"say with exclude=[] that it is one of the {role}s"
+                )
 
     def _replace_names(self, role: str, column: pl.Series | None, notes: Iterable[str]) -> None:
         if column is not None:

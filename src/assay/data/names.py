@@ -711,9 +711,23 @@ _MODEL = re.compile(
     r"openrouter|ollama|groq|fireworks|nvidia|microsoft)[/:]"
     r"|\d+(\.\d+)?b[-_](instruct|chat|it|base|hf)\b"
     r"|^judge$|^(judge|grader|ai|base|reward|large)[-_ ]?model|^model([-_ ]?[a-z0-9]{1,2})?$"
-    r"|^ai[-_ ](judge|rater|grader|annotator|assistant|labell?er)",
+    r"|^ai[-_ ](judge|rater|grader|annotator|assistant|labell?er)"
+    r"|^(?-i:opus|sonnet|haiku)$|^predict(ed|ions?)?([-_ .]?[a-z0-9]{1,8})?$|^pred([-_ .][a-z0-9]{1,8})?$"
+    r"|^(ai|model|machine|bot|auto(mat(ic|ed))?)[-_ ]?(score|rating|label|grade|judg(e)?ment|annotation|vote|output|"
+    r"answer|verdict|prediction)s?$|^auto[-_ ]?(grader|rater|eval)$|^(system|machine)[-_ ]prediction$",
     re.IGNORECASE,
 )
+
+
+_NOBODY = (
+    r"(?i)^(the )?(human |people |column |row |grand |overall )?(mean|average|avg\.?|median|majority|"
+    r"majority[ _-]?vote|consensus|total|sum|gold|gold[ _-]?(label|standard)|ground[ _-]?truth|adjudicated)s?$"
+)
+
+
+def computed_names(names: pl.Series) -> list[str]:
+    """The names that are nobody's: ``Mean``, ``Average``, ``Majority``, ``gold``."""
+    return names.filter(names.str.contains(_NOBODY)).to_list()
 
 
 def model_names(names: Iterable[str], among: Collection[str] = ()) -> list[str]:

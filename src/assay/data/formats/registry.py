@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
@@ -35,6 +35,7 @@ from assay.data.formats.tables import (
     read_table,
 )
 from assay.data.names import BETWEEN_ITEM_AND_QUESTION, natural, questions_in, strip_spaces
+from assay.data.roles import ROWS, Guess, Layout, Told, find_roles, unclear
 from assay.data.scales import Preference, Scale
 from assay.data.values import valid_as_written
 from assay.errors import DataError, counted, listing, unknown
@@ -234,8 +235,6 @@ def format_of(path: Path, name: str = "auto") -> Format:
 
 # -- from files to the one table -------------------------------------------------------------------
 
-Layout = Literal["long", "wide"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReadSettings(FrameSettings, FormatSettings):
@@ -249,9 +248,17 @@ class ReadSettings(FrameSettings, FormatSettings):
     label: str | int | Sequence[str | int] = option(  # type: ignore[assignment]
         "label", "Column that holds the label; several are one criterion each."
     )
-    layout: Layout = option("long", "One row a label, or one row an item with a column for each annotator (`wide`).")
+    layout: Layout = option(
+        "auto",
+        "One row a label (`long`), one row an item (`wide`), or one row a person (`transposed`).",
+        details="`auto` finds it out: a table whose columns of item, annotator and label are there is long. Of others "
+        "the roles of columns are found and said in `reading`, or refused with the whole call where they could be "
+        "otherwise; see `assay.look`.",
+    )
     columns: Sequence[str | int] | None = option(
-        None, "The annotators' columns of a wide table; all but the item's when not given."
+        None,
+        "The annotators' columns of a wide table, the items' of a transposed one.",
+        details="Without it all that could be such labels; `reading` says which, and what was left out.",
     )
     format: str = option(
         "auto",
@@ -320,11 +327,19 @@ def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
         rows, item = tables.join_items(rows, item), "item"
     if not isinstance(label, str):
         rows, label, criterion = tables.stack_criteria(rows, label), "label", "criterion"
-    if settings.layout == "wide":
-        rows = tables.unpivot(rows, item, _text(settings.columns), check=_numbers_wanted(scale) is not False)
+    if rows.scales is None:
+        chosen = find_columns(rows, replace(settings, item=item, label=label, criterion=criterion))
+        rows, settings = chosen
+        item, annotator, label, criterion = (
+            _text(getattr(settings, role)) for role in ("item", "annotator", "label", "criterion")
+        )
+    if settings.layout in ("wide", "transposed"):
+        columns = _text(settings.columns)
+        if settings.layout == "wide":
+            rows = tables.unpivot(rows, item, columns, check=_numbers_wanted(scale) is not False)
+        else:
+            rows = tables.transpose(rows, annotator, columns)
         item, annotator, label = "item", "annotator", "label"
-    elif settings.columns is not None:
-        raise DataError("columns=... names the annotators of a wide table; say layout='wide' too")
     leave = (item, annotator, criterion or "criterion", label, "_row")
     frame = tables.numbers_where_all_are(rows.labels, leave=leave) if rows.untyped else rows.labels
     reading = replace(rows.reading, as_text=rows.untyped or rows.reading.as_text, orders=rows.orders)
@@ -339,6 +354,70 @@ def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
     read = FrameSettings(**{**options, **roles, **about, "scale": scale, "reading": reading})
     own = settings.own_item()
     return from_frame(frame, read).also_called({own: "item"} if own and read.splitting is None else {})
+
+
+def find_columns(rows: Rows, settings: ReadSettings) -> tuple[Rows, ReadSettings]:
+    """The columns that nobody has named, by what they hold; refused where that could be otherwise.
+
+    Raises
+    ------
+    UnclearTableError
+        With all that is missing or unclear, and the call that reads the table where the likelier is right.
+    """
+    known = rows.labels.columns
+    named = {role: str(getattr(settings, role)) for role in ("item", "annotator", "label")}
+    shape = None if settings.layout == "auto" else settings.layout
+    if shape in (None, "long") and all(name in known for name in named.values()):
+        if settings.columns is not None:
+            raise DataError("columns=... names the annotators of a wide table; say layout='wide' too")
+        return rows, settings
+    guess, problems = guess_of(rows, settings)
+    rows = tables.number_rows(rows, guess.options)
+    if problems:
+        raise unclear(rows.reading.source, problems, {**said_of(settings), **guess.options})
+    options = dict(guess.options)
+    if shape is None and guess.shape != "long":
+        options["layout"] = guess.shape
+    for why, names in guess.rows.items():
+        column = rows.labels[str(options.get("item", named["item"]))].cast(pl.String)
+        gone = strip_spaces(column).is_in(list(names)).fill_null(False)
+        reading = rows.reading.without(f"{why}: {listing(names, 3)}", int(gone.sum()))
+        rows = replace(rows, labels=rows.labels.filter(~gone), reading=reading)
+    notes = guess.notes() if settings.columns is None else []
+    return replace(rows, reading=rows.reading.noted(*notes)), replace(settings, **options)
+
+
+def guess_of(rows: Rows, settings: ReadSettings) -> tuple[Guess, list[str]]:
+    """What the columns of a table are, and all that has to be settled before it can be read."""
+    known, source = rows.labels.columns, rows.reading.source
+    problems, said = [], {}
+    asked = {"item": "the item", "annotator": "the annotator", "label": "the label", "criterion": "the criterion"}
+    for role, what in asked.items():
+        name = getattr(settings, role)
+        if name is None or str(name) in known or str(name) == ROWS:
+            said[role] = None if name is None else str(name)
+        elif str(name) != role:
+            problems.append(unknown("column", str(name), known, source) + f" (it should hold {what})")
+    columns = None if settings.columns is None else tuple(map(str, settings.columns))
+    for name in columns or ():
+        if name not in known:
+            raise DataError(unknown("column", name, known, source))
+    told = Told(
+        **said, columns=columns, judges=_names_said(settings.judges), humans=_names_said(settings.humans),
+        shape=None if settings.layout == "auto" else settings.layout,
+        exclude=None if settings.exclude is None else settings.excluded,
+    )  # fmt: skip
+    guess = find_roles(rows.labels, told, untyped=rows.untyped)
+    return guess, [*problems, *guess.lacking, *guess.doubts]
+
+
+def _names_said(given: Any) -> tuple[str, ...] | None:
+    return None if given is None else (given,) if isinstance(given, str) else tuple(map(str, given))
+
+
+def said_of(settings: ReadSettings) -> dict[str, Any]:
+    """The options that somebody gave, as they are given again."""
+    return {name: value for name, value in settings.changed().items() if isinstance(value, str | int | tuple | dict)}
 
 
 def _questions_split(frame: pl.DataFrame, item: str, criterion: str, *, pooled: bool) -> tuple[str | None, list[str]]:

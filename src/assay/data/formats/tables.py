@@ -17,6 +17,7 @@ from assay.data.annotations import Annotations, Reading
 from assay.data.columns import KEY, arrow_orders, class_names, column_of, declare_orders, name_classes, natural
 from assay.data.formats import Rows, one_answer_each
 from assay.data.names import strip_spaces
+from assay.data.roles import ROWS
 from assay.data.scales import Preference
 from assay.data.values import MARKS, parse_numbers
 from assay.errors import DataError, listing, unknown
@@ -83,6 +84,7 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
     Columns that are not named stay as attributes of the item; without names, every column but the item's
     holds an annotator's labels. With ``check``, columns of numbers beside columns of text are refused.
     """
+    rows = replace(rows, labels=_rows_named(rows.labels, item, "item"))
     frame, source = rows.labels, rows.reading.source
     _refuse_absent(rows, [item], "it should hold the item")
     named = columns is not None
@@ -100,7 +102,7 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
             f"{source}: item '{twice[item][0]}' has more than one row; a wide table has one row an item, "
             "a long one has columns of annotator and label and is read without layout='wide'"
         )
-    index = [c for c in (item, "_row") if c in frame.columns]
+    index = list(dict.fromkeys(c for c in (item, "_row") if c in frame.columns))
     frame, orders = _enum_texts(frame, columns)
     if len(set(orders.values())) > 1:
         raise DataError(
@@ -112,9 +114,50 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
     items = frame.select(pl.col(item).alias("item"), *(pl.col(c).alias(_beside(c)) for c in other)) if other else None
     # A cell nobody filled in is not a row that was left out.
     long = long.filter(pl.col("label").is_not_null())
-    notes = () if named else (f"columns taken as annotators: {listing(columns)}; say so with columns=... if fewer are",)
-    reading = replace(_reading_of(rows, long), notes=(*rows.reading.notes, *notes))
+    reading = _reading_of(rows, long)
     return Rows(long.rename({item: "item"}), items=items, reading=reading, untyped=rows.untyped, orders=order)
+
+
+def number_rows(rows: Rows, options: Mapping[str, Any]) -> Rows:
+    """The table with its rows numbered in a column ``_row``, where they are to be named by it."""
+    if ROWS not in options.values() or ROWS in rows.labels.columns:
+        return rows
+    return replace(rows, labels=rows.labels.with_columns(pl.int_range(1, pl.len() + 1).alias(ROWS)))
+
+
+def transpose(rows: Rows, annotator: str, columns: Sequence[str] | None) -> Rows:
+    """A table of forms (one row a person, one column an item) as a long one.
+
+    Columns that are not named belong to the person and are not kept; without names every column but the person's is an
+    item.
+    """
+    source = rows.reading.source
+    rows = replace(rows, labels=_rows_named(rows.labels, annotator, "person"))
+    _refuse_absent(rows, [annotator], "it should name the person")
+    columns = [c for c in rows.labels.columns if c not in (annotator, "_row")] if columns is None else list(columns)
+    _refuse_absent(rows, columns)
+    if not columns:
+        raise DataError(f"{source}: beside '{annotator}' there is no column that could be an item")
+    frame, orders = _enum_texts(rows.labels, [annotator, *columns])
+    twice = frame.filter(frame[annotator].is_duplicated())
+    if twice.height:
+        raise DataError(
+            f"{source}: '{twice[annotator][0]}' has more than one row; a transposed table has one row a person"
+        )
+    index = list(dict.fromkeys(c for c in (annotator, "_row") if c in frame.columns))
+    long = _stack(frame, columns, index, "item").filter(pl.col("label").is_not_null())
+    named = annotator if annotator in long.columns else _beside(annotator)
+    declared = set(orders.values())
+    order: dict[str | None, tuple[str, ...]] = {None: declared.pop()} if len(declared) == 1 else {}
+    reading = _reading_of(rows, long)
+    return Rows(long.rename({named: "annotator"}), reading=reading, untyped=rows.untyped, orders=order)
+
+
+def _rows_named(frame: pl.DataFrame, column: str, what: str) -> pl.DataFrame:
+    """A frame whose column ``_row`` names its rows, where that is asked for: ``row 2``."""
+    if column != ROWS or ROWS not in frame.columns:
+        return frame
+    return frame.with_columns(pl.format("row {}", ROWS).alias(ROWS))
 
 
 def _refuse_absent(rows: Rows, columns: Iterable[str], purpose: str = "") -> None:
