@@ -53,6 +53,10 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "no such annotator": ((*AGREEMENT, "own.csv", "--annotator", "rater", *KNOWN), {}),
     "no such label": ((*AGREEMENT, "own.csv", "--label", "rating", *KNOWN), {}),
     "nobody's labels": ((*AGREEMENT, "nobody.csv"), {}),
+    "columns that do not divide": ((*AGREEMENT, "crossed.csv", "--wide", "--split-columns", "annotator-criterion"), {
+        "--split-columns": "annotator_criterion"}),
+    "columns divided in no order": ((*AGREEMENT, "crossed.csv", "--wide", "--split-columns", "no"), {}),
+    "a text file has no sheets": ((*AGREEMENT, "m.csv", "--sheet", "Wave 1"), {}),
     "people in rows": ((*AGREEMENT, "form.csv"), {}),
     "one column twice": ((*AGREEMENT, "plain.csv", "--item", "annotator"), {"--annotator": "item"}),
     "words among numbers": ((*AGREEMENT, "mixed.csv"), {"--scale": "nominal", "--missing": "five"}),
@@ -160,6 +164,8 @@ def sheets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     wide.with_columns(one=pl.lit("so"), two=pl.lit("so"), three=pl.lit("no"), four=pl.lit("so"), five=pl.lit(
         "no")).write_csv(folder / "words.csv")  # fmt: skip
     m.with_columns(annotator=pl.col("annotator").replace("cho", "Majority")).write_csv(folder / "nobody.csv")
+    crossed = {f"{who}_{c}": wide[who] for who in ("ann", "bob") for c in ("clarity", "depth")}
+    pl.DataFrame({"item": wide["item"], **crossed}).write_csv(folder / "crossed.csv")
     form = wide.drop("item").transpose(include_header=True, header_name="Your name",
                                        column_names=[f"Q{i}" for i in range(1, wide.height + 1)])  # fmt: skip
     form.write_csv(folder / "form.csv")

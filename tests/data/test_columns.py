@@ -75,7 +75,7 @@ def test_a_column_of_comments_is_no_annotator(sheet):
 
 def test_which_columns_were_taken_is_said(sheet):
     labels = assay.read(sheet("item,ann,bob\na,1,1\nb,2,2\n"), layout="wide")
-    assert "'ann', 'bob' taken as people's labels" in labels.reading.notes
+    assert "'ann', 'bob' taken as an annotator's labels each" in labels.reading.notes
 
 
 def test_a_word_among_numbers_is_named_by_its_row(sheet):

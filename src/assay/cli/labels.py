@@ -33,12 +33,13 @@ from assay.cli.output import (
     found_at,
     note,
     options_of,
+    print_json,
     progress_bar,
     target,
     typed_value,
     write_page,
 )
-from assay.data.names import KindUnknownError, Spelling
+from assay.data.names import Spelling
 from assay.data.roles import Layout, UnclearTableError
 from assay.data.values import Decimal
 from assay.errors import AssayError, DesignError, listing
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     from assay.data.annotations import Annotations
     from assay.estimation.result import Result
+    from assay.looking import Look
 
 # -- how labels are read ------------------------------------------------------------------------------
 
@@ -101,6 +103,10 @@ class LabelOptions:
     columns: Annotated[
         Names, Parameter(help="The annotators' columns of a wide table, the items' of a transposed one.")
     ] = None
+    split_columns: Annotated[
+        str | None,
+        Parameter(help="How columns of a wide table are named: annotator_criterion, 'criterion / annotator'."),
+    ] = None
     exclude: Annotated[
         Names,
         Parameter(help="Annotators, items and columns that are nobody's labels: Mean,Average. '' where none is."),
@@ -115,6 +121,10 @@ class LabelOptions:
     ] = "auto"
     items: Annotated[Path | None, Parameter(help="A table with one row an item: text, document, gold, ...")] = None
     annotator_table: Annotated[Path | None, Parameter(help="A table with one row an annotator.")] = None
+    labels_from: Annotated[
+        Names, Parameter(help="More files of labels, joined by item: those of the judge beside those of people.")
+    ] = None
+    sheet: Annotated[str | None, Parameter(help="The sheet of a spreadsheet that holds the labels.")] = None
     format: Annotated[
         str, Parameter(help="auto, or the platform that wrote the file: label-studio, argilla, prodigy, mturk, ...")
     ] = "auto"
@@ -142,14 +152,11 @@ class LabelOptions:
             labels = self._table(source)
             for condition in self.where or ():
                 labels = _narrowed(labels, condition)
-        except UnclearTableError as error:
-            if not _agreed(error):
-                raise AssayError(_all_unclear(error)) from error
-            return self.given(error.options).read(source)
-        except KindUnknownError as error:
-            command = whole_command({"judges": [*(self.judges or ()), *error.names]})
-            raise AssayError(f"{as_typed(str(error), NAMES)}. Run: {command}") from error
         except AssayError as error:
+            if error.advised and _agreed(error):
+                return self.given(error.advised).read(source)
+            if error.advised:
+                raise AssayError(_with_command(error)) from error
             # Said here, because a question may have an option of the same name.
             raise type(error)(as_typed(str(error), NAMES)) from error
         tell(labels)
@@ -159,19 +166,31 @@ class LabelOptions:
         """The same with options of `assay.read` as somebody would type them."""
         lists = {name: [value] if isinstance(value, str) else value for name, value in options.items()
                  if name in ("item", "label", "scale")}  # fmt: skip
+        scales = options.get("scale")
+        if isinstance(scales, Mapping):
+            lists["scale"] = [f"{name}={one}" for name, one in scales.items()]
         return replace(self, **{**options, **lists})
 
     def _table(self, source: str) -> Annotations:
         from assay.reading import read
 
-        return read(
-            source, item=_one(self.item, "item"), annotator=self.annotator, label=_one(self.label, "label"),
+        return read(self.files(source), **self.read_options(source))
+
+    def files(self, source: str) -> str | list[str]:
+        """The file, or all files that are joined."""
+        return [source, *self.labels_from] if self.labels_from else source
+
+    def read_options(self, source: str) -> dict[str, Any]:
+        """The options of `assay.read`."""
+        return dict(
+            item=_one(self.item, "item"), annotator=self.annotator, label=_one(self.label, "label"),
             criterion=self.criterion, repeat=self.repeat, judges=self.judges, humans=self.humans,
             spelling=self.spelling, scale=_scale(self.scale), missing=self.missing,
             label_spelling=self.label_spelling, decimal=self.decimal,
-            layout=self._layout(), columns=self.columns, exclude=self.exclude, conditions=self.conditions or (),
+            layout=self._layout(), columns=self.columns, exclude=self.exclude, split_columns=self.split_columns,
+            conditions=self.conditions or (),
             split_item=self.split_item, items=self.items, annotators=self.annotator_table, format=self.format,
-            **self._reader_options(source),
+            sheet=self.sheet, **self._reader_options(source),
         )  # fmt: skip
 
     def _layout(self) -> Layout:
@@ -190,29 +209,36 @@ class LabelOptions:
         return format_of(Path(source), self.format).options_from(self.option)
 
 
-def _all_unclear(error: UnclearTableError) -> str:
-    """What is not clear in a table, with the whole command that reads it where the likelier is right."""
-    said = f"{error.source}: {as_typed('; '.join(error.problems), NAMES)}"
-    return f"{said}. If that is right, run: {whole_command(error.options)}" if error.options else said
+def _with_command(error: AssayError) -> str:
+    """What is not clear, with the whole command that reads the table where the likelier is right."""
+    said = str(error)
+    if isinstance(error, UnclearTableError):
+        said = f"{error.source}: {'; '.join(error.problems)}"
+    return f"{as_typed(said, NAMES)}. If that is right, run: {whole_command(error.advised)}"
 
 
-def _agreed(error: UnclearTableError) -> bool:
+def _agreed(error: AssayError) -> bool:
     """Whether somebody at a terminal says that the likelier reading is right."""
-    if not (error.options and sys.stdin.isatty() and sys.stderr.isatty()):
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    note(f"{_all_unclear(error)}\nRead it so? [y/N] ")
+    note(f"{_with_command(error)}\nRead it so? [y/N] ")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
+_READ_DEFAULTS = {"item": "item", "annotator": "annotator", "label": "label", "layout": "long"}
 _NEEDS_EPSILON = ("report", "alt-test")
 
 
-def whole_command(options: Mapping[str, Any]) -> str:
-    """The command that runs, with these options of `assay.read` as well."""
-    words = list(TYPED.get())
+def whole_command(options: Mapping[str, Any], words: Sequence[str] | None = None) -> str:
+    """The command that runs, or these words of one, with these options of `assay.read` as well."""
+    words = list(TYPED.get() if words is None else words)
     for name, value in options.items():
         option = NAMES[name]
         typed = [option, _typed_list(value)]
+        if isinstance(value, Mapping):
+            typed = [word for pair in value.items() for word in (option, "=".join(map(str, pair)))]
+        if (default := _READ_DEFAULTS.get(name)) is not None and value == default:
+            continue
         if name == "layout" and value == "wide":
             option, typed = "--wide", ["--wide"]
         for at in (i for i, word in enumerate(words) if word == option or word.startswith(f"{option}=")):
@@ -423,6 +449,55 @@ def demo(*, out: _HTML = Path("report.html"), force: Force = False, seed: int = 
         path = found.made_by(command_line()).save(out)
     output.words(found)
     note(f"written to {path}")
+
+
+def look(
+    *sources: str,
+    write: Annotated[Path | None, Parameter(help="Keep the reading in this file, such as reading.yaml.")] = None,
+    force: Force = False,
+    labels: LabelOptions = PLAIN,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """What is this file, what is doubtful in it, what can it answer, and which command reads it?
+
+    Parameters
+    ----------
+    sources
+        A file, a folder or a study of labels; several files are joined by item.
+    write
+        Every command takes this file in place of the labels.
+    """
+    from assay.looking import look as look_at
+    from assay.reading import READING
+
+    if not sources:
+        raise AssayError("name a file to look at: assay look FILE")
+    target(write, *sources, suffixes=READING, force=force)
+    found = look_at(replace(labels, labels_from=list(sources[1:])).files(sources[0]), **labels.read_options(sources[0]))
+    command = _command_for(found, sources)
+    if output.json:
+        print_json({**found.to_dict(), "command": command})
+    elif not output.for_people:
+        output.rows(found.table)
+    else:
+        print(found.head + "\n")
+        output.rows(found.table)
+        print("\n" + as_typed("\n".join(found.lines()), NAMES))
+        print(f"\nRun:   {command}" if command else "\nIt cannot be read as it is.")
+        print(f"In Python:   {found.call}" if command else "", end="\n" if command else "")
+    if write is not None:
+        note(f"written to {found.write(write)}; read it with: assay report {write}")
+
+
+def _command_for(found: Look, sources: Sequence[str]) -> str | None:
+    """The command that asks the first question that a table answers; None where it cannot be read."""
+    if found.labels is None:
+        return None
+    kinds = {scale.kind for scale in found.labels.scales.values()}
+    words = ["report" if found.labels.judges and len(found.labels.humans) > 1 else "agreement"]
+    words = ["ratings"] if "preference" in kinds else ["ideas"] if kinds & {"odd-one-out", "text"} else words
+    words += [sources[0], *(["--labels-from", ",".join(sources[1:])] if len(sources) > 1 else [])]
+    return whole_command(found.options, words)
 
 
 def report(

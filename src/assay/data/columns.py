@@ -28,7 +28,7 @@ from assay.data.names import (
     unify_spelling,
 )
 from assay.data.names import natural as natural
-from assay.data.scales import Scale, parse_scale
+from assay.data.scales import Label, Scale, scale_of
 from assay.data.values import LabelColumn, LabelSettings, infer_scale, plain_numbers, refuse_off_scale, settle_labels
 from assay.errors import DataError, counted, listing, unknown
 from assay.estimation.options import option
@@ -264,9 +264,9 @@ class FrameSettings(LabelSettings):
         details="Of items, annotators and criteria: refused until you say that they are one (`merge`) or different "
         "(`apart`). Spaces around names are taken off, and `reading` says where.",
     )
-    scale: Scale | str | Mapping[str, Scale | str] | None = option(
+    scale: Scale | str | int | Sequence[Label] | Mapping[str, Any] | None = option(
         None,
-        "What a label may be, of all criteria or of each: `assay.Ordinal(1, 5)` or `1-5`.",
+        "What a label may be, of all criteria or of each: `assay.Ordinal(1, 5)`, `1-5`, `(1, 5)` or `5`.",
         details="See `assay.data.scales.parse_scale`. Without it the scale is inferred, and `reading` says so: the "
         "order of ordered Categoricals and Enums, else numbers, categories or free text.",
     )
@@ -308,8 +308,8 @@ class FrameSettings(LabelSettings):
     def parsed_scale(self) -> Scale | dict[str, Scale] | None:
         """The scale, or the scale of each criterion, with specifications parsed."""
         if isinstance(self.scale, Mapping):
-            return {name: parse_scale(one) if isinstance(one, str) else one for name, one in self.scale.items()}
-        return parse_scale(self.scale) if isinstance(self.scale, str) else self.scale
+            return {name: scale_of(one) for name, one in self.scale.items()}
+        return None if self.scale is None else scale_of(self.scale)
 
 
 # -- a long frame taken apart ------------------------------------------------------------------------
@@ -429,7 +429,8 @@ class _Sheet:
                 said = "nobody's own labels" if role == "annotator" else "computed and no item"
                 raise DataError(
                     f"{self.source}: {role} '{found[0]}' is {said}, by its name: leave it out with exclude={found}, or "
-                    f"say with exclude=[] that it is one of the {role}s"
+                    f"say with exclude=[] that it is one of the {role}s",
+                    advised={"exclude": found},
                 )
 
     def _replace_names(self, role: str, column: pl.Series | None, notes: Iterable[str]) -> None:

@@ -265,7 +265,8 @@ class Guess:
 
 _SAID: dict[Role, str] = {
     "item": "taken as the item", "annotator": "taken as the annotator", "label": "taken as the label",
-    "criterion": "taken as the criterion", "person": "taken as people's labels", "judge": "taken as judges' labels",
+    "criterion": "taken as the criterion", "person": "taken as an annotator's labels each",
+    "judge": "taken as judges' labels",
     "computed": "left out, computed", "time stamp": "left out, a time stamp", "comment": "left out, comments",
     "row number": "left out, numbers of rows", "technical": "left out, technical", "empty": "left out, empty",
     "item column": "kept as a column of the items", "gold": "kept as a column of the items, no annotator",
@@ -288,6 +289,9 @@ class Told:
     humans: tuple[str, ...] | None = None
     shape: Shape | None = None
     exclude: tuple[str, ...] | None = None
+    split_columns: str | None = None
+    alone: bool = True
+    """Whether it is the only file; of several, each may hold the labels of one annotator."""
 
 
 class UnclearTableError(DataError):
@@ -296,19 +300,18 @@ class UnclearTableError(DataError):
     Attributes
     ----------
     problems : tuple of str
-        Everything that somebody has to settle.
-    options : mapping
-        What `assay.read` is to be told where the likelier answers are right.
+        Everything that somebody has to settle; ``advised`` is what `assay.read` is to be told where the likelier
+        answers are right.
     """
 
     def __init__(
         self, message: str, problems: Sequence[str] = (), options: Mapping[str, Any] | None = None, source: str = ""
     ) -> None:
-        super().__init__(message)
-        self.problems, self.options, self.source = tuple(problems), dict(options or {}), source
+        super().__init__(message, advised=options)
+        self.problems, self.source = tuple(problems), source
 
 
-def read_call(source: str, options: Mapping[str, Any]) -> str:
+def read_call(source: str | Sequence[str], options: Mapping[str, Any]) -> str:
     """The call in Python that reads a source with these options."""
     said = [f"{name}={list(value) if isinstance(value, tuple) else value!r}" for name, value in options.items()]
     return f"assay.read({', '.join([repr(source), *said])})"
@@ -499,10 +502,18 @@ class _Finder:
             options["item"] = item
         if item is None:
             options["item"] = ROWS
-        self._name_judges(labels, options)
+        crossed = None if self.told.split_columns else crossed_names(labels)
+        people = labels
+        if crossed is not None:
+            options["split_columns"] = crossed.template
+            people = crossed.annotators
+            if crossed.doubt:
+                self.doubts.append(f"the columns name an annotator and a criterion each, {crossed.doubt}")
+        if self.told.split_columns is None:
+            self._name_judges(people, options)
         judges = {*options.get("judges", ()), *(self.told.judges or ())}
         options["columns"] = labels
-        if len(labels) < (1 if self.told.shape == "wide" else 2):
+        if len(labels) < (1 if self.told.shape == "wide" or not self.told.alone else 2):
             self.lacking.append("fewer than two columns could hold labels of an annotator")
         self._need_one_row_an_item(item)
         if self.told.columns is None:
@@ -514,6 +525,7 @@ class _Finder:
             if name in labels:
                 role, why = ("judge", "named as a judge") if name in judges else ("person", self._why_labels(view))
                 why = "a model's name" if name in options.get("judges", ()) else why
+                why += "" if crossed is None else ", annotator and criterion in its name"
             columns.append(ColumnRole(name, role, why, view.examples(3 if name in labels else 2)))
         rows = {} if item is None else self._computed_rows(item, labels)
         return Guess("wide", tuple(columns), options, tuple(dict.fromkeys(self.doubts)), tuple(self.lacking), rows)
@@ -616,7 +628,8 @@ class _Finder:
             return found
         values = {n: self.views[n].numbers.to_numpy() for n in numeric}  # type: ignore[union-attr]
         models = {*model_names(labels, labels), *(self.told.judges or ())}
-        for name in (n for n in labels if n not in models):
+        # What is computed is written beside what it is computed from, so that of two equal columns it is the later.
+        for name in (n for n in reversed(labels) if n not in models):
             others = [n for n in labels if n != name and n not in found]
             people = [n for n in others if not model_names([n], labels)]
             for group in dict.fromkeys((tuple(people), tuple(others))):
@@ -715,10 +728,12 @@ class _Finder:
         """One row a person, one column an item, as forms write them."""
         told = self.told
         people = told.annotator or self._people_column()
-        stamps = people is not None and self._by_name(people) == "time stamp"
+        stamps = people in self.views and self._by_name(str(people)) == "time stamp"
         asked = list(told.columns) if told.columns is not None else [n for n in self._questions() if n != people]
         options: dict[str, Any] = {"layout": "transposed"}
-        if people is None or stamps:
+        if people == ROWS:
+            options["annotator"] = ROWS
+        elif people is None or stamps:
             options["annotator"] = ROWS
             self.doubts.append("rows look like people and columns like items, and no column names the people")
         else:
@@ -791,6 +806,55 @@ def _hold(columns: Sequence[str]) -> str:
 
 def _quoted(names: Sequence[str], most: int = 4) -> str:
     return listing([f"'{name}'" for name in names], most)
+
+
+_CRITERIA = re.compile(
+    r"(?i)(clarity|clear|accuracy|accurate|fluency|relevance|coherence|consistency|quality|helpful(ness)?|safety|"
+    r"harmless(ness)?|correct(ness)?|complete(ness)?|style|tone|grammar|informative(ness)?|overall|factual(ity)?|"
+    r"toxicity|engag(ement|ing)|useful(ness)?|readability|content|organi[sz]ation|depth|empathy|naturalness|adequacy|"
+    r"faithful(ness)?|groundedness|creativity|originality|conciseness|difficulty|q\d+)"
+)
+_BETWEEN = (" / ", "__", ": ", " - ", "/", ":", "_", "-", ".", " ")
+
+
+@dataclass(frozen=True)
+class CrossedNames:
+    """Names of columns that are an annotator and a criterion each."""
+
+    template: str
+    annotators: list[str]
+    doubt: str = ""
+
+
+def crossed_names(names: Sequence[str]) -> CrossedNames | None:
+    """How names of columns are an annotator and a criterion each, ``ann_clarity``; None where they are not."""
+    for mark in _BETWEEN:
+        if len(names) < 4 or not all(mark in name for name in names):
+            continue
+        for split in (str.partition, str.rpartition):
+            pairs = [(left.strip(), right.strip()) for left, _, right in (split(name, mark) for name in names)]
+            lefts, rights = (list(dict.fromkeys(part)) for part in zip(*pairs, strict=True))
+            sides = len(lefts) >= 2 and len(rights) >= 2 and all(lefts) and all(rights)
+            if not sides or len(set(pairs)) < len(pairs) or len(pairs) < 0.75 * len(lefts) * len(rights):
+                continue
+            if any(all(part.isdigit() for part in side) for side in (lefts, rights)):
+                continue
+            scores = [_names_people(side) - _names_criteria(side) for side in (lefts, rights)]
+            first = scores[0] >= scores[1]
+            template = f"annotator{mark}criterion" if first else f"criterion{mark}annotator"
+            unsure = (
+                "" if scores[0] != scores[1] else f"as in '{names[0]}', and which of the two comes first is not sure"
+            )
+            return CrossedNames(template, lefts if first else rights, unsure)
+    return None
+
+
+def _names_people(side: Sequence[str]) -> int:
+    return 2 * bool(model_names(side)) + all(_HUMAN.match(n) for n in side)
+
+
+def _names_criteria(side: Sequence[str]) -> int:
+    return int(any(_CRITERIA.fullmatch(name) for name in side))
 
 
 def same_but_for_spelling(names: Iterable[str]) -> list[tuple[str, ...]]:

@@ -417,7 +417,8 @@ def _refuse_marks(part: LabelColumn, missing: Sequence[Label] | None) -> None:
     category = "missing=[]" if missing is None else "list all categories with scale='nominal:...'"
     raise DataError(
         f"{part.about()} such as '{marks[0]}' ({rows}) may be no answer or a category: say "
-        f"missing={[*(missing or ()), *marks]} if there is no answer, or {category} if it is a category"
+        f"missing={[*(missing or ()), *marks]} if there is no answer, or {category} if it is a category",
+        advised={"missing": [*(missing or ()), *marks]},
     )
 
 
@@ -440,7 +441,8 @@ def _settle_numbers(
         raise DataError(
             f"{part.about()} are a mixture of numbers and text; {text} of text ({part.rows(unread)}). Mend them, "
             f"say what the labels are with a scale ({part.like('nominal')} if they are categories), or name those that "
-            "are no answer with missing=[...]"
+            "are no answer with missing=[...]",
+            advised=_words_for_no_answer(part.labels.filter(unread), settings),
         )
     whole = read.cast(pl.Int64, strict=False)
     if bool((read.is_null() | (read == whole).fill_null(False)).all()):
@@ -450,6 +452,16 @@ def _settle_numbers(
     if numbers.no_answer.any():
         notes.append(f"{listing([repr(v) for v in distinct.filter(numbers.no_answer)], 4)} among numbers is no answer")
     return Settled(values.alias(part.labels.name), numbers.scale if scale is None else None, tuple(notes))
+
+
+MOST_WORDS = 5
+"""Different words among numbers that may all say that there is no answer: ``skip``, ``don't know``; more are labels."""
+
+
+def _words_for_no_answer(words: pl.Series, settings: LabelSettings) -> dict[str, list[Label]]:
+    """The likelier meaning of a few words among numbers."""
+    different = strip_spaces(words).unique(maintain_order=True).to_list()
+    return {"missing": [*(settings.marks or ()), *different]} if len(different) <= MOST_WORDS else {}
 
 
 def _numbers_as_text(part: LabelColumn, read: pl.Series, settings: LabelSettings) -> Settled:
@@ -502,7 +514,8 @@ def _settle_listed(part: LabelColumn, listed: Sequence[str], settings: LabelSett
     if settings.label_spelling == "refuse":
         raise DataError(
             f"{part.about()} differ from the scale only in case or spaces: {shown}. Say with label_spelling='merge' "
-            "that they are the same, or mend them"
+            "that they are the same, or mend them",
+            advised={"label_spelling": "merge"},
         )
     labels = labels.replace(pairs["odd"], pairs["known"])
     return Settled(labels, None, (*notes, f"labels that differ only in spelling are taken as one: {shown}"))
@@ -541,13 +554,14 @@ def refuse_off_scale(part: LabelColumn, off: pl.Series, scale: Scale, settings: 
     """Refuse labels that are not on their scale, by row."""
     about = f" of criterion '{part.criterion}'" if part.criterion else ""
     labels = part.labels.filter(off)
-    hint = ""
+    hint, advised = "", {}
     if settings.marks is None and labels.dtype == pl.String and labels.str.to_lowercase().is_in(MARKS).any():
         mark = labels.filter(labels.str.to_lowercase().is_in(MARKS))[0]
-        hint = f", say missing=['{mark}'] where '{mark}' is no answer"
+        hint, advised = f", say missing=['{mark}'] where '{mark}' is no answer", {"missing": [mark]}
     raise DataError(
         f"{part.source}: {counted(len(labels), 'label')}{about} off the scale ({part.rows(off)}); each must be "
-        f"{scale.describe()}. Mend them{hint}, or give the scale they are on with scale=..."
+        f"{scale.describe()}. Mend them{hint}, or give the scale they are on with scale=...",
+        advised=advised,
     )
 
 

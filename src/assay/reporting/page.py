@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 PAGES = (".html", ".htm")
 """What a page's name ends in."""
 
+READING_MARK = "Written by assay look --write"
+"""Stands at the head of every file that says how a table is read."""
+
 _MARK = '<meta name="generator" content="assay'
 """Stands at the head of every page that is written here."""
 
@@ -84,11 +87,12 @@ def refuse_overwriting(path: Path, sources: Iterable[str | Path], *, force: bool
 
 
 def _is_own_page(path: Path) -> bool:
-    """Whether a file is a page that was written here."""
-    if path.suffix.lower() not in PAGES or not path.is_file():
+    """Whether a file is a page, or how a table is read, and was written here."""
+    mark = _MARK if path.suffix.lower() in PAGES else READING_MARK if path.suffix.lower() in (".yaml", ".yml") else ""
+    if not mark or not path.is_file():
         return False
     with path.open("rb") as file:
-        return _MARK.encode() in file.read(4096)
+        return mark.encode() in file.read(4096)
 
 
 def _is_device(path: Path) -> bool:

@@ -16,6 +16,7 @@ import polars as pl
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import KEY, arrow_orders, class_names, column_of, declare_orders, name_classes, natural
 from assay.data.formats import Rows, one_answer_each
+from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
 from assay.data.names import strip_spaces
 from assay.data.roles import ROWS
 from assay.data.scales import Preference
@@ -23,7 +24,7 @@ from assay.data.values import MARKS, parse_numbers
 from assay.errors import DataError, listing, unknown
 from assay.estimation.result import Exclusion
 
-SUFFIXES = {".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq"}
+SUFFIXES = {*TEXTS, *SPREADSHEETS, ".json", ".jsonl", ".ndjson", ".parquet", ".pq"}
 
 COMMENTS = re.compile(r"(?i)(comment|note|remark|feedback|kommentar|reason|rationale|explanation)s?")
 """Names of columns that hold words about an item, not labels."""
@@ -33,9 +34,9 @@ SMALL_JSON = 200 * 2**20
 would fill the memory."""
 
 
-def read_table(path: Path) -> Rows:
-    """A table from one file, or from every Parquet file of a folder."""
-    suffix, notes = path.suffix.lower(), []
+def read_table(path: Path, sheet: str | None = None) -> Rows:
+    """A table from one file, or from every Parquet file of a folder; ``sheet`` names one of a spreadsheet."""
+    suffix, notes, first = path.suffix.lower(), [], 1
     if not path.is_dir():
         _refuse_what_is_no_table(path)
     if path.is_dir() or suffix in (".parquet", ".pq"):
@@ -44,12 +45,16 @@ def read_table(path: Path) -> Rows:
         notes = _order_lost(frame, files[0])
     elif suffix in (".jsonl", ".ndjson"):
         frame = _json_lines(path)
+    elif suffix == ".json":
+        frame = _json(path)
+    elif sheet is None and _is_plain(path):
+        frame, first = read_delimited(path), 2
     else:
-        frame = _json(path) if suffix == ".json" else read_delimited(path)
+        found = read_sheet(path, sheet)
+        frame, first, notes = found.frame, found.first, [*found.notes]
     if frame.height == 0 and not path.is_dir():
         raise DataError(f"{path} has a header but no rows" if frame.width else f"{path} is empty")
-    untyped = not path.is_dir() and suffix in (".csv", ".tsv", ".txt")
-    first = 2 if untyped else 1
+    untyped = not path.is_dir() and suffix in (*TEXTS, *SPREADSHEETS)
     frame = frame.with_columns(_row=pl.int_range(first, frame.height + first))
     return Rows(frame, reading=Reading(str(path), frame.height, notes=tuple(notes)), untyped=untyped)
 
@@ -151,6 +156,27 @@ def transpose(rows: Rows, annotator: str, columns: Sequence[str] | None) -> Rows
     order: dict[str | None, tuple[str, ...]] = {None: declared.pop()} if len(declared) == 1 else {}
     reading = _reading_of(rows, long)
     return Rows(long.rename({named: "annotator"}), reading=reading, untyped=rows.untyped, orders=order)
+
+
+def split_annotators(rows: Rows, template: str) -> Rows:
+    """A long table whose annotators are an annotator and a criterion each, ``ann_clarity``, with a column for both."""
+    found = re.fullmatch(r"(annotator|criterion)(.+)(annotator|criterion)", template)
+    if found is None or found[1] == found[3]:
+        raise DataError(
+            f"split_columns '{template}' says no order; write annotator and criterion with what stands between them, "
+            "such as split_columns='annotator_criterion'"
+        )
+    mark = re.escape(found[2])
+    names = rows.labels["annotator"].unique(maintain_order=True).to_list()
+    cut = {name: re.fullmatch(rf"(?s)(.+?){mark}(.+)", name) for name in names}
+    bad = next((name for name, parts in cut.items() if parts is None), None)
+    if bad is not None:
+        raise DataError(f"{rows.reading.source}: column '{bad}' holds no '{found[2]}', at which split_columns=... cuts")
+    first = {name: parts[1].strip() for name, parts in cut.items() if parts is not None}
+    second = {name: parts[2].strip() for name, parts in cut.items() if parts is not None}
+    who = rows.labels["annotator"]
+    columns = {found[1]: who.replace_strict(first), found[3]: who.replace_strict(second)}
+    return replace(rows, labels=rows.labels.with_columns(**columns))
 
 
 def _rows_named(frame: pl.DataFrame, column: str, what: str) -> pl.DataFrame:
@@ -376,6 +402,27 @@ def read_delimited(path: Path) -> pl.DataFrame:
     return frame.select(pl.nth(kept)).rename(dict(zip([frame.columns[i] for i in kept], names, strict=True)))
 
 
+def _is_plain(path: Path) -> bool:
+    """Whether a text file begins with one row that names all columns, and nothing above or within it needs a look."""
+    if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
+        return False
+    with path.open("rb") as file:
+        head = file.read(2**16)
+    lines = head[: head.rfind(b"\n") + 1].splitlines()
+    if len(lines) < 2 or b'"' in lines[0] or b'"' in lines[1] or b"ImportId" in head:
+        return False
+    try:
+        texts = [line.decode("utf-8-sig") for line in lines]
+    except UnicodeDecodeError:
+        return False
+    separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=texts[0].count)
+    names = [name.strip() for name in texts[0].split(separator)]
+    same = len(names) > 2 and texts[1].count(separator) == len(names) - 1
+    merged = any(text.startswith(separator) for text in texts[1:40])
+    named = all(name and not name.replace(".", "").isdecimal() for name in names)
+    return same and named and len(set(names)) == len(names) and not merged
+
+
 def read_safely(path: Path, read: Any) -> pl.DataFrame:
     """Read, or say what is wrong with the file in one line."""
     try:
@@ -402,8 +449,8 @@ def _refuse_what_is_no_table(path: Path) -> None:
     parquet = start[:4] == b"PAR1"
     if (path.suffix.lower() in (".parquet", ".pq")) != parquet:
         raise DataError(f"{path} is {'' if parquet else 'not '}a Parquet file, whatever its name says")
-    if not parquet and start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise DataError(f"{path} is UTF-16 text; save it as UTF-8")
+    if path.suffix.lower() in SPREADSHEETS or start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return
     if not parquet and b"\0" in start:
         kind = " (a spreadsheet or zip archive)" if start[:2] == b"PK" else ""
         raise DataError(f"{path} is a binary file{kind}, not a text table; save it as CSV or Parquet")
