@@ -20,7 +20,7 @@ COMMON = {"Reading the labels": LabelOptions, "Output": Output}
 """Options that many commands take, and where they are said."""
 
 SECTIONS = {
-    "Reading": ("assay.reading", "assay.data"),
+    "Reading": ("assay.reading", "assay.looking", "assay.data"),
     "May the judge stand in for a person?": ("assay.replacement",),
     "Do annotators agree, and on which scale best?": ("assay.concordance",),
     "Which is better, and can anyone tell?": ("assay.preference",),

@@ -27,6 +27,7 @@ FLOORS = [
     {"collecting"},
     {"judging"},
     {"replacement", "concordance", "psychometrics", "preference", "ideas"},
+    {"looking"},
     {"reading"},
     {"study"},
     {"statistics"},

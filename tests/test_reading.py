@@ -290,8 +290,7 @@ def test_something_that_is_no_table():
         ("fake.parquet", b"item,annotator,label\na,b,1\n", "is not a Parquet file, whatever its name says"),
         ("real.csv", b"PAR1\0\0\0\0PAR1", "is a Parquet file, whatever its name says"),
         ("cut.parquet", b"PAR1\0\0\0\0PAR1", "cannot be read as a table"),
-        ("wide.csv", "item,annotator,label\na,b,1\n".encode("utf-16"), "is UTF-16 text; save it as UTF-8"),
-        ("latin.csv", "item,annotator,label\nä,b,1\n".encode("latin-1"), "is not UTF-8 text; save it as UTF-8"),
+        ("strange.csv", "item,annotator,label\nä\x81,b,1\n".encode("latin-1"), "neither UTF-8 nor UTF-16 nor"),
         ("latin.json", '[{"item": "ä"}]'.encode("latin-1"), "is not UTF-8 text; save it as UTF-8"),
         ("latin.jsonl", '{"item": "ä"}'.encode("latin-1"), "is not UTF-8 text; save it as UTF-8"),
         ("broken.json", b'[{"item": "a",\n "label": }]', "broken.json, line 2: not JSON"),
@@ -308,7 +307,7 @@ def test_something_that_is_no_table():
         ),
         ("ragged.csv", b"item,annotator,label\na,x,1,9\n", "cannot be read as a table"),
         ("twice.csv", b"item,annotator,label\na,x,1\nb,x,2\na,x,3\n", "item 'a', annotator 'x': rows 2, 4"),
-        ("names.csv", b"id,annotator,label\na,x,1\n", "column 'item' is not in"),
+        ("names.csv", b"it's,annotator,label\na,x,1\n", "no column that names the item was found"),
         ("no_id.csv", b"item,annotator,label\n,x,1\nb,x,2\n", "1 row without item (row 2); fill or remove them"),
     ],
 )

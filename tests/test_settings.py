@@ -121,7 +121,7 @@ OPTIONS = {
     ReadSettings: {
         "item": "'item'",
         "label": "'label'",
-        "layout": "'long'",
+        "layout": "'auto'",
         "format": "'auto'",
     },
     LabelSettings: {

@@ -59,6 +59,8 @@ from assay.ideas.triplets import TripletSimilarity as TripletSimilarity
 from assay.ideas.triplets import triplet_similarity as triplet_similarity
 from assay.ideas.validate import SimilarityValidation as SimilarityValidation
 from assay.ideas.validate import validate_similarity as validate_similarity
+from assay.looking import Look as Look
+from assay.looking import look as look
 from assay.planning import AltTestPlan as AltTestPlan
 from assay.planning import plan_alt_test as plan_alt_test
 from assay.preference.consistency import RatingSets as RatingSets

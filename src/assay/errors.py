@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 
 class AssayError(Exception):
@@ -29,11 +30,16 @@ class AssayError(Exception):
         The option that it is about, as Python spells it, where it is about one.
     value : object
         What was given for it.
+    advised : mapping
+        Options of `assay.read` with which the likelier of several readings is chosen; empty where none is.
     """
 
-    def __init__(self, *said: object, option: str | None = None, value: object = None) -> None:
+    def __init__(
+        self, *said: object, option: str | None = None, value: object = None,
+        advised: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(*said)
-        self.option, self.value = option, value
+        self.option, self.value, self.advised = option, value, dict(advised or {})
 
 
 class DataError(AssayError):

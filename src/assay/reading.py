@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, Reading
-from assay.data.columns import to_polars
+from assay.data.columns import column_of, to_polars
 from assay.data.formats import Rows
-from assay.data.formats.registry import ReadSettings, annotations_of, existing_path, format_options, join_files, rows_of
+from assay.data.formats.registry import (
+    ReadSettings,
+    annotations_of,
+    existing_path,
+    format_options,
+    join_tables,
+    rows_of,
+)
 from assay.data.formats.tables import arena_rows, is_arena, read_table
 from assay.data.scales import parse_scale
-from assay.errors import ChangedStudyError, DesignError, StudyError
+from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError
 from assay.estimation.options import question
+from assay.reporting.page import READING_MARK, writable, written_whole
 
 if TYPE_CHECKING:
     from assay.study.definition import Study
@@ -48,20 +57,168 @@ def read(source: Any, settings: ReadSettings) -> Annotations:
     >>> assay.read(frame, item="id", layout="wide", judges=["gpt"], scale="1-5")
     Annotations(6 labels, 2 items, 2 humans, 1 judges, ordinal:1-5)
     """
-    paths = _paths(source)
+    settings, paths, source = read_settings(source, settings)
+    rows, settings = rows_of_source(source, paths, settings)
+    if rows is None:
+        from assay.study.definition import load_study
+
+        return study_labels(load_study(paths[0]))
+    return annotations_of(rows, settings)
+
+
+def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings) -> tuple[Rows | None, ReadSettings]:
+    """The rows of files or of a frame as they stand, and the settings with the tables beside; None of a study."""
     is_study = len(paths) == 1 and (paths[0] / "study.yaml").is_file()
     if is_study or not paths:
         for name in format_options(settings):
             held = "a study" if is_study else "a frame"
+            if name == "judge":
+                raise DesignError("who is a judge is said with judges=['...'], not judge=...", option=name)
             raise DesignError(f"option '{name}' is of exports of a platform, and {held} is none", option=name)
     if is_study:
-        from assay.study.definition import load_study
-
-        return study_labels(load_study(paths[0]))
+        return None, settings
     beside = {name: _beside(getattr(settings, name)) for name in ("items", "annotators")}
     settings = replace(settings, **beside)
-    rows = join_files([rows_of(path, settings) for path in paths]) if paths else _rows_of_frame(source, settings)
-    return annotations_of(rows, settings)
+    if not paths:
+        return _rows_of_frame(source, settings), settings
+    parts = [rows_of(path, settings) for path in paths]
+    return join_tables(parts, settings)
+
+
+# -- one door for every question -------------------------------------------------------------------------
+
+ARRAYS = "first", "second"
+"""Whose labels two plain arrays are."""
+
+
+def labels_of(question: str, given: tuple[Any, ...], judge: str | None) -> tuple[Any, ...]:
+    """What a question was given by place, with the one table in the place of a path, a frame or plain arrays.
+
+    Parameters
+    ----------
+    question : str
+        Its name, for messages.
+    given : tuple
+        A path, several, or a frame; two arrays of labels, item by item; or a matrix, whose longer side is the items.
+    judge : str or None
+        Who is named as the judge; nobody else is taken for one by the name alone.
+
+    Raises
+    ------
+    DataError
+        Where it is none of these.
+    """
+    first = given[0]
+    if _is_array(first) and len(given) > 1 and _is_array(given[1]):
+        return (_of_arrays(question, first, given[1]), *given[2:])
+    if _is_array(first) and not _is_paths(first):
+        return (_of_matrix(question, first), *given[1:])
+    try:
+        return (read(first), *given[1:])
+    except AssayError as error:
+        if judge is None or "judges" not in error.advised:
+            raise
+    return (read(first, judges=[judge]), *given[1:])
+
+
+def _is_array(value: Any) -> bool:
+    """Whether it is a list, a tuple, a NumPy array or a column of a frame."""
+    return isinstance(value, list | tuple | np.ndarray | pl.Series) or type(value).__name__ == "Series"
+
+
+def _is_paths(value: Any) -> bool:
+    """Whether it is a list of paths: of texts, where each is a file that is there."""
+    one = isinstance(value, list | tuple) and bool(value)
+    return one and all(isinstance(v, os.PathLike) or (isinstance(v, str) and Path(v).exists()) for v in value)
+
+
+def _of_arrays(question: str, first: Any, second: Any) -> Annotations:
+    one, two = list(first), list(second)
+    if len(one) != len(two):
+        raise DataError(f"{question}: two arrays are labels of the same items; they have {len(one)} and {len(two)}")
+    return _of_columns(question, dict(zip(ARRAYS, (one, two), strict=True)))
+
+
+def _of_matrix(question: str, matrix: Any) -> Annotations:
+    rows = [list(row) if _is_array(row) else row for row in matrix]
+    if not rows or not all(isinstance(row, list) for row in rows) or len({len(row) for row in rows}) != 1:
+        raise DataError(
+            f"{question} takes a table of labels, a path, a frame, two arrays of labels or a matrix of items and "
+            f"annotators; got a {type(matrix).__name__} that is none of these"
+        )
+    if len(rows) == len(rows[0]):
+        raise DataError(
+            f"{question}: a matrix of {len(rows)} × {len(rows)} does not say which side is the items; give a frame "
+            "with one row an item, and read it with assay.read(frame, layout='wide')"
+        )
+    items = rows if len(rows) > len(rows[0]) else [list(row) for row in zip(*rows, strict=True)]
+    return _of_columns(question, {f"annotator {j + 1}": [row[j] for row in items] for j in range(len(items[0]))})
+
+
+def _of_columns(question: str, columns: Mapping[str, Sequence[Any]]) -> Annotations:
+    """Labels of each annotator, item by item."""
+    found = [(f"item {i + 1}", who, label) for who, each in columns.items() for i, label in enumerate(each)]
+    there = [row for row in found if row[2] is not None and row[2] == row[2]]
+    if not there:
+        raise DataError(f"{question}: the arrays hold no label")
+    frame = pl.DataFrame({
+        "item": [row[0] for row in there], "annotator": [row[1] for row in there],
+        "label": column_of("label", [getattr(row[2], "item", lambda v=row[2]: v)() for row in there], question),
+    })  # fmt: skip
+    n_items = max(map(len, columns.values()))
+    side = f"{n_items} items by {len(columns)} annotators: the longer side of a matrix is taken as the items"
+    notes = (side,) if len(columns) != len(ARRAYS) or ARRAYS[0] not in columns else ()
+    return Annotations.from_frame(frame, humans=list(columns), reading=Reading("plain arrays", len(found), notes=notes))
+
+
+# -- a reading that is kept in a file ------------------------------------------------------------------
+
+READING = ".yaml", ".yml"
+"""What the name of a reading's file ends in."""
+
+_HEAD = f"# How a table of labels is read; assay takes this file in place of the table. {READING_MARK}.\n"
+
+
+def read_settings(source: Any, settings: ReadSettings) -> tuple[ReadSettings, tuple[Path, ...], Any]:
+    """The settings, the files and the source; where a file holds a reading, those that it states.
+
+    What is given beside such a file goes before it.
+    """
+    paths = tuple(_paths(source))
+    if len(paths) != 1 or paths[0].suffix.lower() not in READING or not paths[0].is_file():
+        return settings, paths, source
+    import yaml
+
+    path = paths[0]
+    try:
+        kept = yaml.safe_load(path.read_text("utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is no reading: {str(error).splitlines()[0]}") from None
+    if (
+        not isinstance(kept, dict)
+        or not isinstance(kept.get("read"), list)
+        or not all(isinstance(one, str) for one in kept["read"])
+    ):
+        raise DataError(f"{path} is no reading of labels; make one with: assay look FILE --write {path.name}")
+    files = [str(path.parent / one) for one in kept["read"]]
+    said = {name: value for name, value in kept.items() if name != "read"}
+    settings = ReadSettings.of({**said, **settings.changed()}, f"the reading {path}")
+    return settings, tuple(_paths(files)), files if len(files) > 1 else files[0]
+
+
+def write_reading(path: Path, sources: Sequence[Path], options: Mapping[str, Any]) -> Path:
+    """Write which files are read, and how, for `read`; see `assay.looking.Look.write`."""
+    import yaml
+
+    if not sources:
+        raise DataError("a reading names files, and what was looked at is a table in memory; write it to a file first")
+    target = writable(path, suffixes=READING)
+    names = [os.path.relpath(one.resolve(), target.resolve().parent) for one in sources]
+    values = {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
+    text = _HEAD + yaml.safe_dump({"read": names, **values}, sort_keys=False, allow_unicode=True)
+    with written_whole(target) as place:
+        place.write_text(text, encoding="utf-8")
+    return target
 
 
 def study_labels(study: Study, store: str | None = None, *, excluded_people: bool = False) -> Annotations:

@@ -50,11 +50,16 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "epsilon twice": (("alt-test", "plain.csv", *TEST, "--expertise", "crowd"), {}),
     "columns of a long table": ((*AGREEMENT, "plain.csv", "--columns", "ann_1"), {}),
     "a long table read as a wide one": ((*AGREEMENT, "own.csv", "--item", "id", "--wide", "--columns", "stars"), {}),
-    "comments": ((*AGREEMENT, "comments.csv", "--wide"), {}),
-    "no such item": ((*AGREEMENT, "own.csv", "--annotator", "worker", "--label", "stars", *KNOWN), {"--item": "id"}),
-    "no such annotator": ((*AGREEMENT, "own.csv", "--item", "id", "--label", "stars", *KNOWN), {
-        "--annotator": "worker"}),
-    "no such label": ((*AGREEMENT, "own.csv", "--item", "id", "--annotator", "worker", *KNOWN), {"--label": "stars"}),
+    "words beside numbers": ((*AGREEMENT, "words.csv", "--wide"), {}),
+    "no such item": ((*AGREEMENT, "own.csv", "--item", "unit", *KNOWN), {}),
+    "no such annotator": ((*AGREEMENT, "own.csv", "--annotator", "rater", *KNOWN), {}),
+    "no such label": ((*AGREEMENT, "own.csv", "--label", "rating", *KNOWN), {}),
+    "nobody's labels": ((*AGREEMENT, "nobody.csv"), {}),
+    "columns that do not divide": ((*AGREEMENT, "crossed.csv", "--wide", "--split-columns", "annotator-criterion"), {
+        "--split-columns": "annotator_criterion"}),
+    "columns divided in no order": ((*AGREEMENT, "crossed.csv", "--wide", "--split-columns", "no"), {}),
+    "a text file has no sheets": ((*AGREEMENT, "m.csv", "--sheet", "Wave 1"), {}),
+    "people in rows": ((*AGREEMENT, "form.csv"), {}),
     "one column twice": ((*AGREEMENT, "plain.csv", "--item", "annotator"), {"--annotator": "item"}),
     "words among numbers": ((*AGREEMENT, "mixed.csv"), {"--scale": "nominal", "--missing": "five"}),
     "decimals or thousands": ((*AGREEMENT, "thousands.csv"), {}),
@@ -163,7 +168,14 @@ def sheets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     items = m.select("item").unique(maintain_order=True)
     items.with_columns(gold=pl.lit(3)).write_csv(folder / "items.csv")
     wide = m.pivot("annotator", index="item", values="label")
-    wide.with_columns(Comments=pl.lit("so so")).write_csv(folder / "comments.csv")
+    wide.with_columns(one=pl.lit("so"), two=pl.lit("so"), three=pl.lit("no"), four=pl.lit("so"), five=pl.lit(
+        "no")).write_csv(folder / "words.csv")  # fmt: skip
+    m.with_columns(annotator=pl.col("annotator").replace("cho", "Majority")).write_csv(folder / "nobody.csv")
+    crossed = {f"{who}_{c}": wide[who] for who in ("ann", "bob") for c in ("clarity", "depth")}
+    pl.DataFrame({"item": wide["item"], **crossed}).write_csv(folder / "crossed.csv")
+    form = wide.drop("item").transpose(include_header=True, header_name="Your name",
+                                       column_names=[f"Q{i}" for i in range(1, wide.height + 1)])  # fmt: skip
+    form.write_csv(folder / "form.csv")
     m.with_columns(label=pl.format("{} {}", "annotator", "item")).write_csv(folder / "texts.csv")
     pairs = [(a, b, -abs(a - b)) for a in range(1, 6) for b in range(a, 6)]
     pl.DataFrame(pairs, schema=["a", "b", "s"], orient="row").write_csv(folder / "pairs.csv")

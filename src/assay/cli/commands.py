@@ -79,6 +79,7 @@ _PLAN, _G_STUDY, _RATERS = "The plan", "Generalizability", "The rater model"
 _LIKE_RATINGS = "Votes, as for assay ratings."
 
 QUESTIONS = (
+    Command("look", "ratings.csv", run=f"{_LABELS}:look"),
     Command("demo", "", run=f"{_LABELS}:demo"),
     Command(
         "report",

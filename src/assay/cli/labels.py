@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shlex
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,8 @@ from assay.cli.commands import BY_NAME, Command
 from assay.cli.output import (
     FOR_PEOPLE,
     NOTHING,
+    TYPED,
+    Force,
     Given,
     Names,
     Output,
@@ -32,12 +35,14 @@ from assay.cli.output import (
     found_at,
     note,
     options_of,
+    print_json,
     progress_bar,
     target,
     typed_value,
     write_page,
 )
 from assay.data.names import Spelling
+from assay.data.roles import Layout, UnclearTableError
 from assay.data.values import Decimal
 from assay.errors import AssayError, DesignError, listing
 from assay.estimation.options import Settings, number_in
@@ -48,6 +53,7 @@ if TYPE_CHECKING:
 
     from assay.data.annotations import Annotations
     from assay.estimation.result import Result
+    from assay.looking import Look
 
 # -- how labels are read ------------------------------------------------------------------------------
 
@@ -92,7 +98,21 @@ class LabelOptions:
         Decimal | None, Parameter(help="What stands before decimals, where labels such as 1,234 do not tell.")
     ] = None
     wide: Annotated[bool, Parameter(help="One row an item, one column an annotator.", show_default=False)] = False
-    columns: Annotated[Names, Parameter(help="The annotators' columns of a wide table.")] = None
+    layout: Annotated[
+        Layout,
+        Parameter(help="What a row is: a label (long), an item (wide), a person (transposed); auto finds out."),
+    ] = "auto"
+    columns: Annotated[
+        Names, Parameter(help="The annotators' columns of a wide table, the items' of a transposed one.")
+    ] = None
+    split_columns: Annotated[
+        str | None,
+        Parameter(help="How columns of a wide table are named: annotator_criterion, 'criterion / annotator'."),
+    ] = None
+    exclude: Annotated[
+        Names,
+        Parameter(help="Annotators, items and columns that are nobody's labels: Mean,Average. '' where none is."),
+    ] = None
     conditions: Annotated[Names, Parameter(help="Columns that were varied on purpose.")] = None
     split_item: Annotated[
         str,
@@ -103,6 +123,10 @@ class LabelOptions:
     ] = "auto"
     items: Annotated[Path | None, Parameter(help="A table with one row an item: text, document, gold, ...")] = None
     annotator_table: Annotated[Path | None, Parameter(help="A table with one row an annotator.")] = None
+    labels_from: Annotated[
+        Names, Parameter(help="More files of labels, joined by item: those of the judge beside those of people.")
+    ] = None
+    sheet: Annotated[str | None, Parameter(help="The sheet of a spreadsheet that holds the labels.")] = None
     format: Annotated[
         str, Parameter(help="auto, or the platform that wrote the file: label-studio, argilla, prodigy, mturk, ...")
     ] = "auto"
@@ -131,23 +155,50 @@ class LabelOptions:
             for condition in self.where or ():
                 labels = _narrowed(labels, condition)
         except AssayError as error:
+            if error.advised and _agreed(error):
+                return self.given(error.advised).read(source)
+            if error.advised:
+                raise AssayError(_with_command(error)) from error
             # Said here, because a question may have an option of the same name.
             raise type(error)(as_typed(str(error), NAMES)) from error
         tell(labels)
         return labels
 
+    def given(self, options: Mapping[str, Any]) -> LabelOptions:
+        """The same with options of `assay.read` as somebody would type them."""
+        lists = {name: [value] if isinstance(value, str) else value for name, value in options.items()
+                 if name in ("item", "label", "scale")}  # fmt: skip
+        scales = options.get("scale")
+        if isinstance(scales, Mapping):
+            lists["scale"] = [f"{name}={one}" for name, one in scales.items()]
+        return replace(self, **{**options, **lists})
+
     def _table(self, source: str) -> Annotations:
         from assay.reading import read
 
-        return read(
-            source, item=_one(self.item, "item"), annotator=self.annotator, label=_one(self.label, "label"),
+        return read(self.files(source), **self.read_options(source))
+
+    def files(self, source: str) -> str | list[str]:
+        """The file, or all files that are joined."""
+        return [source, *self.labels_from] if self.labels_from else source
+
+    def read_options(self, source: str) -> dict[str, Any]:
+        """The options of `assay.read`."""
+        return dict(
+            item=_one(self.item, "item"), annotator=self.annotator, label=_one(self.label, "label"),
             criterion=self.criterion, repeat=self.repeat, judges=self.judges, humans=self.humans,
             spelling=self.spelling, scale=_scale(self.scale), missing=self.missing,
             label_spelling=self.label_spelling, decimal=self.decimal,
-            layout="wide" if self.wide else "long", columns=self.columns, conditions=self.conditions or (),
+            layout=self._layout(), columns=self.columns, exclude=self.exclude, split_columns=self.split_columns,
+            conditions=self.conditions or (),
             split_item=self.split_item, items=self.items, annotators=self.annotator_table, format=self.format,
-            **self._reader_options(source),
+            sheet=self.sheet, **self._reader_options(source),
         )  # fmt: skip
+
+    def _layout(self) -> Layout:
+        if self.wide and self.layout not in ("auto", "wide"):
+            raise AssayError(f"--wide and --layout {self.layout} exclude each other; give one")
+        return "wide" if self.wide else self.layout
 
     def _reader_options(self, source: str) -> dict[str, Any]:
         if not self.option:
@@ -158,6 +209,51 @@ class LabelOptions:
         if not Path(source).exists():
             raise DataError(f"there is no file or folder '{source}'")
         return format_of(Path(source), self.format).options_from(self.option)
+
+
+def _with_command(error: AssayError) -> str:
+    """What is not clear, with the whole command that reads the table where the likelier is right."""
+    said = str(error)
+    if isinstance(error, UnclearTableError):
+        said = f"{error.source}: {'; '.join(error.problems)}"
+    return f"{as_typed(said, NAMES)}. If that is right, run: {whole_command(error.advised)}"
+
+
+def _agreed(error: AssayError) -> bool:
+    """Whether somebody at a terminal says that the likelier reading is right."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    note(f"{_with_command(error)}\nRead it so? [y/N] ")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+_READ_DEFAULTS = {"item": "item", "annotator": "annotator", "label": "label", "layout": "long"}
+_NEEDS_EPSILON = ("report", "alt-test")
+
+
+def whole_command(options: Mapping[str, Any], words: Sequence[str] | None = None) -> str:
+    """The command that runs, or these words of one, with these options of `assay.read` as well."""
+    words = list(TYPED.get() if words is None else words)
+    for name, value in options.items():
+        option = NAMES[name]
+        typed = [option, _typed_list(value)]
+        if isinstance(value, Mapping):
+            typed = [word for pair in value.items() for word in (option, "=".join(map(str, pair)))]
+        if (default := _READ_DEFAULTS.get(name)) is not None and value == default:
+            continue
+        if name == "layout" and value == "wide":
+            option, typed = "--wide", ["--wide"]
+        for at in (i for i, word in enumerate(words) if word == option or word.startswith(f"{option}=")):
+            del words[at : at + (1 if "=" in words[at] or option == "--wide" else 2)]
+            break
+        words += typed
+    if words and words[0] in _NEEDS_EPSILON and not {"--epsilon", "--expertise", "--gold"} & {*words}:
+        words += ["--expertise", "crowd"]
+    return shlex.join(["assay", *words])
+
+
+def _typed_list(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 @Parameter(name="*")
@@ -261,15 +357,22 @@ class Ask:
     options: Given = NOTHING
     output: Output = FOR_PEOPLE
 
-    def answer(self, row: Command, source: str, out: Path | None, read: Callable[[str], Any] | None = None) -> Any:
+    def answer(
+        self, row: Command, source: str, out: Path | None, read: Callable[[str], Any] | None = None, *,
+        force: bool = False,
+    ) -> Any:  # fmt: skip
         """A question read, asked, printed, and written as a page where one was asked for."""
-        target(out)
+        self.to(out, source, force=force)
         given = self.options.options()
         table = (read or self.labels.read)(source)
         with progress_bar(row.bar):
             found = found_at(row.ask)(table, **given)
         self.show(row, found, out)
         return found
+
+    def to(self, out: Path | None, *sources: str | None, force: bool, suffixes: Sequence[str] | None = None) -> None:
+        """Refuse a place to write to where something would be lost that is read: the labels, or a table beside them."""
+        target(out, *sources, self.labels.items, self.labels.annotator_table, force=force, suffixes=suffixes)
 
     def show(self, row: Command, found: Result, out: Path | None, **how: Any) -> None:
         """Print what was found, and write its page where one was asked for."""
@@ -301,8 +404,8 @@ def __getattr__(name: str) -> Any:
 def _question(row: Command) -> Callable[..., None]:
     """The command of a question that is asked of labels alone."""
 
-    def command(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
-        ask.answer(row, source, out)
+    def command(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
+        ask.answer(row, source, out, force=force)
 
     command.__doc__ = f"{row.does}\n\nParameters\n----------\nsource\n    {row.source}"
     return command
@@ -320,7 +423,7 @@ DEMO_NOISE = {"careful": 0.2, "middling": 0.42, "careless": 0.9}
 """The judges of the demo, and how often each answers at random."""
 
 
-def demo(*, out: _HTML = Path("report.html"), seed: int = 7, output: Output = FOR_PEOPLE) -> None:
+def demo(*, out: _HTML = Path("report.html"), force: Force = False, seed: int = 7, output: Output = FOR_PEOPLE) -> None:
     """Simulate a study whose truth is known, and report on it.
 
     Parameters
@@ -333,7 +436,7 @@ def demo(*, out: _HTML = Path("report.html"), seed: int = 7, output: Output = FO
     from assay.simulation import simulate
     from assay.verdict.report import report as make
 
-    target(out)
+    target(out, force=force)
     labels = simulate(n_items=150, n_annotators=4, annotator_noise=0.3, judges=DEMO_NOISE, seed=seed)
     said = (
         "A simulated study, not real data: 4 people and 3 judges rate 150 items. Each answers with the item's true\n"
@@ -350,10 +453,60 @@ def demo(*, out: _HTML = Path("report.html"), seed: int = 7, output: Output = FO
     note(f"written to {path}")
 
 
+def look(
+    *sources: str,
+    write: Annotated[Path | None, Parameter(help="Keep the reading in this file, such as reading.yaml.")] = None,
+    force: Force = False,
+    labels: LabelOptions = PLAIN,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """What is this file, what is doubtful in it, what can it answer, and which command reads it?
+
+    Parameters
+    ----------
+    sources
+        A file, a folder or a study of labels; several files are joined by item.
+    write
+        Every command takes this file in place of the labels.
+    """
+    from assay.looking import look as look_at
+    from assay.reading import READING
+
+    if not sources:
+        raise AssayError("name a file to look at: assay look FILE")
+    target(write, *sources, suffixes=READING, force=force)
+    found = look_at(replace(labels, labels_from=list(sources[1:])).files(sources[0]), **labels.read_options(sources[0]))
+    command = _command_for(found, sources)
+    if output.json:
+        print_json({**found.to_dict(), "command": command})
+    elif not output.for_people:
+        output.rows(found.table)
+    else:
+        print(found.head + "\n")
+        output.rows(found.table)
+        print("\n" + as_typed("\n".join(found.lines()), NAMES))
+        print(f"\nRun:   {command}" if command else "\nIt cannot be read as it is.")
+        print(f"In Python:   {found.call}" if command else "", end="\n" if command else "")
+    if write is not None:
+        note(f"written to {found.write(write)}; read it with: assay report {write}")
+
+
+def _command_for(found: Look, sources: Sequence[str]) -> str | None:
+    """The command that asks the first question that a table answers; None where it cannot be read."""
+    if found.labels is None:
+        return None
+    kinds = {scale.kind for scale in found.labels.scales.values()}
+    words = ["report" if found.labels.judges and len(found.labels.humans) > 1 else "agreement"]
+    words = ["ratings"] if "preference" in kinds else ["ideas"] if kinds & {"odd-one-out", "text"} else words
+    words += [sources[0], *(["--labels-from", ",".join(sources[1:])] if len(sources) > 1 else [])]
+    return whole_command(found.options, words)
+
+
 def report(
     source: str,
     *,
     out: _HTML = Path("report.html"),
+    force: Force = False,
     tested: Tested = ALL_JUDGES,
     ask: Ask = ASK,
 ) -> None:
@@ -369,7 +522,7 @@ def report(
     from assay.verdict.preregistration import plan_beside
     from assay.verdict.report import report as make
 
-    target(out)
+    ask.to(out, source, force=force)
     given = ask.options.options()
     table = ask.labels.read(source)
     given.setdefault("plan", plan_beside(table))
@@ -381,7 +534,9 @@ def report(
     note(f"written to {path}")
 
 
-def card(source: str, *, out: Page = None, tested: Tested = ALL_JUDGES, ask: Ask = ASK) -> None:
+def card(
+    source: str, *, out: Page = None, force: Force = False, tested: Tested = ALL_JUDGES, ask: Ask = ASK
+) -> None:  # fmt: skip
     """Seven questions about every judge on one screen, each answered ✓, ✗, ? (open) or – (this table cannot say).
 
     Parameters
@@ -391,7 +546,7 @@ def card(source: str, *, out: Page = None, tested: Tested = ALL_JUDGES, ask: Ask
     """
     from assay.verdict.card import card as make
 
-    target(out)
+    ask.to(out, source, force=force)
     given = ask.options.options()
     table = ask.labels.read(source)
     tested.among(table)
@@ -447,7 +602,7 @@ def _tested(table: Annotations, judges: list[str], given: dict[str, Any]) -> tup
     return [compare_judges(table, judges, **given)], ("kind", "passed")
 
 
-def agreement(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
+def agreement(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """Do annotators agree, and is a judge as close to the people as they are to each other?
 
     Parameters
@@ -457,7 +612,7 @@ def agreement(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     """
     from assay.concordance.agreement import agreement as agree
 
-    target(out)
+    ask.to(out, source, force=force)
     given = ask.options.options()
     table = ask.labels.read(source)
     with progress_bar("Comparing"):
@@ -488,7 +643,7 @@ def _to_be_read(rows: DataFrame, headline: str, given: dict[str, Any]) -> DataFr
     return rows if given.get("who") or not brief.height else brief
 
 
-def disagreement(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
+def disagreement(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """On which items, and on which categories, do annotators disagree?
 
     Parameters
@@ -498,7 +653,7 @@ def disagreement(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     """
     from assay.concordance.disagreement import disagreement as disagree
 
-    target(out)
+    ask.to(out, source, force=force)
     given = ask.options.options()
     table = ask.labels.read(source)
     with progress_bar("Comparing"):
@@ -507,7 +662,7 @@ def disagreement(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     ask.show(BY_NAME["disagreement"], found, out, drop=drop, rows=found.rows, width=TERMINAL)
 
 
-def scales(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
+def scales(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """On which numeric scale should people and judges be asked?
 
     Parameters
@@ -518,7 +673,7 @@ def scales(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     from assay.concordance.coefficient import GradingScaleSettings
     from assay.concordance.grading_scale import grading_scale_study
 
-    target(out)
+    ask.to(out, source, force=force)
     given = ask.options.options()
     varied = [given.get("scale_column", GradingScaleSettings.scale_column), *filter(None, [given.get("condition")])]
     conditions = list(dict.fromkeys([*(ask.labels.conditions or ()), *varied]))
@@ -539,7 +694,9 @@ _NEXT = Annotated[
 ]
 
 
-def ratings(source: str, *, next_pairs: _NEXT = None, out: Page = None, ask: Ask = ASK) -> None:
+def ratings(
+    source: str, *, next_pairs: _NEXT = None, out: Page = None, force: Force = False, ask: Ask = ASK
+) -> None:  # fmt: skip
     """Which system do raters prefer? Bradley-Terry ratings, of people and of each judge, whatever the order of votes.
 
     Parameters
@@ -551,7 +708,7 @@ def ratings(source: str, *, next_pairs: _NEXT = None, out: Page = None, ask: Ask
     if next_pairs is not None:
         number_in("--next", next_pairs, low=1, whole=True)
     row = BY_NAME["ratings"]
-    target(out)
+    ask.to(out, source, force=force)
     given = ask.options.options()
     table = ask.labels.read(source)
     with progress_bar(row.bar):
@@ -592,6 +749,7 @@ def separability(
     n_items: _N_ITEMS = None,
     n_pairs: _N_PAIRS = 5,
     out: Page = None,
+    force: Force = False,
     ask: Ask = ASK,
 ) -> None:
     """On which items can the outputs of two systems be told apart?
@@ -604,9 +762,9 @@ def separability(
     others
         Further benchmarks, read in the same way: all of them side by side, each under its file's name.
     """
-    from assay.data.formats.exports import write_frame
+    from assay.data.formats.exports import TABLES, write_frame
 
-    target(pairs)
+    ask.to(pairs, source, force=force, suffixes=TABLES)
     if pairs is None and (choose != "weighted" or n_items is not None or n_pairs != 5):
         raise DesignError("--choose, --n-items and --n-pairs say which pairs are drawn; name their file with --pairs")
     number_in("--n-items", n_items or 1, low=1, whole=True)
@@ -614,7 +772,7 @@ def separability(
     read: Callable[[str], Any] = ask.labels.outputs
     if others:
         read = partial(_benchmarks, others=others, labels=ask.labels)
-    found = ask.answer(BY_NAME["separability"], source, out, read)
+    found = ask.answer(BY_NAME["separability"], source, out, read, force=force)
     if pairs is not None:
         drawn = found.pairs(n_pairs, n_items=n_items, choose=choose, seed=found.run.settings.seed)
         write_frame(drawn, pairs)
@@ -676,7 +834,7 @@ def plan(
         decided, write = load_study(study), write or study / PLAN_FILE
         given.setdefault("n_items", len(decided.tested_items()))
         given.setdefault("looks", decided.config.looks or 1)
-    target(write)
+    ask.to(write, pilot, force=True, suffixes=(".yaml", ".yml"))  # a plan is never written over: it says so itself
     if pilot is not None:
         given["pilot"] = ask.labels.read(pilot)
         names = names and tested.among(given["pilot"])
@@ -696,6 +854,7 @@ def triplets(
     source: Annotated[str | None, Parameter(group="The plan")] = None,
     *,
     out: Annotated[Path | None, Parameter(name=["--output", "-o"], group="The plan")] = None,
+    force: Force = False,
     pilot: Annotated[str | None, Parameter(group="The plan")] = None,
     document: Annotated[str | None, Parameter(group="The plan")] = None,
     name: Annotated[str | None, Parameter(group="The plan")] = None,
@@ -711,7 +870,7 @@ def triplets(
         Without
         it, a plan: how many comparisons of each pair rank the pairs as experts see them.
     out
-        A .csv file for the triplets.
+        Where the triplets are written: .csv, .tsv, .jsonl or .parquet.
     pilot
         A file or folder of odd ones out at hand: experts agree as far as there.
     document
@@ -735,10 +894,11 @@ def triplets(
             f"--{strange.replace('_', '-')} is about a plan, and '{source}' is a file to draw triplets from; "
             f"leave one out"
         )
+    from assay.data.formats.exports import TABLES, write_frame
     from assay.data.formats.tables import read_table
     from assay.ideas.sampling import sample_triplets
 
-    target(out)
+    ask.to(out, source, force=force, suffixes=TABLES)
     if not Path(source).is_file():
         raise AssayError(f"there is no file '{source}'")
     texts = read_table(Path(source)).labels.drop("_row", strict=False)
@@ -746,7 +906,7 @@ def triplets(
         found = sample_triplets(texts, document=document, name=name, text=text, **own, **given)
     ask.output.words(found)
     if out is not None:
-        found.triplets.write_csv(out)
+        write_frame(found.triplets, out)
         note(f"written to {out}")
 
 
@@ -775,7 +935,7 @@ def _several_measures(text: str) -> list[str]:
     return [part.strip() for part in re.split(r",(?![a-z_]+=)", text) if part.strip()]
 
 
-def ideas(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
+def ideas(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """Do texts carry the same ideas? Measures against experts' odd ones out; or where each judge sits among people.
 
     Parameters
@@ -787,7 +947,7 @@ def ideas(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     """
     from assay.ideas.choices import MapSettings
 
-    target(out)
+    ask.to(out, source, force=force)
     given = ask.options.options()
     table = ask.labels.read(source)
     if any(scale.kind == "odd-one-out" for scale in table.scales.values()):
@@ -874,7 +1034,7 @@ def _only_known(given: dict[str, Any], settings: type[Settings], about: str, oth
         raise AssayError(f"--{strange[0].replace('_', '-')} is about {other}; the labels are {about}")
 
 
-def d_study(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
+def d_study(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """How many raters and lessons would be enough? A D-study; also: assay plan d-study.
 
     Parameters
@@ -885,7 +1045,7 @@ def d_study(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     from assay.psychometrics.design import DStudySettings
     from assay.psychometrics.g_study import g_study
 
-    target(out)
+    ask.to(out, source, force=force)
     given = ask.options.options()
     own = {f.name: given.pop(f.name) for f in fields(DStudySettings) if f.name in given}
     table = ask.labels.read(source)
@@ -894,7 +1054,7 @@ def d_study(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     ask.show(BY_NAME["d-study"], found, out)
 
 
-def raters(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
+def raters(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """Who is severe, who is erratic, who is unfair? Every person and every judge by the hierarchical rater model.
 
     Parameters
@@ -904,7 +1064,7 @@ def raters(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     """
     from assay.psychometrics.raters.model import rater_model
 
-    target(out)
+    ask.to(out, source, force=force)
     given = ask.options.options()
     table = ask.labels.read(source)
     with progress_bar("Fitting") as progress:

@@ -37,6 +37,9 @@ _GROUP = Group("Output", sort_key=9)
 Page = Annotated[Path | None, Parameter(name=["--output", "-o"], group=_GROUP, help="Also write a page here.")]
 """Where a command also writes a page."""
 
+Force = Annotated[bool, Parameter(group=_GROUP, help="Write over a file that is there already.", show_default=False)]
+"""Whether what is there already may be written over."""
+
 PATIENCE = 1.0
 """Seconds that work may take before a bar is drawn."""
 
@@ -131,12 +134,20 @@ def note(line: object) -> None:
     print(line, file=sys.stderr)
 
 
-def target(path: Path | None) -> None:
-    """Refuse, before any work, a place that cannot be written to; see `assay.reporting.page.writable`."""
-    from assay.reporting.page import writable
+def target(
+    path: Path | None, *sources: str | Path | None, suffixes: Sequence[str] | None = None, force: bool = False,
+    folder: bool = False,
+) -> None:  # fmt: skip
+    """Refuse, before any work, a place that cannot be written to, or whose contents would be lost.
+
+    Every command that writes asks here: of ``sources``, what it reads, no file is ever written over; any other
+    that it did not write itself is with ``force`` alone. Without ``suffixes`` it writes a page.
+    """
+    from assay.reporting.page import PAGES, refuse_overwriting, writable
 
     if path is not None:
-        writable(path)
+        writable(path, folder=folder, suffixes=PAGES if suffixes is None else suffixes)
+        refuse_overwriting(path, [one for one in sources if one is not None], force=force)
 
 
 def write_page(out: Path | None, title: str, found: Any, parts: Callable[[Any], Any]) -> None:
@@ -429,7 +440,7 @@ def _arguments(match: re.Match[str], typed: Mapping[str, str]) -> str:
 
 def _option(match: re.Match[str], typed: Mapping[str, str]) -> str:
     name, value, more = match[1], _plain(match[2]), match[3].replace("'", "")
-    if name == "layout" and "wide" in typed:
+    if name == "layout" and value == "wide" and "wide" in typed:
         return typed["wide"]
     if name in typed:
         return f"{typed[name]} {value}{more}"

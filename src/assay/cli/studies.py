@@ -13,7 +13,8 @@ from cyclopts import Parameter
 from cyclopts.group import Group
 
 from assay.cli.labels import NAMES, PLAIN, LabelOptions
-from assay.cli.output import FOR_PEOPLE, Names, Output, as_typed, note, progress_bar, target
+from assay.cli.output import FOR_PEOPLE, Force, Names, Output, as_typed, note, progress_bar
+from assay.cli.output import target as check_target
 from assay.errors import AssayError, ChangedStudyError, require, unknown
 
 if TYPE_CHECKING:
@@ -141,6 +142,7 @@ def split(
     strata: Names = None,
     seed: int = 0,
     out: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    force: Force = False,
 ) -> None:
     """Set items apart: for development, which prompts may see while they are written, and for the test, which decides.
 
@@ -162,6 +164,7 @@ def split(
     out
         Where a table is written; without it beside the source, as NAME-split.csv.
     """
+    from assay.data.formats.exports import TABLES
     from assay.study.definition import STUDY_FILE, load_study
     from assay.study.split import split_study, split_table
 
@@ -172,7 +175,7 @@ def split(
         found, path = split_study(load_study(source), **how)
     else:
         path = out or source.with_name(f"{source.stem}-split{source.suffix}")
-        target(path)
+        check_target(path, source, suffixes=TABLES, force=force)
         found = split_table(source, path, item=item, **how)
     print(found.summary())
     note(f"written to {path}")
@@ -223,7 +226,9 @@ def judge(
     from assay.judging.dry_run import estimate_study, requests_of
     from assay.judging.run import judge_study
 
-    target(record)
+    check_target(record, suffixes=(".jsonl", ".ndjson"), force=True)
+    if not _holds_replies(record):
+        raise AssayError(f"'{record}' holds something else than replies; name another file with --record")
     if item is not None and not show:
         raise AssayError(f"an item is named to see what is sent about it: assay judge {study} {item} --show")
     if verbose:
@@ -246,6 +251,15 @@ def judge(
     done = change.decided(ask)
     print(done.summary())
     return int(done.stopped is not None)
+
+
+def _holds_replies(path: Path | None) -> bool:
+    """Whether replies may be added to a file: it holds some, or nothing yet."""
+    if path is None or not path.is_file():
+        return True
+    with path.open(encoding="utf-8", errors="replace") as file:
+        first = file.readline()
+    return not first.strip() or all(f'"{key}":' in first for key in ("item", "judge", "reply"))
 
 
 def replies(
@@ -503,6 +517,7 @@ def import_(
     source: str,
     *,
     out: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("labels.csv"),
+    force: Force = False,
     labels: LabelOptions = PLAIN,
     output: Output = FOR_PEOPLE,
 ) -> None:
@@ -515,9 +530,9 @@ def import_(
     out
         Where the table is written: .csv, .tsv, .jsonl or .parquet.
     """
-    from assay.data.formats.exports import import_counts, write
+    from assay.data.formats.exports import TABLES, import_counts, write
 
-    target(out)
+    check_target(out, source, labels.items, labels.annotator_table, suffixes=TABLES, force=force)
     table = labels.read(source)
     written = write(table, out)
     output.rows(import_counts(table.reading, len(table)))
@@ -530,6 +545,7 @@ def export(
     target: Path,
     *,
     to: Literal["table", "hugging-face", "label-studio", "alt-test"] = "table",
+    force: Force = False,
     labels: LabelOptions = PLAIN,
 ) -> None:
     """Write labels in another form.
@@ -543,10 +559,14 @@ def export(
     to
         The form: a plain table by the suffix, JSON Lines with lists, Label Studio predictions, alt-test folder.
     """
-    from assay.data.formats.exports import write
+    from assay.data.formats.exports import SUFFIXES, write
+    from assay.data.formats.tables import HUMANS, ITEMS, JUDGES
 
-    if to != "alt-test" and target.is_dir():
-        raise AssayError(f"'{target}' is a folder; name a file in it")
+    read = (source, labels.items, labels.annotator_table)
+    check_target(target, *read, suffixes=SUFFIXES[to], force=True, folder=to == "alt-test")
+    for path in [target / name for name in (HUMANS, JUDGES, ITEMS)] if to == "alt-test" else [target]:
+        inside = [Path(source) / path.name] if to == "alt-test" else []
+        check_target(path, *read, *inside, suffixes=(), force=force)
     for line in write(labels.read(source), target, to).lines():
         note(line)
 

@@ -21,13 +21,14 @@ from assay.data.names import (
     Coded,
     Spelling,
     annotator_kinds,
+    computed_names,
     factorize,
     match_spelling,
     trim_names,
     unify_spelling,
 )
 from assay.data.names import natural as natural
-from assay.data.scales import Scale, parse_scale
+from assay.data.scales import Label, Scale, scale_of
 from assay.data.values import LabelColumn, LabelSettings, infer_scale, plain_numbers, refuse_off_scale, settle_labels
 from assay.errors import DataError, counted, listing, unknown
 from assay.estimation.options import option
@@ -263,11 +264,18 @@ class FrameSettings(LabelSettings):
         details="Of items, annotators and criteria: refused until you say that they are one (`merge`) or different "
         "(`apart`). Spaces around names are taken off, and `reading` says where.",
     )
-    scale: Scale | str | Mapping[str, Scale | str] | None = option(
+    scale: Scale | str | int | Sequence[Label] | Mapping[str, Any] | None = option(
         None,
-        "What a label may be, of all criteria or of each: `assay.Ordinal(1, 5)` or `1-5`.",
+        "What a label may be, of all criteria or of each: `assay.Ordinal(1, 5)`, `1-5`, `(1, 5)` or `5`.",
         details="See `assay.data.scales.parse_scale`. Without it the scale is inferred, and `reading` says so: the "
         "order of ordered Categoricals and Enums, else numbers, categories or free text.",
+    )
+    exclude: Iterable[str] | None = option(
+        None,
+        "Annotators, items and columns that are nobody's labels: `Mean`, `Average`.",
+        details="Without it, what is computed from other columns or rows is left out, and `reading` says which; "
+        "an annotator or an item called `Consensus` or `Average` is refused until somebody says what it is; `[]` says "
+        "that nothing is computed.",
     )
     conditions: Iterable[str] = option(
         (), "Columns that were varied on purpose (temperature, prompt), see `Annotations`."
@@ -287,6 +295,12 @@ class FrameSettings(LabelSettings):
     )
 
     @property
+    def excluded(self) -> tuple[str, ...]:
+        """What is said to be nobody's labels."""
+        given = self.exclude or ()
+        return (given,) if isinstance(given, str) else tuple(map(str, given))
+
+    @property
     def splitting(self) -> str | None:
         """How names of items are split; None where they stay whole."""
         return None if self.split_item == "no" else self.split_item
@@ -294,8 +308,8 @@ class FrameSettings(LabelSettings):
     def parsed_scale(self) -> Scale | dict[str, Scale] | None:
         """The scale, or the scale of each criterion, with specifications parsed."""
         if isinstance(self.scale, Mapping):
-            return {name: parse_scale(one) if isinstance(one, str) else one for name, one in self.scale.items()}
-        return parse_scale(self.scale) if isinstance(self.scale, str) else self.scale
+            return {name: scale_of(one) for name, one in self.scale.items()}
+        return None if self.scale is None else scale_of(self.scale)
 
 
 # -- a long frame taken apart ------------------------------------------------------------------------
@@ -305,6 +319,9 @@ KEY = ("item", "annotator", "criterion", "repeat")
 
 BLANK = "blank, as sheets end in"
 """Why a row without anything in it does not count."""
+
+_FEW_NAMES = 10_000
+"""Names that are looked through for averages: sheets that hold some are kept by hand."""
 
 CONTENT = "content_version"
 """The column that numbers the contents of an item that was changed while it was annotated."""
@@ -373,6 +390,7 @@ class _Sheet:
         """Items, annotators and criteria as text in one spelling, and as numbers; repeats as whole numbers."""
         for name in ("item", "annotator"):
             self._read_ids(name)
+        self._exclude_computed()
         if self.settings.splitting is not None:
             self.table, self.items, notes = split_items(self.table, self.items, self.settings.splitting)
             self.ids["item"] = factorize(self.table["item"])
@@ -390,6 +408,32 @@ class _Sheet:
             if bad.height:
                 raise DataError(f"{self.source}: column 'repeat' must hold whole numbers; {_rows(bad)} does not")
             self.table = self.table.with_columns(number.fill_null(1).cast(pl.Int64).alias("repeat"))
+
+    def _exclude_computed(self) -> None:
+        """Rows of annotators and items that are said to be nobody's labels; refused where a name alone says so."""
+        if self.settings.exclude is None:
+            self._refuse_computed()
+            return
+        for role in ("annotator", "item"):
+            gone = self.ids[role].names.is_in(list(self.settings.excluded))
+            if not gone.any():
+                continue
+            names = self.ids[role].names.filter(gone).to_list()
+            keep = ~gone.to_numpy()[self.ids[role].codes]
+            self.table, self.ids = self.table.filter(pl.Series(keep)), {n: c.where(keep) for n, c in self.ids.items()}
+            self.reading = self.reading.without(f"{role} {listing(names, 3)}, as exclude=... says", int((~keep).sum()))
+
+    def _refuse_computed(self) -> None:
+        for role in ("annotator", "item"):
+            names = self.ids[role].names
+            found = computed_names(names) if len(names) <= _FEW_NAMES else []
+            if found and len(found) < len(names):
+                said = "nobody's own labels" if role == "annotator" else "computed and no item"
+                raise DataError(
+                    f"{self.source}: {role} '{found[0]}' is {said}, by its name: leave it out with exclude={found}, or "
+                    f"say with exclude=[] that it is one of the {role}s",
+                    advised={"exclude": found},
+                )
 
     def _replace_names(self, role: str, column: pl.Series | None, notes: Iterable[str]) -> None:
         if column is not None:

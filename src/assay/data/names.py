@@ -314,8 +314,8 @@ PLURALS = {"item": "items", "annotator": "annotators", "criterion": "criteria", 
 class SpellingError(DataError):
     """Names differ only in spelling, and nobody has said whether they are one."""
 
-    def __init__(self, message: str, shown: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, message: str, shown: str = "", role: str = "") -> None:
+        super().__init__(message, advised={"label_spelling" if role == "label" else "spelling": "merge"})
         self.shown = shown
 
 
@@ -370,7 +370,7 @@ def unify_spelling(found: Coded, role: str, how: Spelling, source: str) -> tuple
     groups = table.filter(pl.col("key").is_duplicated()).group_by("key", maintain_order=True).agg("name")["name"]
     shown = spelling_groups(groups.to_list())
     if how == "refuse":
-        raise SpellingError(spelling_refusal(role, shown, source), shown)
+        raise SpellingError(spelling_refusal(role, shown, source), shown, role)
     if how == "apart":
         return found, [f"{PLURALS[role]} that differ only in spelling are kept apart: {shown}"]
     chosen = table.select(pl.col("name").sort_by("rows", descending=True, maintain_order=True).first().over("key"))
@@ -412,7 +412,7 @@ def match_spelling(names: pl.Series, known: pl.Series, role: str, how: Spelling,
         return names
     if how == "refuse":
         shown = spelling_groups(respelled.select("known", "name").rows())
-        raise SpellingError(spelling_refusal(role, shown, f"{source} and the table of {PLURALS[role]}"), shown)
+        raise SpellingError(spelling_refusal(role, shown, f"{source} and the table of {PLURALS[role]}"), shown, role)
     return table.select(pl.when("strange").then(pl.coalesce("known", "name")).otherwise("name").alias(names.name))[
         names.name
     ]
@@ -557,8 +557,8 @@ MOST_LISTED = 12
 class KindUnknownError(DataError):
     """Nothing says whether annotators with a model's name are people or models."""
 
-    def __init__(self, message: str, names: Sequence[str] = ()) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, names: Sequence[str] = (), judges: Iterable[str] = ()) -> None:
+        super().__init__(message, advised={"judges": [*judges, *names]})
         self.names = tuple(names)
 
 
@@ -618,7 +618,7 @@ def settle_kinds(
     open_ = [name for name in names if name not in known]
     models = model_names(open_, names)
     if models:
-        raise KindUnknownError(_unknown_kind_words(models, judges, names, source), models)
+        raise KindUnknownError(_unknown_kind_words(models, judges, names, source), models, judges or ())
     if open_ and humans is not None and judges is None:
         raise DataError(
             f"{source}: humans=... does not name {listing(open_)}; name all people there, or the judges with "
@@ -711,9 +711,23 @@ _MODEL = re.compile(
     r"openrouter|ollama|groq|fireworks|nvidia|microsoft)[/:]"
     r"|\d+(\.\d+)?b[-_](instruct|chat|it|base|hf)\b"
     r"|^judge$|^(judge|grader|ai|base|reward|large)[-_ ]?model|^model([-_ ]?[a-z0-9]{1,2})?$"
-    r"|^ai[-_ ](judge|rater|grader|annotator|assistant|labell?er)",
+    r"|^ai[-_ ](judge|rater|grader|annotator|assistant|labell?er)"
+    r"|^(?-i:opus|sonnet|haiku)$|^predict(ed|ions?)?([-_ .]?[a-z0-9]{1,8})?$|^pred([-_ .][a-z0-9]{1,8})?$"
+    r"|^(ai|model|machine|bot|auto(mat(ic|ed))?)[-_ ]?(score|rating|label|grade|judg(e)?ment|annotation|vote|output|"
+    r"answer|verdict|prediction)s?$|^auto[-_ ]?(grader|rater|eval)$|^(system|machine)[-_ ]prediction$",
     re.IGNORECASE,
 )
+
+
+_NOBODY = (
+    r"(?i)^(the )?(human |people |column |row |grand |overall )?(mean|average|avg\.?|median|majority|"
+    r"majority[ _-]?vote|consensus|total|sum|gold|gold[ _-]?(label|standard)|ground[ _-]?truth|adjudicated)s?$"
+)
+
+
+def computed_names(names: pl.Series) -> list[str]:
+    """The names that are nobody's: ``Mean``, ``Average``, ``Majority``, ``gold``."""
+    return names.filter(names.str.contains(_NOBODY)).to_list()
 
 
 def model_names(names: Iterable[str], among: Collection[str] = ()) -> list[str]:

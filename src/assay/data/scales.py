@@ -13,6 +13,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -330,6 +331,42 @@ class OddOneOut(Scale):
     def valid(self, labels: pl.Series) -> pl.Series:
         """Membership."""
         return _member(labels, self.categories)
+
+
+def scale_of(said: Scale | str | int | Sequence[Label]) -> Scale:
+    """A scale as people say it: ``"1-5"``, ``(1, 5)``, ``[1, 2, 3, 4, 5]``, ``5`` for 1 to 5, ``(0.0, 1.0)``.
+
+    Raises
+    ------
+    DataError
+        For what says no scale, or two: a list of words has an order or not.
+    """
+    if isinstance(said, Scale):
+        return said
+    if isinstance(said, str):
+        return parse_scale(said)
+    if isinstance(said, int) and not isinstance(said, bool):
+        return Ordinal(1, said)
+    values = list(said) if isinstance(said, Sequence) else []
+    if values and all(isinstance(v, str) for v in values):
+        words = [str(v) for v in values]
+        raise DataError(
+            f"scale {words} may have an order or not; say scale='ordinal:{_join_names(words, '<')}' or "
+            f"scale='nominal:{_join_names(words, ',')}'"
+        )
+    numbers = [float(v) for v in values if isinstance(v, int | float)]
+    if len(numbers) < 2 or len(numbers) < len(values):
+        raise DataError(f"scale {said!r} says no scale; write (1, 5), '1-5' or 'interval:0-100'")
+    steps = [b - a for a, b in pairwise(numbers)]
+    whole = all(isinstance(v, int) for v in values)
+    if len(numbers) == 2 and numbers[0] < numbers[1]:
+        return Ordinal(int(numbers[0]), int(numbers[1])) if whole else Interval(*numbers)
+    if whole and all(step == 1 for step in steps):
+        return Ordinal(int(numbers[0]), int(numbers[-1]))
+    raise DataError(
+        f"scale {values} has steps of its own; say scale='interval:{plain_number(min(numbers))}-"
+        f"{plain_number(max(numbers))}' where distances count, or scale='nominal:{_join_names(values, ',')}'"
+    )
 
 
 def parse_scale(spec: str) -> Scale:

@@ -212,6 +212,12 @@ def _find_doubt(texts: pl.Series, read: pl.Series) -> Numbers | None:
     return Numbers(read, texts.is_null()) if read.null_count() < len(read) else None
 
 
+def looks_like_dates(distinct: pl.Series) -> bool:
+    """Whether most of the different cells of a column are dates or times."""
+    some = distinct.head(200).to_list()
+    return sum(any(re.match(form, text) for form in _DATES) for text in some) > 0.8 * len(some)
+
+
 def _date_words(there: pl.Series) -> str | None:
     """Words for labels of which some look like dates."""
     example = next((text for text in there.head(1_000) if any(re.match(form, text) for form in _DATES)), None)
@@ -241,7 +247,10 @@ def _doubtful_reading(texts: pl.Series, words: str) -> Numbers:
 
 # -- labels of one criterion -----------------------------------------------------------------------
 
-MARKS = ("na", "n/a", "#n/a", "nan", "null", "none", "-")
+MARKS = (
+    "na", "n/a", "#n/a", "nan", "null", "none", "-", "n.a.", "n.a", ".", "–", "—", "--", "<na>", "#div/0!", "#value!",
+    "#ref!", "#null!", "#name?",
+)  # fmt: skip
 """What usually stands for no answer, in lower case."""
 
 
@@ -251,9 +260,10 @@ class LabelSettings(Settings):
 
     missing: Label | Iterable[Label] | None = option(
         None,
-        "Labels that are no answer: exactly these.",
-        details='As in `["N/A", -99]`. Without it the usual marks (`N/A`, `none`, `-` ...) are no answer among '
-        "numbers, and are refused among categories, where they may be one; `[]` says that no label is such a mark.",
+        "Labels that are no answer, besides the usual marks.",
+        details='As in `["?", -99]`. The usual marks (`N/A`, `n.a.`, `none`, `-`, `.` ...) are no answer among '
+        "numbers, and are refused among categories, where they may be one, until they are named here; `[]` says that "
+        "no label is such a mark.",
     )
     label_spelling: Spelling = option(
         "refuse", "What becomes of categories that differ only in case or inner spaces: `Agree`, `agree`."
@@ -350,9 +360,7 @@ def _settle_text(part: LabelColumn, scale: Scale | None, settings: LabelSettings
     distinct = labels.drop_nulls().unique(maintain_order=True)
     free = scale is None and is_free_text(len(distinct), len(labels) - labels.null_count())
     if scale is None or scale.numeric:
-        numbers = parse_numbers(
-            strip_spaces(distinct), scale, settings.decimal, MARKS if settings.marks is None else ()
-        )
+        numbers = parse_numbers(strip_spaces(distinct), scale, settings.decimal, () if settings.marks == () else MARKS)
         if numbers is not None and scale is None and not part.as_text and numbers.plain:
             return _numbers_as_text(part, numbers.values, settings)
         if numbers is not None and not (free and not part.as_text and numbers.mixed):
@@ -402,13 +410,15 @@ def _refuse_marks(part: LabelColumn, missing: Sequence[Label] | None) -> None:
     """Refuse what may be no answer or a category, while nobody has said which."""
     distinct = part.labels.drop_nulls().unique(maintain_order=True)
     doubtful = distinct.filter(strip_spaces(distinct).str.to_lowercase().is_in(MARKS))
-    if missing is not None or not len(doubtful):
+    if missing == () or not len(doubtful):
         return
     marks = strip_spaces(doubtful).unique(maintain_order=True).to_list()
     rows = part.rows(part.labels.is_in(doubtful.implode()).fill_null(False))
+    category = "missing=[]" if missing is None else "list all categories with scale='nominal:...'"
     raise DataError(
-        f"{part.about()} such as '{marks[0]}' ({rows}) may be no answer or a category: say missing={marks} if there is "
-        "no answer, or missing=[] if it is a category"
+        f"{part.about()} such as '{marks[0]}' ({rows}) may be no answer or a category: say "
+        f"missing={[*(missing or ()), *marks]} if there is no answer, or {category} if it is a category",
+        advised={"missing": [*(missing or ()), *marks]},
     )
 
 
@@ -431,7 +441,8 @@ def _settle_numbers(
         raise DataError(
             f"{part.about()} are a mixture of numbers and text; {text} of text ({part.rows(unread)}). Mend them, "
             f"say what the labels are with a scale ({part.like('nominal')} if they are categories), or name those that "
-            "are no answer with missing=[...]"
+            "are no answer with missing=[...]",
+            advised=_words_for_no_answer(part.labels.filter(unread), settings),
         )
     whole = read.cast(pl.Int64, strict=False)
     if bool((read.is_null() | (read == whole).fill_null(False)).all()):
@@ -441,6 +452,16 @@ def _settle_numbers(
     if numbers.no_answer.any():
         notes.append(f"{listing([repr(v) for v in distinct.filter(numbers.no_answer)], 4)} among numbers is no answer")
     return Settled(values.alias(part.labels.name), numbers.scale if scale is None else None, tuple(notes))
+
+
+MOST_WORDS = 5
+"""Different words among numbers that may all say that there is no answer: ``skip``, ``don't know``; more are labels."""
+
+
+def _words_for_no_answer(words: pl.Series, settings: LabelSettings) -> dict[str, list[Label]]:
+    """The likelier meaning of a few words among numbers."""
+    different = strip_spaces(words).unique(maintain_order=True).to_list()
+    return {"missing": [*(settings.marks or ()), *different]} if len(different) <= MOST_WORDS else {}
 
 
 def _numbers_as_text(part: LabelColumn, read: pl.Series, settings: LabelSettings) -> Settled:
@@ -493,7 +514,8 @@ def _settle_listed(part: LabelColumn, listed: Sequence[str], settings: LabelSett
     if settings.label_spelling == "refuse":
         raise DataError(
             f"{part.about()} differ from the scale only in case or spaces: {shown}. Say with label_spelling='merge' "
-            "that they are the same, or mend them"
+            "that they are the same, or mend them",
+            advised={"label_spelling": "merge"},
         )
     labels = labels.replace(pairs["odd"], pairs["known"])
     return Settled(labels, None, (*notes, f"labels that differ only in spelling are taken as one: {shown}"))
@@ -514,7 +536,8 @@ def _trim_labels(labels: pl.Series) -> tuple[pl.Series, list[str]]:
 def _settle_ordered(part: LabelColumn, order: Sequence[str], settings: LabelSettings) -> Settled:
     """Labels whose column declares an order."""
     _refuse_marks(part, settings.marks)
-    no_answer = MARKS if settings.marks is None else [str(m).strip().lower() for m in settings.marks]
+    named = [str(m).strip().lower() for m in settings.marks or ()]
+    no_answer = named if settings.marks == () else [*MARKS, *named]
     categories = [c for c in order if c.strip().lower() not in no_answer]
     numbers = plain_numbers(pl.Series(categories, dtype=pl.String))
     steps = numbers.diff().drop_nulls()
@@ -531,13 +554,14 @@ def refuse_off_scale(part: LabelColumn, off: pl.Series, scale: Scale, settings: 
     """Refuse labels that are not on their scale, by row."""
     about = f" of criterion '{part.criterion}'" if part.criterion else ""
     labels = part.labels.filter(off)
-    hint = ""
+    hint, advised = "", {}
     if settings.marks is None and labels.dtype == pl.String and labels.str.to_lowercase().is_in(MARKS).any():
         mark = labels.filter(labels.str.to_lowercase().is_in(MARKS))[0]
-        hint = f", say missing=['{mark}'] where '{mark}' is no answer"
+        hint, advised = f", say missing=['{mark}'] where '{mark}' is no answer", {"missing": [mark]}
     raise DataError(
         f"{part.source}: {counted(len(labels), 'label')}{about} off the scale ({part.rows(off)}); each must be "
-        f"{scale.describe()}. Mend them{hint}, or give the scale they are on with scale=..."
+        f"{scale.describe()}. Mend them{hint}, or give the scale they are on with scale=...",
+        advised=advised,
     )
 
 

@@ -13,6 +13,7 @@ import dataclasses
 import difflib
 import functools
 import hashlib
+import importlib
 import inspect
 import math
 import re
@@ -219,8 +220,15 @@ def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[...
     required = [f.name for f in dataclasses.fields(settings) if f.default is dataclasses.MISSING]
     most = len(own) + len(by_place)
 
+    opens = bool(own) and own[0].name in OPENED
+    judged = [one.name for one in own[1:2] if one.name == "judge"]
+
     @functools.wraps(function)
     def call(*given: Any, **options: Any) -> Any:
+        if opens and not given and own[0].name in options:
+            given = (options.pop(own[0].name),)
+        if opens:
+            given = _opened(function.__name__, given, options, judged)
         if len(given) > most:
             raise TypeError(f"{function.__name__}() takes at most {most} arguments by position; got {len(given)}")
         placed = dict(zip(by_place, given[len(own) :], strict=False))
@@ -251,6 +259,30 @@ def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[...
     call.settings = settings  # type: ignore[attr-defined]  # so that a command finds its options
     del call.__wrapped__
     return call
+
+
+OPENED = ("labels", "votes")
+"""What a question calls the table of labels that it takes first."""
+
+READER = "assay.reading:labels_of"
+"""What makes that table of a path, a frame or plain arrays; named, and not imported, because imports run downward."""
+
+
+def _opened(name: str, given: tuple[Any, ...], options: dict[str, Any], judged: Sequence[str]) -> tuple[Any, ...]:
+    """What was given by place, with the one table first, whatever it was given as; and the only judge where none is."""
+    if len(given) == 0:
+        return given
+    if not type(given[0]).__module__.startswith("assay."):
+        module, _, function = READER.partition(":")
+        said = given[1] if judged and len(given) > 1 else options.get("judge") if judged else None
+        given = getattr(importlib.import_module(module), function)(name, given, said)
+    if judged and len(given) == 1 and "judge" not in options:
+        judges: Sequence[str] = getattr(given[0], "judges", ())
+        if len(judges) != 1:
+            known = f"one of {listing(judges)}" if judges else "and the table has none: read it with judges=[...]"
+            raise DesignError(f"{name} needs the name of a judge, {known}", option="judge")
+        given = (given[0], judges[0])
+    return given
 
 
 def _own_first(settings: type[Settings]) -> list[dataclasses.Field[Any]]:

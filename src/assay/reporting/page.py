@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Callable, Sequence
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +16,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from assay._version import __version__
-from assay.errors import AssayError, DesignError
+from assay.errors import AssayError, DesignError, listing
 from assay.reporting import pictures as figures
 from assay.reporting import tables
 from assay.reporting.pictures import Tone
@@ -26,13 +29,32 @@ if TYPE_CHECKING:
 # -- Where something may be written ----------------------------------------------------------------
 
 
-def writable(path: Path, *, folder: bool = False) -> Path:
+PAGES = (".html", ".htm")
+"""What a page's name ends in."""
+
+READING_MARK = "Written by assay look --write"
+"""Stands at the head of every file that says how a table is read."""
+
+_MARK = '<meta name="generator" content="assay'
+"""Stands at the head of every page that is written here."""
+
+
+def writable(path: Path, *, folder: bool = False, suffixes: Sequence[str] = ()) -> Path:
     """The path, where a file (or a folder) can be written; asked before any work is done.
+
+    Parameters
+    ----------
+    path : path
+    folder : bool
+        Whether it is a folder.
+    suffixes : sequence of str
+        What its name may end in, the usual one first; anything where there is none.
 
     Raises
     ------
     AssayError
-        For a folder in place of a file, a file in place of a folder, and a place below a file.
+        For a folder in place of a file, a file in place of a folder, a place below a file, and a name that promises
+        something else than is written.
     """
     if path.is_dir() and not folder:
         raise AssayError(f"'{path}' is a folder; name a file in it")
@@ -40,7 +62,70 @@ def writable(path: Path, *, folder: bool = False) -> Path:
         if place.is_file():
             below = "" if place == path else f"'{path}' cannot be written, because "
             raise AssayError(f"{below}'{place}' is a file; name another folder")
+    if suffixes and path.suffix.lower() not in suffixes and not _is_device(path):
+        what = "a page" if suffixes == PAGES else "a table" if ".csv" in suffixes else "this"
+        raise AssayError(f"{what} is written as {listing(suffixes, 8)}, not as '{path.name}'; "
+                         f"name {path.with_suffix(suffixes[0])}")  # fmt: skip
     return path
+
+
+def refuse_overwriting(path: Path, sources: Iterable[str | Path], *, force: bool) -> None:
+    """Refuse to write over what is read, and, unless ``force`` says so, over what was not written here.
+
+    Raises
+    ------
+    AssayError
+        With another name as the remedy.
+    """
+    if not path.exists() or _is_device(path):
+        return
+    for source in map(Path, sources):
+        if source.exists() and source.samefile(path):
+            raise AssayError(f"'{path}' is what is read; write to another file: its labels would be lost")
+    if not force and not _is_own_page(path):
+        raise AssayError(f"'{path}' is there already and is not written over; name another file, or say --force")
+
+
+def _is_own_page(path: Path) -> bool:
+    """Whether a file is a page, or how a table is read, and was written here."""
+    mark = _MARK if path.suffix.lower() in PAGES else READING_MARK if path.suffix.lower() in (".yaml", ".yml") else ""
+    if not mark or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return mark.encode() in file.read(4096)
+
+
+def _is_device(path: Path) -> bool:
+    """Whether it is a pipe or a device such as /dev/stdout, which nothing replaces."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A place beside a file (or folder), which takes its name when all is written, and not at all where that fails.
+
+    Files of a folder take the place of those of their names; others in it stay.
+    """
+    if _is_device(path):
+        yield path
+        return
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f".{uuid.uuid4().hex[:12]}.part{target.suffix}")
+    try:
+        yield part
+        if not part.is_dir():
+            if target.exists():
+                shutil.copymode(target, part)
+            part.replace(target)
+        elif not target.exists():
+            part.rename(target)
+        else:
+            for file in part.iterdir():
+                file.replace(target / file.name)
+    finally:
+        if part.is_dir():
+            shutil.rmtree(part)
+        part.unlink(missing_ok=True)
 
 
 # -- One offline HTML page -------------------------------------------------------------------------
@@ -151,10 +236,11 @@ class Page:
         return environment.get_template("page.html").render(page=self, version=__version__)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page; the folder is made where it is missing."""
-        target = writable(Path(path))
+        """Write the page, a file whose name ends in .html; the folder is made where it is missing."""
+        target = writable(Path(path), suffixes=PAGES)
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(self.html(), encoding="utf-8")
+        with written_whole(target) as place:
+            place.write_text(self.html(), encoding="utf-8")
         return target
 
 

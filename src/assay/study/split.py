@@ -19,6 +19,7 @@ from assay.data.columns import PART, PARTS
 from assay.data.names import stems
 from assay.errors import DataError, StudyError, counted, listing, unknown
 from assay.estimation.options import number_in
+from assay.reporting.page import writable, written_whole
 from assay.study.definition import Study
 from assay.study.items import SPLIT_FILE, canonical, chance
 
@@ -190,10 +191,11 @@ def split_study(study: Study, **how: Any) -> tuple[ItemSplit, Path]:
 
 def split_table(source: Path, out: Path, *, item: str = "item", **how: Any) -> ItemSplit:
     """Split the items of a table (one row an item or a label), and write it with a column ``part``."""
-    from assay.data.formats.exports import write_frame
+    from assay.data.formats.exports import TABLES, write_frame
     from assay.data.formats.registry import existing_path
     from assay.data.formats.tables import read_table
 
+    writable(out, suffixes=TABLES)
     table = read_table(existing_path(source)).labels.drop("_row", strict=False)
     if item not in table.columns:
         raise DataError(unknown("column", item, table.columns, str(source)) + " (it should hold the item)")
@@ -202,7 +204,8 @@ def split_table(source: Path, out: Path, *, item: str = "item", **how: Any) -> I
     parts = found.parts.select(pl.col("item").alias(item), PART)
     table = table.with_columns(pl.col(item).cast(pl.String)).join(parts, on=item, how="left", maintain_order="left")
     if out.suffix.lower() in (".csv", ".tsv") and source.suffix.lower() in (".csv", ".tsv"):
-        table.write_csv(out, separator="\t" if out.suffix.lower() == ".tsv" else ",")  # cells were read as they stand
+        with written_whole(out) as place:  # cells were read as they stand
+            table.write_csv(place, separator="\t" if out.suffix.lower() == ".tsv" else ",")
     else:
         write_frame(table, out)
     return found

@@ -47,7 +47,7 @@ def test_an_option_of_exports_is_refused_where_there_is_none():
 
 
 def test_a_format_that_takes_no_options_says_so(put):
-    with pytest.raises(DataError, match="option 'users' is not in format 'table'; it has none"):
+    with pytest.raises(DataError, match="option 'users' is not in format 'table'; it has sheet"):
         assay.read(put("plain.csv", PLAIN), users={})
 
 

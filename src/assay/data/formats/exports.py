@@ -15,11 +15,12 @@ import polars as pl
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import KEY
 from assay.data.formats.label_studio import write_label_studio
-from assay.data.formats.tables import numbers_where_all_are, write_alt_test, write_hugging_face
-from assay.errors import DataError, counted, listing, unknown
-from assay.reporting.page import writable
+from assay.data.formats.tables import ITEMS, numbers_where_all_are, write_alt_test, write_hugging_face
+from assay.errors import DataError, counted, unknown
+from assay.reporting.page import writable, written_whole
 
-TABLES = {".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq"}
+TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
+"""What the name of a plain table ends in."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,13 @@ def write(labels: Annotations, path: str | Path, format: str = "table") -> Writt
     """
     if format not in WRITERS:
         raise DataError(unknown("format", format, WRITERS, "the formats that are written"))
-    path = writable(Path(path), folder=format == "alt-test")
+    path = writable(Path(path), folder=format == "alt-test", suffixes=SUFFIXES[format])
     if format != "alt-test" and not path.parent.is_dir():
         raise DataError(f"there is no folder '{path.parent}' to write into")
-    notes = WRITERS[format](labels, path)
+    with written_whole(path) as place:
+        notes = WRITERS[format](labels, place)
+        if format == "alt-test" and not (place / ITEMS).exists():
+            (path / ITEMS).unlink(missing_ok=True)  # of a table that was there before
     return Written(path, format, len(labels), tuple(notes))
 
 
@@ -90,24 +94,27 @@ def flat_table(labels: Annotations) -> pl.DataFrame:
 
 def write_table(labels: Annotations, path: Path) -> list[str]:
     """A plain table; the suffix says which kind."""
-    write_frame(flat_table(labels), path)
+    _write_frame(flat_table(labels), path)
     return []
 
 
 def write_frame(table: pl.DataFrame, path: Path) -> None:
     """A frame as a plain table; the suffix says which kind."""
+    with written_whole(writable(path, suffixes=TABLES)) as place:
+        _write_frame(table, place)
+
+
+def _write_frame(table: pl.DataFrame, path: Path) -> None:
     suffix = path.suffix.lower()
-    if suffix not in TABLES:
-        raise DataError(f"a table is written as {listing(sorted(TABLES))}, not '{path.suffix}'; rename {path}")
     if suffix in (".parquet", ".pq"):
         table.write_parquet(path)
     elif suffix in (".jsonl", ".ndjson"):
         table.write_ndjson(path)
     else:
-        _csv_cells(table, path).write_csv(path, separator="\t" if suffix == ".tsv" else ",")
+        _csv_cells(table).write_csv(path, separator="\t" if suffix == ".tsv" else ",")
 
 
-def _csv_cells(table: pl.DataFrame, path: Path) -> pl.DataFrame:
+def _csv_cells(table: pl.DataFrame) -> pl.DataFrame:
     """The table as CSV can hold it; refused where a text would come back changed."""
     for name in table.columns:
         column = table[name]
@@ -120,7 +127,7 @@ def _csv_cells(table: pl.DataFrame, path: Path) -> pl.DataFrame:
             if changed.height:
                 raise DataError(
                     f"column '{name}' holds {changed[name][0]!r}, which a CSV file would give back as something "
-                    f"else; write {path.stem}.jsonl or {path.stem}.parquet, which keep it"
+                    "else; write .jsonl or .parquet, which keep it"
                 )
     return table
 
@@ -142,3 +149,8 @@ WRITERS: dict[str, Callable[[Annotations, Path], list[str]]] = {
     "alt-test": write_alt_test,
 }
 """Every format that is written, by name."""
+
+SUFFIXES: dict[str, tuple[str, ...]] = {
+    "table": TABLES, "hugging-face": (".jsonl", ".ndjson"), "label-studio": (".json",), "alt-test": (),
+}  # fmt: skip
+"""What the name of a file in each format ends in."""

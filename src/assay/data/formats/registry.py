@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
@@ -25,6 +25,7 @@ from assay.data.formats.label_studio import read_label_studio
 from assay.data.formats.mturk import read_mturk
 from assay.data.formats.paths import ARGILLA_SETTINGS, Argilla, Inspect, MLflow, Prodigy, Promptfoo
 from assay.data.formats.potato import is_potato, is_potato_line, read_potato
+from assay.data.formats.sheets import PACKED, SPREADSHEETS, standard_input, unpacked
 from assay.data.formats.tables import (
     COLUMNS,
     is_alt_test,
@@ -35,9 +36,10 @@ from assay.data.formats.tables import (
     read_table,
 )
 from assay.data.names import BETWEEN_ITEM_AND_QUESTION, natural, questions_in, strip_spaces
+from assay.data.roles import OUT, ROWS, Guess, Layout, Told, find_roles, unclear
 from assay.data.scales import Preference, Scale
-from assay.data.values import valid_as_written
-from assay.errors import DataError, counted, listing, unknown
+from assay.data.values import infer_scale, valid_as_written
+from assay.errors import AssayError, DataError, counted, listing, unknown
 from assay.estimation.options import hints_of, option
 
 HEAD = 64 * 2**10
@@ -53,7 +55,7 @@ class Beginning:
     @cached_property
     def text(self) -> str:
         """The first characters of a text file."""
-        if self.folder or self.suffix in (".parquet", ".pq", ".eval"):
+        if self.folder or self.suffix in (".parquet", ".pq", ".eval", *SPREADSHEETS):
             return ""
         with self.path.open("rb") as file:
             return file.read(HEAD).decode("utf-8-sig", errors="replace")
@@ -112,6 +114,8 @@ class Format:
         return found
 
     def _check(self, option: str) -> None:
+        if option == "judge" and option not in self.options:
+            raise DataError(f"a {self.name} names its judges with judges=['...'], not judge=...", option=option)
         if option not in self.options:
             raise DataError(unknown("option", option, self.options, f"format '{self.name}'"), option=option)
 
@@ -209,7 +213,10 @@ FORMATS: dict[str, Format] = {
             "hugging-face", "JSON Lines, one item a line with lists of labels",
             lambda path, *_: read_hugging_face(path), _hugging_face,
         ),
-        Format("table", "CSV, TSV, JSON, JSON Lines, Parquet", lambda path, *_: read_table(path), lambda _: True),
+        Format(
+            "table", "CSV, TSV, spreadsheets, JSON, JSON Lines, Parquet",
+            lambda path, _, settings: read_table(path, settings.sheet), lambda _: True, ("sheet",),
+        ),
     )
 }  # fmt: skip
 """Every format by name; the first that recognises a file reads it, a plain table comes last."""
@@ -234,8 +241,6 @@ def format_of(path: Path, name: str = "auto") -> Format:
 
 # -- from files to the one table -------------------------------------------------------------------
 
-Layout = Literal["long", "wide"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReadSettings(FrameSettings, FormatSettings):
@@ -249,9 +254,23 @@ class ReadSettings(FrameSettings, FormatSettings):
     label: str | int | Sequence[str | int] = option(  # type: ignore[assignment]
         "label", "Column that holds the label; several are one criterion each."
     )
-    layout: Layout = option("long", "One row a label, or one row an item with a column for each annotator (`wide`).")
+    layout: Layout = option(
+        "auto",
+        "One row a label (`long`), one row an item (`wide`), or one row a person (`transposed`).",
+        details="`auto` finds it out: a table whose columns of item, annotator and label are there is long. Of others "
+        "the roles of columns are found and said in `reading`, or refused with the whole call where they could be "
+        "otherwise; see `assay.look`.",
+    )
     columns: Sequence[str | int] | None = option(
-        None, "The annotators' columns of a wide table; all but the item's when not given."
+        None,
+        "The annotators' columns of a wide table, the items' of a transposed one.",
+        details="Without it all that could be such labels; `reading` says which, and what was left out.",
+    )
+    split_columns: str | None = option(
+        None,
+        "How names of a wide table's columns are an annotator and a criterion: `annotator_criterion`.",
+        details="`annotator / criterion` reads `Ann / clarity`, `criterion_annotator` reads `clarity_ann`; what stands "
+        "between the two words stands between the two parts.",
     )
     format: str = option(
         "auto",
@@ -288,6 +307,8 @@ def existing_path(source: str | os.PathLike[str]) -> Path:
     DataError
         Where it is not, with the nearest name beside it.
     """
+    if os.fspath(source) == "-":
+        return standard_input()
     path = Path(source).expanduser()
     if not path.exists():
         near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*")], n=1)
@@ -298,6 +319,9 @@ def existing_path(source: str | os.PathLike[str]) -> Path:
 
 def rows_of(path: Path, settings: ReadSettings) -> Rows:
     """The rows of a file or folder, in whatever format it is."""
+    if path.suffix.lower() in PACKED and (inside := unpacked(path)) is not None:
+        rows = rows_of(inside[0], settings)
+        return replace(rows, reading=replace(rows.reading, source=inside[1]))
     chosen = format_of(path, settings.format)
     if chosen.name == "table" and path.is_dir() and not any(path.glob("*.parquet")):
         raise DataError(
@@ -307,7 +331,49 @@ def rows_of(path: Path, settings: ReadSettings) -> Rows:
 
 
 def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
-    """Rows as they were read, as the one table."""
+    """Rows as they were read, as the one table.
+
+    Raises
+    ------
+    UnclearTableError
+        With everything that is unclear at once, where that is more than one thing.
+    """
+    try:
+        return table_of(rows, settings)
+    except AssayError as first:
+        if not first.advised:
+            raise
+        problems, advised = all_problems(rows, settings, first)
+        if len(problems) == 1:
+            raise
+        raise unclear(rows.reading.source, problems, advised) from first
+
+
+MOST_PROBLEMS = 12
+"""Problems that are looked for one behind the other."""
+
+
+def all_problems(rows: Rows, settings: ReadSettings, error: AssayError) -> tuple[list[str], dict[str, Any]]:
+    """What else is unclear once the likelier of each doubt is chosen, and all that was chosen so."""
+    problems: list[str] = []
+    advised: dict[str, Any] = {}
+    source = f"{rows.reading.source}: "
+    for _ in range(MOST_PROBLEMS):
+        problems += getattr(error, "problems", None) or [str(error).removeprefix(source)]
+        if not error.advised or all(advised.get(name) == value for name, value in error.advised.items()):
+            break
+        advised |= error.advised
+        try:
+            table_of(rows, replace(settings, **advised))
+        except AssayError as further:
+            error = further
+        else:
+            break
+    return list(dict.fromkeys(problems)), advised
+
+
+def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
+    """Rows as they were read, as the one table; the first thing that is unclear is refused."""
     item, label, criterion = _text(settings.item), _text(settings.label), _text(settings.criterion)
     annotator, scale = _text(settings.annotator), settings.parsed_scale()
     if rows.scales is not None:
@@ -320,11 +386,10 @@ def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
         rows, item = tables.join_items(rows, item), "item"
     if not isinstance(label, str):
         rows, label, criterion = tables.stack_criteria(rows, label), "label", "criterion"
-    if settings.layout == "wide":
-        rows = tables.unpivot(rows, item, _text(settings.columns), check=_numbers_wanted(scale) is not False)
-        item, annotator, label = "item", "annotator", "label"
-    elif settings.columns is not None:
-        raise DataError("columns=... names the annotators of a wide table; say layout='wide' too")
+    if rows.scales is None:
+        rows, settings = find_columns(rows, replace(settings, item=item, label=label, criterion=criterion))
+        check = _numbers_wanted(scale) is not False
+        rows, item, annotator, label, criterion = long_rows(rows, settings, check=check)
     leave = (item, annotator, criterion or "criterion", label, "_row")
     frame = tables.numbers_where_all_are(rows.labels, leave=leave) if rows.untyped else rows.labels
     reading = replace(rows.reading, as_text=rows.untyped or rows.reading.as_text, orders=rows.orders)
@@ -339,6 +404,95 @@ def annotations_of(rows: Rows, settings: ReadSettings) -> Annotations:
     read = FrameSettings(**{**options, **roles, **about, "scale": scale, "reading": reading})
     own = settings.own_item()
     return from_frame(frame, read).also_called({own: "item"} if own and read.splitting is None else {})
+
+
+def long_rows(rows: Rows, settings: ReadSettings, *, check: bool) -> tuple[Rows, str, str, str, str | None]:
+    """A table in any shape as a long one, and its columns of item, annotator, label and criterion."""
+    item, annotator, label, criterion = (
+        _text(getattr(settings, role)) for role in ("item", "annotator", "label", "criterion")
+    )
+    if settings.layout not in ("wide", "transposed"):
+        return rows, item, annotator, label, criterion
+    columns = _text(settings.columns)
+    if settings.layout == "transposed":
+        rows = tables.transpose(rows, annotator, columns)
+    else:
+        rows = tables.unpivot(rows, item, columns, check=check)
+    if settings.layout == "wide" and settings.split_columns is not None:
+        rows, criterion = tables.split_annotators(rows, settings.split_columns), "criterion"
+    return rows, "item", "annotator", "label", criterion
+
+
+def find_columns(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> tuple[Rows, ReadSettings]:
+    """The columns that nobody has named, by what they hold; refused where that could be otherwise.
+
+    Raises
+    ------
+    UnclearTableError
+        With all that is missing or unclear, and the call that reads the table where the likelier is right.
+    """
+    known = rows.labels.columns
+    named = {role: str(getattr(settings, role)) for role in ("item", "annotator", "label")}
+    shape = None if settings.layout == "auto" else settings.layout
+    if shape in (None, "long") and all(name in known for name in named.values()):
+        if settings.columns is not None:
+            raise DataError("columns=... names the annotators of a wide table; say layout='wide' too")
+        return rows, settings
+    guess, problems = guess_of(rows, settings, alone=alone)
+    rows = tables.number_rows(rows, guess.options)
+    if problems:
+        raise unclear(rows.reading.source, problems, {**said_of(settings), **guess.options})
+    options = dict(guess.options)
+    if shape is None and guess.shape != "long":
+        options["layout"] = guess.shape
+    for why, names in guess.rows.items():
+        column = rows.labels[str(options.get("item", named["item"]))].cast(pl.String)
+        away = strip_spaces(column).is_in(list(names)).fill_null(False)
+        reading = rows.reading.without(f"{why}: {listing(names, 3)}", int(away.sum()))
+        rows = replace(rows, labels=rows.labels.filter(~away), reading=reading)
+    notes = guess.notes() if settings.columns is None else []
+    if guess.shape != "long":
+        # What is nobody's label is no property of the items either: a column of means would tell their labels.
+        gone = [name for name in guess.named(*OUT) if name in rows.labels.columns]
+        rows = replace(rows, labels=rows.labels.drop(gone))
+    return replace(rows, reading=rows.reading.noted(*notes)), replace(settings, **options)
+
+
+def guess_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> tuple[Guess, list[str]]:
+    """What the columns of a table are, and all that has to be settled before it can be read.
+
+    Not ``alone`` is one of several files, which may hold the labels of one annotator.
+    """
+    known, source = rows.labels.columns, rows.reading.source
+    problems, said = [], {}
+    asked = {"item": "the item", "annotator": "the annotator", "label": "the label", "criterion": "the criterion"}
+    for role, what in asked.items():
+        name = getattr(settings, role)
+        if name is None or str(name) in known or str(name) == ROWS:
+            said[role] = None if name is None else str(name)
+        elif str(name) != role:
+            problems.append(unknown("column", str(name), known, source) + f" (it should hold {what})")
+    columns = None if settings.columns is None else tuple(map(str, settings.columns))
+    for name in columns or ():
+        if name not in known:
+            raise DataError(unknown("column", name, known, source))
+    told = Told(
+        **said, columns=columns, judges=_names_said(settings.judges), humans=_names_said(settings.humans),
+        shape=None if settings.layout == "auto" else settings.layout,
+        exclude=None if settings.exclude is None else settings.excluded, split_columns=settings.split_columns,
+        alone=alone,
+    )  # fmt: skip
+    guess = find_roles(rows.labels, told, untyped=rows.untyped)
+    return guess, [*problems, *guess.lacking, *guess.doubts]
+
+
+def _names_said(given: Any) -> tuple[str, ...] | None:
+    return None if given is None else (given,) if isinstance(given, str) else tuple(map(str, given))
+
+
+def said_of(settings: ReadSettings) -> dict[str, Any]:
+    """The options that somebody gave, as they are given again."""
+    return {name: value for name, value in settings.changed().items() if isinstance(value, str | int | tuple | dict)}
 
 
 def _questions_split(frame: pl.DataFrame, item: str, criterion: str, *, pooled: bool) -> tuple[str | None, list[str]]:
@@ -381,6 +535,41 @@ def _numbers_wanted(scales: Scale | Mapping[str, Scale] | None) -> bool | None:
 
 
 # -- several files as one table --------------------------------------------------------------------
+
+
+def join_tables(parts: Sequence[Rows], settings: ReadSettings) -> tuple[Rows, ReadSettings]:
+    """Several files as one table, joined by the names of items: each is brought into long form by itself."""
+    usual = {str(getattr(settings, role)) for role in ("item", "annotator", "label")}
+    alike = all(usual <= set(p.labels.columns) or p.scales is not None for p in parts)
+    if len(parts) == 1 or alike:
+        return join_files(parts), settings
+    one = isinstance(settings.item, str | int) and isinstance(settings.label, str | int)
+    if not one:
+        return join_files(parts), settings
+    long = [_standard_names(part, settings) for part in parts]
+    back = ReadSettings()
+    standard = ("item", "annotator", "label", "layout", "columns", "split_columns")
+    roles: dict[str, Any] = {name: getattr(back, name) for name in standard}
+    return join_files(long), replace(settings, **roles)
+
+
+def _standard_names(rows: Rows, settings: ReadSettings) -> Rows:
+    """A file of several in long form, its columns of item, annotator and label called so."""
+    if rows.scales is not None:
+        return rows
+    there = rows.labels.columns
+    known: dict[str, Any] = {}
+    for role in ("item", "annotator", "label"):
+        known[role] = str(getattr(settings, role)) if str(getattr(settings, role)) in there else role
+    known["columns"] = [c for c in settings.columns or () if str(c) in there] or None
+    # Who is a judge is asked of all files together.
+    known["judges"] = settings.judges or ()
+    rows, chosen = find_columns(rows, replace(settings, **known), alone=False)
+    rows, item, annotator, label, criterion = long_rows(rows, chosen, check=True)
+    names = {item: "item", annotator: "annotator", label: "label"}
+    names |= {criterion: "criterion"} if criterion else {}
+    clash = [new for old, new in names.items() if old != new and new in rows.labels.columns]
+    return replace(rows, labels=rows.labels.drop(clash).rename(names))
 
 
 def join_files(parts: Sequence[Rows]) -> Rows:
@@ -461,13 +650,21 @@ def _needs_scale(rows: Rows, known: Mapping[str, Scale]) -> None:
     if "criterion" not in frame.columns or frame["label"].dtype != pl.String:
         return
     unsaid = [c for c in natural(frame["criterion"].unique().to_list()) if c not in known]
-    numeric = [c for c in unsaid if all(is_number(v) for v in frame.filter(pl.col("criterion") == c)["label"])]
+    labels = {c: frame.filter(pl.col("criterion") == c)["label"].drop_nulls() for c in unsaid}
+    numeric = [c for c in unsaid if all(is_number(v) for v in labels[c])]
     if numeric:
-        example = ", ".join(f"'{c}': '1-5'" for c in numeric[:3])
+        likely = {c: _likely_scale(labels[c], numeric=c in numeric) for c in unsaid}
         raise DataError(
             f"{rows.reading.source}: some questions are answered with numbers and some with text; say the scale of "
-            f"{listing(numeric)} (scale={{{example}}}), or read one kind with criteria=..."
+            f"{listing(unsaid)} (scale={likely}), or read one kind with criteria=...",
+            advised={"scale": likely},
         )
+
+
+def _likely_scale(labels: pl.Series, *, numeric: bool) -> str:
+    """The scale that labels of a criterion seem to be on, as it is given."""
+    there = labels.cast(pl.Float64) if numeric else labels
+    return infer_scale(there, None)[0].spec
 
 
 def _keep_on_scale(rows: Rows, scales: Mapping[str, Scale]) -> Rows:

@@ -16,13 +16,15 @@ import polars as pl
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import KEY, arrow_orders, class_names, column_of, declare_orders, name_classes, natural
 from assay.data.formats import Rows, one_answer_each
+from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
 from assay.data.names import strip_spaces
+from assay.data.roles import ROWS
 from assay.data.scales import Preference
 from assay.data.values import MARKS, parse_numbers
 from assay.errors import DataError, listing, unknown
 from assay.estimation.result import Exclusion
 
-SUFFIXES = {".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".pq"}
+SUFFIXES = {*TEXTS, *SPREADSHEETS, ".json", ".jsonl", ".ndjson", ".parquet", ".pq"}
 
 COMMENTS = re.compile(r"(?i)(comment|note|remark|feedback|kommentar|reason|rationale|explanation)s?")
 """Names of columns that hold words about an item, not labels."""
@@ -32,9 +34,9 @@ SMALL_JSON = 200 * 2**20
 would fill the memory."""
 
 
-def read_table(path: Path) -> Rows:
-    """A table from one file, or from every Parquet file of a folder."""
-    suffix, notes = path.suffix.lower(), []
+def read_table(path: Path, sheet: str | None = None) -> Rows:
+    """A table from one file, or from every Parquet file of a folder; ``sheet`` names one of a spreadsheet."""
+    suffix, notes, first = path.suffix.lower(), [], 1
     if not path.is_dir():
         _refuse_what_is_no_table(path)
     if path.is_dir() or suffix in (".parquet", ".pq"):
@@ -43,12 +45,16 @@ def read_table(path: Path) -> Rows:
         notes = _order_lost(frame, files[0])
     elif suffix in (".jsonl", ".ndjson"):
         frame = _json_lines(path)
+    elif suffix == ".json":
+        frame = _json(path)
+    elif sheet is None and _is_plain(path):
+        frame, first = read_delimited(path), 2
     else:
-        frame = _json(path) if suffix == ".json" else read_delimited(path)
+        found = read_sheet(path, sheet)
+        frame, first, notes = found.frame, found.first, [*found.notes]
     if frame.height == 0 and not path.is_dir():
         raise DataError(f"{path} has a header but no rows" if frame.width else f"{path} is empty")
-    untyped = not path.is_dir() and suffix in (".csv", ".tsv", ".txt")
-    first = 2 if untyped else 1
+    untyped = not path.is_dir() and suffix in (*TEXTS, *SPREADSHEETS)
     frame = frame.with_columns(_row=pl.int_range(first, frame.height + first))
     return Rows(frame, reading=Reading(str(path), frame.height, notes=tuple(notes)), untyped=untyped)
 
@@ -83,6 +89,7 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
     Columns that are not named stay as attributes of the item; without names, every column but the item's
     holds an annotator's labels. With ``check``, columns of numbers beside columns of text are refused.
     """
+    rows = replace(rows, labels=_rows_named(rows.labels, item, "item"))
     frame, source = rows.labels, rows.reading.source
     _refuse_absent(rows, [item], "it should hold the item")
     named = columns is not None
@@ -100,7 +107,7 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
             f"{source}: item '{twice[item][0]}' has more than one row; a wide table has one row an item, "
             "a long one has columns of annotator and label and is read without layout='wide'"
         )
-    index = [c for c in (item, "_row") if c in frame.columns]
+    index = list(dict.fromkeys(c for c in (item, "_row") if c in frame.columns))
     frame, orders = _enum_texts(frame, columns)
     if len(set(orders.values())) > 1:
         raise DataError(
@@ -112,9 +119,71 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
     items = frame.select(pl.col(item).alias("item"), *(pl.col(c).alias(_beside(c)) for c in other)) if other else None
     # A cell nobody filled in is not a row that was left out.
     long = long.filter(pl.col("label").is_not_null())
-    notes = () if named else (f"columns taken as annotators: {listing(columns)}; say so with columns=... if fewer are",)
-    reading = replace(_reading_of(rows, long), notes=(*rows.reading.notes, *notes))
+    reading = _reading_of(rows, long)
     return Rows(long.rename({item: "item"}), items=items, reading=reading, untyped=rows.untyped, orders=order)
+
+
+def number_rows(rows: Rows, options: Mapping[str, Any]) -> Rows:
+    """The table with its rows numbered in a column ``_row``, where they are to be named by it."""
+    if ROWS not in options.values() or ROWS in rows.labels.columns:
+        return rows
+    return replace(rows, labels=rows.labels.with_columns(pl.int_range(1, pl.len() + 1).alias(ROWS)))
+
+
+def transpose(rows: Rows, annotator: str, columns: Sequence[str] | None) -> Rows:
+    """A table of forms (one row a person, one column an item) as a long one.
+
+    Columns that are not named belong to the person and are not kept; without names every column but the person's is an
+    item.
+    """
+    source = rows.reading.source
+    rows = replace(rows, labels=_rows_named(rows.labels, annotator, "person"))
+    _refuse_absent(rows, [annotator], "it should name the person")
+    columns = [c for c in rows.labels.columns if c not in (annotator, "_row")] if columns is None else list(columns)
+    _refuse_absent(rows, columns)
+    if not columns:
+        raise DataError(f"{source}: beside '{annotator}' there is no column that could be an item")
+    frame, orders = _enum_texts(rows.labels, [annotator, *columns])
+    twice = frame.filter(frame[annotator].is_duplicated())
+    if twice.height:
+        raise DataError(
+            f"{source}: '{twice[annotator][0]}' has more than one row; a transposed table has one row a person"
+        )
+    index = list(dict.fromkeys(c for c in (annotator, "_row") if c in frame.columns))
+    long = _stack(frame, columns, index, "item").filter(pl.col("label").is_not_null())
+    named = annotator if annotator in long.columns else _beside(annotator)
+    declared = set(orders.values())
+    order: dict[str | None, tuple[str, ...]] = {None: declared.pop()} if len(declared) == 1 else {}
+    reading = _reading_of(rows, long)
+    return Rows(long.rename({named: "annotator"}), reading=reading, untyped=rows.untyped, orders=order)
+
+
+def split_annotators(rows: Rows, template: str) -> Rows:
+    """A long table whose annotators are an annotator and a criterion each, ``ann_clarity``, with a column for both."""
+    found = re.fullmatch(r"(annotator|criterion)(.+)(annotator|criterion)", template)
+    if found is None or found[1] == found[3]:
+        raise DataError(
+            f"split_columns '{template}' says no order; write annotator and criterion with what stands between them, "
+            "such as split_columns='annotator_criterion'"
+        )
+    mark = re.escape(found[2])
+    names = rows.labels["annotator"].unique(maintain_order=True).to_list()
+    cut = {name: re.fullmatch(rf"(?s)(.+?){mark}(.+)", name) for name in names}
+    bad = next((name for name, parts in cut.items() if parts is None), None)
+    if bad is not None:
+        raise DataError(f"{rows.reading.source}: column '{bad}' holds no '{found[2]}', at which split_columns=... cuts")
+    first = {name: parts[1].strip() for name, parts in cut.items() if parts is not None}
+    second = {name: parts[2].strip() for name, parts in cut.items() if parts is not None}
+    who = rows.labels["annotator"]
+    columns = {found[1]: who.replace_strict(first), found[3]: who.replace_strict(second)}
+    return replace(rows, labels=rows.labels.with_columns(**columns))
+
+
+def _rows_named(frame: pl.DataFrame, column: str, what: str) -> pl.DataFrame:
+    """A frame whose column ``_row`` names its rows, where that is asked for: ``row 2``."""
+    if column != ROWS or ROWS not in frame.columns:
+        return frame
+    return frame.with_columns(pl.format("row {}", ROWS).alias(ROWS))
 
 
 def _refuse_absent(rows: Rows, columns: Iterable[str], purpose: str = "") -> None:
@@ -333,6 +402,27 @@ def read_delimited(path: Path) -> pl.DataFrame:
     return frame.select(pl.nth(kept)).rename(dict(zip([frame.columns[i] for i in kept], names, strict=True)))
 
 
+def _is_plain(path: Path) -> bool:
+    """Whether a text file begins with one row that names all columns, and nothing above or within it needs a look."""
+    if path.suffix.lower() not in (".csv", ".tsv", ".txt"):
+        return False
+    with path.open("rb") as file:
+        head = file.read(2**16)
+    lines = head[: head.rfind(b"\n") + 1].splitlines()
+    if len(lines) < 2 or b'"' in lines[0] or b'"' in lines[1] or b"ImportId" in head:
+        return False
+    try:
+        texts = [line.decode("utf-8-sig") for line in lines]
+    except UnicodeDecodeError:
+        return False
+    separator = "\t" if path.suffix.lower() == ".tsv" else max(",;\t|", key=texts[0].count)
+    names = [name.strip() for name in texts[0].split(separator)]
+    same = len(names) > 2 and texts[1].count(separator) == len(names) - 1
+    merged = any(text.startswith(separator) for text in texts[1:40])
+    named = all(name and not name.replace(".", "").isdecimal() for name in names)
+    return same and named and len(set(names)) == len(names) and not merged
+
+
 def read_safely(path: Path, read: Any) -> pl.DataFrame:
     """Read, or say what is wrong with the file in one line."""
     try:
@@ -359,8 +449,8 @@ def _refuse_what_is_no_table(path: Path) -> None:
     parquet = start[:4] == b"PAR1"
     if (path.suffix.lower() in (".parquet", ".pq")) != parquet:
         raise DataError(f"{path} is {'' if parquet else 'not '}a Parquet file, whatever its name says")
-    if not parquet and start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise DataError(f"{path} is UTF-16 text; save it as UTF-8")
+    if path.suffix.lower() in SPREADSHEETS or start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return
     if not parquet and b"\0" in start:
         kind = " (a spreadsheet or zip archive)" if start[:2] == b"PK" else ""
         raise DataError(f"{path} is a binary file{kind}, not a text table; save it as CSV or Parquet")
@@ -535,7 +625,6 @@ def write_alt_test(labels: Annotations, folder: Path) -> list[str]:
         answers = {who: _answers(table.filter(pl.col("annotator") == who)) for who in natural(people)}
         (folder / file).write_text(json.dumps(answers, ensure_ascii=False, indent=1) + "\n", "utf-8")
     about = sorted(c for c in labels.items.columns if c != "item")
-    (folder / ITEMS).unlink(missing_ok=True)
     if about:
         ids = table.select("id", "item").unique()
         of_items = ids.join(labels.items.select("item", *about), on="item", how="left").sort("id").drop("item")

@@ -1,0 +1,365 @@
+"""Sheets as people keep them -> one table: text in any usual encoding, spreadsheets, titles above the header, several
+header rows, merged cells.
+
+Whatever was passed over or joined is a note. Cells stay text, as they stand.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from assay.errors import DataError, listing, unknown
+
+SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+TEXTS = (".csv", ".tsv", ".txt", ".tab", ".dat")
+PACKED = (".gz", ".zip")
+
+HEAD_ROWS = 40
+"""Rows among which a header is looked for: titles and notes above a table are a few lines."""
+
+FILLED = 0.6
+"""Share of a table's columns that its header names, at least: fewer are a title or a note."""
+
+TITLE = 0.34
+"""Share of a table's columns that a line above its header fills, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A table as it stands: cells of text, the row in which it begins, and what was passed over."""
+
+    frame: pl.DataFrame
+    first: int
+    notes: tuple[str, ...] = ()
+
+
+def read_sheet(path: Path, sheet: str | None = None) -> Sheet:
+    """The table of a text file or a spreadsheet, every cell as text.
+
+    Raises
+    ------
+    DataError
+        Where it is none, or a spreadsheet holds several and nobody says which.
+    """
+    if path.suffix.lower() in SPREADSHEETS:
+        grid, notes = _spreadsheet(path, sheet)
+        return _table_of(grid, path, 1, notes)
+    if sheet is not None:
+        raise DataError(f"{path} is a text file and has no sheets; leave sheet=... out")
+    return _text_table(path)
+
+
+# -- spreadsheets ---------------------------------------------------------------------------------------
+
+
+def _spreadsheet(path: Path, wanted: str | None) -> tuple[pl.DataFrame, list[str]]:
+    """The cells of a sheet: the one named, or the only one that holds a table."""
+    try:
+        found: dict[str, pl.DataFrame] = pl.read_excel(
+            path, sheet_id=0, has_header=False, infer_schema_length=0, drop_empty_rows=False, drop_empty_cols=False,
+            raise_if_empty=False,
+        )  # fmt: skip
+    except ImportError as error:
+        raise DataError(f"{path}: spreadsheets need fastexcel: pip install fastexcel ({error})") from None
+    except Exception as error:  # the engine raises errors of its own, of several kinds
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise DataError(f"{path} cannot be read as a spreadsheet: {reason}") from None
+    if wanted is not None:
+        if wanted not in found:
+            raise DataError(unknown("sheet", wanted, found, str(path)))
+        return found[wanted], [f"sheet '{wanted}' is read"]
+    tables = {name: grid for name, grid in found.items() if grid.height > 1 and grid.width > 1}
+    if not tables:
+        raise DataError(f"{path} holds no sheet with a table")
+    largest = max(tables, key=lambda name: tables[name].height * tables[name].width)
+    size = tables[largest].height * tables[largest].width
+    # A key of codes or a read-me beside the labels is a small part of them.
+    rivals = [name for name, grid in tables.items() if name != largest and grid.height * grid.width > 0.34 * size]
+    if rivals:
+        raise DataError(
+            f"{path} holds several tables, in the sheets {listing([repr(n) for n in tables], 6)}; say which with "
+            f"sheet='{largest}'",
+            advised={"sheet": largest},
+        )
+    others = [name for name in found if name != largest]
+    beside = f", not {listing([repr(name) for name in others], 4)}" if others else ""
+    return tables[largest], [f"sheet '{largest}' is read{beside}"] if others else []
+
+
+# -- text ---------------------------------------------------------------------------------------------
+
+
+def _text_table(path: Path) -> Sheet:
+    head, notes = _beginning(path)
+    lines = head.splitlines()
+    skip, separator = 0, None
+    if lines and (said := re.fullmatch(r"(?i)\"?sep=(.|\\t)\"?[,;\t]*", lines[0].strip())):
+        separator, skip = said[1].replace("\\t", "\t"), 1
+    separator = separator or _separator(path, lines)
+    rows = list(csv.reader(io.StringIO("\n".join(lines[skip : HEAD_ROWS + skip])), delimiter=separator))
+    above = _lines_above(rows)
+    data = {len(row) for row in rows[above + 1 :] if any(cell.strip() for cell in row)}
+    if len(rows) > above + 2 and data == {len(rows[above]) + 1}:
+        # As R's write.table writes it: the header has no name for the names of the rows.
+        return _with_row_names(path, head, skip + above, separator, notes)
+    grid = _delimited(path, separator, skip + above, notes)
+    if above:
+        notes.append(f"{above} line{'s' * (above > 1)} above the header passed over: {_shown(rows[:above])}")
+    return _table_of(grid, path, 1 + skip + above, notes, titles=False)
+
+
+def _with_row_names(path: Path, head: str, skip: int, separator: str, notes: list[str]) -> Sheet:
+    """A table whose header lacks the name of the first column: the names of the rows."""
+    names = next(csv.reader([head.splitlines()[skip]], delimiter=separator))
+    grid = _delimited(path, separator, skip + 1, notes)
+    header = pl.DataFrame([["", *names]], schema=grid.columns, orient="row")
+    return _table_of(pl.concat([header, grid]), path, 1 + skip, notes, titles=False)
+
+
+def _beginning(path: Path) -> tuple[str, list[str]]:
+    """The first lines as text, and a note where the file is in another encoding than UTF-8."""
+    with path.open("rb") as file:
+        start = file.read(2**16)
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return start[: len(start) // 2 * 2].decode("utf-16", errors="ignore"), ["the file is UTF-16 text, read as such"]
+    cut = start.rfind(b"\n") + 1 if len(start) == 2**16 else len(start)
+    try:
+        return start[:cut].decode("utf-8-sig"), []
+    except UnicodeDecodeError:
+        return start[:cut].decode("cp1252", errors="replace"), []
+
+
+def _separator(path: Path, lines: Sequence[str]) -> str:
+    """What stands between cells: what most lines have, and have equally often."""
+    if path.suffix.lower() in (".tsv", ".tab"):
+        return "\t"
+    some = [line for line in lines[:HEAD_ROWS] if line.strip()]
+    if not some:
+        return ","
+
+    def evenness(mark: str) -> tuple[int, int]:
+        counts = [len(next(csv.reader([line], delimiter=mark), [])) for line in some]
+        usual = max(set(counts), key=counts.count)
+        return (counts.count(usual) if usual > 1 else 0, usual)
+
+    best = max(",;\t|", key=evenness)
+    if evenness(best)[0] == 0 and path.suffix.lower() in (".txt", ".dat") and evenness(" ")[0] > 0.9 * len(some):
+        return " "
+    # A line of many columns tells where no separator is even: texts hold commas.
+    return best if evenness(best)[0] else max(",;\t|", key=some[0].count)
+
+
+def _delimited(path: Path, separator: str, skip: int, notes: list[str]) -> pl.DataFrame:
+    """All rows, header too, as text; a note where the file is in another encoding than UTF-8."""
+    how: dict[str, Any] = {"separator": separator, "infer_schema": False, "has_header": False, "skip_rows": skip}
+    with path.open("rb") as file:
+        wide = file.read(2) in (b"\xff\xfe", b"\xfe\xff")
+    if wide:
+        return _safely(path, lambda: pl.read_csv(_as_utf8(path, "utf-16"), **how))
+    try:
+        return pl.read_csv(path, **how)
+    except pl.exceptions.NoDataError:
+        raise DataError(f"{path} is empty") from None
+    except (pl.exceptions.PolarsError, OSError) as error:
+        if "utf" not in str(error).lower():
+            return _safely(path, lambda: pl.read_csv(path, **how))
+    notes.append("the file is no UTF-8 text and is read as Windows text (cp1252)")
+    return _safely(path, lambda: pl.read_csv(_as_utf8(path, "cp1252"), **how))
+
+
+def _as_utf8(path: Path, encoding: str) -> io.BytesIO:
+    try:
+        return io.BytesIO(path.read_bytes().decode(encoding).encode())
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is neither UTF-8 nor UTF-16 nor Windows text (cp1252); save it as UTF-8") from None
+
+
+def _safely(path: Path, read: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+    try:
+        return read()
+    except pl.exceptions.NoDataError:
+        raise DataError(f"{path} is empty") from None
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise DataError(f"{path} cannot be read as a table: {reason}") from None
+
+
+# -- where the header is --------------------------------------------------------------------------------
+
+
+def _table_of(grid: pl.DataFrame, path: Path, first: int, notes: Sequence[str], *, titles: bool = True) -> Sheet:
+    """A grid of cells as a table; ``first`` is the number of its first row."""
+    notes = [*notes]
+    if titles and grid.height:
+        above = _lines_above([list(row) for row in grid.head(HEAD_ROWS).rows()])
+        if above:
+            skipped = [list(row) for row in grid.head(above).rows()]
+            notes.append(f"{above} row{'s' * (above > 1)} above the header passed over: {_shown(skipped)}")
+        grid, first = grid[above:], first + above
+    if not grid.height:
+        return Sheet(grid, first, tuple(notes))
+    names, used, said = _header(grid.head(4).rows())
+    frame = grid[used:]
+    # Columns that a sheet has to its right, without a name and with nothing in them.
+    kept = [i for i, name in enumerate(names) if name or frame[:, i].null_count() < frame.height]
+    names = [names[i] or ("" if not i else f"column {i + 1}") for i in kept]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"{path} has two columns '{twice}'; rename one of them")
+    columns = dict(zip([frame.columns[i] for i in kept], names, strict=True))
+    frame = frame.select(pl.nth(kept)).rename(columns)
+    frame, filled = _fill_merged(frame)
+    return Sheet(frame, first + used, (*notes, *said, *filled))
+
+
+def _filled(row: Sequence[str | None]) -> int:
+    return sum(bool(cell and cell.strip()) for cell in row)
+
+
+def _is_value(cell: str | None) -> bool:
+    """Whether a cell is a number, as labels are and names of columns are not."""
+    return cell is not None and re.fullmatch(r"[-+]?\d+([.,]\d+)?\s*%?", cell.strip()) is not None
+
+
+def _lines_above(rows: Sequence[Sequence[str | None]]) -> int:
+    """How many rows at the top are titles or notes: hardly filled, above a row that names the columns."""
+    fills = [_filled(row) for row in rows]
+    width = max(sorted(fills)[len(fills) // 2 :], default=0)
+    if width < 3:
+        return 0
+    for i, (row, fill) in enumerate(zip(rows, fills, strict=True)):
+        if fill >= max(2, FILLED * width) or fill > max(1, TITLE * width):
+            values = sum(_is_value(cell) for cell in row)
+            return i if i and values <= 0.4 * fill else 0
+    return 0
+
+
+def _header(rows: Sequence[Sequence[str | None]]) -> tuple[list[str], int, list[str]]:
+    """The names of the columns, how many rows they take, and what is said of it."""
+    texts = [[(cell or "").strip() for cell in row] for row in rows]
+    names = texts[0]
+    if len(texts) > 2 and any('"ImportId"' in cell for row in texts[1:3] for cell in row):
+        used = 3 if any('"ImportId"' in cell for cell in texts[2]) else 2
+        return names, used, [f"{used - 1} further header rows of Qualtrics passed over"]
+    if len(texts) < 3 or not _two_rows(texts):
+        return names, 1, []
+    above = list(names)
+    for i in range(1, len(above)):
+        # A merged cell has its text in its first column; what is named in neither row belongs to nobody.
+        if not above[i] and texts[1][i] and above[i - 1] and texts[1][i - 1]:
+            above[i] = above[i - 1]
+    joined = [f"{a} / {b}" if a and b else a or b for a, b in zip(above, texts[1], strict=True)]
+    return joined, 2, [f"two header rows are joined: {listing([repr(n) for n in joined if ' / ' in n], 3)}"]
+
+
+def _two_rows(texts: Sequence[Sequence[str]]) -> bool:
+    """Whether the second row goes on naming columns: under merged or repeated names, and unlike the rows below."""
+    first, second, third = texts[:3]
+    if sum(map(bool, second)) < 2 or any(_is_value(cell) for cell in second):
+        return False
+    blanks = [i for i in range(1, len(first)) if not first[i] and second[i]]
+    named = [name for name in first if name]
+    repeated = len(named) - len(set(named))
+    under = [second[i] for i in range(len(second)) if second[i]]
+    if not (blanks or repeated) or (blanks and any(first[i] == "" and i < blanks[0] and second[i] for i in (0,))):
+        return False
+    # Below a header stand labels: numbers, or words that differ from the names above them.
+    values = sum(_is_value(cell) for cell in third)
+    return values >= 2 or (bool(repeated) and len(set(under)) < len(under))
+
+
+MERGED = 0.4
+"""Share of cells without a text from which a first column is taken as merged: two rows and more for each text."""
+
+
+def _fill_merged(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """The first column with the text of a merged cell in all of its rows."""
+    if frame.width < 3 or frame.height < 4:
+        return frame, []
+    name = frame.columns[0]
+    blank = frame[name].is_null() | (frame[name].str.strip_chars() == "")
+    others = frame.select(pl.sum_horizontal(pl.all().exclude(name).is_not_null())).to_series()
+    inside = blank & (others >= 2)
+    if blank[0] or float(inside.mean() or 0) < MERGED:  # type: ignore[arg-type]
+        return frame, []
+    starts = frame[name].filter(~blank)
+    if starts.n_unique() < len(starts):
+        return frame, []
+    text = pl.select(pl.when(~blank).then(frame[name])).to_series().forward_fill()
+    filled = pl.select(pl.when(inside | ~blank).then(text)).to_series().alias(name)
+    count = int(inside.sum())
+    return frame.with_columns(filled), [
+        f"{count} empty cells below a name in column '{name}' are taken as merged with it"
+    ]
+
+
+def _shown(rows: Sequence[Sequence[str | None]]) -> str:
+    words = [" ".join(cell for cell in row if cell).strip() for row in rows]
+    return listing([repr(word if len(word) < 40 else word[:37] + "...") for word in words if word], 2) or "blank"
+
+
+# -- packed files and standard input ------------------------------------------------------------------
+
+
+def unpacked(path: Path) -> tuple[Path, str] | None:
+    """The file inside a .gz or .zip, in a folder that goes with the process, and what it is called; None for others."""
+    if path.suffix.lower() not in PACKED or not path.is_file():
+        return None
+    try:
+        if path.suffix.lower() == ".gz":
+            name = path.with_suffix("").name
+            data = gzip.decompress(path.read_bytes())
+        else:
+            name, data = _only_member(path)
+    except (OSError, EOFError, zipfile.BadZipFile, RuntimeError, zlib.error) as error:
+        raise DataError(f"{path} cannot be unpacked: {error}") from None
+    return _kept(data, name), f"{path} ({name})"
+
+
+def _only_member(path: Path) -> tuple[str, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        names = [n for n in archive.namelist() if not n.endswith("/") and not Path(n).name.startswith((".", "__"))]
+        names = [n for n in names if not n.startswith("__MACOSX")]
+        tables = [n for n in names if Path(n).suffix.lower() in (*TEXTS, *SPREADSHEETS, ".json", ".jsonl", ".parquet")]
+        if len(tables) != 1:
+            inside = listing([repr(n) for n in names], 4) or "nothing"
+            raise DataError(f"{path} holds {inside}; unpack it and name one table, or several")
+        return Path(tables[0]).name, archive.read(tables[0])
+
+
+def standard_input() -> Path:
+    """What comes in by standard input, as a file whose suffix says what it is."""
+    data = sys.stdin.buffer.read()
+    if not data.strip():
+        raise DataError("standard input is empty")
+    start = data.lstrip()[:1]
+    lines = data[:4096].count(b"\n{")
+    suffix = ".parquet" if data[:4] == b"PAR1" else ".xlsx" if data[:2] == b"PK" else ".csv"
+    if start in (b"[", b"{"):
+        suffix = ".jsonl" if start == b"{" and lines else ".json"
+    return _kept(data, f"standard-input{suffix}")
+
+
+_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+"""Folders of files that were unpacked; they go when the process ends."""
+
+
+def _kept(data: bytes, name: str) -> Path:
+    folder = tempfile.TemporaryDirectory(prefix="assay-")
+    _FOLDERS.append(folder)
+    path = Path(folder.name) / name
+    path.write_bytes(data)
+    return path

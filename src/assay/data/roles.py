@@ -1,0 +1,867 @@
+"""What each column of a sheet is: item, annotator, label, somebody's labels, computed, time stamp, comment, or beside.
+
+One engine, which reading, the command line, `assay.look` and every refusal share. A role that is found has a reason in
+words; what could be read in two ways is a doubt, which nobody settles in silence: `Guess.doubts` is empty only where a
+table allows one reading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assay.data.names import KINDS, model_names, natural, spelling_key, strip_spaces
+from assay.data.values import MARKS, MOST_CATEGORIES, is_free_text, looks_like_dates, parse_numbers
+from assay.errors import DataError, listing
+
+Role = Literal[
+    "item", "annotator", "label", "criterion", "repeat", "kind", "person", "judge", "item column", "gold", "computed",
+    "time stamp", "comment", "row number", "technical", "empty", "unknown",
+]  # fmt: skip
+Shape = Literal["long", "wide", "transposed"]
+Layout = Literal["auto", "long", "wide", "transposed"]
+"""What a row of a table is; with ``auto`` it is found out."""
+
+LOOKED_AT = 20_000
+"""Rows from which roles are found: sheets that people keep by hand have fewer, and larger tables repeat themselves."""
+
+LEAST_UNEVEN = 3
+"""Rows in which others differ, from which a column that follows them is called computed: with fewer a person may do so
+by chance."""
+
+MOST_PEOPLE = 60
+"""Annotators' columns of a wide sheet, at most; forms have more questions than that, and no study so many people."""
+
+# -- names that columns usually have ------------------------------------------------------------------
+
+_ITEM = re.compile(
+    r"(item|items|id|uid|uuid|key|qid|nr|no|question|sample|example|doc|document|text|prompt|task|case|instance|query|"
+    r"pair|image|img|stimulus|essay|conversation|dialogue|record|tweet|post|sentence|segment|unit|passage|story|summary|"
+    r"comparison|problem|exercise|output|file|filename|video|audio|clip|data)( ?(id|ids|nr|no|number|name|key|index))?"
+)
+_ANNOTATOR = re.compile(
+    r"(annotator|worker|rater|coder|reviewer|grader|label(l)?er|evaluator|assessor|scorer|user|username|participant|"
+    r"respondent|judge|expert|person|annotated by|rated by|graded by|email( address)?|e mail|your name|name|who|by|"
+    r"initials|prolific|crowdworker|turker)( ?(id|ids|name|code|nr|no|number|email))?"
+)
+_LABEL = re.compile(
+    r"(label|labels|rating|ratings|score|scores|star|stars|vote|answer|value|grade|judg(e)?ment|annotation|class|"
+    r"response|choice|decision|verdict|mark|points|likert|category)( ?(value|given))?"
+)
+_CRITERION = re.compile(r"criterion|criteria|aspect|dimension|question asked|metric|trait|attribute")
+_REPEAT = re.compile(r"repeat|repetition|trial|replicate|run|attempt|pass")
+_TIME = re.compile(
+    r"(time ?stamp|submitted|submitted (at|on)|submission (time|date)|date|datetime|created( at)?|updated( at)?|"
+    r"(start|end|recorded|completion|modified) ?(date|time|ed at)?|started( at)?|finished at|time|zeitstempel|"
+    r"horodateur|marca temporal)"
+)
+_TECHNICAL = re.compile(
+    r"(ip ?address|status|progress|finished|duration( in seconds)?|response ?id|recipient ?(last|first)? ?(name|email)|"
+    r"external ?(data )?reference|location ?(latitude|longitude)|distribution ?channel|user ?language|consent|"
+    r"seconds|time spent|lead time|elapsed|browser|operating system|resolution|hit id|assignment id|batch ?id|"
+    r"session ?id|annotation id)"
+)
+_COMMENT = re.compile(
+    r"(any |other |further |additional |your )?(comment|note|remark|feedback|kommentar|reason|reasoning|rationale|"
+    r"explanation|justification|suggestion|observation|thought)(s)?( .*)?"
+)
+_COMPUTED = re.compile(
+    r"(the )?(row |human |people |annotator |rater |overall |grand |final )?(mean|average|avg|median|mode|majority|"
+    r"majority (vote|label)|consensus|total|sum|sd|std|stdev|std dev|standard deviation|variance|var|min|max|minimum|"
+    r"maximum|range|count|n|n ratings|n raters|agreement|agree|disagreement|kappa|alpha|mittelwert|durchschnitt|summe|"
+    r"moyenne|media|promedio)( of)?( (human|people|annotator|rater|score|rating|label|vote))?(s)?"
+)
+_GOLD = re.compile(
+    r"(gold|golden|truth|ground truth|true|reference|correct|adjudicated|target|expected|resolved)"
+    r"( ?(label|score|rating|answer|standard|value))?"
+)
+_BESIDE = re.compile(
+    r"((n|num|number of|text|word|token|char|character|answer|response|output|essay)? ?(length|len|words|tokens|"
+    r"characters|chars|word count|sentences|lines)|count|topic|subject|domain|field|genre|theme|source|origin|dataset|"
+    r"corpus|benchmark|system|year|month|age|gender|sex|grade level|level|language|lang|country|region|url|link|"
+    r"text|prompt|question|answer|response|context|passage|article|story|summary|split|part|fold|batch|group|section|"
+    r"type|kind of.*|difficulty|document|doc|school|teacher|class|student|lesson|cost|price|temperature|seed|version|"
+    r"title|author|category|tag|tags|week|day|wave|condition|treatment|arm|readability|perplexity|weight|dialect)"
+    r"( ?(id|name|text|nr|no))?"
+)
+_NUMBERED = re.compile(r"(|unnamed 0|unnamed|index|row|row ?names?|rownames|x|x 1|nr|no|column 1|number)")
+_HUMAN = re.compile(r"(?i)^(human|rater|annotator|person|people|expert|worker|coder|crowd|reviewer|grader|h)(?![a-z])")
+_AVERAGE_ROW = re.compile(
+    r"(?i)(the )?(column |grand |overall )?(mean|average|avg\.?|median|total|sum|totals|sums|sd|std|stdev|"
+    r"standard deviation|count|min|max|mittelwert|durchschnitt|summe|moyenne)s?"
+)
+
+
+def plain_name(name: str) -> str:
+    """A column's name in lower case, words apart: ``itemId``, ``item_id`` and ``Item ID`` are ``item id``."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name.strip())
+    return re.sub(r"[^a-z0-9äöüéèñ]+", " ", apart.lower()).strip()
+
+
+# -- what a column holds -------------------------------------------------------------------------------
+
+
+class ColumnView:
+    """A column looked at once: what its cells are, without marks of no answer."""
+
+    def __init__(self, column: pl.Series, *, untyped: bool) -> None:
+        self.name, self.rows = column.name, len(column)
+        self.typed_number = column.dtype.is_numeric()
+        self.temporal = column.dtype.is_temporal()
+        if column.dtype.is_float():
+            column = column.fill_nan(None)
+        self.declared = column.dtype in (pl.Enum, pl.Categorical)
+        texts = strip_spaces(_texts(column))
+        low = texts.str.to_lowercase()
+        self.marks: dict[str, int] = {}
+        marked = low.is_in(list(MARKS)).fill_null(False)
+        if marked.any():
+            self.marks = dict(texts.filter(marked).value_counts(sort=True).iter_rows())
+        self.texts = pl.select(pl.when(~marked & (texts != "")).then(texts)).to_series()
+        self.filled = len(self.texts) - self.texts.null_count()
+        self.untyped = untyped
+
+    @cached_property
+    def distinct(self) -> pl.Series:
+        """The different cells, in the order in which they are met."""
+        return self.texts.drop_nulls().unique(maintain_order=True)
+
+    @cached_property
+    def numbers(self) -> pl.Series | None:
+        """Every cell as a number, null where it is none (a slip to be mended); None where most are none."""
+        if self.temporal or not self.filled:
+            return None
+        read = parse_numbers(self.distinct, None, None, ())
+        if read is None or read.doubt is not None or read.values.null_count() > 0.5 * len(self.distinct):
+            return None
+        return self.texts.replace_strict(self.distinct, read.values, default=None, return_dtype=pl.Float64)
+
+    @cached_property
+    def dates(self) -> bool:
+        """Whether its cells are dates or times."""
+        return self.temporal or (self.numbers is None and self.filled > 0 and looks_like_dates(self.distinct))
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it holds words."""
+        return self.filled > 0 and self.numbers is None and not self.dates
+
+    @property
+    def unique(self) -> bool:
+        """Whether every cell is filled and different from the others."""
+        return self.rows > 0 and len(self.distinct) == self.filled == self.rows
+
+    @cached_property
+    def free(self) -> bool:
+        """Whether its words are free text: long, or more different ones than categories."""
+        if not self.is_text:
+            return False
+        length = float(self.distinct.str.len_chars().mean() or 0)  # type: ignore[arg-type]
+        return length > 40 or (is_free_text(len(self.distinct), self.filled) and length > 12)
+
+    @cached_property
+    def ends(self) -> tuple[float, float] | None:
+        """The least and the largest number."""
+        if self.numbers is None or self.numbers.null_count() == len(self.numbers):
+            return None
+        return float(self.numbers.min()), float(self.numbers.max())  # type: ignore[arg-type]
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether its numbers are whole."""
+        there = None if self.numbers is None else self.numbers.drop_nulls()
+        return there is not None and bool((there % 1 == 0).all())
+
+    @property
+    def could_be_labels(self) -> bool:
+        """Whether its cells could be labels on a scale: numbers, or not too many different short words."""
+        if not self.filled or self.dates or self.free:
+            return False
+        return self.numbers is not None or len(self.distinct) <= MOST_CATEGORIES
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it numbers the rows."""
+        if self.numbers is None or self.numbers.null_count() or self.rows < 2:
+            return False
+        return bool((self.numbers.diff().drop_nulls() == 1).all()) and self.numbers[0] in (0, 1)
+
+    def examples(self, most: int = 2) -> str:
+        """Two of its cells, as they stand."""
+        return ", ".join(text if len(text) <= 24 else text[:21] + "..." for text in self.distinct.head(most))
+
+
+def _texts(column: pl.Series) -> pl.Series:
+    if column.dtype.is_float():
+        whole = column.cast(pl.Int64, strict=False)
+        if bool((whole == column).fill_null(column.is_null()).all()):
+            return whole.cast(pl.String)
+    if column.dtype in (pl.List, pl.Struct, pl.Array, pl.Object, pl.Binary):
+        return pl.Series(column.name, [None if v is None else str(v) for v in column], dtype=pl.String)
+    return column.cast(pl.String)
+
+
+# -- what was found -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ColumnRole:
+    """What a column is, and why."""
+
+    name: str
+    role: Role
+    why: str
+    examples: str = ""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a table is, column by column, how it would be read, and what could be otherwise.
+
+    Attributes
+    ----------
+    options : mapping
+        What `assay.read` is to be told, besides the source.
+    doubts : tuple of str
+        What somebody has to say before it can be read; the options hold the likelier answer.
+    lacking : tuple of str
+        What is not there at all.
+    rows : mapping of a reason to tuple of str
+        Items that are none, such as a last row of averages.
+    """
+
+    shape: Shape
+    columns: tuple[ColumnRole, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+    rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def named(self, *roles: Role) -> list[str]:
+        """The columns of these roles."""
+        return [one.name for one in self.columns if one.role in roles]
+
+    def notes(self) -> list[str]:
+        """What was taken for what, in lines fit to print."""
+        said = []
+        for role, words in _SAID.items():
+            there = [one for one in self.columns if one.role == role]
+            if not there:
+                continue
+            names = _quoted([one.name for one in there], 6)
+            why = there[0].why if len({one.why for one in there}) == 1 else ""
+            said.append(f"{names} {words}" + (f": {why}" if why and role in _WITH_REASON else ""))
+        said += ["rows are numbered: no column names the items"] if self.options.get("item") == ROWS else []
+        said += [f"row {_quoted(names, 3)} left out: {why}" for why, names in self.rows.items()]
+        return said
+
+
+_SAID: dict[Role, str] = {
+    "item": "taken as the item", "annotator": "taken as the annotator", "label": "taken as the label",
+    "criterion": "taken as the criterion", "person": "taken as an annotator's labels each",
+    "judge": "taken as judges' labels",
+    "computed": "left out, computed", "time stamp": "left out, a time stamp", "comment": "left out, comments",
+    "row number": "left out, numbers of rows", "technical": "left out, technical", "empty": "left out, empty",
+    "item column": "kept as a column of the items", "gold": "kept as a column of the items, no annotator",
+}  # fmt: skip
+_WITH_REASON = ("computed", "item column", "gold")
+OUT: tuple[Role, ...] = ("computed", "time stamp", "comment", "row number", "technical", "empty")
+"""Roles of columns that hold nobody's labels."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What somebody has said of a table's columns already."""
+
+    item: str | None = None
+    annotator: str | None = None
+    label: str | None = None
+    criterion: str | None = None
+    columns: tuple[str, ...] | None = None
+    judges: tuple[str, ...] | None = None
+    humans: tuple[str, ...] | None = None
+    shape: Shape | None = None
+    exclude: tuple[str, ...] | None = None
+    split_columns: str | None = None
+    alone: bool = True
+    """Whether it is the only file; of several, each may hold the labels of one annotator."""
+
+
+class UnclearTableError(DataError):
+    """What the columns of a table hold is not clear, or not all of it is there.
+
+    Attributes
+    ----------
+    problems : tuple of str
+        Everything that somebody has to settle; ``advised`` is what `assay.read` is to be told where the likelier
+        answers are right.
+    """
+
+    def __init__(
+        self, message: str, problems: Sequence[str] = (), options: Mapping[str, Any] | None = None, source: str = ""
+    ) -> None:
+        super().__init__(message, advised=options)
+        self.problems, self.source = tuple(problems), source
+
+
+def read_call(source: str | Sequence[str], options: Mapping[str, Any]) -> str:
+    """The call in Python that reads a source with these options."""
+    said = [f"{name}={list(value) if isinstance(value, tuple) else value!r}" for name, value in options.items()]
+    return f"assay.read({', '.join([repr(source), *said])})"
+
+
+def unclear(source: str, problems: Sequence[str], options: Mapping[str, Any]) -> UnclearTableError:
+    """The error that lists all that is not clear in a table, and the call that reads it if the likelier is right."""
+    remedy = f". If that is right: {read_call(source, options)}" if options else ""
+    return UnclearTableError(f"{source}: {'; '.join(problems)}{remedy}", problems, options, source)
+
+
+def find_roles(frame: pl.DataFrame, told: Told = Told(), *, untyped: bool = False) -> Guess:
+    """What each column of a table is.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        As it was read; a column ``_row`` counts for nothing.
+    told : Told
+        What somebody has said; it is never doubted.
+    untyped : bool
+        Whether numbers are written as text.
+    """
+    frame = frame.drop("_row", strict=False).head(LOOKED_AT)
+    views = {name: ColumnView(frame[name], untyped=untyped) for name in frame.columns}
+    finder = _Finder(views, told, frame)
+    shape = told.shape or finder.shape()
+    return {"long": finder.long, "wide": finder.wide, "transposed": finder.transposed}[shape]()
+
+
+class _Finder:
+    """A table while roles are found."""
+
+    def __init__(self, views: Mapping[str, ColumnView], told: Told, frame: pl.DataFrame) -> None:
+        self.views, self.told, self.frame = views, told, frame
+        self.plain = {name: plain_name(name) for name in views}
+        self.doubts: list[str] = []
+        self.lacking: list[str] = []
+
+    # -- which shape ---------------------------------------------------------------------------------
+
+    def shape(self) -> Shape:
+        """Long, wide or transposed, as names and contents tell."""
+        told = self.told
+        if told.columns is not None:
+            return "wide"
+        long = self._long_roles()
+        if None not in (long["item"], long["annotator"], long["label"]):
+            return "long"
+        if told.annotator is not None or told.label is not None:
+            return "long"
+        return "transposed" if self._questions() else "wide"
+
+    def _questions(self) -> list[str]:
+        """The columns of a form whose rows are people, one question each; none where it is no such form."""
+        views = [v for v in self.views.values() if v.name not in self._beside_labels()]
+        asked = [v.name for v in views if v.could_be_labels and not v.counts_rows and not self._names_rows(v)]
+        people = self._people_column()
+        if people is None or len(asked) < 3:
+            return []
+        numbered = {re.sub(r"\d+", "0", plain_name(name)) for name in asked}
+        many = len(asked) >= self.frame.height or len(asked) > MOST_PEOPLE
+        return asked if many or len(numbered) <= max(1, len(asked) // 4) else []
+
+    def _names_rows(self, view: ColumnView) -> bool:
+        return view.unique and (view.is_text or bool(_ITEM.fullmatch(self.plain[view.name])))
+
+    def _people_column(self) -> str | None:
+        """A column whose cells name a person each."""
+        found = [
+            v.name
+            for v in self.views.values()
+            if v.unique and _ANNOTATOR.fullmatch(self.plain[v.name]) and not _ITEM.fullmatch(self.plain[v.name])
+        ]
+        if found:
+            return found[0]
+        stamped = any(self._by_name(name) == "time stamp" for name in self.views)
+        ids = [v.name for v in self.views.values() if self.plain[v.name] in ("response id", "responseid") and v.unique]
+        return ids[0] if ids else next(iter(self.views), None) if stamped else None
+
+    def _beside_labels(self) -> set[str]:
+        return {name for name in self.views if self._by_name(name) is not None}
+
+    # -- long ------------------------------------------------------------------------------------------
+
+    def _long_roles(self) -> dict[Role, str | None]:
+        """The columns of item, annotator and label of a long table; None where no column is."""
+        told, plain = self.told, self.plain
+        found: dict[Role, str | None] = {"item": told.item, "annotator": told.annotator, "label": told.label}
+        forms: dict[Role, re.Pattern[str]] = {"annotator": _ANNOTATOR, "label": _LABEL, "item": _ITEM}
+        for role, form in forms.items():
+            if found[role] is not None:
+                continue
+            taken = [name for name in found.values() if name is not None]
+            exact = [n for n in self.views if plain[n] == role and n not in taken]
+            fits = exact or [n for n in self.views if form.fullmatch(plain[n]) and n not in taken]
+            if role == "annotator":
+                fits = [n for n in fits if self._repeats(n)] or exact
+            if role == "label":
+                fits = [n for n in fits if self.views[n].filled and not self.views[n].counts_rows]
+            if role == "item":
+                fits = [n for n in fits if not self.views[n].counts_rows] or fits
+            if len(fits) > 1 and not exact:
+                fits = self._likeliest(role, fits)
+            found[role] = fits[0] if fits else None
+        return found
+
+    def _repeats(self, name: str) -> bool:
+        view = self.views[name]
+        return view.filled > 0 and len(view.distinct) < view.filled
+
+    def _likeliest(self, role: str, fits: list[str]) -> list[str]:
+        """Of several columns for a role, the one whose name says it first; a doubt where none does."""
+        ids = [n for n in fits if self.plain[n].endswith(("id", "ids"))]
+        if role in ("item", "annotator") and len(ids) == 1:
+            return ids
+        self.doubts.append(f"{_quoted(fits, 4)} could each hold the {role}")
+        return fits
+
+    def long(self) -> Guess:
+        """One row a label."""
+        found: dict[Role, str | None] = {**self._long_roles()}
+        columns: list[ColumnRole] = []
+        options: dict[str, Any] = {}
+        extra: dict[Role, re.Pattern[str]]
+        extra = {"criterion": _CRITERION, "repeat": _REPEAT, "kind": re.compile("kind")}
+        taken: dict[str, Role] = {name: role for role, name in found.items() if name is not None}
+        for role, form in extra.items():
+            said = getattr(self.told, role, None)
+            fits = [said] if said else [n for n in self.views if n not in taken and form.fullmatch(self.plain[n])]
+            if role == "kind":
+                fits = [n for n in fits if set(self.views[n].distinct.str.to_lowercase()) <= set(KINDS)]
+            if role == "repeat":
+                fits = [n for n in fits if self.views[n].whole]
+            if fits:
+                taken[fits[0]] = role
+                found[role] = fits[0]
+        for role, name in found.items():
+            if name is None:
+                what = {"item": "names the item", "annotator": "names who answered", "label": "holds the label"}[role]
+                self.lacking.append(f"no column that {what} was found")
+            elif name != role:
+                options[role] = name
+        for name, view in self.views.items():
+            role_, why = self._role_beside(name)
+            if name in taken:
+                role_, why = taken[name], "by its name" if getattr(self.told, taken[name], None) != name else "as said"
+            columns.append(ColumnRole(name, role_, why, view.examples()))
+        self._judges_of(found["annotator"], options, kind=found.get("kind"))
+        return Guess("long", tuple(columns), options, tuple(dict.fromkeys(self.doubts)), tuple(self.lacking))
+
+    def _judges_of(self, annotator: str | None, options: dict[str, Any], kind: str | None) -> None:
+        if annotator is None or kind is not None or annotator not in self.views:
+            return
+        self._name_judges(self.views[annotator].distinct.to_list(), options)
+
+    def _name_judges(self, names: Sequence[str], options: dict[str, Any]) -> None:
+        """Who looks like a model, where nobody has said who is one."""
+        if self.told.judges is not None or self.told.humans is not None:
+            return
+        models = model_names(names, names)
+        if models:
+            looks = "look like models" if len(models) > 1 else "looks like a model"
+            self.doubts.append(f"{_quoted(models, 4)} {looks}, and nothing says who is a judge")
+            options["judges"] = models
+            return
+        people = [n for n in names if _HUMAN.match(n)]
+        others = [n for n in names if n not in people]
+        if len(people) >= 2 and others and len(others) <= len(people):
+            who = _quoted(others, 4)
+            self.doubts.append(f"{who} {'share' if len(others) > 1 else 'shares'} nothing with "
+                               f"{_quoted(people, 4)} and may be a judge")  # fmt: skip
+            options["judges"] = others
+
+    # -- wide ------------------------------------------------------------------------------------------
+
+    def wide(self) -> Guess:
+        """One row an item, one column an annotator."""
+        item = self._item_of_rows()
+        roles = {n: self._role_beside(n) for n in self.views if n != item}
+        labels = [n for n, (role, _) in roles.items() if role == "unknown" and self.views[n].could_be_labels]
+        labels = list(self.told.columns) if self.told.columns is not None else self._of_one_kind(labels, roles)
+        computed = {} if self.told.columns is not None else self._computed(labels, roles)
+        labels = [n for n in labels if n not in computed]
+        roles.update({name: ("computed", why) for name, why in computed.items()})
+        options: dict[str, Any] = {"layout": "wide"}
+        if item != "item" and item is not None:
+            options["item"] = item
+        if item is None:
+            options["item"] = ROWS
+        crossed = None if self.told.split_columns else crossed_names(labels)
+        people = labels
+        if crossed is not None:
+            options["split_columns"] = crossed.template
+            people = crossed.annotators
+            if crossed.doubt:
+                self.doubts.append(f"the columns name an annotator and a criterion each, {crossed.doubt}")
+        if self.told.split_columns is None:
+            self._name_judges(people, options)
+        judges = {*options.get("judges", ()), *(self.told.judges or ())}
+        options["columns"] = labels
+        if len(labels) < (1 if self.told.shape == "wide" or not self.told.alone else 2):
+            self.lacking.append("fewer than two columns could hold labels of an annotator")
+        self._need_one_row_an_item(item)
+        if self.told.columns is None:
+            for name in (n for n, (role, _) in roles.items() if role == "unknown" and n not in labels):
+                roles[name] = ("item column", self._why_beside(name))
+        columns = []
+        for name, view in self.views.items():
+            role, why = roles.get(name, ("item", "as said" if self.told.item == name else self._why_item(view)))
+            if name in labels:
+                role, why = ("judge", "named as a judge") if name in judges else ("person", self._why_labels(view))
+                why = "a model's name" if name in options.get("judges", ()) else why
+                why += "" if crossed is None else ", annotator and criterion in its name"
+            columns.append(ColumnRole(name, role, why, view.examples(3 if name in labels else 2)))
+        rows = {} if item is None else self._computed_rows(item, labels)
+        return Guess("wide", tuple(columns), options, tuple(dict.fromkeys(self.doubts)), tuple(self.lacking), rows)
+
+    def _need_one_row_an_item(self, item: str | None) -> None:
+        view = self.views.get(item or "")
+        if view is None or len(view.distinct) == view.filled:
+            return
+        twice = view.texts.drop_nulls()
+        twice = twice.filter(twice.is_duplicated())
+        long = ", a long one has columns of annotator and label and is read without layout='wide'"
+        self.lacking.append(
+            f"item '{twice[0]}' has more than one row; a wide table has one row an item"
+            + (long if self.told.shape == "wide" else "")
+        )
+
+    def _why_item(self, view: ColumnView) -> str:
+        return f"{len(view.distinct)} different values" if view.unique else "its name"
+
+    def _why_labels(self, view: ColumnView) -> str:
+        if view.ends is not None:
+            return f"{view.ends[0]:g} to {view.ends[1]:g}"
+        return f"{len(view.distinct)} categories"
+
+    def _why_beside(self, name: str) -> str:
+        view = self.views[name]
+        return "its values are of another kind than the annotators'" if not view.unique else "different in every row"
+
+    def _item_of_rows(self) -> str | None:
+        """The column whose cells name the rows; None where there is none."""
+        if self.told.item is not None:
+            return self.told.item
+        named = [n for n in self.views if _ITEM.fullmatch(self.plain[n]) and self.views[n].filled]
+        unique = [n for n in named if self.views[n].unique]
+        exact = [n for n in unique if self.plain[n] in ("item", "item id", "id")]
+        if exact or len(unique) == 1:
+            return (exact or unique)[0]
+        if unique:
+            ids = [n for n in unique if re.search(r"\b(id|key|nr|no|number)$", self.plain[n])]
+            return (ids or unique)[0]
+        texts = [n for n, v in self.views.items() if v.unique and v.is_text and self._by_name(n) is None]
+        nearly = [n for n in named if self.views[n].filled >= self.frame.height - 2 and self.views[n].is_text]
+        first = next(iter(self.views), None)
+        numbers = [first] if first is not None and self.views[first].unique and self.views[first].counts_rows else []
+        odd = [n for n in numbers if n is not None and _NUMBERED.fullmatch(self.plain[n])]
+        found = texts or [n for n in named if self.views[n].is_text] or nearly or odd
+        return found[0] if found else None
+
+    def _of_one_kind(self, labels: list[str], roles: dict[str, tuple[Role, str]]) -> list[str]:
+        """The columns whose labels could be on one scale; the others are columns of the items."""
+        texts = [n for n in labels if self.views[n].is_text]
+        numbers = [n for n in labels if n not in texts]
+        if texts and numbers:
+            # Words of few kinds beside columns of numbers, or numbers beside columns of words: the larger group labels.
+            larger, other = (numbers, texts) if len(numbers) >= len(texts) else (texts, numbers)
+            if len(larger) < 2 or len(other) >= len(larger):
+                self.doubts.append(
+                    f"{_hold(texts)} text and {_hold(numbers)} numbers; name the annotators' columns with "
+                    f"columns={numbers if len(numbers) > 1 or len(texts) < 2 else texts}"
+                )
+            for name in other:
+                roles[name] = ("item column", "words beside columns of numbers" if name in texts
+                               else "numbers beside columns of words")  # fmt: skip
+            labels = larger
+        if not labels or self.views[labels[0]].is_text:
+            return self._of_one_code_book(labels, roles)
+        return self._of_one_range(labels, roles)
+
+    def _of_one_range(self, labels: list[str], roles: dict[str, tuple[Role, str]]) -> list[str]:
+        """Columns of numbers without those on a far wider range than most."""
+        tops = sorted(max(abs(e) for e in self.views[n].ends or (0, 0)) for n in labels)
+        middle = tops[(len(tops) - 1) // 2]
+        kept = []
+        for name in labels:
+            low, high = self.views[name].ends or (0, 0)
+            # Scales that annotators share end alike: 1-5 beside 100s of words, 10 times as far, are two things.
+            if max(abs(low), abs(high)) > 10 * max(middle, 1) and len(labels) > 2:
+                roles[name] = ("item column", f"{low:g} to {high:g}, where others end at {middle:g}")
+            else:
+                kept.append(name)
+        return kept
+
+    def _of_one_code_book(self, labels: list[str], roles: dict[str, tuple[Role, str]]) -> list[str]:
+        """Columns of words without those that share none with the others."""
+        books = {n: set(spelling_key(self.views[n].distinct).to_list()) for n in labels}
+        kept = [n for n in labels if any(books[n] & books[o] for o in labels if o != n)]
+        if len(kept) < 2:
+            return labels
+        for name in (n for n in labels if n not in kept):
+            roles[name] = ("item column", "its words are none of the annotators'")
+        return kept
+
+    # -- computed columns and rows -----------------------------------------------------------------------
+
+    def _computed(self, labels: list[str], roles: dict[str, tuple[Role, str]]) -> dict[str, str]:
+        """The columns among labels that follow from the others, and how."""
+        found: dict[str, str] = {}
+        numeric = [n for n in labels if self.views[n].numbers is not None]
+        if len(labels) < 3:
+            return found
+        values = {n: self.views[n].numbers.to_numpy() for n in numeric}  # type: ignore[union-attr]
+        models = {*model_names(labels, labels), *(self.told.judges or ())}
+        # What is computed is written beside what it is computed from, so that of two equal columns it is the later.
+        for name in (n for n in reversed(labels) if n not in models):
+            others = [n for n in labels if n != name and n not in found]
+            people = [n for n in others if not model_names([n], labels)]
+            for group in dict.fromkeys((tuple(people), tuple(others))):
+                how = self._follows(name, list(group), values) if len(group) >= 2 else None
+                if how is None:
+                    continue
+                if how in ("majority", "median") or (how == "mean" and self.views[name].whole):
+                    # A person may side with the others in every row of a small sheet; nobody gives fractions.
+                    self.doubts.append(f"'{name}' equals the {how} of {_quoted(group, 4)} "
+                                       "and may be computed from them")  # fmt: skip
+                found[name] = f"equals the {how} of {listing(list(group), 4)}"
+                break
+        for name, (role, _) in list(roles.items()):
+            if role == "computed" and name not in labels:
+                left = [n for n in labels if n not in found]
+                people = [n for n in left if not model_names([n], labels)]
+                for group in dict.fromkeys((tuple(people), tuple(left))):
+                    how = self._follows(name, list(group), values)
+                    if how is not None:
+                        found[name] = f"equals the {how} of {listing(list(group), 4)}"
+                        break
+        return found
+
+    def _follows(self, name: str, others: list[str], values: Mapping[str, NDArray[np.float64]]) -> str | None:
+        """How a column follows from others: their mean, median, total or majority; None where it does not."""
+        view = self.views[name]
+        if view.numbers is not None and all(n in values for n in others) and len(others) >= 2:
+            return _arithmetic(view.numbers.to_numpy(), np.stack([values[n] for n in others]))
+        if view.is_text and len(others) >= 3:
+            return self._majority_of_words(name, others)
+        return None
+
+    def _majority_of_words(self, name: str, others: list[str]) -> str | None:
+        rows = zip(*(self.views[n].texts.to_list() for n in (name, *others)), strict=True)
+        uneven = 0
+        for said, *votes in rows:
+            there = [v for v in votes if v is not None]
+            if said is None or len(set(there)) < 2:
+                continue
+            most = max(map(there.count, set(there)))
+            first = [v for v in set(there) if there.count(v) == most]
+            if len(first) > 1:
+                continue
+            if said != first[0]:
+                return None
+            uneven += 1
+        return "majority" if uneven >= LEAST_UNEVEN else None
+
+    def _computed_rows(self, item: str, labels: list[str]) -> dict[str, tuple[str, ...]]:
+        """Rows that are no item: averages and totals of the column above them."""
+        if item not in self.views or not labels or self.told.exclude is not None:
+            return {}
+        named = [(i, t) for i, t in enumerate(self.views[item].texts.to_list()) if t and _AVERAGE_ROW.fullmatch(t)]
+        found: dict[str, tuple[str, ...]] = {}
+        for at, text in named:
+            if at >= 2:
+                found["computed from the rows above it"] = (*found.get("computed from the rows above it", ()), text)
+        return found
+
+    # -- what names say ------------------------------------------------------------------------------------
+
+    def _by_name(self, name: str) -> Role | None:
+        """What a column is by its name (and, for some, its cells); None where its name says nothing."""
+        view, plain = self.views[name], self.plain[name]
+        if not view.filled:
+            return "empty"
+        if view.dates and (view.temporal or _TIME.fullmatch(plain) or len(view.distinct) > MOST_CATEGORIES):
+            return "time stamp"
+        if _NUMBERED.fullmatch(plain) and view.counts_rows:
+            return "row number"
+        if _TIME.fullmatch(plain) and (view.dates or view.ends is None or view.ends[1] > 1e5):
+            return "time stamp"
+        for form, role in _NAMED:
+            if form.fullmatch(plain):
+                return role
+        return None
+
+    def _role_beside(self, name: str) -> tuple[Role, str]:
+        """What a column that is neither item nor annotator nor label is."""
+        view, role = self.views[name], self._by_name(name)
+        if self.told.exclude is not None and name in self.told.exclude:
+            return "computed", "named in exclude"
+        if self.told.exclude is not None and role == "computed":
+            role = None
+        if role is not None:
+            return role, {"time stamp": "dates and times", "empty": "nothing in it"}.get(role, "by its name")
+        if view.free:
+            return "comment", f"free text, {view.filled} filled"
+        if view.dates:
+            return "time stamp", "dates"
+        return "unknown", ""
+
+    # -- transposed ----------------------------------------------------------------------------------------
+
+    def transposed(self) -> Guess:
+        """One row a person, one column an item, as forms write them."""
+        told = self.told
+        people = told.annotator or self._people_column()
+        stamps = people in self.views and self._by_name(str(people)) == "time stamp"
+        asked = list(told.columns) if told.columns is not None else [n for n in self._questions() if n != people]
+        options: dict[str, Any] = {"layout": "transposed"}
+        if people == ROWS:
+            options["annotator"] = ROWS
+        elif people is None or stamps:
+            options["annotator"] = ROWS
+            self.doubts.append("rows look like people and columns like items, and no column names the people")
+        else:
+            options["annotator"] = people
+            if told.shape is None:
+                self.doubts.append(f"rows look like people ('{people}' names them) and columns like items")
+        options["columns"] = asked
+        if not stamps and people in self.views:
+            self._name_judges(self.views[str(people)].distinct.to_list(), options)
+        columns = []
+        for name, view in self.views.items():
+            role, why = self._role_beside(name)
+            if name == people and not stamps:
+                role, why = "annotator", "names a person in each row"
+            elif name in asked:
+                role, why = "item", "a question"
+            elif role == "unknown":
+                role, why = "technical", "no question"
+            columns.append(ColumnRole(name, role, why, view.examples()))
+        return Guess("transposed", tuple(columns), options, tuple(self.doubts), tuple(self.lacking))
+
+
+_NAMED: tuple[tuple[re.Pattern[str], Role], ...] = (
+    (_TECHNICAL, "technical"),
+    (_COMPUTED, "computed"),
+    (_GOLD, "gold"),
+    (_COMMENT, "comment"),
+    (_BESIDE, "item column"),
+)
+
+ROWS = "_row"
+"""In place of a column's name: the number of the row."""
+
+
+def _arithmetic(column: NDArray[np.float64], others: NDArray[np.float64]) -> str | None:
+    """``mean``, ``median``, ``total`` or ``majority``, where a column is that of others in all rows that can tell."""
+    there = np.isfinite(column) & (np.isfinite(others).sum(axis=0) >= 2)
+    column, others = column[there], others[:, there]
+    if not len(column):
+        return None
+    uneven = np.nanmax(others, axis=0) > np.nanmin(others, axis=0)
+    if uneven.sum() < LEAST_UNEVEN:
+        return None
+    decimals = max((len(f"{value:.4f}".rstrip("0").partition(".")[2]) for value in column[:200]), default=0)
+    step = 0.5 * 10.0**-decimals + 1e-9 if decimals else 1e-9
+    found = {
+        "mean": np.nanmean(others, axis=0),
+        "median": np.nanmedian(others, axis=0),
+        "total": np.nansum(others, axis=0),
+    }
+    for how, value in found.items():
+        if bool((np.abs(column - value) <= step).all()):
+            return how
+    if len(others) < 3:
+        return None
+    counts = np.stack([(others == row).sum(axis=0) for row in others])
+    most = counts.max(axis=0)
+    values = np.where(counts == most, others, np.nan)
+    single = np.nanmax(values, axis=0) == np.nanmin(values, axis=0)
+    telling = uneven & single
+    if telling.sum() >= LEAST_UNEVEN and bool((column[telling] == np.nanmax(values, axis=0)[telling]).all()):
+        return "majority"
+    return None
+
+
+def _hold(columns: Sequence[str]) -> str:
+    """``column 'x' holds``, ``columns 'x', 'y' hold``."""
+    return f"column {_quoted(columns)} holds" if len(columns) == 1 else f"columns {_quoted(columns)} hold"
+
+
+def _quoted(names: Sequence[str], most: int = 4) -> str:
+    return listing([f"'{name}'" for name in names], most)
+
+
+_CRITERIA = re.compile(
+    r"(?i)(clarity|clear|accuracy|accurate|fluency|relevance|coherence|consistency|quality|helpful(ness)?|safety|"
+    r"harmless(ness)?|correct(ness)?|complete(ness)?|style|tone|grammar|informative(ness)?|overall|factual(ity)?|"
+    r"toxicity|engag(ement|ing)|useful(ness)?|readability|content|organi[sz]ation|depth|empathy|naturalness|adequacy|"
+    r"faithful(ness)?|groundedness|creativity|originality|conciseness|difficulty|q\d+)"
+)
+_BETWEEN = (" / ", "__", ": ", " - ", "/", ":", "_", "-", ".", " ")
+
+
+@dataclass(frozen=True)
+class CrossedNames:
+    """Names of columns that are an annotator and a criterion each."""
+
+    template: str
+    annotators: list[str]
+    doubt: str = ""
+
+
+def crossed_names(names: Sequence[str]) -> CrossedNames | None:
+    """How names of columns are an annotator and a criterion each, ``ann_clarity``; None where they are not."""
+    for mark in _BETWEEN:
+        if len(names) < 4 or not all(mark in name for name in names):
+            continue
+        for split in (str.partition, str.rpartition):
+            pairs = [(left.strip(), right.strip()) for left, _, right in (split(name, mark) for name in names)]
+            lefts, rights = (list(dict.fromkeys(part)) for part in zip(*pairs, strict=True))
+            sides = len(lefts) >= 2 and len(rights) >= 2 and all(lefts) and all(rights)
+            if not sides or len(set(pairs)) < len(pairs) or len(pairs) < 0.75 * len(lefts) * len(rights):
+                continue
+            if any(all(part.isdigit() for part in side) for side in (lefts, rights)):
+                continue
+            scores = [_names_people(side) - _names_criteria(side) for side in (lefts, rights)]
+            first = scores[0] >= scores[1]
+            template = f"annotator{mark}criterion" if first else f"criterion{mark}annotator"
+            unsure = (
+                "" if scores[0] != scores[1] else f"as in '{names[0]}', and which of the two comes first is not sure"
+            )
+            return CrossedNames(template, lefts if first else rights, unsure)
+    return None
+
+
+def _names_people(side: Sequence[str]) -> int:
+    return 2 * bool(model_names(side)) + all(_HUMAN.match(n) for n in side)
+
+
+def _names_criteria(side: Sequence[str]) -> int:
+    return int(any(_CRITERIA.fullmatch(name) for name in side))
+
+
+def same_but_for_spelling(names: Iterable[str]) -> list[tuple[str, ...]]:
+    """Names that differ only in case, spaces or how letters are encoded, together."""
+    known = list(dict.fromkeys(names))
+    keys = spelling_key(strip_spaces(pl.Series(known, dtype=pl.String)))
+    groups: dict[str, list[str]] = {}
+    for name, key in zip(known, keys.str.replace_all(r"[\s_.-]+", " ").to_list(), strict=True):
+        groups.setdefault(key, []).append(name)
+    return [tuple(natural(group)) for group in groups.values() if len(group) > 1]

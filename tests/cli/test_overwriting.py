@@ -1,0 +1,175 @@
+"""No command writes over what it reads, nor over a file that it did not write, unless it is told to."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from assay.errors import AssayError
+from assay.reporting.page import Page, refuse_overwriting, writable, written_whole
+
+Run = Callable[..., tuple[int, str, str]]
+pytestmark = [pytest.mark.xdist_group("overwriting"), pytest.mark.usefixtures("few_truths", "sketches")]
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+READ = ("--item", "id", "--annotator", "worker", "--label", "stars", "--judges", "gpt-4o,llama")
+FEW = ("--n-resamples", "40")
+WRITERS = {
+    # what writes, and the suffix of what it writes
+    "report": (("report", "labels.csv", *READ, "--expertise", "crowd", *FEW, "-o"), ".html"),
+    "agreement": (("agreement", "labels.csv", *READ, "--coefficients", "exact-agreement", *FEW, "-o"), ".html"),
+    "import": (("import", "labels.csv", *READ, "-o"), ".csv"),
+    "export": (("export", "labels.csv", *READ), ".csv"),
+    "export to Label Studio": (("export", "labels.csv", *READ, "--to", "label-studio"), ".json"),
+    "split": (("split", "labels.csv", "--item", "id", "-o"), ".csv"),
+    "triplets": (("triplets", "notes.csv", "--name", "a", "--floor", "2", "-o"), ".csv"),
+    "votes": (("ratings", "votes.csv", "--scale", "preference", "--repeat", "repeat", *FEW, "--judges", "gpt-4o", "-o"),
+              ".html"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("labels.csv", "votes.csv"):
+        shutil.copy(EXAMPLES / name, tmp_path / name)
+    pl.DataFrame({"a": list("uvwxyz"), "b": ["s"] * 6}).write_csv(tmp_path / "notes.csv")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def typed(case: str, to: str, *more: str) -> tuple[str, ...]:
+    words = WRITERS[case][0]
+    if "-o" not in words:  # the place to write to is the second word of export
+        return (*words[:2], to, *words[2:], *more)
+    return (*words, to, *more)
+
+
+@pytest.mark.parametrize("case", WRITERS)
+def test_what_is_read_is_never_written_over(run: Run, desk: Path, case: str) -> None:
+    source = WRITERS[case][0][1]
+    before = (desk / source).read_bytes()
+    for more in ((), ("--force",)):
+        code, _, err = run(*typed(case, source, *more))
+        assert code == 2, err
+        assert source in err
+        assert (desk / source).read_bytes() == before
+
+
+def test_nor_by_another_of_its_names(run: Run, desk: Path) -> None:
+    (desk / "copy.html").symlink_to(desk / "labels.csv")
+    before = (desk / "labels.csv").read_bytes()
+    code, _, err = run(*typed("report", "copy.html", "--force"))
+    assert code == 2
+    assert "is what is read" in err
+    assert (desk / "labels.csv").read_bytes() == before
+
+
+def test_nor_is_a_table_of_items_that_is_read_beside(run: Run, desk: Path) -> None:
+    pl.DataFrame({"item": ["item_01"], "topic": ["x"]}).write_csv(desk / "items.csv")
+    code, _, err = run(*typed("export", "items.csv", "--items", "items.csv", "--force"))
+    assert code == 2
+    assert "is what is read" in err
+
+
+@pytest.mark.parametrize("case", WRITERS)
+def test_somebody_elses_file_needs_force(run: Run, desk: Path, case: str) -> None:
+    place = desk / f"own{WRITERS[case][1]}"
+    place.write_text("my own notes", encoding="utf-8")
+    code, _, err = run(*typed(case, place.name))
+    assert code == 2
+    assert "is there already" in err
+    assert place.read_text(encoding="utf-8") == "my own notes"
+    code, _, err = run(*typed(case, place.name, "--force"))
+    assert code == 0, err
+    assert place.read_text(encoding="utf-8") != "my own notes"
+    assert not list(desk.glob(".*part*"))
+
+
+def test_a_page_of_ours_is_made_again(run: Run, desk: Path) -> None:
+    for _ in range(2):
+        assert run(*typed("agreement", "page.html"))[0] == 0
+
+
+@pytest.mark.parametrize("case", WRITERS)
+@pytest.mark.parametrize("name", ["x.pdf", "x"])
+def test_a_suffix_that_promises_something_else_is_refused(run: Run, desk: Path, case: str, name: str) -> None:
+    code, _, err = run(*typed(case, name))
+    assert code == 2
+    better = err.rpartition("name ")[2].strip()
+    assert not (desk / name).exists()
+    code, _, err = run(*typed(case, better))
+    assert code == 0, err
+    assert (desk / better).is_file()
+
+
+def test_a_folder_of_the_alt_test_keeps_what_was_there(run: Run, desk: Path) -> None:
+    words = ("export", "labels.csv", "folder", *READ, "--to", "alt-test")
+    assert run(*words)[0] == 0
+    (desk / "folder" / "mine.txt").write_text("mine")
+    code, _, err = run(*words)
+    assert code == 2
+    assert "human_annotations.json" in err
+    assert run(*words, "--force")[0] == 0
+    assert (desk / "folder" / "mine.txt").read_text() == "mine"
+    code, _, err = run("export", "folder", "folder", "--to", "alt-test", "--force")
+    assert code == 2
+    assert "is what is read" in err
+
+
+def test_a_record_of_replies_grows_and_nothing_else_does(run: Run, desk: Path) -> None:
+    pytest.importorskip("sqlalchemy")
+    pytest.importorskip("aiohttp")
+    assert run("init", "study")[0] == 0
+    (desk / "mine.jsonl").write_text('{"id": 1}\n')
+    code, _, err = run("judge", "study", "--record", "mine.jsonl")
+    assert code == 2
+    assert "something else than replies" in err
+    assert (desk / "mine.jsonl").read_text() == '{"id": 1}\n'
+    assert run("judge", "study", "--record", "replies.jsonl")[0] == 0
+    assert run("judge", "study", "--record", "replies.jsonl")[0] == 0
+
+
+def test_whole_or_not_at_all(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("before")
+
+    def interrupted() -> None:
+        with written_whole(file) as place:
+            place.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert file.read_text() == "before"
+    file.chmod(0o640)
+    with written_whole(file) as place:
+        place.write_text("all")
+    assert file.read_text() == "all"
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert [p.name for p in tmp_path.iterdir()] == ["x.csv"]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real.csv").write_text("before")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    with written_whole(tmp_path / "link.csv") as place:
+        place.write_text("after")
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").read_text() == "after"
+
+
+def test_devices_are_written_to_as_they_are(tmp_path: Path) -> None:
+    place = writable(Path("/dev/null"), suffixes=(".html",))
+    refuse_overwriting(place, [], force=False)
+    with written_whole(place) as same:
+        assert same == place
+    assert not Path("/dev/null").is_file()
+
+
+def test_a_page_is_no_pdf(tmp_path: Path) -> None:
+    with pytest.raises(AssayError, match=r"written as .html, .htm, not as 'x.pdf'"):
+        Page("t", "", (), ()).save(tmp_path / "x.pdf")

@@ -1,0 +1,128 @@
+"""Every sheet of the corpus is read as what it is: at once, by the one command that `look` prints, or not at all."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from corpus import JUDGE, KINDS, Wanted
+
+import assay
+from assay.cli import app as cli
+from assay.errors import AssayError
+
+Run = Callable[..., tuple[int, str, str]]
+pytestmark = pytest.mark.xdist_group("sheets")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command: exit status, standard output, standard error."""
+
+    def command(*arguments: str | Path) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stopped:
+            cli.main([str(one) for one in arguments])
+        out, err = capsys.readouterr()
+        return int(stopped.value.code or 0), out, err
+
+    return command
+
+
+LEAST_KINDS, LEAST_ANSWERED = 64, 55
+
+
+def misread(labels: assay.Annotations, wanted: Wanted) -> str:
+    """How a table differs from what it should be; empty where it does not."""
+    if wanted.refused:
+        return f"read as {labels!r}, and it should be refused"
+    if set(labels.judges) != set(wanted.judges) or set(labels.humans) != set(wanted.people):
+        return f"people {labels.humans}, judges {labels.judges}"
+    if labels.n_items != wanted.n_items or labels.criteria != wanted.criteria:
+        return f"{labels.n_items} items, criteria {labels.criteria}"
+    found: dict[tuple[str, str], set[object]] = {}
+    for item, who, label in labels.labels.select("item", "annotator", "label").iter_rows():
+        found.setdefault((item if wanted.named else "", who), set()).add(label)
+    told = {(i if wanted.named else "", w): v for w, cells in wanted.cells.items() for i, v in cells.items()}
+    for key in told if wanted.named and wanted.cells else ():
+        if found.get(key) != {told[key]}:
+            return f"{key}: {found.get(key)} in place of {told[key]}"
+    if wanted.named and wanted.cells and set(found) != set(told):
+        return f"further labels: {sorted(set(found) - set(told))[:4]}"
+    return ""
+
+
+def outcome(name: str, folder: Path) -> str:
+    """``at once``, ``by the call``, ``refused`` or ``misread: ...``."""
+    kind = KINDS[name]
+    path = kind.write(folder)
+    try:
+        labels = assay.read(path)
+    except AssayError:
+        pass
+    else:
+        wrong = misread(labels, kind.wanted)
+        return f"misread: {wrong}" if wrong else "at once"
+    try:
+        look = assay.look(path)
+    except AssayError as error:
+        return "refused" if kind.wanted.refused in str(error) else f"misread: {error}"
+    if look.labels is None:
+        right = kind.wanted.refused and kind.wanted.refused in " ".join(look.lacking)
+        return "refused" if right else f"refused: {look.lacking}"
+    wrong = misread(eval(look.call, {"assay": assay}), kind.wanted)
+    return f"misread: {wrong}" if wrong else "by the call"
+
+
+def test_there_are_enough_kinds() -> None:
+    assert len(KINDS) >= LEAST_KINDS
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_nothing_is_misread(name: str, tmp_path: Path) -> None:
+    found = outcome(name, tmp_path)
+    assert not found.startswith("misread"), found
+    if found.startswith("refused"):
+        assert KINDS[name].wanted.refused, found
+
+
+def test_most_are_answered(tmp_path: Path) -> None:
+    answered = []
+    for name in KINDS:
+        folder = tmp_path / name
+        folder.mkdir()
+        answered += [name] if outcome(name, folder) in ("at once", "by the call") else []
+    assert len(answered) >= LEAST_ANSWERED, sorted(set(KINDS) - set(answered))
+
+
+@pytest.mark.parametrize("name", [n for n, kind in KINDS.items() if not kind.wanted.refused])
+def test_the_printed_command_reads_it(name: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = KINDS[name].write(tmp_path).relative_to(tmp_path)
+    code, out, err = run("look", str(path), "--write", "reading.yaml")
+    assert code == 0, err
+    line = re.search(r"^Run: +assay (.+)$", out, flags=re.MULTILINE)
+    assert line is not None, out
+    words = shlex.split(line[1])
+    if "--expertise" in words:
+        del words[words.index("--expertise") : words.index("--expertise") + 2]
+    # What reads for one command reads for all: the plain table shows it.
+    code, _, err = run("export", words[1], "out.jsonl", *words[2:])
+    assert code == 0, err
+    wrong = misread(assay.read("out.jsonl", judges=judges_of(name)), KINDS[name].wanted)
+    assert not wrong, wrong
+    wrong = misread(assay.read("reading.yaml"), KINDS[name].wanted)
+    assert not wrong, wrong
+
+
+def judges_of(name: str) -> list[str]:
+    return list(KINDS[name].wanted.judges)
+
+
+def test_the_fixtures_can_fail(tmp_path: Path) -> None:
+    labels = assay.read(KINDS["canonical"].write(tmp_path), judges=[JUDGE])
+    assert not misread(labels, KINDS["canonical"].wanted)
+    assert misread(labels.where(annotator=["Ann", JUDGE]), KINDS["canonical"].wanted)
+    assert misread(labels, KINDS["wide_words"].wanted)
