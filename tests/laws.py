@@ -20,6 +20,7 @@ from assay.concordance import coefficient as concordance
 from assay.concordance.coefficient import AgreementSettings, GradingScaleSettings
 from assay.concordance.disagreement import DisagreementSettings
 from assay.data.annotations import Annotations
+from assay.estimates.corrected import EstimateSettings
 from assay.estimation.options import Settings
 from assay.ideas.choices import (
     EmbeddingSettings,
@@ -257,6 +258,37 @@ def named_texts() -> pl.DataFrame:
     return pl.DataFrame({"item": [*"abcdefgh"], "title": [*"ABCDEFGH"], "chapter": [*"11112222"]})
 
 
+@cache
+def spot_checked() -> Annotations:
+    """Two judges on 160 items, 0 to 20, and four people on 60 of them; documents, systems, sources, lengths, gold."""
+    rng = np.random.default_rng(12)
+    z = rng.normal(size=160)
+    names = [f"item_{i:03d}" for i in range(160)]
+    some = np.sort(rng.permutation(160)[:60])
+
+    def given(error: float) -> Any:
+        return np.clip(np.round(10 + 4 * (z + error * rng.normal(size=160))), 0, 20).astype(int)
+
+    parts = [pl.DataFrame({"item": names, "annotator": who, "label": given(0.5)}) for who in JUDGES]
+    parts += [
+        pl.DataFrame({"item": [names[i] for i in some], "annotator": f"ann_{p}", "label": given(0.7)[some]})
+        for p in range(1, 5)
+    ]
+    items = pl.DataFrame(
+        {
+            "item": names,
+            "document": [f"d{i // 4:02d}" for i in range(160)],
+            "language": [["en", "de"][i % 2] for i in range(160)],
+            "length": 50 + 10 * z + rng.normal(size=160),
+            "chance": np.where(np.arange(160) % 2, 0.3, 0.4),
+            "system": [["anna", "bert"][i % 2] for i in range(160)],
+            "source": [f"s{i // 2:02d}" for i in range(160)],
+            "gold": given(0.2),
+        }
+    )
+    return Annotations.from_frame(pl.concat(parts), judges=JUDGES, scale=assay.Ordinal(0, 20), items=items)
+
+
 # -- questions --------------------------------------------------------------------------------------
 
 
@@ -430,6 +462,8 @@ CHOICES: dict[str, Sequence[Any]] = {
     "annotators": ["judges", ("ann", "gpt")],
 }  # fmt: skip
 
+SYSTEMS = {"contrast": "system", "sources": "source"}
+
 QUESTIONS = (
     Question("alt_test", judged(), AltTestSettings, DECISION, EPSILON, chunks=True),
     Question(
@@ -494,6 +528,19 @@ QUESTIONS = (
          "annotators": [("ann_1", "ann_2")], "repeats": ["first", "last", "mean", "majority"]},
         {**QUICK, "within": "document"},
         lambda: _with_units(ratings()),
+    ),
+    Question(
+        "estimate", lambda labels, judge="gpt", **options: assay.estimate(labels, judge, **options), EstimateSettings,
+        {"judge": ["llama", ("gpt", "llama")], "target": ["shares", "quantiles"],
+         "quantiles": [{"target": "quantiles", "quantiles": (0.5,)}], "by": ["language"],
+         "contrast": [SYSTEMS], "sources": [], "baseline": [{**SYSTEMS, "baseline": "anna"}],
+         "length": [{**SYSTEMS, "length": "length"}], "adjust": [{**SYSTEMS, "adjust": "by"}], "raters": ["random"],
+         "annotators": [("ann_1", "ann_3")], "clusters": ["document"], "probabilities": ["chance"],
+         "strata": ["language"], "population": ["finite"], "covariates": [("length", "language")],
+         "folds": [{"covariates": ("length",), "folds": 4}], "gold": ["gold"],
+         "estimator": ["difference", "ppi++"], "sampling": ["trust"], "repeats": ["first", "last", "mean"],
+         "confidence": [0.8], "seed": [{"covariates": ("length",), "seed": 3}]},
+        {}, spot_checked, chunks=True,
     ),
     Question(
         "agreement", lambda labels, **options: assay.agreement(labels, **options), AgreementSettings,
@@ -684,7 +731,7 @@ RESULTS = (
     "GStudy", "DStudy", "Disattenuation", "RaterModel", "FacetRasch", "AltTestPlan", "TripletSimilarity",
     "OddOneOutAgreement",
     "SimilarityValidation", "AnnotatorSimilarity", "TripletSample", "Judgments", "TripletPlan", "StyleEffect",
-    "TripletEmbedding",
+    "TripletEmbedding", "CorrectedEstimate",
     "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")

@@ -26,7 +26,7 @@ FLOORS = [
     {"simulation"},
     {"collecting"},
     {"judging"},
-    {"replacement", "concordance", "psychometrics", "preference", "ideas"},
+    {"replacement", "concordance", "psychometrics", "preference", "ideas", "estimates"},
     {"reading"},
     {"study"},
     {"statistics"},
@@ -50,6 +50,8 @@ TERMS = {
     "cli.app",  # where the program starts
     "collecting.server",
     "concordance.page",  # what a page shows of a question: one in each room that a report asks
+    "estimates.page",
+    "estimates.rogan_gladen",
     "preference.page",
     "psychometrics.page",
     "study.starter",

@@ -41,6 +41,8 @@ from assay.errors import DataError as DataError
 from assay.errors import DesignError as DesignError
 from assay.errors import JudgeError as JudgeError
 from assay.errors import StudyError as StudyError
+from assay.estimates.corrected import CorrectedEstimate as CorrectedEstimate
+from assay.estimates.corrected import estimate as estimate
 from assay.ideas.annotators import AnnotatorSimilarity as AnnotatorSimilarity
 from assay.ideas.annotators import annotator_similarity as annotator_similarity
 from assay.ideas.embedding import TripletEmbedding as TripletEmbedding

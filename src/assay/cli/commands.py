@@ -76,6 +76,7 @@ _LABELS = "assay.cli.labels"
 _STUDIES = "assay.cli.studies"
 _ALT_TEST, _AGREEMENT, _VOTES, _IDEAS = "The alternative annotator test", "Agreement", "Votes", "Ideas"
 _PLAN, _G_STUDY, _RATERS = "The plan", "Generalizability", "The rater model"
+_ESTIMATE = "The estimate"
 _LIKE_RATINGS = "Votes, as for assay ratings."
 
 QUESTIONS = (
@@ -95,6 +96,16 @@ QUESTIONS = (
         heading=_ALT_TEST,
         settings=("assay.replacement.panel:AltTestBySettings",),
         shown={"by": "the criterion, where the table has several"},
+    ),
+    Command(
+        "estimate",
+        "checked.csv --only gpt-4o --by language",
+        run=f"{_LABELS}:estimate",
+        page="assay.estimates.page:estimate_parts",
+        title="What would people say of all items?",
+        heading=_ESTIMATE,
+        settings=("assay.estimates.corrected:EstimateSettings",),
+        without=("judge",),
     ),
     Command(
         "agreement",

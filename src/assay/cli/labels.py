@@ -424,6 +424,26 @@ def _tested(table: Annotations, judges: list[str], given: dict[str, Any]) -> tup
     return [compare_judges(table, judges, **given)], ("kind", "passed")
 
 
+def estimate(source: str, *, tested: Tested = ALL_JUDGES, out: Page = None, ask: Ask = ASK) -> None:
+    """What would people say on average of all items, from a judge's labels of all and theirs of some?
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels: the judge's of all items, people's of a random sample of them.
+    """
+    from assay.estimates.corrected import estimate as correct
+
+    target(out)
+    given = ask.options.options()
+    table = ask.labels.read(source)
+    if (names := tested.among(table) if tested.names() else None) is not None:
+        given["judge"] = names
+    with progress_bar("Estimating"):
+        found = correct(table, **given)
+    ask.show(BY_NAME["estimate"], found, out, drop=("weight", *_empty(found.table)), width=TERMINAL)
+
+
 def agreement(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     """Do annotators agree, and is a judge as close to the people as they are to each other?
 

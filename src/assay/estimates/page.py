@@ -1,0 +1,29 @@
+"""What does a page show of estimates from a judge's labels? Titles, words, frames and pictures.
+
+Numbers keep all their digits here; whoever lays the page out rounds them.
+"""
+
+from __future__ import annotations
+
+from assay.estimates.corrected import MOST_SHARES, CorrectedEstimate
+from assay.reporting.page import Part
+from assay.reporting.tables import filled
+
+
+def estimate_parts(found: CorrectedEstimate) -> tuple[Part, ...]:
+    """What people would say of all items, with the judge alone and people alone beside it."""
+    return (
+        Part(
+            "What would people say of all items?",
+            (*found.sentences()[: 2 * MOST_SHARES], *found.cautions),
+            (
+                (
+                    "Corrected for the judge's errors; from people's labels alone; from the judge's alone. saved: "
+                    "labelled items that the judge was worth.",
+                    filled(found.table, "labelled"),
+                ),
+            ),
+            (("Corrected estimates with people alone and the judge alone.", found.plot),),
+            (*map(str, found.exclusions), *found.notes),
+        ),
+    )
