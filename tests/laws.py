@@ -21,6 +21,7 @@ from assay.concordance.coefficient import AgreementSettings, GradingScaleSetting
 from assay.concordance.disagreement import DisagreementSettings
 from assay.data.annotations import Annotations
 from assay.estimates.corrected import EstimateSettings
+from assay.estimates.label_plan import LabelPlanSettings
 from assay.estimation.options import Settings
 from assay.ideas.choices import (
     EmbeddingSettings,
@@ -703,6 +704,16 @@ QUESTIONS = (
         {"n_items": (40,), "epsilon": 0.1, "n_studies": 60, "scale": "1-5"}, takes_labels=False,
     ),
     Question(
+        "plan_labels", lambda labels, **options: assay.plan_labels(**options), LabelPlanSettings,
+        {"half_width": [0.05], "difference": [{"half_width": None, "difference": 0.1}],
+         "power": [{"half_width": None, "difference": 0.1, "power": 0.9}], "n_items": [2000], "sizes": [(50, 100)],
+         "n_people": [(1, 3)], "share": [0.2], "sd": [1.3], "correlation": [0.3], "people_correlation":
+         [{"n_people": (2,), "people_correlation": 0.2}], "price": [2.0], "judge_price": [0.01],
+         "pilot": [{"pilot": spot_checked, "judge": "gpt", "half_width": 2.0}], "judge": [], "confidence": [0.8],
+         "seed": [2]},
+        {"half_width": 0.1}, takes_labels=False,
+    ),
+    Question(
         "report", lambda labels, **options: assay.report(labels, **options), ReportSettings,
         # What decides the test is varied above; here, what the whole page must follow.
         {**dict.fromkeys(DECISION, ()), "epsilon": [0.2], "score": ["accuracy"], "clusters": ["document"],
@@ -731,7 +742,7 @@ RESULTS = (
     "GStudy", "DStudy", "Disattenuation", "RaterModel", "FacetRasch", "AltTestPlan", "TripletSimilarity",
     "OddOneOutAgreement",
     "SimilarityValidation", "AnnotatorSimilarity", "TripletSample", "Judgments", "TripletPlan", "StyleEffect",
-    "TripletEmbedding", "CorrectedEstimate",
+    "TripletEmbedding", "CorrectedEstimate", "LabelPlan",
     "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")

@@ -43,6 +43,8 @@ from assay.errors import JudgeError as JudgeError
 from assay.errors import StudyError as StudyError
 from assay.estimates.corrected import CorrectedEstimate as CorrectedEstimate
 from assay.estimates.corrected import estimate as estimate
+from assay.estimates.label_plan import LabelPlan as LabelPlan
+from assay.estimates.label_plan import plan_labels as plan_labels
 from assay.ideas.annotators import AnnotatorSimilarity as AnnotatorSimilarity
 from assay.ideas.annotators import annotator_similarity as annotator_similarity
 from assay.ideas.embedding import TripletEmbedding as TripletEmbedding

@@ -203,6 +203,14 @@ QUESTIONS = (
         named={"n": "--n-triplets"},
     ),
     Command(
+        "labels",
+        "--half-width 0.03 --share 0.2 --correlation 0.7 --n-items 10000",
+        run=f"{_LABELS}:plan_labels",
+        heading=_PLAN,
+        settings=("assay.estimates.label_plan:LabelPlanSettings",),
+        without=("judge",),
+    ),
+    Command(
         "g-study",
         "lessons.csv --design 'r x (o:i)' --object i --facets r=annotator,o=lesson,i=teacher",
         does="How far do scores carry: to other raters, lessons, segments?",

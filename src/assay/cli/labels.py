@@ -621,6 +621,46 @@ def plan(
         note(f"decided: {made.summary()}; written to {made.source}")
 
 
+def plan_labels(
+    *,
+    pilot: Annotated[str | None, Parameter(group="The plan")] = None,
+    choose: Annotated[int | None, Parameter(group="The plan")] = None,
+    out: Annotated[Path | None, Parameter(name=["--output", "-o"], group="The plan")] = None,
+    tested: Tested = ALL_JUDGES,
+    ask: Ask = ASK,
+) -> None:
+    """How many items must people label beside a judge, which, and at which price? Also: assay plan labels.
+
+    Parameters
+    ----------
+    pilot
+        A file or folder of labels at hand: the judge's of all items, people's of some.
+    choose
+        With --pilot and -o: about so many items to ask people about next, with known probabilities.
+    out
+        With --choose: a .csv file for the items.
+    """
+    from assay.data.formats.exports import write_frame
+    from assay.estimates.label_plan import plan_labels as plan_them
+
+    target(out)
+    if (choose is None) != (out is None) or (choose is not None and pilot is None):
+        raise AssayError(
+            "items are chosen from a pilot and written to a file: give --pilot, --choose and --output together"
+        )
+    given = ask.options.options()
+    if pilot is not None:
+        given["pilot"] = ask.labels.read(pilot)
+        if (names := tested.names()) is not None:
+            given["judge"] = tested.among(given["pilot"])[0] if len(names) == 1 else None
+    found = plan_them(**given)
+    ask.output.show(found, drop=_empty(found.table), width=TERMINAL, symbol="half-width")
+    if out is not None and choose is not None:
+        chosen = found.choose(choose)
+        write_frame(chosen, out)
+        note(f"{chosen['ask'].sum():,} items to ask people about, and every item's chance, written to {out}")
+
+
 def triplets(
     source: Annotated[str | None, Parameter(group="The plan")] = None,
     *,
