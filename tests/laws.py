@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from assay.concordance.coefficient import AgreementSettings, GradingScaleSetting
 from assay.concordance.disagreement import DisagreementSettings
 from assay.data.annotations import Annotations
 from assay.estimates.corrected import EstimateSettings
+from assay.estimates.drift import DriftSettings
 from assay.estimates.label_plan import LabelPlanSettings
 from assay.estimation.options import Settings
 from assay.ideas.choices import (
@@ -47,6 +49,7 @@ from assay.psychometrics.nested_icc import NestedSettings
 from assay.psychometrics.raters.table import RaschSettings, RaterSettings
 from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareSettings, PairedSettings
 from assay.replacement.studies import EpsilonCurveSettings, SizeCurveSettings
+from assay.verdict.gate import GateSettings
 from assay.verdict.report import ReportSettings
 
 JUDGES = ("gpt", "llama")
@@ -288,6 +291,23 @@ def spot_checked() -> Annotations:
         }
     )
     return Annotations.from_frame(pl.concat(parts), judges=JUDGES, scale=assay.Ordinal(0, 20), items=items)
+
+
+@cache
+def second_run() -> Annotations:
+    """The ratings again, by a judge that changed a little."""
+    labels = ratings()
+    changed = (pl.col("annotator") == "gpt") & pl.col("item").str.ends_with("3") & (pl.col("label") < 5)
+    rows = labels.labels.with_columns(label=pl.when(changed).then(pl.col("label") + 1).otherwise(pl.col("label")))
+    return Annotations.from_frame(
+        rows, judges=JUDGES, scale=labels.scale, items=labels.items, annotators=labels.annotators
+    )
+
+
+def first_anchors() -> Annotations:
+    """Half of the first run."""
+    labels = ratings()
+    return labels._keep_rows(labels.labels["item"].str.contains("[02468]$"))
 
 
 # -- questions --------------------------------------------------------------------------------------
@@ -704,6 +724,17 @@ QUESTIONS = (
         {"n_items": (40,), "epsilon": 0.1, "n_studies": 60, "scale": "1-5"}, takes_labels=False,
     ),
     Question(
+        "drift", lambda labels, **options: assay.drift(labels, second_run(), **options), DriftSettings,
+        {"judge": ["llama"], "judge_after": [{"judge_after": "llama"}], "anchors": [{"anchors": first_anchors()}],
+         "text": ["language"], "repeats": [], "confidence": [0.8]},
+        {"judge": "gpt"},
+    ),
+    Question(
+        "gate", lambda labels, **options: assay.gate(**options), GateSettings,
+        {"policy": [], "labels": [], "before": []},
+        {"policy": str(Path(__file__).parents[1] / "examples" / "assay.toml")}, takes_labels=False,
+    ),
+    Question(
         "plan_labels", lambda labels, **options: assay.plan_labels(**options), LabelPlanSettings,
         {"half_width": [0.05], "difference": [{"half_width": None, "difference": 0.1}],
          "power": [{"half_width": None, "difference": 0.1, "power": 0.9}], "n_items": [2000], "sizes": [(50, 100)],
@@ -742,7 +773,7 @@ RESULTS = (
     "GStudy", "DStudy", "Disattenuation", "RaterModel", "FacetRasch", "AltTestPlan", "TripletSimilarity",
     "OddOneOutAgreement",
     "SimilarityValidation", "AnnotatorSimilarity", "TripletSample", "Judgments", "TripletPlan", "StyleEffect",
-    "TripletEmbedding", "CorrectedEstimate", "LabelPlan",
+    "TripletEmbedding", "CorrectedEstimate", "LabelPlan", "Drift", "Gate",
     "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")

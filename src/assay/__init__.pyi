@@ -43,6 +43,8 @@ from assay.errors import JudgeError as JudgeError
 from assay.errors import StudyError as StudyError
 from assay.estimates.corrected import CorrectedEstimate as CorrectedEstimate
 from assay.estimates.corrected import estimate as estimate
+from assay.estimates.drift import Drift as Drift
+from assay.estimates.drift import drift as drift
 from assay.estimates.label_plan import LabelPlan as LabelPlan
 from assay.estimates.label_plan import plan_labels as plan_labels
 from assay.ideas.annotators import AnnotatorSimilarity as AnnotatorSimilarity
@@ -97,5 +99,7 @@ from assay.replacement.domains import alt_test_by as alt_test_by
 from assay.replacement.domains import alt_test_paired as alt_test_paired
 from assay.similarity.registry import similarity_matrix as similarity_matrix
 from assay.simulation import simulate as simulate
+from assay.verdict.gate import Gate as Gate
+from assay.verdict.gate import gate as gate
 from assay.verdict.report import Report as Report
 from assay.verdict.report import report as report

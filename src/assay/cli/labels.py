@@ -444,6 +444,73 @@ def estimate(source: str, *, tested: Tested = ALL_JUDGES, out: Page = None, ask:
     ask.show(BY_NAME["estimate"], found, out, drop=("weight", *_empty(found.table)), width=TERMINAL)
 
 
+def drift(
+    before: str,
+    after: str,
+    *,
+    anchors: Annotated[str | None, Parameter(group="The estimate")] = None,
+    tested: Tested = ALL_JUDGES,
+    out: Page = None,
+    ask: Ask = ASK,
+) -> None:
+    """Has the judge changed between two runs, and how much of a change of the scores is the judge's?
+
+    Parameters
+    ----------
+    before
+        Labels of the earlier run, a file or folder.
+    after
+        Labels of the later run.
+    anchors
+        The earlier version's labels of texts of the later run, a random sample of them.
+    """
+    from assay.estimates.drift import drift as compare
+
+    target(out)
+    given = ask.options.options()
+    runs = [ask.labels.read(source) for source in (before, after)]
+    if anchors is not None:
+        given["anchors"] = ask.labels.read(anchors)
+    if (names := tested.names()) is not None:
+        if len(names) > 1:
+            raise AssayError(f"drift is of one judge; --only names {len(names)}")
+        given["judge"] = names[0]
+    with progress_bar("Comparing"):
+        found = compare(runs[0], runs[1], **given)
+    ask.show(BY_NAME["drift"], found, out, width=TERMINAL)
+
+
+def gate(
+    policy: str = "assay.toml",
+    *,
+    comment: Annotated[Path | None, Parameter(group="The policy")] = None,
+    junit: Annotated[Path | None, Parameter(group="The policy")] = None,
+    ask: Ask = ASK,
+) -> int:
+    """May the judge go on replacing people? Exit 0 replace, 1 do not, 2 cannot tell, 3 could not run.
+
+    Parameters
+    ----------
+    policy
+        A file that says what must hold: labels, judge, [verdict], [drift], [[estimate]].
+    comment
+        Write the answer in Markdown to this file, for a comment on a pull request.
+    junit
+        Write the checks as JUnit XML to this file.
+    """
+    from assay.verdict.gate import gate as hold
+
+    target(comment)
+    target(junit)
+    with progress_bar("Checking"):
+        found = hold(policy, **ask.options.options())
+    for path, text in ((comment, found.markdown), (junit, found.junit)):
+        if path is not None:
+            path.write_text(text(), encoding="utf-8")
+    ask.output.words(found)
+    return found.exit_code
+
+
 def agreement(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     """Do annotators agree, and is a judge as close to the people as they are to each other?
 

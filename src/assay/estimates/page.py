@@ -6,6 +6,7 @@ Numbers keep all their digits here; whoever lays the page out rounds them.
 from __future__ import annotations
 
 from assay.estimates.corrected import MOST_SHARES, CorrectedEstimate
+from assay.estimates.drift import Drift
 from assay.reporting.page import Part
 from assay.reporting.tables import filled
 
@@ -24,6 +25,19 @@ def estimate_parts(found: CorrectedEstimate) -> tuple[Part, ...]:
                 ),
             ),
             (("Corrected estimates with people alone and the judge alone.", found.plot),),
+            (*map(str, found.exclusions), *found.notes),
+        ),
+    )
+
+
+def drift_parts(found: Drift) -> tuple[Part, ...]:
+    """What changed between two runs, and whose change it is."""
+    return (
+        Part(
+            "Has the judge changed?",
+            (*found.sentences(), *found.cautions),
+            (("After less before; R is the share of people's agreement that the judge keeps.", filled(found.table)),),
+            (("Changes with their intervals.", found.plot),),
             (*map(str, found.exclusions), *found.notes),
         ),
     )
