@@ -24,6 +24,7 @@ from assay.data.annotations import Annotations
 from assay.estimates.corrected import EstimateSettings
 from assay.estimates.drift import DriftSettings
 from assay.estimates.label_plan import LabelPlanSettings
+from assay.estimates.monitor import MonitorSettings
 from assay.estimation.options import Settings
 from assay.ideas.choices import (
     EmbeddingSettings,
@@ -730,6 +731,12 @@ QUESTIONS = (
         {"judge": "gpt"},
     ),
     Question(
+        "monitor", lambda labels, judge="gpt", **options: assay.monitor(labels, judge, **options), MonitorSettings,
+        {"judge": ["llama"], "watch": ["gap"], "label": [4], "order": ["length"], "clusters": ["document"],
+         "baseline": [35], "known": [9.5], "horizon": [40], "alpha": [0.2], "repeats": ["first", "last", "mean"]},
+        {"baseline": 30}, spot_checked,
+    ),
+    Question(
         "gate", lambda labels, **options: assay.gate(**options), GateSettings,
         {"policy": [], "labels": [], "before": []},
         {"policy": str(Path(__file__).parents[1] / "examples" / "assay.toml")}, takes_labels=False,
@@ -773,7 +780,7 @@ RESULTS = (
     "GStudy", "DStudy", "Disattenuation", "RaterModel", "FacetRasch", "AltTestPlan", "TripletSimilarity",
     "OddOneOutAgreement",
     "SimilarityValidation", "AnnotatorSimilarity", "TripletSample", "Judgments", "TripletPlan", "StyleEffect",
-    "TripletEmbedding", "CorrectedEstimate", "LabelPlan", "Drift", "Gate",
+    "TripletEmbedding", "CorrectedEstimate", "LabelPlan", "Drift", "GateResult", "Monitor",
     "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")

@@ -47,6 +47,8 @@ from assay.estimates.drift import Drift as Drift
 from assay.estimates.drift import drift as drift
 from assay.estimates.label_plan import LabelPlan as LabelPlan
 from assay.estimates.label_plan import plan_labels as plan_labels
+from assay.estimates.monitor import Monitor as Monitor
+from assay.estimates.monitor import monitor as monitor
 from assay.ideas.annotators import AnnotatorSimilarity as AnnotatorSimilarity
 from assay.ideas.annotators import annotator_similarity as annotator_similarity
 from assay.ideas.embedding import TripletEmbedding as TripletEmbedding
@@ -99,7 +101,7 @@ from assay.replacement.domains import alt_test_by as alt_test_by
 from assay.replacement.domains import alt_test_paired as alt_test_paired
 from assay.similarity.registry import similarity_matrix as similarity_matrix
 from assay.simulation import simulate as simulate
-from assay.verdict.gate import Gate as Gate
+from assay.verdict.gate import GateResult as GateResult
 from assay.verdict.gate import gate as gate
 from assay.verdict.report import Report as Report
 from assay.verdict.report import report as report

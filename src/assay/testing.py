@@ -16,7 +16,7 @@ from assay.data.annotations import Annotations
 from assay.reading import read as read_labels
 from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.page import card
-from assay.verdict.gate import Gate, gate
+from assay.verdict.gate import GateResult, gate
 
 
 def assert_may_replace(
@@ -50,7 +50,7 @@ def assert_may_replace(
     return test
 
 
-def assert_gate(policy: str | os.PathLike[str] = "assay.toml") -> Gate:
+def assert_gate(policy: str | os.PathLike[str] = "assay.toml") -> GateResult:
     """Fail unless every check of a policy file holds.
 
     Raises

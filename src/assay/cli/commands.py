@@ -118,6 +118,16 @@ QUESTIONS = (
         without=("judge",),
     ),
     Command(
+        "monitor",
+        "labels.csv --judges gpt-4o --only gpt-4o --order time --output monitor.html",
+        run=f"{_LABELS}:monitor",
+        page="assay.estimates.page:monitor_parts",
+        title="Has the judge moved?",
+        heading=_ESTIMATE,
+        settings=("assay.estimates.monitor:MonitorSettings",),
+        without=("judge",),
+    ),
+    Command(
         "gate",
         "assay.toml --comment comment.md --junit gate.xml",
         run=f"{_LABELS}:gate",

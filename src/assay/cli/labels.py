@@ -480,6 +480,29 @@ def drift(
     ask.show(BY_NAME["drift"], found, out, width=TERMINAL)
 
 
+def monitor(source: str, *, tested: Tested = ALL_JUDGES, out: Page = None, ask: Ask = ASK) -> int:
+    """Have the judge's labels moved since a baseline? Valid at every look, so a growing file is looked at often.
+
+    Parameters
+    ----------
+    source
+        A file that grows, a folder, or a study; exit 1 where there is an alarm.
+    """
+    from assay.estimates.monitor import monitor as watch
+
+    target(out)
+    given = ask.options.options()
+    table = ask.labels.read(source)
+    if (names := tested.names()) is not None:
+        if len(names) > 1:
+            raise AssayError(f"a monitor is of one judge; --only names {len(names)}")
+        given["judge"] = names[0]
+    with progress_bar("Watching"):
+        found = watch(table, **given)
+    ask.show(BY_NAME["monitor"], found, out, width=TERMINAL)
+    return int(found.alarm is not None)
+
+
 def gate(
     policy: str = "assay.toml",
     *,

@@ -214,7 +214,7 @@ def drift(before: Annotations, after: Annotations, settings: DriftSettings) -> D
 
 
 @dataclass(frozen=True, eq=False)
-class JudgeRun:
+class ScoredRun:
     """A judge's labels of one run, and people's beside them."""
 
     judge: str
@@ -245,7 +245,7 @@ class JudgeRun:
         return {column[i] or "": labels for i, labels in self.people.items()}
 
 
-def _run_of(labels: Annotations | Chunks, which: str, settings: DriftSettings) -> JudgeRun:
+def _run_of(labels: Annotations | Chunks, which: str, settings: DriftSettings) -> ScoredRun:
     labels = in_memory(labels, "drift")
     wanted = settings.judge_after if which == "after" and settings.judge_after is not None else settings.judge
     if wanted is None:
@@ -273,13 +273,13 @@ def _run_of(labels: Annotations | Chunks, which: str, settings: DriftSettings) -
     for i, v in zip(answers.item[~mine].tolist(), answers.value[~mine].tolist(), strict=True):
         people.setdefault(names[i], []).append(float(v))
     data = fingerprint_with(ratings.fingerprint, **digest_of_columns(labels, settings.text))
-    return JudgeRun(
+    return ScoredRun(
         wanted, labels, ratings.scale, [names[i] for i in answers.item[mine].tolist()],
         answers.value[mine].astype(float), people, data, ratings.exclusions,
     )  # fmt: skip
 
 
-def _key(old: JudgeRun, new: JudgeRun, settings: DriftSettings) -> str:
+def _key(old: ScoredRun, new: ScoredRun, settings: DriftSettings) -> str:
     """The column by which items are the same text."""
     tables = [old.table, new.table] + ([] if settings.anchors is None else [settings.anchors])
     if settings.text is not None:
@@ -425,7 +425,7 @@ def _tango_end(up: float, down: float, n: int, z: float) -> float:
     return (low + high) / 2
 
 
-def _unlike(new: JudgeRun, labels: dict[str, float], pairs: AnchorPairs, key: str) -> str | None:
+def _unlike(new: ScoredRun, labels: dict[str, float], pairs: AnchorPairs, key: str) -> str | None:
     """How anchors differ from the other texts of the later run, where they are no sample of these; else None."""
     anchors = set(pairs.names)
     keys = new.keys(key)
@@ -476,7 +476,7 @@ def _two_means(x: Floats, y: Floats) -> float:
 
 
 def _against_people(
-    old: JudgeRun, new: JudgeRun, anchor: JudgeRun, pairs: AnchorPairs, key: str, settings: DriftSettings
+    old: ScoredRun, new: ScoredRun, anchor: ScoredRun, pairs: AnchorPairs, key: str, settings: DriftSettings
 ) -> tuple[dict[str, Estimate], dict[str, int]]:
     """Change of the agreement with people, and of R, on anchors that people labelled."""
     labels = {**old.people_by(key), **anchor.people_by(key), **new.people_by(key)}
@@ -564,7 +564,7 @@ def _retention(total: Floats, k: int) -> Floats:
     return np.stack(found, axis=1)
 
 
-def _asked_otherwise(old: JudgeRun, new: JudgeRun) -> tuple[str, ...]:
+def _asked_otherwise(old: ScoredRun, new: ScoredRun) -> tuple[str, ...]:
     """Columns of the judge's row that differ: model, prompt, request."""
     rows = [run.table.annotators.filter(pl.col("annotator") == run.judge).row(0, named=True) for run in (old, new)]
     names = [c for c in rows[0] if c in rows[1] and c not in ("annotator", "kind")]

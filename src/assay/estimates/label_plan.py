@@ -86,7 +86,7 @@ class LabelPlanSettings(Settings):
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class LabelMoments:
     """How people's labels and the judge's go together.
 
     Attributes
@@ -327,7 +327,7 @@ def plan_labels(settings: LabelPlanSettings) -> LabelPlan:
         share = settings.share or 0.5
         is_share = settings.sd is None
         sd = math.sqrt(share * (1 - share)) if settings.sd is None else settings.sd
-        known = Together(share if is_share else 0.0, sd, settings.correlation, settings.people_correlation,
+        known = LabelMoments(share if is_share else 0.0, sd, settings.correlation, settings.people_correlation,
                          settings.correlation, is_share)  # fmt: skip
         about = f"a share of {share:g}" if is_share else f"numbers with a standard deviation of {sd:g}"
         assumptions = (
@@ -350,7 +350,7 @@ def plan_labels(settings: LabelPlanSettings) -> LabelPlan:
     return LabelPlan(curve, smallest, allocation, known.slope, assumptions, run, checks)
 
 
-def _of_pilot(settings: LabelPlanSettings) -> tuple[Together, SpotChecks, tuple[str, ...]]:
+def _of_pilot(settings: LabelPlanSettings) -> tuple[LabelMoments, SpotChecks, tuple[str, ...]]:
     """What labels at hand say of how people and the judge go together."""
     assert settings.pilot is not None
     labels = in_memory(settings.pilot, "a plan from a pilot")
@@ -378,7 +378,7 @@ def _of_pilot(settings: LabelPlanSettings) -> tuple[Together, SpotChecks, tuple[
         f"person's by {decimals(judged, 2)}{both}",
     )
     return (
-        Together(float(y.mean()), sd, judged, shared if pairs else settings.people_correlation, slope, is_share),
+        LabelMoments(float(y.mean()), sd, judged, shared if pairs else settings.people_correlation, slope, is_share),
         (checks),
         said,
     )
@@ -402,7 +402,7 @@ def _cost(n: int, people: int, n_all: int, settings: LabelPlanSettings, *, judge
     return n * people * settings.price + (n_all * settings.judge_price if judge else 0.0)
 
 
-def _row(known: Together, n: int, n_all: int, people: int, settings: LabelPlanSettings) -> dict[str, Any]:
+def _row(known: LabelMoments, n: int, n_all: int, people: int, settings: LabelPlanSettings) -> dict[str, Any]:
     """One place of the curve."""
     level = settings.confidence
     half, alone = (known.half_width(n, n_all, people, level, judge=judge) for judge in (True, False))
@@ -417,7 +417,7 @@ def _row(known: Together, n: int, n_all: int, people: int, settings: LabelPlanSe
     return row
 
 
-def _smallest(known: Together, n_all: int, people: int, settings: LabelPlanSettings) -> dict[str, Any]:
+def _smallest(known: LabelMoments, n_all: int, people: int, settings: LabelPlanSettings) -> dict[str, Any]:
     """The smallest number of labelled items that does what is wanted, with the judge and without."""
     nothing = settings.half_width is None and settings.difference is None
     found = (
@@ -431,7 +431,7 @@ def _smallest(known: Together, n_all: int, people: int, settings: LabelPlanSetti
     }  # fmt: skip
 
 
-def _search(known: Together, n_all: int, people: int, settings: LabelPlanSettings, *, judge: bool) -> int | None:
+def _search(known: LabelMoments, n_all: int, people: int, settings: LabelPlanSettings, *, judge: bool) -> int | None:
     """By halving: both criteria improve with every item."""
 
     def enough(n: int) -> bool:

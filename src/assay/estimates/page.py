@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from assay.estimates.corrected import MOST_SHARES, CorrectedEstimate
 from assay.estimates.drift import Drift
+from assay.estimates.monitor import Monitor
 from assay.reporting.page import Part
 from assay.reporting.tables import filled
 
@@ -38,6 +39,19 @@ def drift_parts(found: Drift) -> tuple[Part, ...]:
             (*found.sentences(), *found.cautions),
             (("After less before; R is the share of people's agreement that the judge keeps.", filled(found.table)),),
             (("Changes with their intervals.", found.plot),),
+            (*map(str, found.exclusions), *found.notes),
+        ),
+    )
+
+
+def monitor_parts(found: Monitor) -> tuple[Part, ...]:
+    """Whether something has moved, and the evidence at each look."""
+    return (
+        Part(
+            "Has the judge moved?",
+            (*found.sentences(), *found.cautions),
+            (("The baseline, and the mean since it or since the change.", filled(found.table, "looks")),),
+            (("Evidence at each look; the dotted line is the alarm's.", found.plot),),
             (*map(str, found.exclusions), *found.notes),
         ),
     )

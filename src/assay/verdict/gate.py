@@ -80,7 +80,7 @@ class GateCheck:
 
 
 @dataclass(frozen=True, eq=False)
-class Gate(Result):
+class GateResult(Result):
     """What a policy's checks say together.
 
     Attributes
@@ -168,7 +168,7 @@ _JUNIT: Mapping[str, Status] = {"failure": "do not replace", "error": "could not
 
 
 @question_alone(GateSettings)
-def gate(settings: GateSettings) -> Gate:
+def gate(settings: GateSettings) -> GateResult:
     """May the judge go on replacing people, by a policy file? An answer with an exit status, for a pipeline.
 
     Nothing is raised for what is wrong with policy or labels: the answer is then ``could not run``, with the reason.
@@ -189,7 +189,7 @@ def gate(settings: GateSettings) -> Gate:
     status = next(one for one in order if any(check.status == one for check in checks))
     run = Run("gate", settings, fingerprint_with(data, policy=repr(sorted(policy.items(), key=repr))),
               {"checks": len(checks)}, cautions=tuple(cautions))  # fmt: skip
-    return Gate(status, tuple(checks), run)
+    return GateResult(status, tuple(checks), run)
 
 
 def _sentence(words: str) -> str:
