@@ -25,6 +25,7 @@ from assay.estimates.corrected import EstimateSettings
 from assay.estimates.drift import DriftSettings
 from assay.estimates.label_plan import LabelPlanSettings
 from assay.estimates.monitor import MonitorSettings
+from assay.estimates.route import RouteSettings
 from assay.estimation.options import Settings
 from assay.ideas.choices import (
     EmbeddingSettings,
@@ -302,6 +303,16 @@ def second_run() -> Annotations:
     rows = labels.labels.with_columns(label=pl.when(changed).then(pl.col("label") + 1).otherwise(pl.col("label")))
     return Annotations.from_frame(
         rows, judges=JUDGES, scale=labels.scale, items=labels.items, annotators=labels.annotators
+    )
+
+
+@cache
+def signalled() -> Annotations:
+    """The spot checks, with a signal that differs from item to item."""
+    labels = spot_checked()
+    chance = pl.Series(np.random.default_rng(4).random(labels.items.height))
+    return Annotations.from_frame(
+        labels.labels, judges=JUDGES, scale=labels.scale, items=labels.items.with_columns(chance=chance)
     )
 
 
@@ -737,6 +748,13 @@ QUESTIONS = (
         {"baseline": 30}, spot_checked,
     ),
     Question(
+        "route", lambda labels, judge="gpt", **options: assay.route(labels, judge, **options), RouteSettings,
+        {"judge": ["llama"], "signal": ["judges"], "epsilon": [0.02], "alpha": [0.2], "clusters": ["document"],
+         "annotators": [("ann_1", "ann_2", "ann_3")], "price": [2.0], "judge_price": [0.5],
+         "repeats": [{"signal": "judges", "repeats": how} for how in ("first", "last", "mean")], "confidence": [0.8]},
+        {"signal": "chance", "epsilon": 0.1}, signalled,
+    ),
+    Question(
         "gate", lambda labels, **options: assay.gate(**options), GateSettings,
         {"policy": [], "labels": [], "before": []},
         {"policy": str(Path(__file__).parents[1] / "examples" / "assay.toml")}, takes_labels=False,
@@ -780,7 +798,7 @@ RESULTS = (
     "GStudy", "DStudy", "Disattenuation", "RaterModel", "FacetRasch", "AltTestPlan", "TripletSimilarity",
     "OddOneOutAgreement",
     "SimilarityValidation", "AnnotatorSimilarity", "TripletSample", "Judgments", "TripletPlan", "StyleEffect",
-    "TripletEmbedding", "CorrectedEstimate", "LabelPlan", "Drift", "GateResult", "Monitor",
+    "TripletEmbedding", "CorrectedEstimate", "LabelPlan", "Drift", "GateResult", "Monitor", "Route",
     "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")

@@ -49,6 +49,8 @@ from assay.estimates.label_plan import LabelPlan as LabelPlan
 from assay.estimates.label_plan import plan_labels as plan_labels
 from assay.estimates.monitor import Monitor as Monitor
 from assay.estimates.monitor import monitor as monitor
+from assay.estimates.route import Route as Route
+from assay.estimates.route import route as route
 from assay.ideas.annotators import AnnotatorSimilarity as AnnotatorSimilarity
 from assay.ideas.annotators import annotator_similarity as annotator_similarity
 from assay.ideas.embedding import TripletEmbedding as TripletEmbedding

@@ -128,6 +128,16 @@ QUESTIONS = (
         without=("judge",),
     ),
     Command(
+        "route",
+        "labels.csv --judges gpt-4o --only gpt-4o --signal probability --epsilon 0.1 --rule rule.json",
+        run=f"{_LABELS}:route",
+        page="assay.estimates.page:route_parts",
+        title="Which items may the judge have?",
+        heading=_ESTIMATE,
+        settings=("assay.estimates.route:RouteSettings",),
+        without=("judge",),
+    ),
+    Command(
         "gate",
         "assay.toml --comment comment.md --junit gate.xml",
         run=f"{_LABELS}:gate",

@@ -503,6 +503,49 @@ def monitor(source: str, *, tested: Tested = ALL_JUDGES, out: Page = None, ask: 
     return int(found.alarm is not None)
 
 
+def route(
+    source: str,
+    *,
+    rule: Annotated[Path | None, Parameter(group="The estimate")] = None,
+    queue: Annotated[Path | None, Parameter(group="The estimate")] = None,
+    tested: Tested = ALL_JUDGES,
+    out: Page = None,
+    ask: Ask = ASK,
+) -> None:
+    """Which share of the items may the judge have, by its own signals, and what is left for people?
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels: the judge's of all items, two people's or more of some.
+    rule
+        Write the rule to this file: judge, signal, threshold.
+    queue
+        Write the items that people keep to this table (.csv, .jsonl, .parquet).
+    """
+    from assay.data.formats.exports import write_frame
+    from assay.estimates.route import route as choose
+
+    for path in (rule, queue, out):
+        target(path)
+    given = ask.options.options()
+    table = ask.labels.read(source)
+    if (names := tested.names()) is not None:
+        if len(names) > 1:
+            raise AssayError(f"a route is of one judge; --only names {len(names)}")
+        given["judge"] = names[0]
+    with progress_bar("Choosing"):
+        found = choose(table, **given)
+    ask.show(BY_NAME["route"], found, out, width=TERMINAL)
+    if rule is not None:
+        note(f"the rule is written to {found.write(rule)}")
+    if queue is not None:
+        decided = found.decide()
+        people = decided.filter(decided["who"] == "people")
+        write_frame(people, queue)
+        note(f"{people.height:,} items for people written to {queue}")
+
+
 def gate(
     policy: str = "assay.toml",
     *,

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 Watched = Literal["judge", "gap"]
 
 CHANGES = (0.05, 0.1)
-"""Changes, on a scale from 0 to 1, at which bets are aimed. After 1,000 looks, with a baseline of 2,000, one of .1 is found
-after 541 more in the median (share .5), and with 10,000 one of .05 after 1,502 (share .3; .965 found within 5,000). A
-third bet at .02 makes that 595 and 1,646 (200 studies each)."""
+"""Changes, on a scale from 0 to 1, at which bets are aimed. After 1,000 looks, with a baseline of 2,000, one of .1 is
+found after 541 more in the median (share .5), and with 10,000 one of .05 after 1,502 (share .3; .965 found within
+5,000). A third bet at .02 makes that 595 and 1,646 (200 studies each)."""
 
 BOLDEST = 0.9
 """Share of its wealth that a bet may lose in one look: at 1 a single label would end it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from assay.estimates.corrected import MOST_SHARES, CorrectedEstimate
 from assay.estimates.drift import Drift
 from assay.estimates.monitor import Monitor
+from assay.estimates.route import Route
 from assay.reporting.page import Part
 from assay.reporting.tables import filled
 
@@ -52,6 +53,19 @@ def monitor_parts(found: Monitor) -> tuple[Part, ...]:
             (*found.sentences(), *found.cautions),
             (("The baseline, and the mean since it or since the change.", filled(found.table, "looks")),),
             (("Evidence at each look; the dotted line is the alarm's.", found.plot),),
+            (*map(str, found.exclusions), *found.notes),
+        ),
+    )
+
+
+def route_parts(found: Route) -> tuple[Part, ...]:
+    """Which items the judge may have, and the curve of shares."""
+    return (
+        Part(
+            "Which items may the judge have?",
+            (*found.sentences(), *found.cautions),
+            (("Shares of the surest items; above 0 the judge holds.", filled(found.table, "labelled")),),
+            (("The judge's advantage over people, plus ε, by the share that it has.", found.plot),),
             (*map(str, found.exclusions), *found.notes),
         ),
     )
