@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,11 @@ from assay.concordance import coefficient as concordance
 from assay.concordance.coefficient import AgreementSettings, GradingScaleSettings
 from assay.concordance.disagreement import DisagreementSettings
 from assay.data.annotations import Annotations
+from assay.estimates.corrected import EstimateSettings
+from assay.estimates.drift import DriftSettings
+from assay.estimates.label_plan import LabelPlanSettings
+from assay.estimates.monitor import MonitorSettings
+from assay.estimates.route import RouteSettings
 from assay.estimation.options import Settings
 from assay.ideas.choices import (
     EmbeddingSettings,
@@ -47,6 +53,7 @@ from assay.psychometrics.raters.table import RaschSettings, RaterSettings
 from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareSettings, PairedSettings
 from assay.replacement.studies import EpsilonCurveSettings, SizeCurveSettings
 from assay.verdict.card import CardSettings
+from assay.verdict.gate import GateSettings
 from assay.verdict.report import ReportSettings
 
 JUDGES = ("gpt", "llama")
@@ -288,6 +295,64 @@ def named_texts() -> pl.DataFrame:
     return pl.DataFrame({"item": [*"abcdefgh"], "title": [*"ABCDEFGH"], "chapter": [*"11112222"]})
 
 
+@cache
+def spot_checked() -> Annotations:
+    """Two judges on 160 items, 0 to 20, and four people on 60 of them; documents, systems, sources, lengths, gold."""
+    rng = np.random.default_rng(12)
+    z = rng.normal(size=160)
+    names = [f"item_{i:03d}" for i in range(160)]
+    some = np.sort(rng.permutation(160)[:60])
+
+    def given(error: float) -> Any:
+        return np.clip(np.round(10 + 4 * (z + error * rng.normal(size=160))), 0, 20).astype(int)
+
+    parts = [pl.DataFrame({"item": names, "annotator": who, "label": given(0.5)}) for who in JUDGES]
+    parts += [
+        pl.DataFrame({"item": [names[i] for i in some], "annotator": f"ann_{p}", "label": given(0.7)[some]})
+        for p in range(1, 5)
+    ]
+    items = pl.DataFrame(
+        {
+            "item": names,
+            "document": [f"d{i // 4:02d}" for i in range(160)],
+            "language": [["en", "de"][i % 2] for i in range(160)],
+            "length": 50 + 10 * z + rng.normal(size=160),
+            "chance": np.where(np.arange(160) % 2, 0.3, 0.4),
+            "system": [["anna", "bert"][i % 2] for i in range(160)],
+            "source": [f"s{i // 2:02d}" for i in range(160)],
+            "gold": given(0.2),
+        }
+    )
+    return Annotations.from_frame(pl.concat(parts), judges=JUDGES, scale=assay.Ordinal(0, 20), items=items)
+
+
+@cache
+def second_run() -> Annotations:
+    """The ratings again, by a judge that changed a little."""
+    labels = ratings()
+    changed = (pl.col("annotator") == "gpt") & pl.col("item").str.ends_with("3") & (pl.col("label") < 5)
+    rows = labels.labels.with_columns(label=pl.when(changed).then(pl.col("label") + 1).otherwise(pl.col("label")))
+    return Annotations.from_frame(
+        rows, judges=JUDGES, scale=labels.scale, items=labels.items, annotators=labels.annotators
+    )
+
+
+@cache
+def signalled() -> Annotations:
+    """The spot checks, with a signal that differs from item to item."""
+    labels = spot_checked()
+    chance = pl.Series(np.random.default_rng(4).random(labels.items.height))
+    return Annotations.from_frame(
+        labels.labels, judges=JUDGES, scale=labels.scale, items=labels.items.with_columns(chance=chance)
+    )
+
+
+def first_anchors() -> Annotations:
+    """Half of the first run."""
+    labels = ratings()
+    return labels._keep_rows(labels.labels["item"].str.contains("[02468]$"))
+
+
 # -- questions --------------------------------------------------------------------------------------
 
 
@@ -462,6 +527,8 @@ CHOICES: dict[str, Sequence[Any]] = {
     "annotators": ["judges", ("ann", "gpt")],
 }  # fmt: skip
 
+SYSTEMS = {"contrast": "system", "sources": "source"}
+
 QUESTIONS = (
     Question("alt_test", judged(), AltTestSettings, DECISION, EPSILON, chunks=True),
     Question(
@@ -526,6 +593,19 @@ QUESTIONS = (
          "annotators": [("ann_1", "ann_2")], "repeats": ["first", "last", "mean", "majority"]},
         {**QUICK, "within": "document"},
         lambda: _with_units(ratings()),
+    ),
+    Question(
+        "estimate", lambda labels, judge="gpt", **options: assay.estimate(labels, judge, **options), EstimateSettings,
+        {"judge": ["llama", ("gpt", "llama")], "target": ["shares", "quantiles"],
+         "quantiles": [{"target": "quantiles", "quantiles": (0.5,)}], "by": ["language"],
+         "contrast": [SYSTEMS], "sources": [], "baseline": [{**SYSTEMS, "baseline": "anna"}],
+         "length": [{**SYSTEMS, "length": "length"}], "adjust": [{**SYSTEMS, "adjust": "by"}], "raters": ["random"],
+         "annotators": [("ann_1", "ann_3")], "clusters": ["document"], "probabilities": ["chance"],
+         "strata": ["language"], "population": ["finite"], "covariates": [("length", "language")],
+         "folds": [{"covariates": ("length",), "folds": 4}], "gold": ["gold"],
+         "estimator": ["difference", "ppi++"], "sampling": ["trust"], "repeats": ["first", "last", "mean"],
+         "confidence": [0.8], "seed": [{"covariates": ("length",), "seed": 3}]},
+        {}, spot_checked, chunks=True,
     ),
     Question(
         "agreement", lambda labels, **options: assay.agreement(labels, **options), AgreementSettings,
@@ -705,6 +785,40 @@ QUESTIONS = (
         {"object": "document", "family": "maker", "group": "language"}, judged_by_eight,
     ),
     Question(
+        "drift", lambda labels, **options: assay.drift(labels, second_run(), **options), DriftSettings,
+        {"judge": ["llama"], "judge_after": [{"judge_after": "llama"}], "anchors": [{"anchors": first_anchors()}],
+         "text": ["language"], "repeats": [], "confidence": [0.8]},
+        {"judge": "gpt"},
+    ),
+    Question(
+        "monitor", lambda labels, judge="gpt", **options: assay.monitor(labels, judge, **options), MonitorSettings,
+        {"judge": ["llama"], "watch": ["gap"], "label": [4], "order": ["length"], "clusters": ["document"],
+         "baseline": [35], "known": [9.5], "horizon": [40], "alpha": [0.2], "repeats": ["first", "last", "mean"]},
+        {"baseline": 30}, spot_checked,
+    ),
+    Question(
+        "route", lambda labels, judge="gpt", **options: assay.route(labels, judge, **options), RouteSettings,
+        {"judge": ["llama"], "signal": ["judges"], "epsilon": [0.02], "alpha": [0.2], "clusters": ["document"],
+         "annotators": [("ann_1", "ann_2", "ann_3")], "price": [2.0], "judge_price": [0.5],
+         "repeats": [{"signal": "judges", "repeats": how} for how in ("first", "last", "mean")], "confidence": [0.8]},
+        {"signal": "chance", "epsilon": 0.1}, signalled,
+    ),
+    Question(
+        "gate", lambda labels, **options: assay.gate(**options), GateSettings,
+        {"policy": [], "labels": [], "before": []},
+        {"policy": str(Path(__file__).parents[1] / "examples" / "assay.toml")}, takes_labels=False,
+    ),
+    Question(
+        "plan_labels", lambda labels, **options: assay.plan_labels(**options), LabelPlanSettings,
+        {"half_width": [0.05], "difference": [{"half_width": None, "difference": 0.1}],
+         "power": [{"half_width": None, "difference": 0.1, "power": 0.9}], "n_items": [2000], "sizes": [(50, 100)],
+         "n_people": [(1, 3)], "share": [0.2], "sd": [1.3], "correlation": [0.3], "people_correlation":
+         [{"n_people": (2,), "people_correlation": 0.2}], "price": [2.0], "judge_price": [0.01],
+         "pilot": [{"pilot": spot_checked, "judge": "gpt", "half_width": 2.0}], "judge": [], "confidence": [0.8],
+         "seed": [2]},
+        {"half_width": 0.1}, takes_labels=False,
+    ),
+    Question(
         "report", lambda labels, **options: assay.report(labels, **options), ReportSettings,
         # What decides the test is varied above; here, what the whole page must follow.
         {**dict.fromkeys(DECISION, ()), "epsilon": [0.2], "score": ["accuracy"], "clusters": ["document"],
@@ -734,7 +848,7 @@ RESULTS = (
     "GStudy", "DStudy", "Disattenuation", "RaterModel", "FacetRasch", "AltTestPlan", "TripletSimilarity",
     "OddOneOutAgreement",
     "SimilarityValidation", "AnnotatorSimilarity", "TripletSample", "Judgments", "TripletPlan", "StyleEffect",
-    "TripletEmbedding",
+    "TripletEmbedding", "CorrectedEstimate", "LabelPlan", "Drift", "GateResult", "Monitor", "Route",
     "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")

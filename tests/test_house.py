@@ -21,12 +21,13 @@ HOUSE = Path(assay.__file__).parent
 # From the top down; what shares a line is on one floor. A room may import from lower floors only.
 FLOORS = [
     {"cli"},
+    {"testing"},
     {"verdict"},
     {"planning"},
     {"simulation"},
     {"collecting"},
     {"judging"},
-    {"replacement", "concordance", "psychometrics", "preference", "ideas"},
+    {"replacement", "concordance", "psychometrics", "preference", "ideas", "estimates"},
     {"looking"},
     {"reading"},
     {"study"},
@@ -51,6 +52,8 @@ TERMS = {
     "cli.app",  # where the program starts
     "collecting.server",
     "concordance.page",  # what a page shows of a question: one in each room that a report asks
+    "estimates.page",
+    "estimates.rogan_gladen",
     "preference.page",
     "psychometrics.page",
     "study.starter",

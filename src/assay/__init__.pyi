@@ -41,6 +41,16 @@ from assay.errors import DataError as DataError
 from assay.errors import DesignError as DesignError
 from assay.errors import JudgeError as JudgeError
 from assay.errors import StudyError as StudyError
+from assay.estimates.corrected import CorrectedEstimate as CorrectedEstimate
+from assay.estimates.corrected import estimate as estimate
+from assay.estimates.drift import Drift as Drift
+from assay.estimates.drift import drift as drift
+from assay.estimates.label_plan import LabelPlan as LabelPlan
+from assay.estimates.label_plan import plan_labels as plan_labels
+from assay.estimates.monitor import Monitor as Monitor
+from assay.estimates.monitor import monitor as monitor
+from assay.estimates.route import Route as Route
+from assay.estimates.route import route as route
 from assay.ideas.annotators import AnnotatorSimilarity as AnnotatorSimilarity
 from assay.ideas.annotators import annotator_similarity as annotator_similarity
 from assay.ideas.embedding import TripletEmbedding as TripletEmbedding
@@ -99,5 +109,7 @@ from assay.similarity.registry import similarity_matrix as similarity_matrix
 from assay.simulation import simulate as simulate
 from assay.verdict.card import JudgeCard as JudgeCard
 from assay.verdict.card import card as card
+from assay.verdict.gate import GateResult as GateResult
+from assay.verdict.gate import gate as gate
 from assay.verdict.report import Report as Report
 from assay.verdict.report import report as report

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; every error that a person can mend is one line, and exit status 2."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     TYPED.set(tuple(given))
-    if given[:2] in (["plan", "d-study"], ["plan", "triplets"]):
+    if given[:2] in (["plan", "d-study"], ["plan", "triplets"], ["plan", "labels"]):
         given = given[1:]
     try:
         _any_letters()

@@ -76,6 +76,7 @@ _LABELS = "assay.cli.labels"
 _STUDIES = "assay.cli.studies"
 _ALT_TEST, _AGREEMENT, _VOTES, _IDEAS = "The alternative annotator test", "Agreement", "Votes", "Ideas"
 _PLAN, _G_STUDY, _RATERS = "The plan", "Generalizability", "The rater model"
+_ESTIMATE = "The estimate"
 _LIKE_RATINGS = "Votes, as for assay ratings."
 
 QUESTIONS = (
@@ -106,6 +107,54 @@ QUESTIONS = (
         heading="The card",
         settings=("assay.verdict.card:CardSettings",),
         without=("judges",),
+    ),
+    Command(
+        "estimate",
+        "checked.csv --only gpt-4o --by language",
+        run=f"{_LABELS}:estimate",
+        page="assay.estimates.page:estimate_parts",
+        title="What would people say of all items?",
+        heading=_ESTIMATE,
+        settings=("assay.estimates.corrected:EstimateSettings",),
+        without=("judge",),
+    ),
+    Command(
+        "drift",
+        "before.csv after.csv --judges gpt-4o --only gpt-4o",
+        run=f"{_LABELS}:drift",
+        page="assay.estimates.page:drift_parts",
+        title="Has the judge changed?",
+        heading=_ESTIMATE,
+        settings=("assay.estimates.drift:DriftSettings",),
+        without=("judge",),
+    ),
+    Command(
+        "monitor",
+        "labels.csv --judges gpt-4o --only gpt-4o --order time --output monitor.html",
+        run=f"{_LABELS}:monitor",
+        page="assay.estimates.page:monitor_parts",
+        title="Has the judge moved?",
+        heading=_ESTIMATE,
+        settings=("assay.estimates.monitor:MonitorSettings",),
+        without=("judge",),
+    ),
+    Command(
+        "route",
+        "labels.csv --judges gpt-4o --only gpt-4o --signal probability --epsilon 0.1 --rule rule.json",
+        run=f"{_LABELS}:route",
+        page="assay.estimates.page:route_parts",
+        title="Which items may the judge have?",
+        heading=_ESTIMATE,
+        settings=("assay.estimates.route:RouteSettings",),
+        without=("judge",),
+    ),
+    Command(
+        "gate",
+        "assay.toml --comment comment.md --junit gate.xml",
+        run=f"{_LABELS}:gate",
+        heading="The policy",
+        settings=("assay.verdict.gate:GateSettings",),
+        without=("policy",),
     ),
     Command(
         "agreement",
@@ -219,6 +268,14 @@ QUESTIONS = (
         heading=_PLAN,
         settings=("assay.ideas.choices:PlanTripletsSettings", "assay.ideas.choices:SampleSettings"),
         named={"n": "--n-triplets"},
+    ),
+    Command(
+        "labels",
+        "--half-width 0.03 --share 0.2 --correlation 0.7 --n-items 10000",
+        run=f"{_LABELS}:plan_labels",
+        heading=_PLAN,
+        settings=("assay.estimates.label_plan:LabelPlanSettings",),
+        without=("judge",),
     ),
     Command(
         "g-study",

@@ -298,8 +298,8 @@ class Products:
     def same_item(self, one: RaterSide, two: RaterSide, *, centred: bool = True) -> Leftout:
         """Over pairs of labels of one item: number, products, then sums and squares of each side's labels.
 
-        2 + 2 d + 2 sums; of people with each other each pair counts in both orders. Labels that are not ``centred`` keep
-        the judge's distance from people, so that a severe judge agrees less.
+        2 + 2 d + 2 sums; of people with each other each pair counts in both orders. Labels that are not ``centred``
+        keep the distance of the judge from people, so that a severe judge agrees less.
         """
         t = self.tables
         here, there = t.labelled, t.item

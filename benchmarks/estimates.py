@@ -1,0 +1,225 @@
+"""Coverage and width of corrected estimates, beside peers on the same studies, and the time of a large table.
+
+    python benchmarks/estimates.py coverage --studies 400
+    python benchmarks/estimates.py peers --studies 150      # ppi-python and truescore where they are installed
+    python benchmarks/estimates.py speed
+
+Studies have a known truth: an item's propensity and each person's leniency decide labels; a judge is good, useless (a
+coin) or adversarial (the good one, turned round). Tables go to standard output as Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import sys
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from assay.data.scales import Nominal
+from assay.estimates.checked import SpotChecks
+from assay.estimates.corrected import EstimateSettings, _lines
+
+SD = math.sqrt(2.0)
+"""Of an item's propensity and a label's own error together, each of variance 1."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One design."""
+
+    n: int = 100
+    n_all: int = 4000
+    share: float = 0.2
+    people: int = 1
+    judge: str = "good"
+    loads: str = "equal"  # equal, unequal
+    clusters: int = 0  # items a cluster
+    whole: bool = False
+    drawn: str = "alike"  # alike, probabilities
+    raters: str = "fixed"
+    population: str = "infinite"
+
+    def named(self) -> str:
+        """What is not the default."""
+        return " ".join(f"{k}={v}" for k, v in vars(self).items() if v != getattr(Cell, k))
+
+
+def study(cell: Cell, rng: np.random.Generator) -> tuple[SpotChecks, float]:
+    """A study and its truth."""
+    n_all, m = cell.n_all, cell.people
+    groups = None if not cell.clusters else np.arange(n_all) // cell.clusters
+    z = rng.normal(size=n_all)
+    if groups is not None:
+        z = math.sqrt(0.4) * rng.normal(size=int(groups.max()) + 1)[groups] + math.sqrt(0.6) * z
+    cut = -SD * float(ndtri(cell.share))
+    lenient = 0.3 * (rng.normal(size=m) if cell.raters == "random" else np.linspace(-1, 1, m) if m > 1 else np.zeros(1))
+    labels = (z[:, None] + lenient + rng.normal(size=(n_all, m)) > cut).astype(float)
+    judge = (z + 0.3 * rng.normal(size=n_all) + 0.2 > cut).astype(float)
+    if cell.judge == "useless":
+        judge = (rng.random(n_all) < 0.4).astype(float)
+    if cell.judge == "adversarial":
+        judge = 1 - judge
+    each = ndtr((lenient - cut) / SD)
+    truth = float(each.mean())
+    if cell.raters == "random":
+        truth = float(ndtr(-cut / math.sqrt(2 + 0.09)))
+    elif cell.population == "finite":
+        truth = float(labels.mean())
+    chance = np.full(n_all, cell.n / n_all)
+    if cell.drawn == "probabilities":
+        raw = np.where(judge == 1, 3.0, 1.0)
+        chance = np.minimum(raw * cell.n / raw.sum(), 1.0)
+        mine = np.flatnonzero(rng.random(n_all) < chance)
+    elif cell.whole and groups is not None:
+        chosen = rng.permutation(int(groups.max()) + 1)[: max(cell.n // cell.clusters, 2)]
+        mine = np.flatnonzero(np.isin(groups, chosen))
+    else:
+        mine = np.sort(rng.permutation(n_all)[: cell.n])
+    there = np.ones((len(mine), m), dtype=bool)
+    if cell.loads == "unequal" and m > 1:
+        part = np.linspace(1.0, 0.4, m)
+        there = rng.random((len(mine), m)) < part
+        there[np.flatnonzero(~there.any(axis=1)), 0] = True
+    row, person = np.nonzero(there)
+    return SpotChecks(
+        ("judge",), tuple(f"p{i}" for i in range(m)), Nominal(["no", "yes"]), ("no", "yes"), n_all, judge[:, None],
+        None, mine, row, person, labels[mine][row, person], judge[mine][:, None], 1 / chance[mine], "", groups,
+    ), truth  # fmt: skip
+
+
+def measured(cell: Cell, studies: int, seed: int) -> dict[str, float]:
+    """Coverage, width, and width over that of people alone."""
+    settings = EstimateSettings(target="shares", raters=cell.raters, population=cell.population)
+    rng = np.random.default_rng(seed)
+    covered, width, alone = [], [], []
+    for _ in range(studies):
+        checks, truth = study(cell, rng)
+        line = _lines(checks, settings, "shares", None)[1]
+        covered.append(line.found.low <= truth <= line.found.high)
+        width.append(line.found.high - line.found.low)
+        alone.append(line.people.high - line.people.low)
+    return {"coverage": np.mean(covered), "width": np.mean(width), "ratio": np.mean(width) / np.mean(alone)}
+
+
+def cells(which: str) -> list[Cell]:
+    """The designs of a table."""
+    if which == "plain":
+        return [
+            Cell(n, n_all, share, people, judge)
+            for n, n_all, share, people, judge in itertools.product(
+                (30, 100, 600), (4000,), (0.02, 0.2, 0.5, 0.98), (1, 3), ("good", "useless", "adversarial")
+            )
+        ]
+    return [
+        Cell(30, 300, 0.5, 3, population="finite"),
+        Cell(100, 300, 0.2, 3, population="finite"),
+        Cell(100, 300, 0.2, 3, "good", "unequal", population="finite"),
+        Cell(100, 300, 0.5, 1, "useless", population="finite"),
+        Cell(100, 4000, 0.2, 2, "good", "unequal"),
+        Cell(600, 4000, 0.2, 3, "good", "unequal"),
+        Cell(600, 4000, 0.5, 5, "good", "unequal"),
+        Cell(600, 100_000, 0.2, 3),
+        Cell(600, 4000, 0.2, 5),
+        Cell(100, 4000, 0.5, 1, clusters=10, whole=True),
+        Cell(100, 4000, 0.2, 3, clusters=5, whole=True),
+        Cell(480, 4000, 0.5, 1, clusters=10, whole=True),
+        Cell(50, 4000, 0.5, 1, clusters=10, whole=True),
+        Cell(600, 4000, 0.5, 3, clusters=10),
+        Cell(100, 4000, 0.2, 3, clusters=20),
+        Cell(100, 4000, 0.5, 1, clusters=10, whole=True, population="finite"),
+        Cell(600, 4000, 0.5, 3, clusters=10, population="finite"),
+        Cell(100, 4000, 0.2, 1, drawn="probabilities"),
+        Cell(600, 4000, 0.2, 3, drawn="probabilities"),
+        Cell(100, 4000, 0.5, 2, raters="random"),
+        Cell(600, 4000, 0.2, 3, raters="random"),
+        Cell(100, 4000, 0.5, 5, raters="random"),
+    ]
+
+
+def coverage(studies: int, seed: int) -> None:
+    """The table of docs/coverage.md."""
+    print("| design | expected of the rarer label | coverage | width | ÷ people only |\n|---|---|---|---|---|")
+    for which in ("plain", "designs"):
+        for i, cell in enumerate(cells(which)):
+            found = measured(cell, studies, seed + i)
+            rarer = cell.n * min(cell.share, 1 - cell.share)
+            ratio = f"{found['ratio']:.3f}"
+            print(
+                f"| {cell.named()} | {rarer:.1f} | {found['coverage']:.3f} | {found['width']:.3f} | {ratio} |",
+                flush=True,
+            )
+
+
+def peers(studies: int, seed: int) -> None:
+    """ppi-python and truescore on the same studies, with people's majority as the one gold label."""
+    sys.path.pop(0)  # this folder holds a coverage.py, which numba would take for the package
+    try:
+        from ppi_py import ppi_mean_ci
+    except ImportError:
+        sys.exit("peers need ppi-python: pip install ppi-python==0.2.3")
+    print("| design | assay | ppi-python (majority) | ppi-python (item mean) |\n|---|---|---|---|")
+    designs = [
+        Cell(100, 4000, 0.5), Cell(30, 4000, 0.2), Cell(30, 4000, 0.02), Cell(100, 4000, 0.5, judge="adversarial"),
+        Cell(600, 4000, 0.2, 3), Cell(600, 4000, 0.2, 3, "good", "unequal"),
+        Cell(100, 4000, 0.5, 1, clusters=10, whole=True), Cell(600, 4000, 0.2, 3, raters="random"),
+        Cell(100, 4000, 0.2, drawn="probabilities"),
+    ]  # fmt: skip
+    for i, cell in enumerate(designs):
+        rng, found = np.random.default_rng(seed + i), np.zeros((studies, 3))
+        settings = EstimateSettings(target="shares", raters=cell.raters, population=cell.population)
+        for s in range(studies):
+            checks, truth = study(cell, rng)
+            line = _lines(checks, settings, "shares", None)[1]
+            found[s, 0] = line.found.low <= truth <= line.found.high
+            mean = np.bincount(checks.row, checks.y) / np.bincount(checks.row)
+            rest = np.delete(checks.values[:, 0], checks.position)
+            for place, y in ((1, (mean >= 0.5).astype(float)), (2, mean)):
+                low, high = ppi_mean_ci(y, checks.judged[:, 0], rest, alpha=0.05)
+                found[s, place] = low[0] <= truth <= high[0]
+        print(f"| {cell.named()} | " + " | ".join(f"{x:.2f}" for x in found.mean(axis=0)) + " |", flush=True)
+
+
+def speed() -> None:
+    """10⁷ judge labels and 5,000 people's, after reading."""
+    import polars as pl
+
+    import assay
+
+    n, k = 10**7, 5_000
+    rng = np.random.default_rng(1)
+    z = rng.random(n)
+    names = pl.select(pl.format("i{}", pl.int_range(n).cast(pl.String).str.zfill(8))).to_series()
+    some = np.sort(rng.permutation(n)[:k])
+    frame = pl.concat([
+        pl.DataFrame({"item": names, "annotator": "judge", "label": (z > 0.4).astype(np.int64)}),
+        pl.DataFrame({"item": names.gather(some), "annotator": "ann", "label": (z[some] + rng.normal(0, .2, k) > .5)
+                      .astype(np.int64)}),
+    ])  # fmt: skip
+    start = time.perf_counter()
+    labels = assay.Annotations.from_frame(frame, judges=["judge"], scale=assay.Ordinal(0, 1))
+    read = time.perf_counter() - start
+    start = time.perf_counter()
+    labels.answers(), labels.fingerprint  # codes and hash of the table, made once for all questions
+    coded = time.perf_counter() - start
+    start = time.perf_counter()
+    found = assay.estimate(labels, "judge")
+    took = time.perf_counter() - start
+    print(f"read {read:.2f} s, codes and fingerprint {coded:.2f} s, estimate {took:.2f} s")
+    print(found.summary().splitlines()[0])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["coverage", "peers", "speed"])
+    parser.add_argument("--studies", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    if given.what == "speed":
+        speed()
+    else:
+        {"coverage": coverage, "peers": peers}[given.what](given.studies, given.seed)

@@ -1,0 +1,594 @@
+"""From labels to what the difference estimator takes: a judge's labels of all items, people's of some.
+
+Labels come slice by slice, so that a folder in chunks gives the same as a table. Here too: may the labelled items be a
+sample of all, and a prediction from several judges and columns, cross-fitted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from scipy.special import gammaln, stdtr
+
+from assay.data.annotations import Annotations, Answers, Repeats
+from assay.data.chunks import Chunks, in_memory
+from assay.data.names import natural
+from assay.data.ratings import Ratings, cluster_codes, digest_of_columns
+from assay.data.scales import Scale
+from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.estimates.difference import Checked, JudgeMean, sum_at
+from assay.estimation.resampling import gather
+from assay.estimation.result import Exclusion, fingerprint_with
+from assay.estimation.statistic import Bools, Floats, Ints
+
+Population = Literal["infinite", "finite"]
+
+REFUSED = 0.001
+"""Labelled items are refused as a sample where chance alone would make a column differ so much in one study in a
+thousand, over all columns: a random sample is sent away that rarely."""
+
+DOUBTED = 0.01
+"""Below this it is said."""
+
+LEAST_EXPECTED = 5.0
+"""Labelled items that must be expected at a level before its share is tested by its normal approximation."""
+
+MOST_LEVELS = 10
+"""Text columns with more levels than this are names, and say nothing of a sample."""
+
+ITEMS_A_REGRESSOR = 5
+"""Labelled items for each judge and column of a prediction: with 12 regressors 30 items cover .915 to .94."""
+
+RIDGE = 1.0
+"""Weight of a regressor's square, on standardised columns, beside n items: keeps collinear judges apart from overflow,
+and moves no coefficient of 30 items by more than a thirtieth."""
+
+
+@dataclass(frozen=True, eq=False)
+class SpotChecks:
+    """A judge's labels of all items, and people's of some of them.
+
+    Attributes
+    ----------
+    judges, people : tuple of str
+    scale : Scale
+    categories : tuple or None
+        What label values point into, where labels are categories.
+    n_all : int
+    values : (rows, judges) float
+        Judges' labels; a row an item, or, of a folder in chunks, a row a different label.
+    counts : (rows,) float or None
+        How many items each row stands for; None where it is one.
+    position : (n,) int
+        Where the labelled items stand among all.
+    row, person, y : (labels,)
+        Labelled item, person and label.
+    judged : (n, judges) float
+        Judges' labels of the labelled items; NaN where there is none.
+    weight : (n,) float
+    cluster, stratum : (items,) int, optional
+        Of all items.
+    columns : mapping of name to Series
+        Further columns of all items.
+    """
+
+    judges: tuple[str, ...]
+    people: tuple[str, ...]
+    scale: Scale
+    categories: tuple[Any, ...] | None
+    n_all: int
+    values: Floats
+    counts: Floats | None
+    position: Ints
+    row: Ints
+    person: Ints
+    y: Floats
+    judged: Floats
+    weight: Floats
+    fingerprint: str
+    cluster: Ints | None = None
+    stratum: Ints | None = None
+    columns: Mapping[str, pl.Series] = field(default_factory=dict)
+    exclusions: tuple[Exclusion, ...] = ()
+    notes: tuple[str, ...] = ()
+    table: Annotations | None = field(default=None, repr=False)
+    """The labels of these judges and people, whose items are those of the arrays; None of a folder in chunks."""
+
+    @classmethod
+    def of(
+        cls,
+        labels: Annotations | Chunks,
+        judges: Sequence[str],
+        annotators: Sequence[str] | None = None,
+        *,
+        repeats: Repeats = "error",
+        clusters: str | None = None,
+        strata: str | None = None,
+        probabilities: str | None = None,
+        columns: Sequence[str] = (),
+        gold: str | None = None,
+    ) -> SpotChecks:
+        """The labels of some judges and of all people, or of those named.
+
+        Raises
+        ------
+        DataError
+            For a judge, a person or a column that is not there.
+        DesignError
+            Where nobody labelled an item that the judge labelled.
+        """
+        needed = [c for c in (strata, probabilities, gold, clusters, *columns) if c is not None]
+        if needed:
+            labels = in_memory(labels, f"an estimate with a column of the items ('{needed[0]}')")
+        for name in judges:
+            if name not in labels.judges:
+                raise DataError(unknown("judge", name, labels.judges, "the judges of the table"))
+        people = tuple(annotators or (labels.humans if gold is None else ()))
+        for name in people:
+            if name in judges:
+                raise DesignError(f"'{name}' is the judge, and cannot be one of the people that it is checked against")
+        chosen = (*judges, *people)
+        if isinstance(labels, Chunks):
+            ratings = Ratings.of(labels, chosen)
+        else:
+            table = labels if set(chosen) == {*labels.humans, *labels.judges} else labels.where(annotator=list(chosen))
+            labels = table.resolve_repeats(repeats) if table.has_repeats else table
+            ratings = Ratings.of(table, repeats=repeats)
+        made = cls._read(ratings, tuple(judges), people)
+        if isinstance(labels, Annotations):
+            made = replace(made, table=labels)
+        if needed:
+            assert isinstance(labels, Annotations)
+            made = made._with_columns(labels, clusters, strata, probabilities, columns, gold)
+        return made._refuse_few()
+
+    @classmethod
+    def _read(cls, ratings: Ratings, judges: tuple[str, ...], people: tuple[str, ...]) -> SpotChecks:
+        place = {name: i for i, name in enumerate((*judges, *people))}
+        code = np.array([place.get(name, -1) for name in ratings.annotators])
+        tabled = ratings.in_chunks
+        if tabled and len(judges) > 1:
+            raise DesignError("several judges need the whole table in memory; read a part of the folder")
+        jobs = (partial(_read_slice, read, first, code, len(judges), tabled) for read, first, _ in ratings.slices(1))
+        parts = gather(jobs)
+        offsets = np.cumsum([0, *(len(p[2]) for p in parts)])
+        values, counts = (
+            _merged([p[0] for p in parts], [p[1] for p in parts])
+            if tabled
+            else (np.concatenate([p[0] for p in parts]), None)
+        )
+        position = np.concatenate([p[2] for p in parts])
+        row = np.concatenate([p[3] + start for p, start in zip(parts, offsets, strict=False)])
+        categories = ratings.source.categories
+        return cls(
+            judges, people, ratings.scale, categories, ratings.n_items, values, counts, position, row,
+            np.concatenate([p[4] for p in parts]), np.concatenate([p[5] for p in parts]),
+            np.concatenate([p[6] for p in parts]), np.ones(len(position)), ratings.fingerprint, notes=ratings.notes,
+        )  # fmt: skip
+
+    def _with_columns(
+        self, labels: Annotations, clusters: str | None, strata: str | None, probabilities: str | None,
+        columns: Sequence[str], gold: str | None,
+    ) -> SpotChecks:  # fmt: skip
+        """The same with what the items' columns say."""
+        made = self
+        used = [c for c in (clusters, strata, probabilities, *columns, gold) if c is not None]
+        data = fingerprint_with(self.fingerprint, **digest_of_columns(labels, *used))
+        made = replace(made, fingerprint=data, columns={c: item_column(labels, c) for c in columns})
+        if gold is not None:
+            made = made._of_gold(item_column(labels, gold), gold)
+        if clusters is not None:
+            made = replace(made, cluster=cluster_codes(labels, clusters))
+        if strata is not None:
+            made = made._of_strata(cluster_codes(labels, strata), strata)
+        if probabilities is not None:
+            chance = item_column(labels, probabilities).cast(pl.Float64, strict=False).to_numpy()[made.position]
+            if not ((chance > 0) & (chance <= 1)).all():
+                item = labels.items["item"][int(made.position[np.flatnonzero(~((chance > 0) & (chance <= 1)))[0]])]
+                raise DataError(
+                    f"every labelled item needs a probability above 0 and up to 1 in '{probabilities}'; item '{item}' "
+                    "has none. Fill it with the chance that the item had of being given to people"
+                )
+            made = replace(made, weight=1 / chance)
+        return made
+
+    def _of_strata(self, codes: Ints, name: str) -> SpotChecks:
+        sizes = np.bincount(codes)
+        drawn = np.bincount(codes[self.position], minlength=len(sizes))
+        if (lacking := np.flatnonzero((drawn == 0) & (sizes > 0))).size:
+            raise DesignError(
+                f"{counted(len(lacking), 'stratum').replace('stratums', 'strata')} of '{name}' "
+                f"{'has' if len(lacking) == 1 else 'have'} no labelled item, so nothing is known of "
+                f"{'it' if len(lacking) == 1 else 'them'}; label some, or merge strata"
+            )
+        return replace(self, stratum=codes, weight=(sizes / np.maximum(drawn, 1))[codes[self.position]])
+
+    def _of_gold(self, given: pl.Series, name: str) -> SpotChecks:
+        """A column of true labels in place of people."""
+        there = np.flatnonzero(given.is_not_null().to_numpy())
+        kept = given.gather(pl.Series(there))
+        if self.categories is None:
+            y = kept.cast(pl.Float64, strict=False).to_numpy()
+        else:
+            known = {str(word): i for i, word in enumerate(self.categories)}
+            y = np.array([known.get(str(one), np.nan) for one in kept.to_list()], dtype=float)
+        valid = np.isfinite(y)
+        if self.scale.bounds is not None and self.categories is None:
+            valid &= (y >= self.scale.bounds[0]) & (y <= self.scale.bounds[1])
+        if not valid.all():
+            raise DataError(
+                f"'{name}' holds {kept[int(np.flatnonzero(~valid)[0])]!r}, which is no label of the scale "
+                f"({self.scale.describe()}); mend it, or empty the cell"
+            )
+        judged = self.values[there]
+        n = len(there)
+        return replace(
+            self, people=(name,), position=there, row=np.arange(n), person=np.zeros(n, dtype=np.int64), y=y,
+            judged=judged, weight=np.ones(n),
+        )  # fmt: skip
+
+    def _refuse_few(self) -> SpotChecks:
+        """The same, without people who labelled a single item.
+
+        Raises
+        ------
+        DesignError
+            Where there is nothing to correct with.
+        """
+        judge = listing(self.judges)
+        if not self.people:
+            raise DesignError("an estimate needs people's labels of some items; the table has none")
+        if not len(self.row) or not np.isfinite(self.judged).any():
+            raise DesignError(
+                f"no item has both a label of '{judge}' and one of a person, so the judge's errors cannot be known; "
+                "have people label some of the items that the judge labelled"
+            )
+        if len(self.position) == 1:
+            raise DesignError(
+                "people labelled one item, and one item tells nothing of the judge's errors; have them label 30 or more"
+            )
+        loads = np.bincount(self.person, minlength=len(self.people))
+        single = [name for name, load in zip(self.people, loads, strict=True) if load < 2]
+        if len(single) == len(self.people):
+            raise DesignError(
+                "nobody labelled two items, so people cannot be told from items; have the same people label several, "
+                "or give all of them one name"
+            )
+        if not single:
+            return self
+        out = Exclusion("person", len(single), "labelled fewer than 2 items", tuple(single[:8]))
+        made = self.of_people(tuple(name for name in self.people if name not in single))
+        return replace(made, exclusions=(*self.exclusions, replace(out, what="annotator")))
+
+    def of_people(self, people: tuple[str, ...]) -> SpotChecks:
+        """The labels of some of the people; items that only others labelled are no longer labelled."""
+        code = np.array([people.index(name) if name in people else -1 for name in self.people])
+        keep = code[self.person] >= 0
+        rows, row = np.unique(self.row[keep], return_inverse=True)
+        return replace(
+            self, people=people, row=row, person=code[self.person[keep]], y=self.y[keep], position=self.position[rows],
+            judged=self.judged[rows], weight=self.weight[rows],
+        )  # fmt: skip
+
+    def where(self, keep: Bools) -> SpotChecks:
+        """Some of the items, (items,): a slice."""
+        assert self.counts is None
+        place = np.cumsum(keep) - 1
+        mine = keep[self.position]
+        labels = mine[self.row]
+        at = np.cumsum(mine) - 1
+        return replace(
+            self,
+            n_all=int(keep.sum()),
+            values=self.values[keep],
+            position=place[self.position[mine]],
+            row=at[self.row[labels]],
+            person=self.person[labels],
+            y=self.y[labels],
+            judged=self.judged[mine],
+            weight=self.weight[mine],
+            cluster=None if self.cluster is None else _dense(self.cluster[keep]),
+            stratum=None if self.stratum is None else _dense(self.stratum[keep]),
+            columns={c: s.filter(pl.Series(keep)) for c, s in self.columns.items()},
+        )
+
+    def present(self) -> SpotChecks:
+        """The same, without people who labelled fewer than two of these items."""
+        loads = np.bincount(self.person, minlength=len(self.people))
+        return self.of_people(tuple(name for name, load in zip(self.people, loads, strict=True) if load > 1))
+
+    # -- what the estimator takes --------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Labelled items."""
+        return len(self.position)
+
+    def drawn(self, population: Population) -> Checked:
+        """How the labelled items were drawn."""
+        return Checked(
+            self.row, self.person, self.weight, len(self.people), self.n_all,
+            None if self.cluster is None else self.cluster[self.position],
+            None if self.cluster is None else np.bincount(self.cluster),
+            None if self.stratum is None else self.stratum[self.position],
+            None if self.stratum is None else np.bincount(self.stratum),
+            population == "finite",
+        )  # fmt: skip
+
+    def seen(self, number: Callable[[Floats], Floats]) -> JudgeMean:
+        """What the judge says of all items, as numbers; where it gave no label its mean stands in."""
+        return self._judged(number(self.values[:, 0]), number(self.judged[:, 0]))
+
+    def _judged(self, everywhere: Floats, here: Floats) -> JudgeMean:
+        there = np.isfinite(everywhere)
+        complete = bool(there.all())
+        counts = self.counts if self.counts is None or complete else self.counts[there]
+        given = everywhere if complete else everywhere[there]
+        total = float(len(given)) if counts is None else float(counts.sum())
+        if not total:
+            return JudgeMean(np.zeros(self.n), 0.0, 0.0)
+        mean = float(given.sum() if counts is None else counts @ given) / total
+        off = given - mean
+        variance = float(off @ off if counts is None else counts @ off**2) / self.n_all
+        sums = None
+        if self.cluster is not None:
+            sums = sum_at(self.cluster, np.where(there, everywhere - mean, 0.0))
+        filled = None if counts is not None else everywhere if complete else np.where(there, everywhere, mean)
+        return JudgeMean(np.where(np.isfinite(here), here, mean), mean, variance, sums, filled)
+
+    @property
+    def n_unjudged(self) -> int:
+        """Items without a label of the (first) judge."""
+        lacking = ~np.isfinite(self.values[:, 0])
+        return int(lacking.sum() if self.counts is None else self.counts[lacking].sum())
+
+    def predicted(self, number: Callable[[Floats], Floats], folds: int, seed: int) -> JudgeMean:
+        """A prediction of people's mean from all judges and columns, fitted on other items than it is used on."""
+        x = self._regressors()
+        y = np.bincount(self.row, number(self.y), self.n) / np.bincount(self.row, minlength=self.n)
+        part = self._fold_of(folds, seed)
+        fits = [_ridge(x[self.position[part != k]], y[part != k], self.weight[part != k]) for k in np.unique(part)]
+        everywhere = np.mean([x @ b + a for a, b in fits], axis=0)
+        here = np.empty(self.n)
+        for k, (a, b) in zip(np.unique(part), fits, strict=True):
+            here[part == k] = x[self.position[part == k]] @ b + a
+        everywhere[self.position] = here
+        return self._judged(everywhere, here)
+
+    def _regressors(self) -> Floats:
+        """(items, regressors), standardised: each judge's label, each column; levels of text one by one."""
+        found = [self._of_judge(j) for j in range(self.values.shape[1])]
+        for name, column in self.columns.items():
+            found.append(_column_numbers(column, name))
+        x = np.concatenate(found, axis=1)
+        x = x - x.mean(axis=0)
+        scale = x.std(axis=0)
+        x = x[:, scale > 0] / scale[scale > 0]
+        if x.shape[1] * ITEMS_A_REGRESSOR > self.n:
+            raise DesignError(
+                f"a prediction from {x.shape[1]} judges, columns and levels needs {ITEMS_A_REGRESSOR * x.shape[1]} "
+                f"labelled items ({ITEMS_A_REGRESSOR} each); there are {self.n}. Name fewer of them, or label more"
+            )
+        return np.asarray(x)
+
+    def _of_judge(self, j: int) -> Floats:
+        given = self.values[:, j]
+        if self.categories is not None and not self.scale.ordered:
+            levels = np.unique(given[np.isfinite(given)])[1:]
+            return np.stack([(given == level).astype(float) for level in levels], axis=1)
+        return np.where(np.isfinite(given), given, np.nanmean(given))[:, None]
+
+    def _fold_of(self, folds: int, seed: int) -> Ints:
+        """The fold of each labelled item; clusters stay whole."""
+        unit = np.arange(self.n) if self.cluster is None else _dense(self.cluster[self.position])
+        number = int(unit.max()) + 1
+        k = min(folds, number)
+        return np.asarray(np.random.default_rng(seed).permutation(number)[unit] % k)
+
+
+def _read_slice(read: Callable[[], Answers], first: int, code: Ints, n_judges: int, tabled: bool) -> tuple[Any, ...]:
+    """Judges' labels (a row an item, or different labels and their number), and people's of this slice."""
+    answers = read()
+    who = code[answers.annotator]
+    mine = (who >= 0) & (who < n_judges)
+    cells = np.full((answers.n_items, n_judges), np.nan)
+    cells[answers.item[mine], who[mine]] = answers.value[mine]
+    theirs = who >= n_judges
+    items, row = np.unique(answers.item[theirs], return_inverse=True)
+    judged = cells[items]
+    values, counts = cells, None
+    if tabled:
+        seen, number = np.unique(cells[:, 0], return_counts=True)  # one NaN for all
+        values, counts = seen[:, None], number.astype(float)
+    return values, counts, items + first, row, who[theirs] - n_judges, answers.value[theirs].astype(float), judged
+
+
+def _merged(values: list[Floats], counts: list[Floats]) -> tuple[Floats, Floats]:
+    """Different labels of several slices and how often each occurs."""
+    seen, place = np.unique(np.concatenate(values)[:, 0], return_inverse=True)
+    return seen[:, None], sum_at(place, np.concatenate(counts), len(seen))
+
+
+def _dense(codes: Ints) -> Ints:
+    return np.asarray(np.unique(codes, return_inverse=True)[1])
+
+
+def _ridge(x: Floats, y: Floats, weight: Floats) -> tuple[float, Floats]:
+    """Intercept and slopes, with a little ridge."""
+    w = weight / weight.mean()
+    centre, mean = (w @ x) / w.sum(), float(w @ y) / w.sum()
+    dx = x - centre
+    b: Floats = np.linalg.solve((dx * w[:, None]).T @ dx + RIDGE * np.eye(x.shape[1]), (dx * w[:, None]).T @ (y - mean))
+    return mean - float(centre @ b), b
+
+
+def item_column(labels: Annotations, name: str) -> pl.Series:
+    """A column of the items.
+
+    Raises
+    ------
+    DataError
+        Where there is none of that name.
+    """
+    known = labels.names.get(name, name) if name not in labels.items.columns else name
+    if known not in labels.items.columns:
+        raise DataError(unknown("item column", name, labels.items.columns, "the table of items"))
+    column = labels.items[known]
+    return column.fill_nan(None) if column.dtype.is_float() else column
+
+
+def _column_numbers(column: pl.Series, name: str) -> Floats:
+    """A column as regressors; an empty cell is the mean, or a level of its own."""
+    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
+        given = column.cast(pl.Float64).to_numpy().astype(float)
+        return np.where(np.isfinite(given), given, np.nanmean(given))[:, None]
+    words = column.cast(pl.String).fill_null("")
+    levels = natural(words.unique().to_list())
+    if len(levels) > MOST_LEVELS:
+        raise DesignError(
+            f"'{name}' has {len(levels)} different texts; a covariate is a number, or has at most {MOST_LEVELS} levels"
+        )
+    return (
+        np.stack([(words == level).to_numpy().astype(float) for level in levels[1:]], axis=1)
+        if len(levels) > 1
+        else np.zeros((len(words), 1))
+    )
+
+
+# -- may the labelled items be a sample of all? ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A way in which the labelled items differ from all, and how rarely chance would do that."""
+
+    p: float
+    words: str
+
+
+def doubts(checks: SpotChecks, *, skip: Sequence[str | None] = ()) -> list[Doubt]:
+    """How the labelled items differ from all: in what the judge says, in the items' columns, in the order of names.
+
+    P-values are corrected for their number (Bonferroni); the smallest comes first.
+    """
+    if checks.n >= checks.n_all:
+        return []
+    found = [*_of_the_judge(checks)]
+    if checks.table is not None:
+        last = checks.n_all - 1
+        place: Floats = checks.position.astype(float)
+        early = "early" if float(place @ _share(checks)) < last / 2 else "late"
+        words = f"they come {early} in the order of the items' names"
+        found.append(_moved(checks, place - last / 2, last * (last + 2) / 12, words))
+        for name in checks.table.items.columns[1:]:
+            if name not in skip:
+                found += _of_column(checks, checks.table.items[name], name)
+    known = [one for one in found if math.isfinite(one.p)]
+    return sorted((Doubt(min(one.p * len(known), 1.0), one.words) for one in known), key=lambda one: one.p)
+
+
+def _share(checks: SpotChecks) -> Floats:
+    return np.asarray(checks.weight / checks.weight.sum())
+
+
+def _of_the_judge(checks: SpotChecks) -> list[Doubt]:
+    found = []
+    for j, judge in enumerate(checks.judges):
+        everywhere, here = checks.values[:, j], checks.judged[:, j]
+        different = np.unique(everywhere[np.isfinite(everywhere)]) if len(everywhere) < 10**6 else np.empty(0)
+        if checks.categories is None and not 0 < len(different) <= MOST_LEVELS:
+            mean = np.nanmean(here) if np.isfinite(here).any() else 0.0
+            found.append(_tested(checks, everywhere, here, f"'{judge}' says {mean:.3g} of them on average, and "
+                                 f"{_mean(everywhere, checks.counts):.3g} of all"))  # fmt: skip
+            continue
+        for value in different:
+            word = checks.categories[int(value)] if checks.categories is not None else f"{value:g}"
+            words = f"'{judge}' says {word} of {{}} of them and of {{}} of all"
+            found.append(_level(checks, everywhere == value, here == value, words))
+    return found
+
+
+def _of_column(checks: SpotChecks, column: pl.Series, name: str) -> list[Doubt]:
+    if column.dtype.is_numeric() and column.n_unique() > 2:
+        given = column.cast(pl.Float64).to_numpy().astype(float)
+        here = given[checks.position]
+        if not np.isfinite(here).any():
+            return []
+        words = f"the mean of '{name}' is {np.nanmean(here):.3g} on them and {np.nanmean(given):.3g} on all"
+        return [_tested(checks, given, here, words)]
+    if column.dtype.is_nested() or column.n_unique() > MOST_LEVELS:
+        return []
+    texts = column.cast(pl.String)
+    found = []
+    for level in natural([v for v in texts.unique().to_list() if v is not None]):
+        there = (texts == level).fill_null(value=False).to_numpy()
+        found.append(
+            _level(checks, there, there[checks.position], f"'{name}' is {level} on {{}} of them and on {{}} of all")
+        )
+    return found
+
+
+def _level(checks: SpotChecks, everywhere: Bools, here: Bools, words: str) -> Doubt:
+    """Of a level: the exact hypergeometric tail where items were drawn alike, one by one."""
+    count = float(everywhere.sum() if checks.counts is None else checks.counts[everywhere].sum())
+    said = words.format(f"{100 * here.mean():.0f}%", f"{100 * count / checks.n_all:.0f}%")
+    if (checks.weight == checks.weight[0]).all() and checks.cluster is None:
+        return Doubt(_hypergeometric(int(here.sum()), checks.n, round(count), checks.n_all), said)
+    share = count / checks.n_all
+    if min(share, 1 - share) * checks.n < LEAST_EXPECTED:
+        return Doubt(math.nan, said)
+    return _tested(checks, everywhere.astype(float), here.astype(float), said)
+
+
+def _hypergeometric(k: int, n: int, count: int, n_all: int) -> float:
+    """Two-sided p-value of k of n drawn, where ``count`` of ``n_all`` are of the kind: twice the smaller tail."""
+    each = np.arange(max(0, n + count - n_all), min(n, count) + 1)
+
+    def log_choose(total: int, some: Ints) -> Floats:
+        return np.asarray(gammaln(total + 1) - gammaln(some + 1) - gammaln(total - some + 1))
+
+    chance = np.exp(log_choose(count, each) + log_choose(n_all - count, n - each) - log_choose(n_all, np.array(n)))
+    return float(min(2 * min(chance[each <= k].sum(), chance[each >= k].sum()), 1.0))
+
+
+def _mean(values: Floats, counts: Floats | None) -> float:
+    there = np.isfinite(values)
+    return float(np.average(values[there], weights=None if counts is None else counts[there]))
+
+
+def _tested(checks: SpotChecks, everywhere: Floats, here: Floats, words: str) -> Doubt:
+    """Whether the labelled items have the mean of all."""
+    mean, there = _mean(everywhere, checks.counts), np.isfinite(everywhere)
+    counts = None if checks.counts is None else checks.counts[there]
+    variance = float(np.average((everywhere[there] - mean) ** 2, weights=counts))
+    return _moved(checks, np.asarray(np.where(np.isfinite(here), here - mean, 0.0)), variance, words)
+
+
+def _moved(checks: SpotChecks, off: Floats, variance: float, words: str) -> Doubt:
+    """How far the weighted mean of the labelled items is from that of all, in errors of such a draw.
+
+    Parameters
+    ----------
+    off : (n,) float
+        Of each labelled item, less the mean of all.
+    variance : float
+        Of all.
+    """
+    each = _share(checks) * off
+    if checks.cluster is not None:
+        each = sum_at(checks.cluster[checks.position], each)
+    if checks.stratum is not None:
+        h = checks.stratum[checks.position]
+        each = each - (sum_at(h, each) / np.maximum(np.bincount(h), 1))[h]
+    even = (checks.weight == checks.weight[0]).all() and checks.cluster is None and checks.stratum is None
+    error = math.sqrt(variance / checks.n * (1 - checks.n / checks.n_all) if even else float(each @ each))
+    if error <= 0:
+        return Doubt(math.nan, words)
+    units = checks.n if checks.cluster is None else len(np.unique(checks.cluster[checks.position]))
+    return Doubt(float(2 * stdtr(max(units - 1, 1), -abs(float(_share(checks) @ off)) / error)), words)

@@ -1,0 +1,439 @@
+"""The difference estimator: people's mean, moved by how far the judge's mean on all items is from that on theirs.
+
+Of m people, equally weighted whatever their loads,
+
+    θ = 1/m Σ_r [ȳ_r + λ (f̄ − f̄_r)],
+
+ȳ_r the mean of person r's labels, f̄_r the judge's mean on the same items, f̄ that on all items. With one label an item
+this is prediction-powered inference with a tuned weight (PPI++, Angelopoulos, Duchi & Zrnic 2023); with a judge of 0
+and 1, post-stratification on its label. Only arrays here: labels become arrays in `assay.estimates.checked`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.special import stdtrit
+
+from assay.estimation.intervals import EstimateByRule
+from assay.estimation.statistic import Floats, Ints
+
+LEAST_ITEMS = 4
+"""Labelled items from which there is an interval: a line takes two, and one degree of freedom must be left beside."""
+
+LEAST_SHARED = 10
+"""Items that two people must share before the covariance of their residuals is taken off the variance of a finite
+population; fewer estimate noise, and leaving the term out only widens."""
+
+FEW_OFF = 5
+"""Numbers of which fewer items than this are off the commonest label have the interval of a share."""
+
+SCATTERED = 0.9
+"""Clusters touched, as a share of those that a random sample of items would touch, from which labelled items count as
+scattered over them: whole clusters touch a tenth where items are a tenth."""
+
+Ends = Callable[[float], tuple[float, float]]
+
+
+def sum_at(codes: Ints, values: Floats, n: int = 0) -> Floats:
+    """Values summed by code: (k,) and (k,) -> (n,), or as many as there are codes."""
+    return np.asarray(np.bincount(codes, values, n), dtype=float)
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """Which items people labelled, and how these were drawn.
+
+    Attributes
+    ----------
+    row, person : (labels,) int
+        The labelled item, 0 to n − 1, and the person, 0 to m − 1, of each label.
+    weight : (n,) float
+        One over the probability with which an item was drawn; any multiple.
+    n_people : int
+    n_all : int
+        Items in all, N.
+    cluster : (n,) int, optional
+        The cluster of each labelled item; `cluster_sizes` counts all items of each.
+    stratum : (n,) int, optional
+        The stratum of each labelled item; `stratum_sizes` counts all items of each.
+    finite : bool
+        Whether the mean is that of these N items, and not of items like them.
+    """
+
+    row: Ints
+    person: Ints
+    weight: Floats
+    n_people: int
+    n_all: int
+    cluster: Ints | None = None
+    cluster_sizes: Ints | None = None
+    stratum: Ints | None = None
+    stratum_sizes: Ints | None = None
+    finite: bool = False
+
+    @property
+    def n(self) -> int:
+        """Labelled items."""
+        return len(self.weight)
+
+    @cached_property
+    def loads(self) -> Ints:
+        """Labelled items of each person, or clusters of them: (m,)."""
+        if self.clustered is None:
+            return np.bincount(self.person, minlength=self.n_people)
+        pairs = np.unique(np.stack([self.person, self.clustered[self.row]]), axis=1)
+        return np.bincount(pairs[0], minlength=self.n_people)
+
+    @cached_property
+    def share(self) -> Floats:
+        """The weight of each label in the mean: (labels,); they add up to 1."""
+        w = self.weight[self.row]
+        return np.asarray(w / (self.n_people * self.sum_by_person(np.ones(len(w))))[self.person])
+
+    def sum_by_person(self, values: Floats) -> Floats:
+        """Labels weighted by 1/probability, summed by person: (labels,) -> (m,)."""
+        return sum_at(self.person, self.weight[self.row] * values, self.n_people)
+
+    def by_item(self, values: Floats) -> Floats:
+        """Labels summed by item: (labels,) -> (n,)."""
+        return sum_at(self.row, values, self.n)
+
+    def mean_by_person(self, values: Floats) -> Floats:
+        """Of each person's labels: (labels,) -> (m,)."""
+        return np.asarray(self.sum_by_person(values) / self.sum_by_person(np.ones(len(values))))
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether every cluster with a labelled item is labelled whole."""
+        if self.cluster is None or self.cluster_sizes is None:
+            return False
+        labelled = np.bincount(self.cluster, minlength=len(self.cluster_sizes))
+        return bool((labelled[labelled > 0] == self.cluster_sizes[labelled > 0]).all())
+
+    @cached_property
+    def scattered(self) -> bool:
+        """Whether labelled items lie over the clusters as a random sample of items does."""
+        if self.cluster is None or self.cluster_sizes is None:
+            return False
+        touched = len(np.unique(self.cluster))
+        expected = len(self.cluster_sizes) - ((1 - self.n / max(self.n_all, 1)) ** self.cluster_sizes).sum()
+        return bool(touched >= SCATTERED * expected) and not self.whole
+
+    @cached_property
+    def clustered(self) -> Ints | None:
+        """The clusters that count: those of a sample of items of a finite population do not."""
+        return None if self.finite and self.scattered else self.cluster
+
+    @cached_property
+    def df(self) -> float:
+        """Degrees of freedom: as many labelled items as would weigh equally, less two; or clusters, less one."""
+        a = self.by_item(self.share)
+        if self.clustered is not None:
+            a = sum_at(self.clustered, a)
+        return max(float(np.sum(a**2) ** 2 / np.sum(a**4)) - (2 if self.clustered is None else 1), 0.5)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeMean:
+    """What a judge, or a prediction, says of all items.
+
+    Attributes
+    ----------
+    row : (n,) float
+        On the labelled items.
+    mean, variance : float
+        On all items.
+    cluster_sums : (clusters,) float, optional
+        Label less mean, summed over all items of each cluster.
+    everywhere : (items,) float, optional
+        On all items, where these are held one by one.
+    """
+
+    row: Floats
+    mean: float
+    variance: float
+    cluster_sums: Floats | None = None
+    everywhere: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Corrected:
+    """A mean that is corrected for the judge's errors, and how sure it is.
+
+    Attributes
+    ----------
+    value, variance : float
+        With these people.
+    by_person : (m,) float
+        Each person's.
+    weight : float
+        λ.
+    n : int
+        Labelled items.
+    df : float
+        Degrees of freedom of the variance.
+    item_means : (n,) float
+        People's mean of each labelled item.
+    contributions : (n,) float
+        What each labelled item adds to the error, before the judge's mean on all items.
+    """
+
+    value: float
+    variance: float
+    by_person: Floats
+    weight: float
+    n: int
+    df: float
+    item_means: Floats
+    contributions: Floats
+
+    @property
+    def between(self) -> float:
+        """Variance of the mean of people like these: NaN for one."""
+        m = len(self.by_person)
+        return float(np.var(self.by_person, ddof=1)) / m if m > 1 else math.nan
+
+
+def slope(checked: Checked, y: Floats, f: Floats) -> tuple[Floats, Floats]:
+    """What each item adds to people's mean and to the judge's: u and v of the tuned weight λ = Σuv / Σv²."""
+    dy = y - checked.mean_by_person(y)[checked.person]
+    on = f[checked.row]
+    dv = on - checked.mean_by_person(on)[checked.person]
+    return checked.by_item(checked.share * dy), checked.by_item(checked.share * dv)
+
+
+def tuned(u: Floats, v: Floats, *, clip: bool) -> float:
+    """λ = Σuv / Σv²; of a single judge 0 unless it tells more than chance does, of a prediction between 0 and 1.
+
+    u and v are (items,) or (items, labels): one λ for all labels keeps their shares at a sum of 1. A useless judge
+    with a free λ makes an interval up to 1.03 times as wide as people alone; taken only where F = r² (n − 2) / (1 − r²)
+    is above 1, at most 1.005 times (12 cells of 400 studies), at the same coverage.
+    """
+    uv, vv, uu = float((u * v).sum()), float((v * v).sum()), float((u * u).sum())
+    if vv <= 0 or uu <= 0:
+        return 0.0
+    r2 = min(uv * uv / (uu * vv), 1.0)
+    if clip:
+        return min(max(uv / vv, 0.0), 1.0)
+    return uv / vv if r2 * (len(u) - 2) > 1 - r2 else 0.0
+
+
+def difference(checked: Checked, y: Floats, judged: JudgeMean, weight: float) -> Corrected:
+    """The corrected mean of labels y, (labels,), with the judge at a weight; 0 is people alone."""
+    m, row, person = checked.n_people, checked.row, checked.person
+    on = judged.row[row]
+    y_mean, f_mean = checked.mean_by_person(y), checked.mean_by_person(on)
+    by_person = y_mean + weight * (judged.mean - f_mean)
+    residual = y - y_mean[person] - weight * (on - f_mean[person])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factor = np.sqrt(checked.loads / (checked.loads - 1.0))
+    e = checked.by_item(checked.share * residual * np.where(np.isfinite(factor), factor, 1.0)[person])
+    line = _line(checked, judged, f_mean, on, weight)
+    return Corrected(
+        value=float(by_person.mean()),
+        variance=max(_variance(checked, judged, weight, e, residual, line), 0.0),
+        by_person=by_person,
+        weight=weight,
+        n=checked.n,
+        df=checked.df,
+        item_means=checked.by_item(y) / np.maximum(np.bincount(row, minlength=checked.n), 1),
+        contributions=e,
+    ) if m else _nothing()  # fmt: skip
+
+
+def _nothing() -> Corrected:
+    none = np.empty(0)
+    return Corrected(math.nan, math.nan, none, 0.0, 0, 0.0, none, none)
+
+
+def _line(checked: Checked, judged: JudgeMean, f_mean: Floats, on: Floats, weight: float) -> float:
+    """What a fitted line's variance at the judge's mean on all items is, over that of a mean.
+
+    (n − 1) / (n − 2) · [1 + (f̄ − f̄_L)² / (n Σv²)]: without it 30 labelled items cover .93 in place of .945.
+    """
+    n = checked.n
+    if weight == 0 or n < 3:
+        return 1.0
+    v = checked.by_item(checked.share * (on - f_mean[checked.person]))
+    off = judged.mean - float(f_mean.mean())
+    return (n - 1) / (n - 2) * (1 + off**2 / max(n * float(v @ v), 1e-300))
+
+
+def _variance(
+    checked: Checked, judged: JudgeMean, weight: float, e: Floats, residual: Floats, line: float
+) -> float:  # fmt: skip
+    """Of the estimator, from what each item adds."""
+    n_all = checked.n_all
+    moved = weight * (judged.row - judged.mean) / n_all
+    if checked.stratum is not None:
+        return _stratified(checked, judged, weight, e, line)
+    if checked.clustered is not None:
+        return _clustered(checked, judged, weight, e, line)
+    within = line * float(e @ e)
+    if checked.finite:
+        return within - line * _shared(checked, residual) / n_all
+    return within + weight**2 * judged.variance / n_all + 2 * float(e @ moved)
+
+
+def _shared(checked: Checked, residual: Floats) -> float:
+    """Variance of the mean residual of these people on one item: (1/m²) Σ cov of the residuals of each two."""
+    m = checked.n_people
+    cells, there = np.zeros((2, checked.n, m))
+    cells[checked.row, checked.person] = residual
+    there[checked.row, checked.person] = 1.0
+    w = checked.weight[:, None]
+    number, mass = there.T @ there, (w * there).T @ there
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cov = (w * cells).T @ cells / mass * (number / (number - 1))
+    known = (number >= LEAST_SHARED) | (np.eye(m, dtype=bool) & (number > 1))
+    return max(float(np.where(known, np.nan_to_num(cov), 0.0).sum()) / m**2, 0.0)
+
+
+def _clustered(checked: Checked, judged: JudgeMean, weight: float, e: Floats, line: float) -> float:
+    """Clusters are drawn, whole or in part; what the judge says of all items of a cluster goes with it."""
+    assert checked.clustered is not None
+    assert checked.cluster_sizes is not None
+    n_clusters = len(checked.cluster_sizes)
+    labelled = np.bincount(checked.clustered, minlength=n_clusters) > 0
+    phi = sum_at(checked.clustered, e, n_clusters)
+    if checked.finite and checked.whole:
+        return line * float(phi @ phi) * (1 - int(labelled.sum()) / n_clusters)
+    if judged.cluster_sums is not None:
+        phi = phi + weight * judged.cluster_sums / checked.n_all
+    squared = phi**2
+    return line * float(squared[labelled].sum()) + float(squared[~labelled].sum())
+
+
+def _stratified(checked: Checked, judged: JudgeMean, weight: float, e: Floats, line: float) -> float:
+    """Items are drawn within strata of known sizes: what differs between strata is no error of the draw."""
+    assert checked.stratum is not None
+    assert checked.stratum_sizes is not None
+    h, sizes = checked.stratum, checked.stratum_sizes.astype(float)
+    number, total = np.bincount(h, minlength=len(sizes)), sum_at(h, e, len(sizes))
+    used = number > 0
+    centred = e - (total / np.maximum(number, 1))[h]
+    # A stratum of one labelled item shows no variance of its own: it counts as it stands.
+    centred = np.where(number[h] > 1, centred, e)
+    each = sum_at(h, centred**2, len(sizes)) * np.where(number > 1, number / np.maximum(number - 1.0, 1.0), 1.0)
+    if checked.finite:
+        return line * float((each * (1 - number / np.maximum(sizes, 1)))[used].sum())
+    between = float((total[used] ** 2 / sizes[used]).sum())  # (N_h/N)(mean residual)², over N
+    moved = weight * (judged.row - judged.mean) / checked.n_all
+    return line * float(each.sum()) + between + weight**2 * judged.variance / checked.n_all + 2 * float(e @ moved)
+
+
+# -- intervals -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class MeanSpread:
+    """How sure a number is, from which its interval at any level follows.
+
+    Attributes
+    ----------
+    value, variance, df : float
+        ``value ± t √variance`` of a number without ends.
+    n : int
+        Labelled items.
+    bounds : (float, float) or None
+        Ends of a share, or of a scale, whose interval is a score interval; None for a number.
+    seen : float
+        Labelled items on the rarer side: Σ of their means, or of one less these, whichever is less.
+    own : float
+        People's own mean on the labelled items.
+    between : float
+        Variance of the mean between people; 0 where they are fixed.
+    n_people : int
+    """
+
+    value: float
+    variance: float
+    df: float
+    n: int
+    bounds: tuple[float, float] | None = None
+    seen: float = math.inf
+    own: float = math.nan
+    between: float = 0.0
+    n_people: int = 1
+
+    @classmethod
+    def of(
+        cls, found: Corrected, bounds: tuple[float, float] | None, *, random: bool, score: bool | None = None
+    ) -> MeanSpread:
+        """Of a corrected mean; ``score`` forces or forbids the score interval."""
+        means = found.item_means
+        made = cls(
+            found.value, found.variance, found.df, found.n, None, math.inf, float(means.mean()) if len(means) else 0.0,
+            found.between if random else 0.0, len(found.by_person),
+        )  # fmt: skip
+        if bounds is None:
+            return made
+        low, high = bounds
+        inside = (means - low) / (high - low)
+        seen = float(min(inside.sum(), (1 - inside).sum()))
+        if score is None:
+            common = np.unique(means, return_counts=True)[1].max() if len(means) else 0
+            score = len(means) - common < FEW_OFF
+            seen = min(seen, float(len(means) - common))
+        return replace(made, bounds=bounds, seen=seen) if score else made
+
+    def ends(self, level: float) -> tuple[float, float]:
+        """The interval at a level."""
+        t = float(stdtrit(self.df, (1 + level) / 2))
+        t_people = float(stdtrit(self.n_people - 1, (1 + level) / 2)) if self.between else 0.0
+        if self.bounds is None:
+            half = math.sqrt(t**2 * self.variance + t_people**2 * self.between)
+            return self.value - half, self.value + half
+        return self._score(t, t_people)
+
+    def _score(self, t: float, t_people: float) -> tuple[float, float]:
+        """Wilson's interval with a design effect that is pulled to a coin's by one observation.
+
+        κ = n V / (p (1 − p)), κ' = (k κ + max(1, κ)) / (k + 1), k the rarer labels seen: with none, κ' = 1, and the
+        interval is Wilson's of n items. Of six families this alone covered in every cell with fewer than five expected
+        (normal and t: .64 to .86).
+        """
+        assert self.bounds is not None
+        low, high = self.bounds
+        span = high - low
+        p = min(max((self.value - low) / span, 0.0), 1.0)
+        own = min(max((self.own - low) / span, 0.0), 1.0)
+        # A corrected share at or beyond an end has no variance of a coin; a quarter of that of people's own share keeps
+        # the design effect finite.
+        coin = max(p * (1 - p), own * (1 - own) / 4, 1e-12)
+        kappa = self.n * self.variance / span**2 / coin if self.variance else 0.0
+        k = self.seen
+        pulled = (k * kappa + max(1.0, kappa)) / (k + 1) if math.isfinite(k) else kappa
+        q = t**2 * pulled / self.n + t_people**2 * self.between / span**2 / coin
+        centre, half = (p + q / 2) / (1 + q), math.sqrt(q * p * (1 - p) + q**2 / 4) / (1 + q)
+        return low + span * max(centre - half, 0.0), low + span * min(centre + half, 1.0)
+
+    def estimate(self, confidence: float, tests: int = 1) -> EstimateByRule:
+        """The number with its interval, at a level that holds for so many numbers at once (Bonferroni)."""
+
+        def ends(level: float) -> tuple[float, float]:
+            return self.ends(1 - (1 - level) / tests)
+
+        error = math.sqrt(self.variance + self.between)
+        return EstimateByRule(
+            self.value, *ends(confidence), error, ends=ends, test=lambda null: min(tests * self.p(null), 1.0)
+        )
+
+    def p(self, null: float) -> float:
+        """Two-sided p-value: one less the level at which the interval ends at the null."""
+        if self.variance + self.between <= 0 and self.bounds is None:
+            return math.nan
+        below, above = 0.0, 50.0  # −log2 of p; beyond that a level is 1 in floating point
+        for _ in range(50):
+            middle = (below + above) / 2
+            low, high = self.ends(1 - 2.0**-middle)
+            if low <= null <= high:
+                above = middle
+            else:
+                below = middle
+        return float(2.0**-below) if below > 0 else 1.0

@@ -1,0 +1,71 @@
+"""What does a page show of estimates from a judge's labels? Titles, words, frames and pictures.
+
+Numbers keep all their digits here; whoever lays the page out rounds them.
+"""
+
+from __future__ import annotations
+
+from assay.estimates.corrected import MOST_SHARES, CorrectedEstimate
+from assay.estimates.drift import Drift
+from assay.estimates.monitor import Monitor
+from assay.estimates.route import Route
+from assay.reporting.page import Part
+from assay.reporting.tables import filled
+
+
+def estimate_parts(found: CorrectedEstimate) -> tuple[Part, ...]:
+    """What people would say of all items, with the judge alone and people alone beside it."""
+    return (
+        Part(
+            "What would people say of all items?",
+            (*found.sentences()[: 2 * MOST_SHARES], *found.cautions),
+            (
+                (
+                    "Corrected for the judge's errors; from people's labels alone; from the judge's alone. saved: "
+                    "labelled items that the judge was worth.",
+                    filled(found.table, "labelled"),
+                ),
+            ),
+            (("Corrected estimates with people alone and the judge alone.", found.plot),),
+            (*map(str, found.exclusions), *found.notes),
+        ),
+    )
+
+
+def drift_parts(found: Drift) -> tuple[Part, ...]:
+    """What changed between two runs, and whose change it is."""
+    return (
+        Part(
+            "Has the judge changed?",
+            (*found.sentences(), *found.cautions),
+            (("After less before; R is the share of people's agreement that the judge keeps.", filled(found.table)),),
+            (("Changes with their intervals.", found.plot),),
+            (*map(str, found.exclusions), *found.notes),
+        ),
+    )
+
+
+def monitor_parts(found: Monitor) -> tuple[Part, ...]:
+    """Whether something has moved, and the evidence at each look."""
+    return (
+        Part(
+            "Has the judge moved?",
+            (*found.sentences(), *found.cautions),
+            (("The baseline, and the mean since it or since the change.", filled(found.table, "looks")),),
+            (("Evidence at each look; the dotted line is the alarm's.", found.plot),),
+            (*map(str, found.exclusions), *found.notes),
+        ),
+    )
+
+
+def route_parts(found: Route) -> tuple[Part, ...]:
+    """Which items the judge may have, and the curve of shares."""
+    return (
+        Part(
+            "Which items may the judge have?",
+            (*found.sentences(), *found.cautions),
+            (("Shares of the surest items; above 0 the judge holds.", filled(found.table, "labelled")),),
+            (("The judge's advantage over people, plus ε, by the share that it has.", found.plot),),
+            (*map(str, found.exclusions), *found.notes),
+        ),
+    )

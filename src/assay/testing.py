@@ -1,0 +1,64 @@
+"""Assertions for pytest: a test of one's own that fails where a judge may no longer replace people.
+
+from assay.testing import assert_may_replace
+
+def test_the_judge():
+    assert_may_replace("labels.csv", "gpt-4o", expertise="crowd", read={"judges": ["gpt-4o"]})
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from assay.data.annotations import Annotations
+from assay.reading import read as read_labels
+from assay.replacement.alt_test import AltTest, alt_test
+from assay.replacement.page import card
+from assay.verdict.gate import GateResult, gate
+
+
+def assert_may_replace(
+    labels: Annotations | str | os.PathLike[str], judge: str, *, read: Mapping[str, Any] | None = None, **options: Any
+) -> AltTest:
+    """Fail unless the verdict on the judge is *replace*.
+
+    Parameters
+    ----------
+    labels : Annotations or path
+    judge : str
+    read : mapping, optional
+        Options of `assay.read`, where labels are a path.
+    **options
+        Of `assay.alt_test`: ``expertise``, ``epsilon``, ``least_retention`` …
+
+    Returns
+    -------
+    AltTest
+
+    Raises
+    ------
+    AssertionError
+        With the verdict, what it rests on, and the labels that would tell.
+    """
+    table = labels if isinstance(labels, Annotations) else read_labels(labels, **(read or {}))
+    test = alt_test(table, judge, **options)
+    if test.verdict != "replace":
+        advice = " ".join(card(test).advice.split())
+        raise AssertionError(f"{judge}: {test.verdict}. {' '.join(test.evidence())} {advice}".strip())
+    return test
+
+
+def assert_gate(policy: str | os.PathLike[str] = "assay.toml") -> GateResult:
+    """Fail unless every check of a policy file holds.
+
+    Raises
+    ------
+    AssertionError
+        With what each check found.
+    """
+    found = gate(os.fspath(policy))
+    if found.exit_code:
+        raise AssertionError(found.summary())
+    return found

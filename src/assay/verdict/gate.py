@@ -1,0 +1,378 @@
+"""May this judge go on replacing people? A verdict, drift and estimates held against a policy file, for a pipeline.
+
+``assay.toml`` says what must hold; the exit status says whether it does: 0 replace, 1 do not, 2 cannot tell, 3 could
+not run. The verdict comes in by the door that every verdict takes, `before_verdict`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+from xml.sax.saxutils import escape, quoteattr
+
+import polars as pl
+
+from assay.data.annotations import Annotations
+from assay.errors import AssayError, DesignError, counted, unknown
+from assay.estimates.corrected import CorrectedEstimate, EstimateSettings, estimate
+from assay.estimates.drift import JUDGE, DriftSettings, drift
+from assay.estimation.intervals import Estimate
+from assay.estimation.options import Settings, option, question_alone
+from assay.estimation.result import Result, Run, fingerprint_with
+from assay.reading import read
+from assay.replacement.alt_test import alt_test
+from assay.replacement.page import card
+from assay.replacement.panel import AltTestSettings
+from assay.reporting.tables import interval, signed
+from assay.verdict.preregistration import before_verdict, plan_beside
+
+Status = Literal["replace", "do not replace", "cannot tell", "could not run"]
+
+EXIT: Mapping[Status, int] = {"replace": 0, "do not replace": 1, "cannot tell": 2, "could not run": 3}
+"""The exit status of each answer."""
+
+POLICY = "assay.toml"
+"""The policy file, where none is named."""
+
+_TOP = ("labels", "judge", "read", "verdict", "drift", "estimate")
+"""What a policy file may say, in its order."""
+
+_DRIFT = ("before", "anchors", "most", "text", "judge")
+_BOUNDS = ("at_least", "at_most", "most_half_width", "of")
+
+
+@dataclass(frozen=True)
+class GateSettings(Settings):
+    """Options of `assay.gate`."""
+
+    policy: str = option(POLICY, "The policy file.", key="")
+    labels: str | None = option(None, "Labels in place of those that the policy names.", key="")
+    before: str | None = option(None, "The earlier run in place of the one that the policy names.", key="")
+
+
+@dataclass(frozen=True)
+class GateCheck:
+    """One thing that the policy asks for.
+
+    Attributes
+    ----------
+    name : str
+        ``verdict``, ``verdict of CRITERION``, ``drift``, ``estimate NAME``.
+    status : str
+        One of the four answers.
+    words : str
+        What was found.
+    advice : str
+        What would tell, where it cannot be told.
+    """
+
+    name: str
+    status: Status
+    words: str
+    advice: str = ""
+    found: Estimate | None = field(default=None, repr=False, metadata={"json": False})
+    n: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class GateResult(Result):
+    """What a policy's checks say together.
+
+    Attributes
+    ----------
+    status : {"replace", "do not replace", "cannot tell", "could not run"}
+        The worst of the checks: one that could not run, then one that fails, then one that cannot tell.
+    checks : tuple of GateCheck
+    exit_code : int
+        0, 1, 2 or 3.
+    """
+
+    symbol: ClassVar[str] = "found"
+
+    status: Status
+    checks: tuple[GateCheck, ...]
+    run: Run
+
+    @property
+    def exit_code(self) -> int:
+        """0 replace, 1 do not, 2 cannot tell, 3 could not run."""
+        return EXIT[self.status]
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row a check: ``check``, ``status``, ``estimate``, ``low``, ``high``, ``n``, ``reason``."""
+        rows = [
+            {
+                "check": one.name, "status": one.status,
+                **(dict.fromkeys(("estimate", "low", "high")) if one.found is None else one.found.row()), "n": one.n,
+                "reason": None if one.found is not None and math.isfinite(one.found.low) else one.words,
+            }
+            for one in self.checks
+        ]  # fmt: skip
+        numbers = dict.fromkeys(("estimate", "low", "high"), pl.Float64)
+        return pl.DataFrame(rows, schema_overrides={**numbers, "n": pl.Int64, "reason": pl.String})
+
+    def row_estimates(self) -> Sequence[Estimate | None]:
+        """Of each check."""
+        return tuple(one.found for one in self.checks)
+
+    @property
+    def confidence(self) -> float:
+        """Level of the intervals: that of the tests and estimates, .95."""
+        return 0.95
+
+    def summary(self) -> str:
+        """The answer, and what each check found."""
+        lines = [f"{self.status[:1].upper()}{self.status[1:]} (exit {self.exit_code})."]
+        for one in self.checks:
+            lines.append(f"{one.name}: {one.status}. {one.words}")
+            if one.advice:
+                lines.append(f"  {one.advice}")
+        return "\n".join([*lines, *self.run.closing()])
+
+    def markdown(self) -> str:
+        """A comment for a pull request."""
+        marks = {"replace": "✅", "do not replace": "❌", "cannot tell": "❔", "could not run": "⚠️"}
+        lines = [f"### {marks[self.status]} assay gate: {self.status}", "", "| check | | found |", "|---|---|---|"]
+        for one in self.checks:
+            words = " ".join(f"{one.words} {one.advice}".split()).replace("|", "\\|")
+            lines.append(f"| {one.name} | {marks[one.status]} {one.status} | {words} |")
+        notes = [f"- {one}" for one in self.cautions]
+        return "\n".join([*lines, "", *notes, f"`{self.signature}`", ""])
+
+    def junit(self) -> str:
+        """The checks as JUnit XML: what fails is a failure, what could not run an error, what cannot tell skipped."""
+        number = {kind: sum(one.status == status for one in self.checks) for kind, status in _JUNIT.items()}
+        counts = " ".join(f'{kind}="{number[name]}"' for kind, name in (("failures", "failure"), ("errors", "error"),
+                                                                         ("skipped", "skipped")))  # fmt: skip
+        lines = [
+            '<?xml version="1.0" encoding="UTF-8"?>',
+            f'<testsuite name="assay gate" tests="{len(self.checks)}" {counts}>',
+        ]
+        for one in self.checks:
+            words = f"{one.words} {one.advice}".strip()
+            kind = next((k for k, status in _JUNIT.items() if status == one.status), None)
+            body = (
+                f"<system-out>{escape(words)}</system-out>" if kind is None else f"<{kind} message={quoteattr(words)}/>"
+            )
+            lines.append(f'  <testcase classname="assay.gate" name={quoteattr(one.name)}>{body}</testcase>')
+        return "\n".join([*lines, "</testsuite>", ""])
+
+
+_JUNIT: Mapping[str, Status] = {"failure": "do not replace", "error": "could not run", "skipped": "cannot tell"}
+
+
+@question_alone(GateSettings)
+def gate(settings: GateSettings) -> GateResult:
+    """May the judge go on replacing people, by a policy file? An answer with an exit status, for a pipeline.
+
+    Nothing is raised for what is wrong with policy or labels: the answer is then ``could not run``, with the reason.
+    """
+    policy: dict[str, Any] = {}
+    data = ""
+    cautions: tuple[str, ...] = ()
+    try:
+        policy = _policy(Path(settings.policy))
+        folder = Path(settings.policy).parent
+        source = settings.labels or str(folder / policy["labels"])
+        labels = _read(source, policy)
+        data = labels.fingerprint
+        checks, cautions = _checks(policy, labels, folder, settings)
+    except AssayError as error:
+        checks = [GateCheck("policy", "could not run", _sentence(str(error)))]
+    order: tuple[Status, ...] = ("could not run", "do not replace", "cannot tell", "replace")
+    status = next(one for one in order if any(check.status == one for check in checks))
+    run = Run("gate", settings, fingerprint_with(data, policy=repr(sorted(policy.items(), key=repr))),
+              {"checks": len(checks)}, cautions=tuple(cautions))  # fmt: skip
+    return GateResult(status, tuple(checks), run)
+
+
+def _sentence(words: str) -> str:
+    return words if words.endswith(".") else f"{words}."
+
+
+def _policy(path: Path) -> dict[str, Any]:
+    """What the file says.
+
+    Raises
+    ------
+    DesignError
+        Where there is none, or it says what a policy does not.
+    """
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DesignError(f"there is no policy '{path}'; write one, as in examples/assay.toml") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise DesignError(f"'{path}' cannot be read as TOML: {' '.join(str(error).split())}") from None
+    for key in found:
+        if key not in _TOP:
+            raise DesignError(unknown("key", key, _TOP, str(path)))
+    for key in ("labels", "judge"):
+        if not isinstance(found.get(key), str):
+            raise DesignError(f"{path} must say {key} = \"...\"" + (
+                ", a file or a study's folder" if key == "labels" else ", whom the policy is about"))  # fmt: skip
+    if not any(key in found for key in ("verdict", "drift", "estimate")):
+        raise DesignError(f"{path} asks for nothing; add [verdict], [drift] or [[estimate]]")
+    return found
+
+
+def _read(source: str | os.PathLike[str], policy: Mapping[str, Any]) -> Annotations:
+    """The labels of a file or a study, as the policy says."""
+    options = dict(policy.get("read", {}))
+    if not Path(source).exists():
+        raise DesignError(f"there is no file or folder '{source}'")
+    if not (Path(source) / "study.yaml").is_file():
+        options.setdefault("judges", [policy["judge"]])
+    try:
+        return read(source, **options)
+    except TypeError as error:
+        raise DesignError(f"[read] of the policy: {error}") from None
+
+
+def _checks(
+    policy: Mapping[str, Any], labels: Annotations, folder: Path, settings: GateSettings
+) -> tuple[list[GateCheck], tuple[str, ...]]:
+    """Every check, each run by itself, so that one that cannot run does not hide the others."""
+    checks: list[GateCheck] = []
+    cautions: tuple[str, ...] = ()
+    if "verdict" in policy:
+        try:
+            found, cautions = _verdicts(policy, labels)
+            checks += found
+        except AssayError as error:
+            checks.append(GateCheck("verdict", "could not run", _sentence(str(error))))
+    if "drift" in policy:
+        checks.append(_tried("drift", lambda: _drifted(policy, labels, folder, settings)))
+    for i, wanted in enumerate(policy.get("estimate", [])):
+        name = f"estimate {wanted.get('name', i + 1)}"
+        checks.append(_tried(name, lambda wanted=wanted, name=name: _estimated(wanted, name, policy, labels)))
+    return checks, cautions
+
+
+def _tried(name: str, make: Any) -> GateCheck:
+    try:
+        made: GateCheck = make()
+    except AssayError as error:
+        return GateCheck(name, "could not run", _sentence(str(error)))
+    return made
+
+
+def _known(given: Mapping[str, Any], names: Sequence[str], where: str) -> None:
+    for key in given:
+        if key not in names:
+            raise DesignError(unknown("key", key, names, f"[{where}] of the policy"))
+
+
+# -- the checks --------------------------------------------------------------------------------------------
+
+
+def _verdicts(policy: Mapping[str, Any], labels: Annotations) -> tuple[list[GateCheck], tuple[str, ...]]:
+    """The verdict of the judge, on each criterion that the policy names or the table has."""
+    given = dict(policy["verdict"])
+    criteria = given.pop("criteria", list(labels.criteria))
+    _known(given, [f.name for f in fields(AltTestSettings)], "verdict")
+    made = AltTestSettings.of(given, "alt_test")
+    made, first = before_verdict(labels, [policy["judge"]], made, plan_beside(labels))
+    options = made.changed()
+    checks = []
+    for criterion in criteria or [None]:
+        part = labels if criterion is None else labels.where(criterion=criterion)
+        test = alt_test(part, policy["judge"], **options)
+        shown = card(test)
+        status: Status = (
+            "replace" if test.verdict == "replace"
+            else "do not replace" if test.verdict in ("do not replace", "people differ")
+            else "cannot tell"
+        )  # fmt: skip
+        name = "verdict" if criterion is None else f"verdict of {criterion}"
+        words = f"{test.judge}: {test.verdict}. {' '.join(test.evidence())}"
+        advice = "" if status == "replace" else " ".join(shown.advice.split())
+        checks.append(GateCheck(name, status, words, advice, test.retention, test.n_items))
+    return checks, first
+
+
+def _drifted(policy: Mapping[str, Any], labels: Annotations, folder: Path, settings: GateSettings) -> GateCheck:
+    """The judge's own change against the most that is allowed."""
+    given = dict(policy["drift"])
+    _known(given, _DRIFT, "drift")
+    most = _number(given, "most", "drift")
+    source = settings.before or (str(folder / given["before"]) if "before" in given else None)
+    if most is None or source is None:
+        raise DesignError("[drift] of the policy must say before = \"...\", the earlier run, and most = 0.05, the "
+                          "change that is allowed")  # fmt: skip
+    options: dict[str, Any] = {"judge": given.get("judge", policy["judge"]), "judge_after": policy["judge"]}
+    if "text" in given:
+        options["text"] = given["text"]
+    if "anchors" in given:
+        options["anchors"] = _read(folder / given["anchors"], {**policy, "judge": options["judge"]})
+    found = drift(_read(source, {**policy, "judge": options["judge"]}), labels, **DriftSettings.of(options).changed())
+    one = found.lines[JUDGE]
+    if one.reason is not None:
+        return GateCheck("drift", "cannot tell", _sentence(one.reason), "", one, found.n[JUDGE])
+    status: Status = (
+        "replace" if -most <= one.low and one.high <= most
+        else "do not replace" if one.low > most or one.high < -most
+        else "cannot tell"
+    )  # fmt: skip
+    words = f"the judge's change is {signed(one.estimate)} {interval(one.low, one.high)}, at most ±{most:g} is allowed."
+    half = (one.high - one.low) / 2
+    advice = ""
+    if status == "cannot tell":
+        # The width goes with one over the root of the anchors.
+        room = max(most - abs(one.estimate), 0.1 * most)
+        advice = (
+            f"About {max(math.ceil(found.n[JUDGE] * (half / room) ** 2), found.n[JUDGE] + 1):,} anchors would tell."
+        )
+    return GateCheck("drift", status, words, advice, one, found.n[JUDGE])
+
+
+def _estimated(wanted: Mapping[str, Any], name: str, policy: Mapping[str, Any], labels: Annotations) -> GateCheck:
+    """A corrected number against its bounds."""
+    known = [f.name for f in fields(EstimateSettings) if f.name not in ("judge", "by", "contrast")]
+    _known(wanted, ["name", *_BOUNDS, *known], "estimate")
+    low, high, most = (_number(wanted, key, "estimate") for key in ("at_least", "at_most", "most_half_width"))
+    if low is None and high is None and most is None:
+        raise DesignError("[[estimate]] of the policy must say at_least, at_most or most_half_width")
+    options = {k: v for k, v in wanted.items() if k in known}
+    found: CorrectedEstimate = estimate(labels, policy["judge"], **options)
+    lines = [one for one in found.lines if str(wanted.get("of", found.lines[0].of)) == one.of]
+    if not lines:
+        raise DesignError(unknown("number", wanted["of"], [one.of for one in found.lines], "the estimate"))
+    line = lines[0]
+    one = line.found
+    if math.isnan(one.low):
+        return GateCheck(name, "cannot tell", _sentence(one.reason or "no interval"), "", one, line.n)
+    half = (one.high - one.low) / 2
+    fails = (low is not None and one.high < low) or (high is not None and one.low > high)
+    holds = (low is None or one.low >= low) and (high is None or one.high <= high) and (most is None or half <= most)
+    status: Status = "do not replace" if fails else "replace" if holds else "cannot tell"
+    asked = (("at least", low), ("at most", high), ("a half-width of at most", most))
+    bounds = [f"{what} {bound:g}" for what, bound in asked if bound is not None]
+    words = f"{line.of} {one.estimate:.3f} {interval(one.low, one.high, 3)}; the policy wants {' and '.join(bounds)}."
+    advice = ""
+    if status == "cannot tell":
+        off = [abs(one.estimate - bound) for bound in (low, high) if bound is not None]
+        room = min([*off, *([] if most is None else [most])])
+        needed = math.ceil(line.n * (half / max(room, half / 10)) ** 2)
+        more = max(needed - line.n, 1)
+        advice = (
+            f"About {counted(more, 'more labelled item')} would tell."
+            if needed <= line.n_all
+            else ("More labelled items than there are items would be needed.")
+        )
+    return GateCheck(name, status, words, advice, one, line.n)
+
+
+def _number(given: Mapping[str, Any], key: str, where: str) -> float | None:
+    value = given.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise DesignError(f"[{where}] of the policy: {key} must be a number; got {value!r}")
+    return float(value)

@@ -1,0 +1,359 @@
+"""Means, shares and quantiles of all items: by hand, against ppi-python, in words, and how often intervals cover."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from checked_studies import checked_study, of_arrays
+
+import assay
+from assay.errors import DataError, DesignError
+
+
+def estimated(labels, **options):
+    return assay.estimate(labels, options.pop("judge", "judge"), **options)
+
+
+# -- by hand and against others -------------------------------------------------------------------------
+
+
+def test_a_judge_of_two_labels_is_post_stratified():
+    """The estimate is the mean of people's shares in the judge's two groups, weighted by how large these are."""
+    f = np.array([1, 1, 1, 1, 0, 0, 0, 0], float)
+    y = np.array([1, 1, 1, 0, 0, 0, 0, 1], float)
+    rest = np.array([1] * 9 + [0] * 3, float)
+    found = estimated(of_arrays(y, f, rest), sampling="trust", population="infinite")
+    share = 13 / 20  # the judge says 1 of 4 + 9 items of 20
+    f_test = 0.25 * 6 / 0.75  # r = .5: F = 2 is above 1, so the judge counts
+    assert f_test > 1
+    assert found.table["estimate"][0] == pytest.approx(share * 3 / 4 + (1 - share) * 1 / 4, abs=1e-14)
+
+
+def test_people_weigh_alike_whatever_their_loads():
+    """Ann labelled 4 items and says 1; Bob 2 items and says 0: the mean of these two people is a half."""
+    rows = [(f"i{i}", "ann", 1.0) for i in range(4)] + [(f"i{i}", "bob", 0.0) for i in range(2)]
+    rows += [(f"i{i}", "judge", float(i % 2)) for i in range(6)]
+    labels = assay.Annotations.from_frame(
+        pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row"), judges=["judge"], scale="interval:0-1"
+    )
+    assert estimated(labels).table["estimate"][0] == pytest.approx(0.5)
+
+
+PPI = [  # ppi_py.ppi_mean_ci of ppi-python 0.2.3: y, f of labelled items, f of others, level, low, high, point
+    (
+        [(i * 7) % 5 in (0, 3) for i in range(40)],
+        [((i * 7) % 5 in (0, 3)) ^ (i % 6 == 0) for i in range(40)],
+        [(i * 11) % 7 in (0, 2, 5) for i in range(160)],
+        0.95, 0.27864129, 0.52765104, 0.40314616,
+    ),
+    (
+        [((i * 13) % 11) / 2 for i in range(30)],
+        [((i * 13) % 11) / 2 + ((i * 5) % 7 - 3) / 3 for i in range(30)],
+        [((i * 17) % 23) / 4 for i in range(90)],
+        0.90, 2.36019977, 2.93326936, 2.64673456,
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("y", "f", "rest", "level", "low", "high", "point"), PPI)
+def test_the_digits_of_ppi_python(y, f, rest, level, low, high, point):
+    labels = of_arrays(*(np.array(x, float) for x in (y, f, rest)))
+    row = estimated(labels, estimator="ppi++", confidence=level, sampling="trust").table.row(0, named=True)
+    assert (row["low"], row["high"], row["estimate"]) == pytest.approx((low, high, point), abs=1e-8)
+
+
+def test_the_digits_of_ppi_python_itself():
+    ppi_py = pytest.importorskip("ppi_py", reason="needs ppi-python 0.2.3")
+    for y, f, rest, level, *_ in PPI:
+        y, f, rest = (np.array(x, float) for x in (y, f, rest))
+        row = estimated(of_arrays(y, f, rest), estimator="ppi++", confidence=level, sampling="trust").table
+        low, high = ppi_py.ppi_mean_ci(y, f, rest, alpha=1 - level)
+        assert (row["low"][0], row["high"][0]) == pytest.approx((low[0], high[0]), abs=1e-10)
+
+
+def test_a_judge_turned_round_is_as_good():
+    """λ is not clipped: 6 less the judge's label gives the same interval."""
+    labels = checked_study()
+    turned = labels.labels.with_columns(
+        label=pl.when(pl.col("annotator") == "judge").then(6 - pl.col("label")).otherwise(pl.col("label"))
+    )
+    one, other = (estimated(dataclasses.replace(labels, labels=frame)).table for frame in (labels.labels, turned))
+    for column in ("estimate", "low", "high"):
+        assert one[column][0] == pytest.approx(other[column][0], abs=1e-12)
+    assert one["weight"][0] == pytest.approx(-other["weight"][0])
+
+
+def test_shares_add_up_to_one_and_their_mean_is_near_the_mean():
+    found = estimated(checked_study(), target="shares").table
+    assert found["estimate"].sum() == pytest.approx(1.0, abs=1e-12)
+    mean = estimated(checked_study()).table["estimate"][0]
+    assert float((found["estimate"] * pl.Series([1.0, 2, 3, 4, 5])).sum()) == pytest.approx(mean, abs=0.1)
+
+
+def test_a_useless_judge_is_left_out():
+    rng = np.random.default_rng(4)
+    y, f = rng.random(60).round(), rng.random(60).round()
+    found = [estimated(of_arrays(y, rng.permutation(f), rng.random(400).round()), sampling="trust") for _ in range(20)]
+    left_out = [one for one in found if one.table["weight"][0] == 0]
+    assert len(left_out) >= 8
+    row = left_out[0].table.row(0, named=True)
+    assert (row["estimate"], row["low"]) == pytest.approx((row["people_alone"], row["people_alone_low"]))
+    assert "The judge saved nothing here." in left_out[0].summary()
+
+
+def test_quantiles_hold_the_true_ones():
+    labels = checked_study(400, 4000, 1, scale="0-20", seed=8)
+    found = estimated(labels, target="quantiles", quantiles=(0.1, 0.5, 0.9)).table
+    assert (found["low"] < found["high"]).all()
+    assert found["low"][1] <= 10 <= found["high"][1]  # labels are symmetric around 10
+    assert found["estimate"].is_sorted()
+
+
+def test_several_judges_and_a_column_make_one_prediction():
+    labels = checked_study(200, 2000, 1, noise=1.5, seed=3)
+    one = estimated(labels).table
+    more = estimated(labels, judge=["judge", "other"], covariates=["length"]).table
+    width = [row["high"][0] - row["low"][0] for row in (one, more)]
+    assert width[1] < width[0]
+    assert 0 <= more["weight"][0] <= 1
+
+
+def test_random_raters_are_wider_and_one_tells_nothing():
+    labels = checked_study()
+    fixed, random = (estimated(labels, raters=raters).table for raters in ("fixed", "random"))
+    assert random["high"][0] - random["low"][0] > fixed["high"][0] - fixed["low"][0]
+    alone = estimated(labels, raters="random", annotators=["ann_1"]).table
+    assert alone["reason"][0].startswith("one person cannot show how much people differ")
+    assert np.isnan(alone["low"][0])
+
+
+def test_slices_hold_together_and_are_wider():
+    labels = checked_study(300, 3000)
+    both = estimated(labels, by="language")
+    assert both.table["slice"].to_list() == ["de", "en"]
+    apart = estimated(labels.where(language="de")).table
+    row = both.table.row(0, named=True)
+    assert row["estimate"] == pytest.approx(apart["estimate"][0])
+    assert row["low"] < apart["low"][0]
+    assert row["high"] > apart["high"][0]
+
+
+def test_a_stratum_of_the_judge_s_label_is_taken_off():
+    """Items drawn equally from each label of the judge: strata say so, or the estimate would lean to the rare ones."""
+    rng = np.random.default_rng(2)
+    f = np.repeat([0.0, 1.0], [900, 100])
+    truth = (rng.random(1000) < np.where(f == 1, 0.8, 0.1)).astype(float)
+    mine = np.sort(np.concatenate([rng.permutation(900)[:50], 900 + rng.permutation(100)[:50]]))
+    names = np.array([f"i{i:04d}" for i in range(1000)])
+    frame = pl.concat([
+        pl.DataFrame({"item": names, "annotator": "judge", "label": f}),
+        pl.DataFrame({"item": names[mine], "annotator": "ann", "label": truth[mine]}),
+    ])  # fmt: skip
+    items = pl.DataFrame({"item": names, "said": f, "chance": np.where(f == 1, 0.5, 50 / 900)})
+    labels = assay.Annotations.from_frame(frame, judges=["judge"], scale="interval:0-1", items=items)
+    with pytest.raises(DesignError, match="no random sample"):
+        estimated(labels)
+    by_strata = estimated(labels, strata="said").table.row(0, named=True)
+    by_chance = estimated(labels, probabilities="chance").table.row(0, named=True)
+    for row in (by_strata, by_chance):
+        assert row["low"] <= truth.mean() <= row["high"]
+        assert row["high"] - row["low"] < 0.25
+    assert by_strata["estimate"] == pytest.approx(by_chance["estimate"])
+
+
+# -- gold ------------------------------------------------------------------------------------------------
+
+
+def with_gold(seed: int = 1, share: float = 0.3) -> assay.Annotations:
+    """A judge of yes and no; gold for half of each label among the first 100 items."""
+    rng = np.random.default_rng(seed)
+    truth = np.concatenate([np.repeat([0, 1], 50), (rng.random(2000) < share).astype(int)])
+    judge = np.where(rng.random(2100) < np.where(truth == 1, 0.85, 0.9), truth, 1 - truth)
+    names = [f"i{i:04d}" for i in range(2100)]
+    words = np.array(["no", "yes"])
+    items = pl.DataFrame({"item": names, "gold": [*words[truth[:100]], *([None] * 2000)]})
+    frame = pl.DataFrame({"item": names, "annotator": "judge", "label": words[judge]})
+    return assay.Annotations.from_frame(frame, judges=["judge"], scale="nominal:no,yes", items=items)
+
+
+def test_rogan_gladen_is_its_closed_form():
+    labels = with_gold()
+    found = estimated(labels, gold="gold")
+    judge = (labels.labels.sort("item")["label"] == "yes").to_numpy().astype(float)
+    sensitivity, specificity, q = judge[50:100].mean(), 1 - judge[:50].mean(), judge[100:].mean()
+    p = (q + specificity - 1) / (sensitivity + specificity - 1)
+    assert found.table["estimate"][1] == pytest.approx(p, abs=1e-12)
+    assert found.table["estimate"].sum() == pytest.approx(1.0)
+    assert found.table["low"][1] < 0.3 < found.table["high"][1]
+    assert "Rogan-Gladen" in found.summary()
+
+
+def test_rogan_gladen_covers():
+    inside = [
+        row["low"][1] <= 0.3 <= row["high"][1]
+        for row in (estimated(with_gold(seed), gold="gold").table for seed in range(200))
+    ]
+    assert np.mean(inside) > 0.95 - 2 * 0.0154
+
+
+def test_gold_that_is_a_sample_takes_the_difference_estimator():
+    rng = np.random.default_rng(5)
+    labels = with_gold()
+    answers = (labels.labels.sort("item")["label"]).to_list()
+    gold = [word if rng.random() < 0.1 else None for word in answers]
+    labels = dataclasses.replace(labels, items=labels.items.with_columns(gold=pl.Series(gold, dtype=pl.String)))
+    found = estimated(labels, gold="gold")
+    assert found.table["weight"].is_not_null().all()
+    assert "Rogan-Gladen" not in found.summary()
+
+
+def test_a_judge_that_tells_nothing_apart_has_no_rogan_gladen():
+    labels = with_gold()
+    coin = labels.labels.with_columns(label=pl.Series(np.random.default_rng(1).choice(["no", "yes"], len(labels))))
+    with pytest.raises(DesignError, match="hardly tells labels apart"):
+        estimated(dataclasses.replace(labels, labels=coin), gold="gold", estimator="rogan-gladen")
+
+
+# -- what cannot be -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (lambda: checked_study(first=True), "they come early in the order of the items' names"),
+        (lambda: flagged(), "'judge' says 5 of 100% of them and of"),
+    ],
+)
+def test_items_that_cannot_be_a_sample_are_refused(labels, words):
+    with pytest.raises(DesignError) as refused:
+        estimated(labels())
+    assert words in str(refused.value)
+    assert "no random sample" in str(refused.value)
+    trusted = estimated(labels(), sampling="trust")
+    assert "trusted all the same" in trusted.summary()
+
+
+def flagged() -> assay.Annotations:
+    """People labelled only what the judge gave a 5."""
+    labels = checked_study(300, 1000)
+    best = labels.labels.filter((pl.col("annotator") == "judge") & (pl.col("label") == 5))["item"]
+    keep = labels.labels["annotator"].is_in(["judge", "other"]) | labels.labels["item"].is_in(best.implode())
+    return labels._keep_rows(keep)
+
+
+def test_a_random_sample_is_hardly_ever_refused_or_doubted():
+    refused = doubted = 0
+    for seed in range(150):
+        try:
+            doubted += any("likely" in one for one in estimated(checked_study(60, 400, seed=seed)).cautions)
+        except DesignError:
+            refused += 1
+    assert refused <= 1  # .001 each
+    assert doubted <= 6  # at most .01 each
+
+
+def test_bad_input_is_a_sentence_each():
+    labels = checked_study(40, 200)
+    people = labels.where(annotator=["ann_1", "ann_2", "ann_3"])
+    others = people.labels.with_columns(item="x" + pl.col("item"))
+    apart = pl.concat([labels.where(annotator="judge").labels, others])
+    with pytest.raises(DesignError, match="no item has both a label of 'judge' and one of a person"):
+        estimated(assay.read(apart, judges=["judge"], scale="1-5"))
+    one = labels._keep_rows((labels.column("kind") == "judge") | (labels.labels["item"] == people.labels["item"][0]))
+    with pytest.raises(DesignError, match="people labelled one item, and one item tells nothing"):
+        estimated(one)
+    with pytest.raises(DataError, match="9"):
+        assay.read(labels.labels.with_columns(label=pl.lit(9)), judges=["judge", "other"], scale="1-5")
+    twice = pl.concat(
+        [labels.labels, labels.where(annotator="judge").labels.head(1).with_columns(label=pl.lit(1, pl.Int64))]
+    )
+    with pytest.raises(DataError, match="1 answer given more than once"):
+        assay.read(twice.sort("item"), judges=["judge", "other"], scale="1-5")
+    with pytest.raises(DataError, match="did you mean 'judge'"):
+        estimated(labels, judge="judg")
+    with pytest.raises(DesignError, match="say whose labels are corrected"):
+        estimated(labels, judge=None)
+    with pytest.raises(DesignError, match="is the judge, and cannot be one of the people"):
+        estimated(labels, annotators=["judge", "ann_1"])
+
+
+def test_options_that_do_not_go_together_are_refused():
+    labels = checked_study(40, 200)
+    with pytest.raises(DesignError, match="name their column with contrast"):
+        estimated(labels, baseline="a")
+    with pytest.raises(DesignError, match="takes one judge"):
+        estimated(labels, estimator="ppi++", clusters="document")
+    with pytest.raises(DesignError, match="needs true labels"):
+        estimated(labels, estimator="rogan-gladen")
+    with pytest.raises(DesignError, match="too few for quantiles; take target='shares'"):
+        estimated(labels, target="quantiles")
+    with pytest.raises(DesignError, match="needs 15 labelled items"):
+        estimated(checked_study(12, 200), judge=["judge", "other"], covariates=["length"])
+
+
+def test_a_person_of_one_item_does_not_count_and_is_named():
+    labels = checked_study(40, 200)
+    item = labels.where(annotator="ann_1").labels["item"][0]
+    more = pl.concat([labels.labels, pl.DataFrame({"item": [item], "annotator": ["zoe"], "label": [1]})])
+    found = estimated(assay.read(more, judges=["judge", "other"], scale="1-5"))
+    assert found.people == ("ann_1", "ann_2", "ann_3")
+    assert "1 annotator (zoe): labelled fewer than 2 items" in found.summary()
+
+
+def test_items_without_the_judge_s_label_still_count():
+    labels = checked_study(60, 400)
+    gone = labels.labels.filter(
+        ~((pl.col("annotator") == "judge") & pl.col("item").str.ends_with("7")) & (pl.col("annotator") != "other")
+    )
+    gone = pl.concat([gone, labels.labels.filter(pl.col("annotator") == "other")])
+    found = estimated(assay.read(gone, judges=["judge", "other"], scale="1-5"), judge="judge", sampling="trust")
+    assert found.table["estimate"][0] == pytest.approx(estimated(labels).table["estimate"][0], abs=0.2)
+
+
+def test_skewed_numbers_without_ends_are_said():
+    rng = np.random.default_rng(1)
+    y = np.exp(rng.normal(0, 2.0, 30))
+    found = estimated(
+        of_arrays(y, y * np.exp(rng.normal(0, 0.3, 30)), np.exp(rng.normal(0, 1.2, 300))), sampling="trust"
+    )
+    assert "covers about 90%" in found.summary()
+
+
+def benchmark():
+    """benchmarks/estimates.py, whose studies have a known truth."""
+    path = Path(__file__).parents[2] / "benchmarks" / "estimates.py"
+    spec = importlib.util.spec_from_file_location("benchmark_of_estimates", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+# -- coverage ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        {"n": 30, "share": 0.02},
+        {"n": 100, "share": 0.2, "people": 3, "loads": "unequal"},
+        {"n": 100, "share": 0.5, "judge": "adversarial"},
+        {"n": 100, "n_all": 300, "share": 0.2, "people": 3, "population": "finite"},
+        {"n": 100, "share": 0.5, "clusters": 10, "whole": True},
+        {"n": 100, "share": 0.2, "drawn": "probabilities"},
+        {"n": 100, "share": 0.5, "people": 3, "raters": "random"},
+    ],
+    ids=str,
+)
+def test_intervals_cover(design):
+    """At least .93 less two Monte Carlo errors of 200 studies; docs/coverage.md has more cells of more studies."""
+    module = benchmark()
+    found = module.measured(module.Cell(**design), 200, 11)
+    assert found["coverage"] > 0.93 - 2 * 0.018
+    assert found["ratio"] < 1.03

@@ -1,0 +1,158 @@
+"""The gate: four answers, four exit statuses, in words, JSON, Markdown and JUnit; the example jobs by a shell."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+
+import assay
+from assay.cli import app as cli
+from assay.testing import assert_gate, assert_may_replace
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Labels of three people, a judge as good as they are and one that answers at random; a month later the first."""
+    labels = assay.simulate(
+        n_items=200, n_annotators=3, annotator_noise=0.3, judges={"good": 0.2, "coin": 1.0}, scale="1-5", seed=4
+    )
+    labels.labels.write_csv(tmp_path / "labels.csv")
+    moved = labels.labels.with_columns(
+        label=pl.when((pl.col("annotator") == "good") & (pl.col("label") < 5)).then(pl.col("label") + 1)
+        .otherwise(pl.col("label"))
+    )  # fmt: skip
+    moved.write_csv(tmp_path / "before.csv")
+    labels.labels.filter(pl.col("item") < "item_011").write_csv(tmp_path / "few.csv")
+    return tmp_path
+
+
+def policy(folder: Path, text: str, judge: str = "good", labels: str = "labels.csv") -> str:
+    path = folder / "assay.toml"
+    read = 'judges = ["good", "coin"]\nscale = "1-5"'
+    path.write_text(f'labels = "{labels}"\njudge = "{judge}"\n[read]\n{read}\n{text}')
+    return str(path)
+
+
+VERDICT = '[verdict]\nexpertise = "crowd"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "judge", "labels", "status", "code", "words"),
+    [
+        (VERDICT, "good", "labels.csv", "replace", 0, "Shown to be as good"),
+        (VERDICT, "coin", "labels.csv", "do not replace", 1, "coin: do not replace"),
+        (VERDICT, "good", "few.csv", "cannot tell", 2, "cannot tell"),
+        (VERDICT, "god", "labels.csv", "could not run", 3, "did you mean 'good'"),
+        (VERDICT, "good", "label.csv", "could not run", 3, "there is no file or folder"),
+        (VERDICT + "[drift]\nbefore = 'before.csv'\nmost = 0.1", "good", "labels.csv", "do not replace", 1,
+         "at most ±0.1 is allowed"),
+        (VERDICT + "[drift]\nbefore = 'labels.csv'\nmost = 0.1", "good", "labels.csv", "replace", 0,
+         "the judge's change is +0.00"),
+        ("[[estimate]]\nat_most = 1.5", "good", "labels.csv", "do not replace", 1, "the policy wants at most 1.5"),
+        ("[[estimate]]\nmost_half_width = 0.5", "good", "labels.csv", "replace", 0, "half-width of at most 0.5"),
+        ("[[estimate]]\nmost_half_width = 0.01", "good", "labels.csv", "cannot tell", 2, "labelled items"),
+    ],
+)  # fmt: skip
+def test_four_answers(folder, text, judge, labels, status, code, words):
+    found = assay.gate(policy(folder, text, judge, labels))
+    assert (found.status, found.exit_code) == (status, code)
+    assert words in found.summary()
+    comment = found.markdown()
+    assert f"assay gate: {status}" in comment
+    suite = ET.fromstring(found.junit())
+    assert int(suite.get("tests")) == len(found.checks)
+    assert (suite.find(".//failure") is not None) == (code == 1)
+    assert (suite.find(".//error") is not None) == (code == 3)
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "asks for nothing"),
+        ("[verdit]\n", "did you mean 'verdict'"),
+        ("[verdict]\nexpertise = 'crowd'\nepsilonn = 0.1", "did you mean 'epsilon'"),
+        ("[verdict]\nexpertise = 'crwd'", "did you mean 'crowd'"),
+        ("[drift]\nmost = 0.1", 'must say before = "..."'),
+        ("[drift]\nbefore = 'before.csv'\nmost = 'much'", "must be a number"),
+        ("[[estimate]]\ntarget = 'mean'", "must say at_least"),
+        ("[[estimate]]\nat_lest = 0.5", "did you mean 'at_least'"),
+        ("[verdict\n", "cannot be read as TOML"),
+    ],
+)
+def test_a_policy_that_is_wrong_could_not_run_and_says_why(folder, text, words):
+    found = assay.gate(policy(folder, text))
+    assert found.exit_code == 3
+    assert words in found.summary()
+
+
+def test_one_check_that_cannot_run_hides_no_other(folder):
+    found = assay.gate(policy(folder, VERDICT + "[drift]\nbefore = 'nowhere.csv'\nmost = 0.1"))
+    assert [one.status for one in found.checks] == ["replace", "could not run"]
+    assert found.exit_code == 3
+
+
+def test_no_policy_says_how_to_write_one(tmp_path):
+    found = assay.gate(str(tmp_path / "assay.toml"))
+    assert found.exit_code == 3
+    assert "as in examples/assay.toml" in found.summary()
+
+
+def test_the_command_exits_and_writes(folder, capsys):
+    path = policy(folder, VERDICT, "coin")
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["gate", path, "--comment", str(folder / "c.md"), "--junit", str(folder / "j.xml"), "--json"])
+    assert stopped.value.code == 1
+    assert json.loads(capsys.readouterr().out)["status"] == "do not replace"
+    assert "do not replace" in (folder / "c.md").read_text()
+    ET.parse(folder / "j.xml")
+
+
+def test_the_pytest_helpers(folder):
+    labels = assay.read(folder / "labels.csv", judges=["good", "coin"], scale="1-5")
+    assert assert_may_replace(labels, "good", expertise="crowd").verdict == "replace"
+    with pytest.raises(AssertionError, match="coin: do not replace"):
+        assert_may_replace(
+            folder / "labels.csv", "coin", read={"judges": ["good", "coin"], "scale": "1-5"}, expertise="crowd"
+        )
+    assert assert_gate(policy(folder, VERDICT)).exit_code == 0
+    with pytest.raises(AssertionError, match="Do not replace"):
+        assert_gate(policy(folder, VERDICT, "coin"))
+
+
+def steps(name: str) -> list[str]:
+    """The shell lines of an example job that run assay."""
+    job = yaml.safe_load((EXAMPLES / "ci" / name).read_text())
+    if name.startswith("github"):
+        return [step["run"] for step in job["jobs"]["gate"]["steps"] if "assay gate" in step.get("run", "")]
+    return job["judge"]["script"]
+
+
+@pytest.mark.parametrize("name", ["github-action.yml", "gitlab-ci.yml"])
+@pytest.mark.parametrize(("judge", "code"), [("good", 0), ("coin", 1), ("god", 3)])
+def test_the_example_jobs_by_a_shell(name, judge, code, folder):
+    path = policy(folder, VERDICT, judge)
+    command = folder / "assay"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m assay "$@"\n')
+    command.chmod(0o755)
+    summary = folder / "summary.md"
+    env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "POLICY": path, "GITHUB_STEP_SUMMARY": str(summary)}
+    (line,) = steps(name)
+    ran = subprocess.run(["bash", "-e", "-c", line], cwd=folder, env=env, capture_output=True, text=True, check=False)
+    assert ran.returncode == code, ran.stderr
+    assert (folder / "gate.md").is_file()
+    assert summary.exists() == name.startswith("github")
+
+
+def test_the_example_policy_holds():
+    assert assay.gate(str(EXAMPLES / "assay.toml")).status == "replace"
