@@ -112,10 +112,10 @@ def test_what_a_table_cannot_say_is_a_dash_with_what_it_needs():
         "replacement", "confidence", "validity", "bias", "fairness",
     }  # fmt: skip
     words = found.summary()
-    assert "say whom the judge would replace with expertise=..." in words
-    assert "several items of each object (object=... names the column)" in words
+    assert "say whom the judge would replace (the option expertise)" in words
+    assert "several items of each object: the option object names its column" in words
     assert f"bias: needs {LEAST_PEOPLE} people" in words
-    assert "fairness: name the column of groups with group=..." in words
+    assert "fairness: the option group names the column of groups" in words
     told = card(labels, epsilon=0.2, group="item").rows[0]
     assert told.marks["replacement"] == "✓"
     assert "needs two groups of 10 objects or more; the largest have 1, 1" in card(labels, group="item").summary()

@@ -324,7 +324,7 @@ def _notes(labels: Annotations, settings: CardSettings) -> tuple[str, ...]:
     if labels.has_repeats:
         found.append(f"repeated answers: {settings.repeats}")
     if not settings.told:
-        found.append("replacement needs expertise=... or epsilon=...: what the judge's low cost is worth")
+        found.append("replacement needs the option expertise or epsilon: what the judge's low cost is worth")
     return tuple(found)
 
 
@@ -407,7 +407,9 @@ class _Criterion:
         if isinstance(test, str):
             return CellMeasure.absent(test)
         if not self.settings.told:
-            return CellMeasure.absent("say whom the judge would replace with expertise=..., or give epsilon=...")
+            return CellMeasure.absent(
+                "say whom the judge would replace (the option expertise) or what its low cost is worth (epsilon)"
+            )
         if test.verdict == "these labels cannot tell":
             return CellMeasure.absent("people agree no more than chance on these items")
         yes, no = test.verdict == "replace", test.verdict == "do not replace"

@@ -171,7 +171,9 @@ class JudgeCells:
     def _untold(self, what: str) -> tuple[CellMeasure, ...] | None:
         """Why scores of objects cannot be told apart from single labels."""
         if not self.tables.lessons:
-            return (CellMeasure.absent(f"{what} needs several items of each object (object=... names the column)"),)
+            return (
+                CellMeasure.absent(f"{what} needs several items of each object: the option object names its column"),
+            )
         if self.tables.people.sum() < 2:
             return (CellMeasure.absent(f"{what} needs two people or more"),)
         return None
@@ -183,7 +185,9 @@ class JudgeCells:
             return untold
         if self.judge.sum() < 2:
             return (
-                CellMeasure.absent("a single judge has no spread of raters: name families of judges with family=..."),
+                CellMeasure.absent(
+                    "a single judge has no spread of raters: the option family names the column of families"
+                ),
             )
 
         def coefficients(s: Floats) -> tuple[tuple[Floats, Floats], ...]:
@@ -305,7 +309,7 @@ class JudgeCells:
         if not self.numeric:
             return (CellMeasure.absent("categories have no order, so nobody is severe"),)
         if self.group_of is None:
-            return (CellMeasure.absent("name the column of groups with group=..."),)
+            return (CellMeasure.absent("the option group names the column of groups"),)
         of_object = np.full(self.tables.n_objects, -1)
         of_object[self.tables.object_of] = self.group_of
         sizes = np.bincount(of_object[of_object >= 0], minlength=len(self.groups))
