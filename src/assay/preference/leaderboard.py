@@ -430,9 +430,18 @@ def _run(votes: Votes, settings: RatingSettings, found: Sequence[Board], asked: 
     )
     return Run(
         "elo" if isinstance(settings, EloSettings) else "bradley-terry", settings, votes.data, votes.facts,
-        _intervals([board.estimates for board in found if board.reason is None]), exclusions, tuple(notes),
+        _intervals([board.estimates for board in found if board.reason is None]), _counted_once(exclusions),
+        tuple(notes),
         (apart,) if names else (),
     )  # fmt: skip
+
+
+def _counted_once(exclusions: Sequence[Exclusion]) -> tuple[Exclusion, ...]:
+    """What was left out of votes that came at different times, for the same reason, as one."""
+    sums: dict[tuple[str, str], int] = {}
+    for one in exclusions:
+        sums[one.what, one.reason] = sums.get((one.what, one.reason), 0) + one.count
+    return tuple(Exclusion(what, count, reason) for (what, reason), count in sums.items())
 
 
 def _intervals(found: Sequence[Estimates]) -> str:
