@@ -78,6 +78,8 @@ def test_from_items_to_ratings(tmp_path, capsys):
     assert dict(sets.group_by("annotator").agg(pl.col("consistency").mean()).rows()) == {"ana": 1, "ben": 0, "m1": 1}
     board = assay.bradley_terry(votes, systems=("alpha", "beta"), method="none", who="together")
     assert dict(board.rows.select("system", "wins").rows()) == {"alpha": 30, "beta": 30}
+    # The texts stand beside the votes, so that length can be taken out of the ratings.
+    assert {"first_text", "second_text"} <= set(votes.items.columns)
     assert board.run.facts["items"] == 6
 
     # The same by way of CSV and the command line.

@@ -207,6 +207,14 @@ def test_advantage_probabilities_by_counting():
     )
 
 
+def test_a_table_without_votes_on_two_systems_is_none_and_leaves_the_others():
+    tables = np.stack([1.0 - np.eye(4), np.zeros((4, 4))])
+    tables[1, 0, 1] = tables[1, 1, 0] = 2
+    found = tournaments.bradley_terry(tables)
+    assert (found[0] == 0).all()
+    assert np.isnan(found[1]).all()
+
+
 def test_bradley_terry_of_several_tables_by_iterations():
     rng = np.random.default_rng(6)
     tables = rng.integers(1, 9, (80, 4, 4)).astype(float)

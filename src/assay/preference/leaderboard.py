@@ -201,7 +201,7 @@ class Leaderboard(Result):
         several = len(self.boards) > 1
         leads = _clear_leads(self.boards, self.confidence)
         if not several:
-            leads = [_Lead(self.lead, None if math.isnan(self.lead.low) else self.lead.low > 0)]
+            leads = [_Lead(self.lead, _is_clear(self.lead, self.confidence))]
         for board, lead in zip(self.boards, leads, strict=True):
             if several:
                 lines.append(f"{_named(board)} ({counted(int(board.counts.sum()), 'vote')}):")
@@ -430,9 +430,18 @@ def _run(votes: Votes, settings: RatingSettings, found: Sequence[Board], asked: 
     )
     return Run(
         "elo" if isinstance(settings, EloSettings) else "bradley-terry", settings, votes.data, votes.facts,
-        _intervals([board.estimates for board in found if board.reason is None]), exclusions, tuple(notes),
+        _intervals([board.estimates for board in found if board.reason is None]), _counted_once(exclusions),
+        tuple(notes),
         (apart,) if names else (),
     )  # fmt: skip
+
+
+def _counted_once(exclusions: Sequence[Exclusion]) -> tuple[Exclusion, ...]:
+    """What was left out of votes that came at different times, for the same reason, as one."""
+    sums: dict[tuple[str, str], int] = {}
+    for one in exclusions:
+        sums[one.what, one.reason] = sums.get((one.what, one.reason), 0) + one.count
+    return tuple(Exclusion(what, count, reason) for (what, reason), count in sums.items())
 
 
 def _intervals(found: Sequence[Estimates]) -> str:
@@ -492,6 +501,14 @@ def _named(board: Board) -> str:
     return ", ".join(filter(None, (who, board.group, board.component and f"among {board.component}")))
 
 
+def _is_clear(lead: Estimate, confidence: float) -> bool | None:
+    """Whether a lead is shown, by its interval and its p-value; None where it has no interval.
+
+    Of two equal systems the percentile interval alone puts one ahead in .09 of studies of 12 to 20 items, both in .05.
+    """
+    return None if math.isnan(lead.low) else lead.low > 0 and not lead.p() > 1 - confidence
+
+
 class _Lead(NamedTuple):
     """The best system less the next, whether that is shown, and how several boards were corrected for."""
 
@@ -505,12 +522,14 @@ def _clear_leads(found: Sequence[Board], confidence: float) -> list[_Lead]:
     leads = [board.difference(*board.order[:2].tolist()) for board in found]
     who = [board.who for board in found]
     p = adjust_p(np.array([lead.p() for lead in leads]), "holm", who)
-    found_p = zip(leads, p.tolist(), [who.count(one) > 1 for one in who], strict=True)
-    return [
-        _Lead(lead, None if math.isnan(lead.low) else mine <= 1 - confidence if several else lead.low > 0,
-              f" ({p_value(mine)}, Holm)" if several else "")
-        for lead, mine, several in found_p
-    ]  # fmt: skip
+    found_leads = []
+    for lead, mine, one in zip(leads, p.tolist(), who, strict=True):
+        if who.count(one) == 1:
+            found_leads.append(_Lead(lead, _is_clear(lead, confidence)))
+        else:
+            clear = None if math.isnan(lead.low) else mine <= 1 - confidence
+            found_leads.append(_Lead(lead, clear, f" ({p_value(mine)}, Holm)"))
+    return found_leads
 
 
 def _pair_rows(board: Board) -> Iterator[dict[str, object]]:

@@ -131,18 +131,33 @@ def _newton(wins: Floats, ties: Floats | None, start: Floats, whole: bool = Fals
     left, done = np.arange(tables), np.full(point.shape, np.nan)
     for _ in range(STEPS):
         gradient, curvature = _slopes(wins[left], None if ties is None else ties[left], point[left])
-        step = np.linalg.solve(_fix_mean(curvature, n), gradient[..., None])[..., 0]
+        step = _solved(_fix_mean(curvature, n), gradient)
         length = np.abs(step).max(axis=1)
         point[left] += step * np.minimum(1.0, 4.0 / np.maximum(length, 1e-300))[:, None]
         here = point[left]
         far = (np.ptp(here[:, :n], axis=1) > FARTHEST) | (np.abs(here[:, n:]) > FARTHEST).any(axis=1)
         settled = (length < 1e-9) & ~far
         done[left[settled]] = here[settled]
-        left = left[~settled & ~far]
+        left = left[~settled & ~far & np.isfinite(length)]
         if not len(left):
             break
     done[:, :n] -= done[:, :n].mean(axis=1, keepdims=True)
     return done if whole else done[:, :n]
+
+
+def _solved(curvature: Floats, gradient: Floats) -> Floats:
+    """Steps that make the gradients 0, (tables, parameters); NaN for a table that holds some parameter in no way.
+
+    A resample of few items may leave out all votes on two systems.
+    """
+    try:
+        return np.asarray(np.linalg.solve(curvature, gradient[..., None])[..., 0])
+    except np.linalg.LinAlgError:
+        found = np.full(gradient.shape, np.nan)
+        for i, (one, slope) in enumerate(zip(curvature, gradient, strict=True)):
+            if np.linalg.cond(one) < 1 / np.finfo(float).eps:
+                found[i] = np.linalg.solve(one, slope)
+        return found
 
 
 def _fix_mean(curvature: Floats, n: int) -> Floats:
@@ -286,14 +301,7 @@ def newton_step(slopes: Floats, systems: int) -> Floats:
     """One step of Newton's method from gradient and curvature, (..., width + width²); NaN where nothing holds it."""
     k = math.isqrt(slopes.shape[-1])  # of k + k², which is less than (k + 1)²
     flat = slopes.reshape(-1, k + k * k)
-    curvature = _fix_mean(flat[:, k:].reshape(-1, k, k).copy(), systems)
-    try:
-        step = np.linalg.solve(curvature, flat[:, :k, None])[..., 0]
-    except np.linalg.LinAlgError:
-        step = np.full((len(flat), k), np.nan)
-        for i, (one, slope) in enumerate(zip(curvature, flat[:, :k], strict=True)):
-            if np.linalg.cond(one) < 1 / np.finfo(float).eps:
-                step[i] = np.linalg.solve(one, slope)
+    step = _solved(_fix_mean(flat[:, k:].reshape(-1, k, k).copy(), systems), flat[:, :k])
     step[:, :systems] -= step[:, :systems].mean(axis=1, keepdims=True)
     return np.asarray(step.reshape(*slopes.shape[:-1], k))
 
