@@ -102,7 +102,9 @@ def added(n: int, models: int) -> None:
     ours = seconds(lambda: board.add(further), clock=time.process_time)
     both = pl.concat([frame, more])
     again = seconds(lambda: assay.bradley_terry(assay.read(both), method="none"), 2, time.process_time)
-    print(f"1,000 battles added to {n:,}: {ours:.2f} s of processor time; all of them read and rated again {again:.2f} s")
+    print(
+        f"1,000 battles added to {n:,}: {ours:.2f} s of processor time; all of them read and rated again {again:.2f} s"
+    )
 
 
 def elo(n: int, models: int) -> None:

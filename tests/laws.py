@@ -849,9 +849,9 @@ RESULTS = (
     "OddOneOutAgreement",
     "SimilarityValidation", "AnnotatorSimilarity", "TripletSample", "Judgments", "TripletPlan", "StyleEffect",
     "TripletEmbedding", "CorrectedEstimate", "LabelPlan", "Drift", "GateResult", "Monitor", "Route",
-    "Report",
+    "JudgeCard", "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")
 ERRORS = ("AssayError", "ChangedStudyError", "DataError", "DesignError", "JudgeError", "StudyError")
 TABLES = ("Annotations", "read", "scan", "simulate")
-OTHERS = ("__version__", "similarity_matrix")
+OTHERS = ("Look", "look", "__version__", "similarity_matrix")

@@ -86,3 +86,32 @@ def test_fields_are_what_any_question_shows():
     everything = item_fields([asked()], ITEM, ("photo", "third"), {})
     assert [field.title for field in everything] == ["one", "two b", "empty"]
     assert everything[-1].text == ""
+
+
+@pytest.mark.parametrize(("ties", "values"), [(True, 3), ("people", 3), (False, 2)])
+def test_no_preference_is_offered_where_it_is_an_answer(ties, values):
+    found = form("preference", ("one", "two_b"), options=("one", "two_b"), ties=ties)
+    assert [one.value for one in found.choices] == ['"first"', '"tie"', '"second"'][:: 1 if values == 3 else 2]
+    assert ("tie" in found.allowed) == (values == 3)
+
+
+def test_no_preference_is_refused_where_one_must_be_chosen(serve):
+    asked = {"name": "better", "text": "?", "scale": "preference", "options": ["a", "b"], "show": [], "ties": False}
+    served = serve(items=[{"item": "p", "a": "x", "b": "y"}], questions=[asked])
+    person = served.annotator()
+    (task,) = person.work()
+    (question,) = task.questions
+    assert sorted(question.values) == ['"first"', '"second"']
+    refused = person.send("POST", "/answers", person.body(task, {question.id: "tie"}))
+    assert refused.status == 422
+    assert "left or right" in refused.text
+    person.keep(task, {question.id: "first"})
+
+
+def test_several_questions_about_one_triplet_stand_on_one_page(serve):
+    odd = {"name": "odd", "text": "Which is unlike?", "scale": "odd-one-out", "options": ["text"], "show": []}
+    served = serve(items=4, questions=[odd, odd | {"name": "worst", "text": "Which is worst?"}], people={"pairs": 1})
+    person = served.annotator()
+    (task, *_) = person.work()
+    assert [sorted(one.values) for one in task.questions] == [['"A"', '"B"', '"C"']] * 2
+    assert person.work_through() == "done"

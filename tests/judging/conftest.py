@@ -34,7 +34,7 @@ def make_study(tmp_path: Path) -> Callable[..., Study]:
             "items": {"file": "items.csv", "document": "doc"},
             "questions": [{"name": "quality", "text": "How good is it?", "scale": "1-5"}],
             "judges": [{"name": "m1", "model": "tiny", "base_url": url} | (judge or {})],
-            "limits": {"concurrency": 10, "timeout": 5},
+            "limits": {"concurrency": 10, "timeout": 5, "loading": 0},
         }
         (folder / "study.yaml").write_text(yaml.safe_dump(content | parts, sort_keys=False))
         return load_study(folder)

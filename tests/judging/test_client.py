@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import re
+import socket
 import sqlite3
 from collections import Counter
 
@@ -17,7 +18,7 @@ from assay.judging import client
 from assay.judging.client import Budget
 from assay.judging.dry_run import estimate_study, requests_of
 from assay.judging.http import Completion, Request, keepable, not_sent
-from assay.judging.providers import PydanticAI
+from assay.judging.providers import PydanticAI, is_near
 from assay.judging.run import Claims, judge_study
 from assay.reading import study_labels
 from assay.study.schema import Judge
@@ -521,7 +522,7 @@ def test_show_replies_and_retry_at_the_command_line(make_study, capsys):
         code, out, err = assay("judge", folder, "q00001")
         assert (code, out) == (2, "")
         assert f"assay judge {folder} q00001 --show" in err
-        assert assay("judge", folder)[0] == 0
+        assert assay("judge", folder)[0] == 1, "no question was answered"
         code, out, err = assay("replies", folder, "--missing")
         assert out.startswith("m1, q00000, quality: no label in the reply\n    No idea.\n    None.\n")
         assert err == "2 replies without a label\n"
@@ -535,3 +536,148 @@ def test_show_replies_and_retry_at_the_command_line(make_study, capsys):
         for words in (("--only", "m2"), ("q99",)):
             code, out, err = assay("replies", folder, *words)
             assert (code, out, len(err.splitlines())) == (2, "", 1)
+
+
+# -- what services are sent, and what they say -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("gpt-4o-mini", "max_tokens"), ("gpt-5", "max_completion_tokens"), ("llama3.1", "max_tokens"),
+        ("o3", "max_completion_tokens"), ("azure/o4-mini", "max_completion_tokens"),
+        ("openai/gpt-5-mini", "max_completion_tokens"),
+        ("gpt-50x", "max_tokens"), ("open-mixtral", "max_tokens"), ("o1x", "max_tokens"),
+    ],
+)  # fmt: skip
+def test_the_limit_has_the_name_that_the_model_knows_wherever_it_is(make_study, model, name):
+    with ChatServer() as server:
+        judge_study(make_study(1, server.url, judge={"model": model, "max_tokens": 50}))
+        (body,) = server.requests
+    assert body[name] == 50
+    assert not {"max_tokens", "max_completion_tokens"} - {name} & set(body)
+
+
+@pytest.mark.parametrize("known", ["max_tokens", "max_completion_tokens"])
+def test_a_model_that_refuses_the_name_of_the_limit_is_asked_with_the_other(make_study, known):
+    def script(n, body, server):
+        other = next(one for one in ("max_tokens", "max_completion_tokens") if one != known)
+        return Say(status=400, error=f"Unsupported parameter: '{other}'. Use '{known}'.") if other in body else Say()
+
+    model = "house-model" if known == "max_completion_tokens" else "gpt-5-house"
+    with ChatServer(script) as server:
+        study = make_study(12, server.url, judge={"model": model, "max_tokens": 50}, limits={"concurrency": 1})
+        assert judge_study(study).answered == 12
+        assert server.count == 13, "found out once"
+
+
+def test_a_parameter_that_a_model_does_not_take_is_said_with_what_to_do(make_study):
+    words = "Unsupported value: 'temperature' does not support 0 with this model."
+    with ChatServer(lambda n, body, server: Say(status=400, error=words)) as server:
+        done = judge_study(make_study(2, server.url, judge={"temperature": 0}))
+    assert "this model does not take temperature: take it out of the judge" in " ".join(done.reasons)
+
+
+def test_one_label_is_not_given_the_room_of_a_book(make_study):
+    with ChatServer() as server:
+        judge = of_format(server, "anthropic") | {"max_tokens": None}
+        for strategy, most in (("zero-shot", 512), ("chain-of-thought", 8192)):
+            assert judge_study(make_study(1, judge=judge | {"strategy": strategy}), changed="new-version").answered == 1
+            assert server.requests[-1]["max_tokens"] == most
+            assert not server.requests[-1].get("stream")
+        judge |= {"strategy": "zero-shot", "max_tokens": 7}
+        assert judge_study(make_study(1, judge=judge)).answered == 0, "where a reply is cut off is no part of a request"
+
+
+def test_nothing_answered_is_no_success(make_study, capsys):
+    from assay.cli.app import main
+
+    with ChatServer(lambda n, b, server: Say(status=400)) as server:
+        folder = str(make_study(3, server.url).folder)
+        for status, code in ((400, 1), (200, 0), (200, 0)):
+            server.script = lambda n, b, server, status=status: Say(status=status)
+            with pytest.raises(SystemExit) as ended:
+                main(["judge", folder])
+            assert ended.value.code == code, capsys.readouterr().out
+
+
+# -- servers that still load their model ------------------------------------------------------------------
+
+
+def test_a_server_that_loads_its_model_is_waited_for_and_that_is_said(make_study):
+    told = []
+    loading = Say(status=503, error="Loading model")
+    with ChatServer(lambda n, body, server: loading if n <= 30 else Say()) as server:
+        study = make_study(3, server.url, limits={"concurrency": 2, "tries": 2, "loading": 60})
+        done = judge_study(study, first_wait=0.001, tell=told.append)
+    assert (done.answered, done.failed) == (3, 0)
+    (words,) = told
+    assert "takes no calls yet (HTTP 503: Loading model). If it loads its model, the run goes on once" in words
+    assert "it waits 1 min 0 s at most (limits.loading)" in words
+
+
+def test_a_server_that_never_comes_is_given_up_after_the_wait(make_study):
+    told = []
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    study = make_study(20, f"http://127.0.0.1:{port}/v1", limits={"tries": 2, "loading": 1.5})
+    with pytest.raises(JudgeError, match="cannot be asked: the connection broke"):
+        judge_study(study, first_wait=0.01, tell=told.append)
+    assert len(told) == 1
+    assert "takes no calls yet (the connection broke" in told[0]
+
+
+def test_a_server_that_is_busy_and_loads_nothing_is_tried_as_often_as_before(make_study):
+    told = []
+    with ChatServer(lambda n, body, server: Say(status=503, error="overloaded")) as server:
+        study = make_study(1, server.url, limits={"concurrency": 1, "tries": 3, "loading": 60})
+        assert judge_study(study, first_wait=0.001, tell=told.append).failed == 1
+        assert server.count == 3
+    assert not told
+
+
+@pytest.mark.parametrize(
+    ("url", "near"),
+    [
+        ("http://localhost:8000/v1", True), ("http://127.0.0.1/v1", True), ("http://192.168.3.4:11434/v1", True),
+        ("http://vllm:8000/v1", True), ("http://gpu.local/v1", True), ("https://api.openai.com/v1", False),
+        ("https://8.8.8.8/v1", False),
+    ],
+)  # fmt: skip
+def test_which_servers_are_near(url, near):
+    assert is_near(url) is near
+
+
+# -- a store elsewhere, for whatever reads a study --------------------------------------------------------
+
+
+def test_a_store_elsewhere_is_read_by_every_command_that_reads_a_study(make_study, capsys, tmp_path):
+    from assay.cli.app import main
+
+    def assay(*words):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        return ended.value.code, *capsys.readouterr()
+
+    with ChatServer(lambda n, b, s: Say(json.dumps({"label": 1 + int(item_of(b)[1:]) % 5}))) as server:
+        judges = [{"name": n, "model": n, "base_url": server.url} for n in ("m1", "m2")]
+        study = make_study(20, server.url, judges=judges)
+        folder, elsewhere = str(study.folder), str(tmp_path / "elsewhere.db")
+        code, _, err = assay("judge", folder, "--store", elsewhere)
+        assert code == 0
+        assert f"the answers are in {elsewhere}, which study.yaml does not name: give --store" in " ".join(err.split())
+        assert not (study.folder / "study.db").exists()
+        code, _, err = assay("agreement", folder, "--json")
+        assert code == 2
+        assert "if judges were asked with --store, give it here, too" in " ".join(err.split())
+        (study.folder / "study.db").unlink(missing_ok=True)
+        for command in ("agreement", "disagreement"):
+            code, _, err = assay(command, folder, "--store", elsewhere)
+            assert (code, "holds no label" in err) == (0, False), (command, err)
+            assert not (study.folder / "study.db").exists(), command
+        table = str(tmp_path / "t.csv")
+        assert assay("export", folder, table, "--store", elsewhere)[0] == 0
+        code, _, err = assay("agreement", table, "--store", elsewhere)
+        assert code == 2
+        assert "--store names the database of a study's folder" in " ".join(err.split())

@@ -541,6 +541,28 @@ def test_images_go_by_path_and_by_url(make_study, tmp_path):
         judge_study(study)
 
 
+@pytest.mark.parametrize("name", ["../secret.png", "link.png", "/{tmp}/secret.png"])
+def test_an_image_outside_the_study_is_neither_read_nor_sent(make_study, tmp_path, name):
+    (tmp_path / "secret.png").write_bytes(b"\x89PNG secret")
+    with ChatServer() as server:
+        study = make_study(1, server.url, items={"file": "items.csv", "images": ["photo"]})
+        (study.folder / "link.png").symlink_to(tmp_path / "secret.png")
+        name = name.format(tmp=str(tmp_path).lstrip("/"))
+        (study.folder / "items.csv").write_text(f"item,text,photo\nq1,@q1@,{name}\n")
+        with pytest.raises(StudyError, match=r"not within the study's folder; put it beside study\.yaml"):
+            judge_study(study)
+        assert server.count == 0
+
+
+def test_an_image_of_many_megabytes_is_refused(make_study, monkeypatch):
+    monkeypatch.setattr("assay.judging.prompts.LARGEST_IMAGE", 100)
+    study = make_study(1, items={"file": "items.csv", "images": ["photo"]})
+    (study.folder / "cat.png").write_bytes(b"\x89PNG" + b"x" * 100)
+    (study.folder / "items.csv").write_text("item,text,photo\nq1,@q1@,cat.png\n")
+    with pytest.raises(StudyError, match=r"cat.png has 104 bytes; services take 100 at most"):
+        judge_study(study)
+
+
 def test_a_task_of_writing_is_not_told_to_judge_or_to_disregard_what_the_item_asks(make_study):
     question = {"name": "reply", "text": "Do what the customer asks for.", "scale": "text"}
     for judge in ({}, {"prompt": "own"}, {"strategy": "chain-of-thought"}):

@@ -165,7 +165,7 @@ def test_a_service_that_never_answers_fails_the_question_and_the_next_run_asks_i
 
 
 def test_a_service_that_is_not_there_stops_the_run(make_study):
-    study = make_study(100, "http://127.0.0.1:9/v1", limits={"concurrency": 5, "tries": 2})
+    study = make_study(100, "http://127.0.0.1:9/v1", limits={"concurrency": 5, "tries": 2, "loading": 0})
     with pytest.raises(JudgeError, match=r"judge 'm1' .* cannot be asked: the connection broke"):
         judge_study(study, **QUICK)
 

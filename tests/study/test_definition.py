@@ -295,8 +295,9 @@ def test_problems_are_said_with_file_line_and_key(tmp_path):
     with pytest.raises(StudyError) as caught:
         load_study(tmp_path)
     path = tmp_path / "study.yaml"
-    assert str(caught.value).splitlines() == [
-        f"{path}, line 7, questions[0].colour: is not a key here",
+    first, *others = str(caught.value).splitlines()
+    assert first.startswith(f"{path}, line 7, questions[0].colour: is not a key here; the keys are name, text, scale, ")
+    assert others == [
         f"{path}, line 8, questions[1].name: is missing",
         f"{path}, line 11, judges[0].temperature: input should be less than or equal to 5",
         f"{path}, line 11, judges[0].repeats: input should be greater than or equal to 1",
@@ -309,3 +310,50 @@ def test_problems_are_said_with_file_line_and_key(tmp_path):
     assert len(lines) == 6
     assert lines[-1] == "and 155 more"
     assert lines[0] == f"{path}, line 2, questions[0].name: is missing"
+
+
+# -- folders that nobody trusts yet ----------------------------------------------------------------------
+
+
+def bomb(depth: int, width: int = 9) -> str:
+    """A few lines whose aliases hold each other: width to the power of depth values."""
+    lines = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * width)}]" for n in range(1, depth + 1)]
+    return "\n".join(["a0: &a0 [x, x, x, x, x, x, x, x, x]", *lines, ""])
+
+
+@pytest.mark.parametrize("text", [bomb(6), bomb(30), "a: &a [*a]\n", "a: &a {b: *a}\n"])
+def test_aliases_of_aliases_are_refused_before_they_grow(folder, text):
+    (folder / "study.yaml").write_text(text)
+    with pytest.raises(StudyError, match=r"grows beyond 200,000 values by its aliases \(\*\); write them out"):
+        load_study(folder)
+
+
+def test_aliases_that_repeat_a_little_are_fine(folder):
+    changed(folder, "meanings: {1: very bad, 5: excellent}", "meanings: &m {1: very bad, 5: excellent}")
+    changed(folder, "guidelines: Judge", "by_scale: {'1-5': {meanings: *m}}\n    guidelines: Judge")
+    assert load_study(folder).config.questions[0].by_scale["1-5"].meanings == {"1": "very bad", "5": "excellent"}
+
+
+def test_a_description_of_megabytes_is_refused_unread(folder):
+    (folder / "study.yaml").write_text("# " + "x" * 2_000_001)
+    with pytest.raises(StudyError, match=r"has 2,000,003 bytes, and a study's description has 2,000,000 at most"):
+        load_study(folder)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            "    provider: recorded",
+            "    headers: {a: b}\n    provider: recorded",
+            "is not a key here; the keys are name, model",
+        ),
+        ("    provider: recorded", "    concurrency: 3\n    provider: recorded", "it belongs under limits:"),
+        ("    provider: recorded", "    promt: x\n    provider: recorded", "did you mean 'prompt'?"),
+        ("limits:", "pepole: {}\nlimits:", "did you mean 'people'?"),
+        ("limits:", "temperature: 0\nlimits:", "it belongs under systems:"),
+    ],
+)
+def test_an_unknown_key_is_named_with_those_of_its_own_place(folder, old, new, words):
+    with pytest.raises(StudyError, match=words.replace("?", r"\?")):
+        load_study(changed(folder, old, new))

@@ -25,7 +25,8 @@ FIELDS = {
     schema.Conditions: {"scale": (), "temperature": (), "prompt": (), "strategy": (), "system_temperature": ()},
     schema.RateLimits: {
         "concurrency": "20 >= 1 <= 10000", "requests_per_minute": "None > 0", "tokens_per_minute": "None > 0",
-        "max_cost": "None >= 0", "timeout": "120 > 0", "tries": "8 >= 1", "unreadable": "20 >= 5",
+        "max_cost": "None >= 0", "timeout": "120 > 0", "tries": "8 >= 1", "loading": "300 >= 0",
+        "unreadable": "20 >= 5",
     },
     schema.Checks: {"every": "10 >= 2", "most_failed": "None >= 0"},
     schema.People: {

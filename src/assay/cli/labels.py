@@ -136,11 +136,16 @@ class LabelOptions:
     where: Annotated[
         list[str] | None, Parameter(help="Keep labels with COLUMN=VALUE (or COLUMN=A,B); repeat to narrow further.")
     ] = None
+    store: Annotated[
+        str | None,
+        Parameter(help="Of a study's folder, the database in place of its own: a path or postgresql://..."),
+    ] = None
 
     def outputs(self, source: str) -> Annotations:
         """What systems wrote: of a study's folder, its outputs; else the table."""
         if not (Path(source) / "study.yaml").is_file():
             return self.read(source)
+        self._use_store(source)
         from assay.reading import study_outputs
         from assay.study.definition import load_study
 
@@ -173,9 +178,20 @@ class LabelOptions:
             lists["scale"] = [f"{name}={one}" for name, one in scales.items()]
         return replace(self, **{**options, **lists})
 
+    def _use_store(self, source: str) -> None:
+        """Read a study's answers where --store says they are."""
+        if self.store is None:
+            return
+        if not (Path(source) / "study.yaml").is_file():
+            raise AssayError(f"--store names the database of a study's folder, and '{source}' is none")
+        from assay.study.store.connection import choose_store
+
+        choose_store(source, self.store)
+
     def _table(self, source: str) -> Annotations:
         from assay.reading import read
 
+        self._use_store(source)
         return read(self.files(source), **self.read_options(source))
 
     def files(self, source: str) -> str | list[str]:

@@ -225,6 +225,7 @@ def judge(
         require(library, "judge", "asking models")
     from assay.judging.dry_run import estimate_study, requests_of
     from assay.judging.run import judge_study
+    from assay.study.store.connection import store_name
 
     check_target(record, suffixes=(".jsonl", ".ndjson"), force=True)
     if not _holds_replies(record):
@@ -250,7 +251,12 @@ def judge(
 
     done = change.decided(ask)
     print(done.summary())
-    return int(done.stopped is not None)
+    if store is not None and store != loaded.config.store:
+        note(
+            f"the answers are in {store_name(store)}, which study.yaml does not name: give --store to other commands, "
+            "too, or write it there (store:)"
+        )
+    return int(done.stopped is not None or done.is_vain)
 
 
 def _holds_replies(path: Path | None) -> bool:

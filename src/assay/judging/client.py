@@ -117,6 +117,9 @@ class Endpoint:
         self._counts_tokens = limits.tokens_per_minute is not None
         self._tries, self._first_wait, self._quiet_until = limits.tries, first_wait, 0.0
         self._where, self._tell = where, tell
+        self._loading, self._loads_until = limits.loading, None if limits.loading else 0.0
+        self._answers = False
+        """Whether it has taken a call by now."""
 
     async def call(self, provider: Provider, request: Request) -> tuple[Completion, float]:
         """The reply and the seconds it took, after as many tries as the limits allow.
@@ -126,7 +129,8 @@ class Endpoint:
         CallFailed
             Where trying again is no use, or was none.
         """
-        for number in range(1, self._tries + 1):
+        number = 1
+        while True:
             await self._sleep(self._quiet_until - monotonic())
             expected = expected_tokens(request) if self._counts_tokens else 0.0
             await self._sleep(max(self._requests.take(1), self._tokens.take(expected)))
@@ -137,12 +141,16 @@ class Endpoint:
                     raise CallFailed("retry", "the run is stopping")
                 completion = await provider.complete(request)
             except CallFailed as error:
-                if error.kind != "retry" or number == self._tries or self.stopping.is_set():
+                if self._is_loading(error):
+                    wait = 4 * self._first_wait  # two seconds: soon enough, and no load for who loads
+                elif error.kind != "retry" or number == self._tries or self.stopping.is_set():
                     raise
-                wait = self._after(error, number, begun)
+                else:
+                    wait, number = self._after(error, number, begun), number + 1
                 log.info("%s (%s); trying again in %.1f s", error, request.about.get("item"), wait)
             else:
                 self.gate.went_well()
+                self._answers = True
                 used = (completion.tokens_in or 0) + (completion.tokens_out or 0)
                 if used and self._counts_tokens:
                     self._tokens.correct(used - expected)
@@ -150,7 +158,19 @@ class Endpoint:
             finally:
                 self.gate.leave()
             await self._sleep(wait)
-        raise AssertionError("the last try either answers or raises")
+
+    def _is_loading(self, error: CallFailed) -> bool:
+        """Whether to wait for a service that has taken no call yet, as one that loads its model; said once."""
+        self._answers |= error.status > 0 and not error.starting
+        if not error.starting or self._answers or self.stopping.is_set():
+            return False
+        if self._loads_until is None:
+            self._loads_until = monotonic() + self._loading
+            self._tell(
+                f"{self._where} takes no calls yet ({error}). If it loads its model, the run goes on once that is "
+                f"there; it waits {duration(self._loading)} at most (limits.loading), and may be ended with Ctrl-C"
+            )
+        return monotonic() < self._loads_until
 
     def _after(self, error: CallFailed, number: int, begun: float) -> float:
         """Seconds to wait after a failed try: what the service asks, else ever longer, and drawn by chance."""

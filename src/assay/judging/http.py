@@ -60,9 +60,13 @@ FailureKind = Literal["retry", "fatal", "rejected"]
 class CallFailed(Exception):  # noqa: N818 - it reads as what it is
     """A call without a usable reply."""
 
-    def __init__(self, kind: FailureKind, message: str, *, status: int = 0, wait: float | None = None) -> None:
+    def __init__(
+        self, kind: FailureKind, message: str, *, status: int = 0, wait: float | None = None, starting: bool = False
+    ) -> None:
         super().__init__(message)
         self.kind, self.status, self.wait = kind, status, wait
+        self.starting = starting
+        """Whether the service looks as if it were being started: it takes no calls yet, or says that it loads."""
 
 
 class Provider(Protocol):
@@ -96,7 +100,20 @@ def failure(status: int, body: str, wait: float | None, key: str | None) -> Call
         kind = "retry"
     elif status in (401, 402, 403, 404):
         kind = "fatal"
-    return CallFailed(kind, message, status=status, wait=wait if kind == "retry" else None)
+    if status in (400, 422) and (name := _REFUSED.search(said)):
+        message += f" (this model does not take {name[1]}: take it out of the judge, or give its own in params)"
+    starting = (
+        status == 503 and re.search(r"\b(?:loading|starting|warming|not ready)\b", said, re.IGNORECASE) is not None
+    )
+    return CallFailed(kind, message, status=status, wait=wait if kind == "retry" else None, starting=starting)
+
+
+_REFUSED = re.compile(
+    r"(?:unsupported|unknown|unrecognized|not supported|not permitted|does not support)[^\n]{0,80}?"
+    r"\b(max_tokens|max_completion_tokens|temperature|top_p)\b",
+    re.IGNORECASE,
+)
+"""A parameter that a service says it does not take."""
 
 
 def _said(body: str) -> str:

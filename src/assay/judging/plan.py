@@ -147,6 +147,11 @@ Chosen = dict[str, Any]
 """Demonstrations as they are kept: ``fold`` to (item, label) pairs; ``documents`` that are held out."""
 
 
+_ONE_LABEL, _LONG_REPLY = 512, 8192
+"""Tokens: a label in JSON has some ten, and a model that explains itself all the same a few hundred; a text, or
+reasoning, of ten pages has 8,000."""
+
+
 @dataclass(frozen=True)
 class _Way:
     """What all assignments of one judge, one question and one condition have in common."""
@@ -163,7 +168,19 @@ class _Way:
         """The call that sends these messages."""
         judge = self.judge
         model = judge.model or judge.name
-        return Request(model, messages, judge.temperature, judge.max_tokens, self.schema, judge.params, about)
+        most = judge.max_tokens or self._usual_limit()
+        return Request(model, messages, judge.temperature, most, self.schema, judge.params, about)
+
+    def _usual_limit(self) -> int | None:
+        """Tokens of a reply where a service wants a limit and nobody gave one; None where it may do without.
+
+        Its library would allow 64,000 for one number. What a model thinks before is part of it, so whoever asks for
+        thinking gives a limit, too.
+        """
+        if self.judge.provider != "anthropic" or "thinking" in self.judge.params:
+            return None
+        long = self.prompt.question.kind.free_text or self.judge.strategy == "chain-of-thought"
+        return _LONG_REPLY if long or not self.prompt.has_format else _ONE_LABEL
 
 
 @dataclass(frozen=True)

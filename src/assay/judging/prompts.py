@@ -531,6 +531,10 @@ def describe_labels(question: Question, scale: Scale) -> str:
     return kind_of(scale).allowed(words) if words else scale.describe()
 
 
+LARGEST_IMAGE = 20_000_000
+"""Bytes: what the services take that take most."""
+
+
 def _image(where: str, folder: Path, item: str) -> str:
     """An image as a URL: its own, or its bytes."""
     if where.startswith(("http://", "https://", "data:")):
@@ -543,5 +547,11 @@ def _image(where: str, folder: Path, item: str) -> str:
         raise StudyError(
             f"item '{item}': the image {where} is not there, or not within the study's folder; put it beside "
             "study.yaml, and give its path from there"
+        )
+    size = path.stat().st_size
+    if size > LARGEST_IMAGE:
+        raise StudyError(
+            f"item '{item}': the image {where} has {size:,} bytes; services take {LARGEST_IMAGE:,} at most, so make it "
+            "smaller"
         )
     return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"

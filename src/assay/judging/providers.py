@@ -7,6 +7,7 @@ error; trying again is the client's business. To add a provider, add a row to `P
 from __future__ import annotations
 
 import inspect
+import ipaddress
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from assay.errors import JudgeError, require, unknown
@@ -104,6 +106,15 @@ def _key(judge: Judge, variable: str | None) -> str | None:
     return key
 
 
+def is_near(url: str) -> bool:
+    """Whether an address is of this machine or this network."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return host == "localhost" or "." not in host or host.endswith((".local", ".internal"))
+
+
 OPENAI_URL = "https://api.openai.com/v1"
 
 _IN_PYDANTIC_AI = ProviderRow(_library)
@@ -125,6 +136,13 @@ PROVIDERS: dict[str, ProviderRow] = {
 # -- anything that speaks OpenAI's chat format ----------------------------------------------------------
 
 
+_NAMES_OF_MOST = ("max_tokens", "max_completion_tokens")
+"""What services call the limit of a reply's length: most of them; OpenAI, and its newer models wherever they are."""
+
+_NEWER_MODELS = re.compile(r"(?:.*/)?(?:gpt-[5-9]|o[1-9])(?![a-z0-9])", re.IGNORECASE)
+"""Models that refuse ``max_tokens``, also behind a gateway: gpt-5, openai/gpt-5-mini, o3, o4-mini."""
+
+
 class OpenAIChat:
     """Any endpoint that speaks OpenAI's chat format, over plain HTTP."""
 
@@ -135,11 +153,35 @@ class OpenAIChat:
         self._connections = connections
         self._session: Any = None
         self._without_schema: set[str] = set()
-        # OpenAI's newer models refuse the old name, most other servers do not know the new one.
-        self._most = "max_completion_tokens" if base_url.startswith(OPENAI_URL) else "max_tokens"
+        self._at_openai = base_url.startswith(OPENAI_URL)
+        self._most: dict[str, str] = {}
+        """What a model was found to call the limit of a reply's length, where it refused the usual name."""
 
     async def complete(self, request: Request) -> Completion:
-        """One POST; a second, without the schema, where the endpoint knows no structured output."""
+        """One POST; a second, without the schema or with the limit's other name, where the endpoint refuses these."""
+        try:
+            return await self._complete(request)
+        except CallFailed as error:
+            other = self._other_name(request, error)
+            if other is None:
+                raise
+            self._most[request.model] = other
+            return await self._complete(request)
+
+    def _other_name(self, request: Request, error: CallFailed) -> str | None:
+        """The other name of the limit, where the endpoint does not know the one that was sent."""
+        sent = self._name_of_most(request.model)
+        other = next(name for name in _NAMES_OF_MOST if name != sent)
+        refused = (
+            request.max_tokens is not None and error.status in (400, 422) and re.search(rf"\b{sent}\b", str(error))
+        )
+        return other if refused and request.model not in self._most else None
+
+    def _name_of_most(self, model: str) -> str:
+        newer = self._at_openai or _NEWER_MODELS.match(model) is not None
+        return self._most.get(model, _NAMES_OF_MOST[newer])
+
+    async def _complete(self, request: Request) -> Completion:
         schema = None if request.model in self._without_schema else request.schema
         try:
             return await self._post(request, schema)
@@ -155,7 +197,7 @@ class OpenAIChat:
         return self._sent(request, None if request.model in self._without_schema else request.schema)
 
     def _sent(self, request: Request, schema: Mapping[str, Any] | None) -> Sent:
-        return Sent(chat_body(request, schema, most=self._most), self.url, self._key)
+        return Sent(chat_body(request, schema, most=self._name_of_most(request.model)), self.url, self._key)
 
     async def _post(self, request: Request, schema: Mapping[str, Any] | None) -> Completion:
         aiohttp = require("aiohttp", "judge", "asking models")
@@ -170,7 +212,9 @@ class OpenAIChat:
             raise CallFailed("retry", f"no reply within {self._timeout:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             words = mask_key(f"{type(error).__name__}: {error}", self._key)
-            raise CallFailed("retry", f"the connection broke ({words})") from None
+            # A server on this machine or in this house takes no calls until its model is there.
+            starting = isinstance(error, aiohttp.ClientConnectorError) and is_near(self.url)
+            raise CallFailed("retry", f"the connection broke ({words})", starting=starting) from None
         return replace(self._completion(text), sent=sent)
 
     def _completion(self, text: str) -> Completion:

@@ -110,6 +110,11 @@ class JudgeRun:
     notes: tuple[str, ...] = ()
     """What was found out on the way, as about the pairs that were drawn."""
 
+    @property
+    def is_vain(self) -> bool:
+        """Whether questions were asked and none of them was answered."""
+        return not self.answered and bool(self.missing or self.failed)
+
     def summary(self) -> str:
         """What happened, in a few lines."""
         done = self.answered + self.missing + self.failed

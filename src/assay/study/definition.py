@@ -19,9 +19,27 @@ from pydantic import ValidationError
 
 from assay.data.columns import PARTS
 from assay.data.scales import Scale, parse_scale, plain_number
-from assay.errors import StudyError, unknown
+from assay.errors import StudyError, listing, unknown
 from assay.study.items import SPLIT_FILE, Item, KnownItem, digest_of, read_items, read_known_items, read_parts
-from assay.study.schema import KINDS, Ensemble, Judge, Question, StudyFile, StudyPart, System, scale_of
+from assay.study.schema import (
+    KINDS,
+    Checks,
+    Conditions,
+    Demonstrations,
+    Ensemble,
+    ItemsPart,
+    Judge,
+    OnScale,
+    OutputPairs,
+    People,
+    Price,
+    Question,
+    RateLimits,
+    StudyFile,
+    StudyPart,
+    System,
+    scale_of,
+)
 
 Where = tuple[str | int, ...]
 """A place in study.yaml: ``("questions", 0, "scale")``."""
@@ -57,8 +75,13 @@ def parse_yaml(path: Path) -> tuple[Any, dict[Where, int]]:
     StudyError
         With the line that cannot be read.
     """
+    size = path.stat().st_size
+    if size > LARGEST_FILE:
+        raise StudyError(f"{path} has {size:,} bytes, and a study's description has {LARGEST_FILE:,} at most")
     try:
         node = yaml.compose(path.read_text(encoding="utf-8"), Loader=_Loader)
+        if node is not None and _expanded(node, {}) > MOST_NODES:
+            raise StudyError(f"{path} grows beyond {MOST_NODES:,} values by its aliases (*); write them out")
         lines = _lines(node)
         return _Loader("").construct_document(node) if node is not None else {}, lines
     except yaml.MarkedYAMLError as error:
@@ -66,6 +89,22 @@ def parse_yaml(path: Path) -> tuple[Any, dict[Where, int]]:
         raise StudyError(f"{path}{where}: {error.problem or error}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise StudyError(f"{path}: {error}") from None
+
+
+LARGEST_FILE, MOST_NODES = 2_000_000, 200_000
+"""Bytes of study.yaml, and its values once aliases are replaced: a hundred times what the largest study needs, and few
+enough to be read in seconds. A file of 282 bytes with aliases of aliases would fill all memory."""
+
+
+def _expanded(node: yaml.Node, known: dict[int, int]) -> int:
+    """The values of a node, with those of its aliases; each is counted once and added as often as it is named."""
+    if id(node) in known:
+        return known[id(node)]
+    known[id(node)] = MOST_NODES + 1  # within itself it has no end
+    parts = node.value if isinstance(node, yaml.SequenceNode) else []
+    parts = [part for pair in node.value for part in pair] if isinstance(node, yaml.MappingNode) else parts
+    known[id(node)] = 1 + sum(_expanded(part, known) for part in parts)
+    return known[id(node)]
 
 
 class _Loader(yaml.SafeLoader):
@@ -128,12 +167,41 @@ def _explained(problem: Any) -> Problem:
     if problem["type"] == "missing":
         return where, "is missing"
     if problem["type"] == "extra_forbidden":
-        parts = [model for model in StudyPart.__subclasses__() if where[-1] not in model.model_fields]
-        names = sorted({name for model in parts for name in model.model_fields})
-        close = difflib.get_close_matches(str(where[-1]), names, n=1)
-        return where, "is not a key here" + (f"; did you mean '{close[0]}'?" if close else "")
+        return where, _unknown_key(where)
     message = str(problem["msg"]).removeprefix("Value error, ")
     return where, message[:1].lower() + message[1:] if message.startswith("Input") else message
+
+
+_PLACES: dict[str, tuple[type[StudyPart], ...]] = {
+    "": (StudyFile,),
+    "items": (ItemsPart,),
+    "questions": (Question,),
+    "by_scale": (OnScale,),
+    "systems": (System,),
+    "judges": (Judge, Ensemble),
+    "demonstrations": (Demonstrations,),
+    "price": (Price,),
+    "comparisons": (OutputPairs,),
+    "conditions": (Conditions,),
+    "limits": (RateLimits,),
+    "people": (People,),
+    "checks": (Checks,),
+}
+"""Which keys may stand under which."""
+
+
+def _unknown_key(where: Where) -> str:
+    """What to do about a key that is not known: the nearest of its place, else where it belongs."""
+    name = str(where[-1])
+    above = next((part for part in reversed(where[:-1]) if part in _PLACES), "")
+    keys = [key for part in _PLACES[str(above)] for key in part.model_fields]
+    close = difflib.get_close_matches(name, dict.fromkeys(keys), n=1)
+    elsewhere = [place for place, parts in _PLACES.items() if any(name in part.model_fields for part in parts)]
+    if close:
+        return f"is not a key here; did you mean '{close[0]}'?"
+    if elsewhere:
+        return f"is not a key here; it belongs {f'under {elsewhere[0]}:' if elsewhere[0] else 'at the top'}"
+    return f"is not a key here; the keys are {listing(list(dict.fromkeys(keys)), 40)}"
 
 
 # -- what is well-formed and yet cannot be meant --------------------------------------------------------

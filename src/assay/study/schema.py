@@ -460,6 +460,9 @@ class RateLimits(StudyPart):
     tokens_per_minute: float | None = Field(None, gt=0)
     max_cost: float | None = Field(None, ge=0, description="dollars; no call is begun once they are spent")
     timeout: float = Field(120, gt=0, description="seconds until a call counts as lost")
+    loading: float = Field(
+        300, ge=0, description="seconds to wait for a server that takes no calls yet, as one that loads its model"
+    )
     tries: int = Field(8, ge=1, description="how often a call is made before a busy service is given up")
     unreadable: int | None = Field(
         20, ge=5, description="unreadable replies in a row that stop their judge; null: none do"

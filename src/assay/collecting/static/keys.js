@@ -72,7 +72,7 @@ function answerByKey(question, key) {
   if (arrow && kind !== "preference") return false;
   let radio = radios.find((one) => one.dataset.key === (arrow ?? key));
   if (!radio && /^[1-9]$/.test(key)) {
-    const places = kind === "preference" ? [radios[0], radios[2]] : radios.some((one) => /^[0-9]$/.test(one.dataset.key)) ? [] : radios;
+    const places = kind === "preference" ? [radios[0], radios[radios.length - 1]] : radios.some((one) => /^[0-9]$/.test(one.dataset.key)) ? [] : radios;
     radio = places[Number(key) - 1];
   }
   if (!radio) return false;

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -490,10 +491,29 @@ def open_to_read(study: Study, url: str | None = None) -> Store:
     return Store.open(where) if path is None or _can_be_written(Path(path)) else Store.scratch(where)
 
 
+_CHOSEN: ContextVar[dict[Path, str] | None] = ContextVar("assay_store", default=None)
+
+
+def choose_store(folder: str | Path, url: str) -> None:
+    """Say where the answers of a study are, for whatever opens its store from now on and is told nothing else."""
+    _CHOSEN.set({**(_CHOSEN.get() or {}), _named(folder): url})
+
+
+def _named(folder: str | Path) -> Path:
+    path = Path(folder).expanduser().resolve()
+    return path.parent if path.suffix in (".yaml", ".yml") else path
+
+
+def store_name(url: str) -> str:
+    """A database in words, without its password."""
+    return sa.make_url(url).render_as_string(hide_password=True) if "://" in url else url
+
+
 def _place(study: Study, url: str | None) -> str:
     require("sqlalchemy", "judge", "a study's database")
     require("alembic", "judge", "a study's database")
-    return url or study.config.store or str(study.folder / STORE_FILE)
+    chosen = (_CHOSEN.get() or {}).get(_named(study.folder))
+    return url or chosen or study.config.store or str(study.folder / STORE_FILE)
 
 
 @contextmanager

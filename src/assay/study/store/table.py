@@ -66,7 +66,10 @@ def stored_annotations(
         items = _items_frame(db, tables.items.c.role.not_in((*NOT_COUNTED, "source", *drawn)))
         without_item, not_kept = setting(db, WITHOUT_ITEM) or 0, setting(db, NOT_KEPT) or []
     if not rows:
-        raise StudyError(f"{store.where} holds no label yet; ask the judges with: assay judge {folder or 'STUDY'}")
+        raise StudyError(
+            f"{store.where} holds no label yet; if judges were asked with --store, give it here, too, or write it into "
+            f"study.yaml as store:, else ask them with: assay judge {folder or 'STUDY'}"
+        )
     conditions = list(dict.fromkeys(name for row in rows for name in row["_condition"]))
     frame, further = add_ensembles(_frame(rows, conditions), conditions, annotators)
     reading = Reading(
