@@ -211,6 +211,10 @@ class LabelPlan(Result):
         if settings.half_width is not None:
             ax.axhline(settings.half_width, color=pictures.MUTED, linewidth=1, linestyle=":")
         ax.set_xscale("log")
+        ax.minorticks_off()
+        there = self.curve["n"].unique().to_list()
+        ticks = [n for n in (10, 30, 100, 300, 1000, 3000, 10_000) if min(there) <= n <= max(there)] or there[:1]
+        ax.set_xticks(ticks, [f"{n:,}" for n in ticks])
         ax.set_ylim(0)
         ax.set_xlabel("labelled items")
         ax.set_ylabel("half-width")
