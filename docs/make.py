@@ -22,6 +22,7 @@ COMMON = {"Reading the labels": LabelOptions, "Output": Output}
 SECTIONS = {
     "Reading": ("assay.reading", "assay.looking", "assay.data"),
     "May the judge stand in for a person?": ("assay.replacement",),
+    "After a yes: what may we report?": ("assay.estimates",),
     "Do annotators agree, and on which scale best?": ("assay.concordance",),
     "Which is better, and can anyone tell?": ("assay.preference",),
     "Who is severe, who is erratic, who is unfair?": ("assay.psychometrics.raters",),

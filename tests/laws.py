@@ -792,8 +792,10 @@ QUESTIONS = (
     ),
     Question(
         "monitor", lambda labels, judge="gpt", **options: assay.monitor(labels, judge, **options), MonitorSettings,
-        {"judge": ["llama"], "watch": ["gap"], "label": [4], "order": ["length"], "clusters": ["document"],
-         "baseline": [35], "known": [9.5], "horizon": [40], "alpha": [0.2], "repeats": ["first", "last", "mean"]},
+        {"judge": ["llama"], "watch": ["gap"], "share_of": [4], "order": ["length"],
+         "clusters": ["document"],
+         "baseline": [35], "baseline_mean": [9.5], "horizon": [40], "alpha": [0.2],
+         "repeats": ["first", "last", "mean"]},
         {"baseline": 30}, spot_checked,
     ),
     Question(

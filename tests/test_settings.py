@@ -21,6 +21,11 @@ from assay.data.columns import FrameSettings
 from assay.data.formats import FormatSettings
 from assay.data.formats.registry import ReadSettings
 from assay.data.values import LabelSettings
+from assay.estimates.corrected import EstimateSettings
+from assay.estimates.drift import DriftSettings
+from assay.estimates.label_plan import LabelPlanSettings
+from assay.estimates.monitor import MonitorSettings
+from assay.estimates.route import RouteSettings
 from assay.estimation.options import IntervalSettings
 from assay.ideas.choices import (
     ChoiceSettings,
@@ -57,6 +62,7 @@ from assay.psychometrics.design import (
 from assay.psychometrics.nested_icc import NestedSettings
 from assay.psychometrics.raters.table import FacetSettings, RaschSettings, RaterSettings
 from assay.simulation import SimulationSettings
+from assay.verdict.gate import GateSettings
 
 FLAGS = ("always", "hidden", "transient")
 OPTIONS = {
@@ -322,6 +328,60 @@ OPTIONS = {
         "warmup": "500 >= 50",
         "draws": "1000 >= 100",
         "progress": "None hidden transient",
+    },
+    DriftSettings: {
+        "anchors": "None hidden",
+        "repeats": "'error'",
+        "confidence": "0.95 > 0 < 1 as 'level'",
+    },
+    EstimateSettings: {
+        "quantiles": "(0.25, 0.5, 0.75) > 0 < 1",
+        "adjust": "'holm'",
+        "raters": "'fixed'",
+        "population": "'infinite'",
+        "covariates": "()",
+        "folds": "10 >= 2",
+        "estimator": "'auto'",
+        "sampling": "'test'",
+        "repeats": "'error'",
+        "confidence": "0.95 > 0 < 1 as 'level'",
+        "seed": "0 >= 0",
+    },
+    LabelPlanSettings: {
+        "half_width": "None > 0",
+        "difference": "None > 0",
+        "power": "0.8 > 0 < 1",
+        "n_items": "10000 >= 2 always as 'items'",
+        "sizes": "(30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 5000) >= 4",
+        "n_people": "(1,) >= 1 as 'humans'",
+        "share": "0.5 > 0 < 1 always",
+        "sd": "None > 0",
+        "correlation": "0.7 >= -1 <= 1 always",
+        "people_correlation": "0.5 >= 0 <= 1",
+        "price": "1.0 >= 0",
+        "judge_price": "0.0 >= 0",
+        "pilot": "None hidden",
+        "confidence": "0.95 > 0 < 1 as 'level'",
+        "seed": "0 >= 0",
+    },
+    MonitorSettings: {
+        "watch": "'judge'",
+        "baseline": "2000 >= 30 always",
+        "horizon": "5000 >= 1 always",
+        "alpha": "0.05 > 0 < 1 always",
+        "repeats": "'error'",
+    },
+    RouteSettings: {
+        "alpha": "0.05 > 0 < 1 always",
+        "price": "1.0 >= 0",
+        "judge_price": "0.0 >= 0",
+        "repeats": "'error'",
+        "confidence": "0.95 > 0 < 1 as 'level'",
+    },
+    GateSettings: {
+        "policy": "'assay.toml' as ''",
+        "labels": "None as ''",
+        "before": "None as ''",
     },
     SimulationSettings: {
         "n_items": "100 >= 1",

@@ -150,6 +150,20 @@ def test_the_same_labels_twice_have_an_interval_around_nothing():
     assert -0.15 < found.low < 0 < found.high < 0.15
 
 
+def test_words_have_one_code_in_both_runs():
+    """A run that holds 'yes' alone is not taken for one of 'no'."""
+    names = [f"i{i:03d}" for i in range(60)]
+    tables = [
+        assay.read(
+            pl.DataFrame({"item": names, "annotator": "judge", "label": given}), judges=["judge"], scale="nominal"
+        )
+        for given in (["no"] * 20 + ["yes"] * 40, ["yes"] * 60)
+    ]
+    found = assay.drift(*tables)
+    assert found.lines["judge's change"].estimate == pytest.approx(1 / 3)
+    assert found.lines["whole change"].estimate == pytest.approx(1 / 3)
+
+
 def test_bad_runs_are_refused_in_words():
     before, after, _ = runs(1)
     with pytest.raises(DataError, match="did you mean 'judge'"):

@@ -112,7 +112,7 @@ def test_the_gap_to_people_and_one_label_are_watched():
     labels = stream(5, 6000, shift=0.4, at=3000)
     found = assay.monitor(labels, watch="gap", baseline=900)
     assert found.alarm is not None
-    one = assay.monitor(labels, label=1, baseline=2000)
+    one = assay.monitor(labels, share_of=1, baseline=2000)
     assert one.alarm is not None
     assert one.base.estimate == pytest.approx(0.4, abs=0.05)
 
@@ -127,12 +127,12 @@ def test_the_order_is_a_column_s():
 def test_what_cannot_be_watched_is_refused():
     with pytest.raises(DesignError, match="the baseline takes the first 2,000"):
         assay.monitor(stream(1))
-    with pytest.raises(DesignError, match="known must lie inside the scale"):
-        assay.monitor(stream(1), known=2.0)
+    with pytest.raises(DesignError, match="baseline_mean must lie inside the scale"):
+        assay.monitor(stream(1), baseline_mean=2.0)
     with pytest.raises(DataError, match="did you mean 'judge'"):
         assay.monitor(stream(1), "juge")
     with pytest.raises(DesignError, match="label '3'"):
-        assay.monitor(stream(1), label=3, baseline=100)
+        assay.monitor(stream(1), share_of=3, baseline=100)
     free = assay.read(stream(1).labels, judges=["judge"], scale="interval")
     with pytest.raises(DesignError, match="needs labels with ends"):
         assay.monitor(free, baseline=100)

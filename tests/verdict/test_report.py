@@ -376,3 +376,16 @@ def test_odd_ones_out_are_held_against_experts() -> None:
     assert "Do automatic measures see what experts see?" in page
     assert "gpt-4o sees some of what experts see; whether it sees all of it is open" in page
     assert "How alike are the texts?" in page
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_items_that_only_the_judge_labelled_get_an_estimate():
+    """Of a table that people checked in part, the page says what people would say of all of it."""
+    labels = assay.read(EXAMPLES / "checked.csv", judges=["gpt-4o"], scale="nominal:no,yes")
+    page = assay.report(labels, expertise="crowd", n_resamples=60).html()
+    assert "What would people say of all items that gpt-4o labelled?" in page
+    assert "The judge was as good as" in page
+    everybody = assay.report(assay.simulate(60, 3, seed=1), expertise="crowd", n_resamples=60).html()
+    assert "What would people say of all items" not in everybody

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -184,14 +184,15 @@ def drift(before: Annotations, after: Annotations, settings: DriftSettings) -> D
     """
     runs = [_run_of(t, "before" if i == 0 else "after", settings) for i, t in enumerate((before, after))]
     old, new = runs
+    anchor = old if settings.anchors is None else _run_of(settings.anchors, "anchors", settings)
+    old, new, anchor = _same_codes(old, new, anchor)
     if old.scale.spec != new.scale.spec:
         raise DesignError(
             f"the runs are on different scales ({old.scale.spec}; {new.scale.spec}); read both with one scale=..."
         )
     key = _key(old, new, settings)
-    anchor = old if settings.anchors is None else _run_of(settings.anchors, "anchors", settings)
     pairs = _paired(anchor.keyed(key), new.keyed(key))
-    found, n, reason = _changes(old.keyed(key), new.keyed(key), pairs, old.scale, settings)
+    found, n, reason = _changes(old.keyed(key), new.keyed(key), pairs, _span(old), settings)
     same = settings.anchors is None and len(pairs.x) == len(old.value) == len(new.value)
     doubt = None if same else reason or _unlike(new, new.keyed(key), pairs, key)
     if doubt is not None:
@@ -203,7 +204,7 @@ def drift(before: Annotations, after: Annotations, settings: DriftSettings) -> D
     )
     exclusions = (*old.exclusions, *new.exclusions)
     data = fingerprint_with(
-        old.fingerprint, after=new.fingerprint, anchors=None if anchor is old else anchor.fingerprint
+        old.fingerprint, after=new.fingerprint, anchors=None if settings.anchors is None else anchor.fingerprint
     )
     facts = {"before": len(old.value), "after": len(new.value), "anchors": len(pairs.x)}
     run = Run("drift", settings, data, facts, "", exclusions, tuple(notes))
@@ -224,6 +225,7 @@ class ScoredRun:
     value: Floats
     people: dict[str, list[float]]
     fingerprint: str
+    categories: tuple[Any, ...] | None = None
     exclusions: tuple[Any, ...] = ()
 
     def keyed(self, key: str) -> dict[str, float]:
@@ -261,7 +263,7 @@ def _run_of(labels: Annotations | Chunks, which: str, settings: DriftSettings) -
         raise DataError(unknown("judge", wanted, labels.judges, f"the judges of the run {which}"))
     ratings = Ratings.of(labels, (wanted, *labels.humans), repeats=settings.repeats)
     answers = ratings.answers
-    two = answers.categories is not None and len(answers.categories) == 2
+    two = answers.categories is not None and len(answers.categories) <= 2
     if not (ratings.scale.ordered or two or ratings.scale.numeric):
         raise DesignError(
             f"drift is of numbers, ordered labels or two categories; these are on the scale '{ratings.scale.spec}'. "
@@ -275,8 +277,25 @@ def _run_of(labels: Annotations | Chunks, which: str, settings: DriftSettings) -
     data = fingerprint_with(ratings.fingerprint, **digest_of_columns(labels, settings.text))
     return ScoredRun(
         wanted, labels, ratings.scale, [names[i] for i in answers.item[mine].tolist()],
-        answers.value[mine].astype(float), people, data, ratings.exclusions,
+        answers.value[mine].astype(float), people, data, answers.categories, ratings.exclusions,
     )  # fmt: skip
+
+
+def _same_codes(*runs: ScoredRun) -> list[ScoredRun]:
+    """The runs with one code for each category, where categories are those that each has seen."""
+    words = sorted({str(word) for run in runs for word in run.categories or ()})
+    if not words or all(run.categories == runs[0].categories for run in runs):
+        return list(runs)
+    if len(words) > 2:
+        raise DesignError(
+            f"drift is of two categories, and the runs have {listing(words)}. Read one against the others"
+        )
+    found = []
+    for run in runs:
+        code = np.array([words.index(str(word)) for word in run.categories or ()], dtype=float)
+        people = {item: [float(code[int(v)]) for v in labels] for item, labels in run.people.items()}
+        found.append(replace(run, value=code[run.value.astype(int)], people=people, categories=tuple(words)))
+    return found
 
 
 def _key(old: ScoredRun, new: ScoredRun, settings: DriftSettings) -> str:
@@ -313,7 +332,7 @@ def _paired(old: dict[str, float], new: dict[str, float]) -> AnchorPairs:
 
 
 def _changes(
-    old: dict[str, float], new: dict[str, float], pairs: AnchorPairs, scale: Scale, settings: DriftSettings
+    old: dict[str, float], new: dict[str, float], pairs: AnchorPairs, ends: float | None, settings: DriftSettings
 ) -> tuple[dict[str, Estimate], dict[str, int], str | None]:
     """The judge's change, the whole one and what is left; and why there is no judge's."""
     level, n = settings.confidence, len(pairs.x)
@@ -335,7 +354,6 @@ def _changes(
         return {JUDGE: none, FLIPS: none, WHOLE: whole, SYSTEM: none}, counts, reason
     d = pairs.d
     labels = np.unique(np.concatenate([pairs.x, pairs.y]))
-    ends = _span(scale)
     if len(labels) <= 2 and ends is not None:
         low_label, span = (labels[0], float(np.ptp(labels))) if len(labels) == 2 else (labels[0] - 1, 1.0)
         judge: Estimate = tango(pairs.x > low_label, pairs.y > low_label, span, level)
@@ -371,11 +389,11 @@ def _mean_estimate(value: float, phi: Floats, level: float, n: int) -> Estimate:
     return EstimateByRule(value, *ends(level), error, ends=ends, test=test)
 
 
-def _span(scale: Scale) -> float | None:
+def _span(run: ScoredRun) -> float | None:
     """The most that a label can change: None where numbers have no ends."""
-    if scale.bounds is not None:
-        return scale.bounds[1] - scale.bounds[0]
-    return 1.0 if scale.categories is not None and len(scale.categories) == 2 else None
+    if run.scale.bounds is not None:
+        return run.scale.bounds[1] - run.scale.bounds[0]
+    return 1.0 if run.categories is not None else None
 
 
 def few_changed(d: Floats, span: float, level: float) -> EstimateByRule:

@@ -211,6 +211,10 @@ class LabelPlan(Result):
         if settings.half_width is not None:
             ax.axhline(settings.half_width, color=pictures.MUTED, linewidth=1, linestyle=":")
         ax.set_xscale("log")
+        ax.minorticks_off()
+        there = self.curve["n"].unique().to_list()
+        ticks = [n for n in (10, 30, 100, 300, 1000, 3000, 10_000) if min(there) <= n <= max(there)] or there[:1]
+        ax.set_xticks(ticks, [f"{n:,}" for n in ticks])
         ax.set_ylim(0)
         ax.set_xlabel("labelled items")
         ax.set_ylabel("half-width")
@@ -316,9 +320,9 @@ def plan_labels(settings: LabelPlanSettings) -> LabelPlan:
     >>> import assay
     >>> plan = assay.plan_labels(half_width=0.05, share=0.3, correlation=0.8, n_items=5000)
     >>> plan.smallest.select("n", "people_alone").row(0)
-    (139, 319)
+    (128, 323)
 
-    With this judge 139 labelled items do what 319 would do alone.
+    With this judge 128 labelled items do what 323 would do alone.
     """
     checks = None
     if settings.pilot is not None:

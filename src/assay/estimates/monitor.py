@@ -54,7 +54,7 @@ class MonitorSettings(Settings):
     judge: str | None = option(None, "The judge whose labels are watched.", details="The table's, if it has one.")
     _: KW_ONLY
     watch: Watched = option("judge", "Its labels of all items, or its distance from people where they checked it.")
-    label: str | int | float | None = option(None, "Watch the share of this label.", details="The mean, otherwise.")
+    share_of: str | int | float | None = option(None, "Watch the share of this label.", details="The mean, otherwise.")
     order: str | None = option(None, "Column by which labels came in: a time, a number.", details="The items' names, "
                                "otherwise.")  # fmt: skip
     clusters: str | None = option(
@@ -62,7 +62,7 @@ class MonitorSettings(Settings):
         details="Labels of one document looked at one by one raise false alarms to nearly 1.",
     )  # fmt: skip
     baseline: int = option(2000, "First looks that are the baseline.", low=LEAST_BASELINE, always=True)
-    known: float | None = option(
+    baseline_mean: float | None = option(
         None, "The baseline's true mean, where it is known for sure; no looks are used for it."
     )
     horizon: int = option(5000, "Looks over which the level holds; then watching starts again.", low=1, always=True)
@@ -195,7 +195,7 @@ def monitor(labels: Annotations | Chunks, settings: MonitorSettings) -> Monitor:
     labels = in_memory(labels, "a monitor")
     judge = _judge_of(labels, settings)
     looks, low, span, unit, data = _looks(labels, judge, settings)
-    start = 0 if settings.known is not None else settings.baseline
+    start = 0 if settings.baseline_mean is not None else settings.baseline
     if len(looks) <= start:
         raise DesignError(
             f"there are {len(looks):,} {unit}s and the baseline takes the first {start:,}; wait for more, or take a "
@@ -204,12 +204,13 @@ def monitor(labels: Annotations | Chunks, settings: MonitorSettings) -> Monitor:
         )
     x = (looks[start:] - low) / span
     base = (looks[:start] - low) / span
-    level = settings.alpha if settings.known is not None else settings.alpha / 2
-    if settings.known is not None:
-        known = (settings.known - low) / span
+    level = settings.alpha if settings.baseline_mean is not None else settings.alpha / 2
+    if settings.baseline_mean is not None:
+        known = (settings.baseline_mean - low) / span
         if not 0 < known < 1:
             raise DesignError(
-                f"known must lie inside the scale, {low:g} to {low + span:g}; got {settings.known:g}", option="known"
+                f"baseline_mean must lie inside the scale, {low:g} to {low + span:g}; got {settings.baseline_mean:g}",
+                option="baseline_mean",
             )
         ends = known, known
     else:
@@ -318,8 +319,8 @@ def sequence(x: Floats, level: float, low: float, span: float) -> Estimate:
 def _base_estimate(
     base: Floats, ends: tuple[float, float], settings: MonitorSettings, low: float, span: float
 ) -> Estimate:
-    if settings.known is not None:
-        return Estimate(settings.known, math.nan, math.nan, math.nan, "it is known")
+    if settings.baseline_mean is not None:
+        return Estimate(settings.baseline_mean, math.nan, math.nan, math.nan, "it is known")
 
     def at(level: float) -> tuple[float, float]:
         return tuple(low + span * e for e in baseline_ends(base, 1 - level))  # type: ignore[return-value]
@@ -383,14 +384,14 @@ def _numbers(ratings: Ratings, settings: MonitorSettings) -> tuple[Floats, float
     """Labels as numbers, the lower end of their scale and its span."""
     value = ratings.answers.value.astype(float)
     categories = ratings.answers.categories
-    if settings.label is not None:
+    if settings.share_of is not None:
         known: Sequence[Any] = (
             categories if categories is not None else ratings.scale.categories or np.unique(value).tolist()
         )
-        at = next((i for i, word in enumerate(known) if str(word) == str(settings.label)), None)
+        at = next((i for i, word in enumerate(known) if str(word) == str(settings.share_of)), None)
         if at is None:
             raise DesignError(
-                unknown("label", settings.label, known, "the scale"), option="label", value=settings.label
+                unknown("label", settings.share_of, known, "the scale"), option="share_of", value=settings.share_of
             )
         wanted = float(at) if categories is not None else float(known[at])
         return (value == wanted).astype(float), 0.0, 1.0
@@ -399,7 +400,7 @@ def _numbers(ratings: Ratings, settings: MonitorSettings) -> tuple[Floats, float
     if ratings.scale.bounds is None:
         raise DesignError(
             f"a monitor needs labels with ends; these are on the scale '{ratings.scale.spec}'. Give the scale ends "
-            "(scale='interval:0-100'), or watch one label's share with label=..."
+            "(scale='interval:0-100'), or watch one label's share with share_of=..."
         )
     low, high = ratings.scale.bounds
     return value, low, high - low

@@ -17,7 +17,7 @@ def estimate_parts(found: CorrectedEstimate) -> tuple[Part, ...]:
     """What people would say of all items, with the judge alone and people alone beside it."""
     return (
         Part(
-            "What would people say of all items?",
+            f"What would people say of all items that {' and '.join(found.judges)} labelled?",
             (*found.sentences()[: 2 * MOST_SHARES], *found.cautions),
             (
                 (

@@ -155,7 +155,9 @@ class Route(Result):
         ax.fill_between(x, each["low"], each["high"], color=pictures.JUDGE, alpha=0.12, linewidth=0)
         ax.plot(x, each["estimate"], color=pictures.JUDGE, linewidth=1.3)
         kept = self.curve["kept"].to_numpy()
-        ax.plot(x[kept], each["estimate"][kept], "o", color=pictures.PASS, markersize=4, linestyle="none", label="kept")
+        if kept.any():
+            dots: dict[str, Any] = {"color": pictures.PASS, "markersize": 4, "linestyle": "none", "label": "kept"}
+            ax.plot(x[kept], each["estimate"][kept], "o", **dots)
         ax.axhline(0, color=pictures.MUTED, linewidth=1, linestyle=":")
         ax.set_xlabel("% of the items, surest first")
         ax.set_ylabel("advantage over people, plus ε")

@@ -24,6 +24,8 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.data.scales import Label
 from assay.errors import DesignError, counted, listing
+from assay.estimates.corrected import estimate
+from assay.estimates.page import estimate_parts
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import option, question
 from assay.estimation.result import Result, Run, json_safe
@@ -77,6 +79,13 @@ MOST_RATED = 20_000
 
 MOST_FORESTS = 12
 """Forest plots on one page; beyond that the table has to do."""
+
+MOST_ESTIMATED = 4
+"""Judges whose labels are corrected on the page."""
+
+MOST_CHECKED = 0.8
+"""Share of a judge's items with people's labels up to which a report says what people would say of all of them: above,
+people's own labels say it."""
 
 MOST_LABELS = 24
 """Categories that fit into the picture of labels; the rarest share a column beyond that."""
@@ -599,6 +608,30 @@ def _generalizability(
     return (*found, *correlated)
 
 
-FURTHER = (_agreement, _disagreement, _position, _raters, _votes, _ideas, _generalizability)
+def _estimates(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Shared) -> tuple[Part, ...]:
+    """What would people say of all items? Where judges labelled many more than people did."""
+    if len(labels.criteria) > 1 or labels.scale.kind in ("text", "odd-one-out", "preference"):
+        return ()
+    answered = labels.where(kind="human").items["item"] if labels.humans else labels.items["item"].head(0)
+    found: tuple[Part, ...] = ()
+    for judge in labels.judges[:MOST_ESTIMATED]:
+        mine = labels.where(annotator=judge).items["item"]
+        if int(mine.is_in(answered.implode()).sum()) > MOST_CHECKED * len(mine):
+            continue
+        options: Shared = {
+            "confidence": settings.confidence,
+            "clusters": settings.clusters,
+            "repeats": settings.repeats,
+        }
+        title = f"What would people say of all items that {judge} labelled?"
+        found += _parts(title, partial(_estimate_parts, labels, judge, options))
+    return found
+
+
+def _estimate_parts(labels: Annotations, judge: str, options: Shared) -> tuple[Part, ...]:
+    return estimate_parts(estimate(labels, judge, **options))
+
+
+FURTHER = (_estimates, _agreement, _disagreement, _position, _raters, _votes, _ideas, _generalizability)
 """What a report asks besides the alt-test, in the order of the page: each gives parts, or none where the table does not
 allow the question. A new question joins by one row."""
