@@ -692,8 +692,7 @@ def ideas(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     ----------
     source
         Odd ones out of three texts: how well measures and judges rank pairs as experts do. Or texts by people and
-        judges
-        (--scale text): how close each annotator is to the people.
+        judges (--scale text): how close each annotator is to the people.
     """
     from assay.ideas.choices import MapSettings
 

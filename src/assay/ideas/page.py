@@ -17,7 +17,8 @@ def validation_parts(found: SimilarityValidation) -> tuple[Part, ...]:
     """Measures by how well they rank pairs, the experts' ceiling, sweeps, documents."""
     frames = [
         (
-            "Measures by Spearman's ρ with the experts' ranking of pairs; then what experts reach.",
+            "Measures by Spearman's ρ with the experts' ranking of pairs, over new texts of these documents; then "
+            "trivial measures, and what experts reach. Same texts: over new judgments of these texts.",
             filled(found.rows, found.counted),
         )
     ]
@@ -29,7 +30,8 @@ def validation_parts(found: SimilarityValidation) -> tuple[Part, ...]:
         frames.append(("ρ in each document.", filled(found.by_document, found.counted)))
     return (
         Part(
-            "Do automatic measures see what experts see?", (*found.sentences(), *found.cautions), tuple(frames),
+            "Do automatic measures see what experts see?", (*found.sentences(), *found.footnotes(), *found.cautions),
+            tuple(frames),
             (("Measures against the experts", found.plot),), tuple(map(str, found.exclusions)),
         ),
     )  # fmt: skip
@@ -66,7 +68,7 @@ def annotator_parts(found: AnnotatorSimilarity) -> tuple[Part, ...]:
     return (
         Part(
             "Where does each judge sit among the people?", tuple(found.summary().splitlines()[:-1]),
-            (("Closeness to people, the closest first.", filled(found.rows)),),
+            (("Closeness to people: judges, then people, the closest first.", filled(found.rows)),),
             (("Annotators, near each other where their answers are alike", found.plot),
              ("Closeness to people, less that of people to each other", found.plot_closeness)),
             tuple(map(str, found.exclusions)),
