@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from assay.ideas.annotators import AnnotatorSimilarity
 from assay.ideas.reliability import OddOneOutAgreement
 from assay.ideas.triplets import TripletSimilarity
@@ -18,9 +20,10 @@ def validation_parts(found: SimilarityValidation) -> tuple[Part, ...]:
     frames = [
         (
             "Measures by Spearman's ρ with the experts' ranking of pairs, over new texts of these documents; then "
-            "trivial measures, and what experts reach. Same texts: over new judgments of these texts.",
-            filled(found.rows, found.counted),
-        )
+            "trivial measures, and what experts reach.",
+            _verdicts(found),
+        ),
+        ("Beside it: over new judgments of the same texts; within documents; ρ less that of the best.", _beside(found)),
     ]
     if found.sweeps.height:
         frames.append(
@@ -35,6 +38,19 @@ def validation_parts(found: SimilarityValidation) -> tuple[Part, ...]:
             (("Measures against the experts", found.plot),), tuple(map(str, found.exclusions)),
         ),
     )  # fmt: skip
+
+
+def _verdicts(found: SimilarityValidation) -> pl.DataFrame:
+    """What is said of each measure, narrow enough for a page."""
+    columns = ["measure", "kind", "verdict", "estimate", "low", "high", "n", "share", "p"]
+    titles = {"estimate": "ρ", "low": "ρ_low", "high": "ρ_high", "share": "share of the best"}
+    return filled(found.rows.select(columns), found.counted).rename(titles, strict=False)
+
+
+def _beside(found: SimilarityValidation) -> pl.DataFrame:
+    """Other intervals of the measures."""
+    names = [c for c in found.rows.columns if c.startswith(("same_texts", "within", "difference"))]
+    return filled(found.rows.filter(pl.col("kind") != "ceiling").select("measure", *names))
 
 
 def triplet_parts(found: TripletSimilarity) -> tuple[Part, ...]:
