@@ -1159,8 +1159,7 @@ def ideas(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK
     ----------
     source
         Odd ones out of three texts: how well measures and judges rank pairs as experts do. Or texts by people and
-        judges
-        (--scale text): how close each annotator is to the people.
+        judges (--scale text): how close each annotator is to the people.
     """
     from assay.ideas.choices import MapSettings
 
@@ -1225,11 +1224,15 @@ def _measure(name: str, labels: LabelOptions) -> Any:
     if not Path(name).exists():
         return name
     alone = replace(labels, scale=None, where=None, judges=None, humans=None)
+    # Conditions of the experts' table need not be in that of a judge.
+    ways = [alone, replace(alone, conditions=None)] if alone.conditions else [alone]
     if Path(name).is_file():
         # A judge's odd ones out say nothing of their scale; numbers of pairs are refused as such, and read as they are.
+        ways = [*(replace(way, scale=["odd-one-out"]) for way in ways), *ways]
+    for way in ways[:-1]:
         with contextlib.suppress(AssayError):
-            return _measured(name, replace(alone, scale=["odd-one-out"]))
-    return _measured(name, alone)
+            return _measured(name, way)
+    return _measured(name, ways[-1])
 
 
 def _measured(name: str, labels: LabelOptions) -> Annotations:

@@ -56,8 +56,9 @@ class AnnotatorSimilarity(Result):
     Attributes
     ----------
     rows : polars.DataFrame
-        One row an annotator, the closest first: ``annotator``, ``kind``, ``estimate`` (closeness: mean similarity
-        to the other people of an item), ``low``, ``high``, ``people`` (mean similarity of those people to each other),
+        One row an annotator, judges before people, the closest first: ``annotator``, ``kind``, ``estimate`` (closeness:
+        mean similarity to the other people of an item), ``low``, ``high``, ``people`` (mean similarity of those people
+        to each other),
         ``difference``, ``difference_low``, ``difference_high`` (closeness less that), ``advantage`` (share of people to
         whose company it is at least as close as they are), ``advantage_low``, ``advantage_high``, ``closer_than``
         (share of people whose own difference is lower), ``other_items`` (of a judge: closeness of its answers to people
@@ -158,7 +159,7 @@ class AnnotatorSimilarity(Result):
 
     def plot_closeness(self, ax: Axes | None = None) -> Axes:
         """Forest plot: closeness less what people are to each other, of judges and of people."""
-        rows = self.rows
+        rows = self.rows.sort("difference", descending=True, maintain_order=True)
         if rows.height > pictures.MOST_ROWS:
             judges = rows.filter(pl.col("kind") == "judge")
             people = rows.filter(pl.col("kind") == "human")
@@ -444,8 +445,9 @@ def _add_ranks(rows: pl.DataFrame) -> pl.DataFrame:
     ]  # fmt: skip
     columns = [c for c in rows.columns if c not in ("other_items", "n", "reason")]
     rows = rows.with_columns(closer_than=pl.Series(share, dtype=pl.Float64))
+    # Judges first: whoever asks about them does not look for them among fifty people.
     return rows.select(*columns, "closer_than", "other_items", "n", "reason").sort(
-        "difference", descending=True, maintain_order=True
+        pl.col("kind") == "judge", "difference", descending=True, maintain_order=True
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from assay.ideas.annotators import AnnotatorSimilarity
 from assay.ideas.reliability import OddOneOutAgreement
 from assay.ideas.triplets import TripletSimilarity
@@ -17,9 +19,11 @@ def validation_parts(found: SimilarityValidation) -> tuple[Part, ...]:
     """Measures by how well they rank pairs, the experts' ceiling, sweeps, documents."""
     frames = [
         (
-            "Measures by Spearman's ρ with the experts' ranking of pairs; then what experts reach.",
-            filled(found.rows, found.counted),
-        )
+            "Measures by Spearman's ρ with the experts' ranking of pairs, over new texts of these documents; then "
+            "trivial measures, and what experts reach.",
+            _verdicts(found),
+        ),
+        ("Beside it: over new judgments of the same texts; within documents; ρ less that of the best.", _beside(found)),
     ]
     if found.sweeps.height:
         frames.append(
@@ -29,10 +33,24 @@ def validation_parts(found: SimilarityValidation) -> tuple[Part, ...]:
         frames.append(("ρ in each document.", filled(found.by_document, found.counted)))
     return (
         Part(
-            "Do automatic measures see what experts see?", (*found.sentences(), *found.cautions), tuple(frames),
+            "Do automatic measures see what experts see?", (*found.sentences(), *found.footnotes(), *found.cautions),
+            tuple(frames),
             (("Measures against the experts", found.plot),), tuple(map(str, found.exclusions)),
         ),
     )  # fmt: skip
+
+
+def _verdicts(found: SimilarityValidation) -> pl.DataFrame:
+    """What is said of each measure, narrow enough for a page."""
+    columns = ["measure", "kind", "verdict", "estimate", "low", "high", "n", "share", "p"]
+    titles = {"estimate": "ρ", "low": "ρ_low", "high": "ρ_high", "share": "share of the best"}
+    return filled(found.rows.select(columns), found.counted).rename(titles, strict=False)
+
+
+def _beside(found: SimilarityValidation) -> pl.DataFrame:
+    """Other intervals of the measures."""
+    names = [c for c in found.rows.columns if c.startswith(("same_texts", "within", "difference"))]
+    return filled(found.rows.filter(pl.col("kind") != "ceiling").select("measure", *names))
 
 
 def triplet_parts(found: TripletSimilarity) -> tuple[Part, ...]:
@@ -66,7 +84,7 @@ def annotator_parts(found: AnnotatorSimilarity) -> tuple[Part, ...]:
     return (
         Part(
             "Where does each judge sit among the people?", tuple(found.summary().splitlines()[:-1]),
-            (("Closeness to people, the closest first.", filled(found.rows)),),
+            (("Closeness to people: judges, then people, the closest first.", filled(found.rows)),),
             (("Annotators, near each other where their answers are alike", found.plot),
              ("Closeness to people, less that of people to each other", found.plot_closeness)),
             tuple(map(str, found.exclusions)),

@@ -98,6 +98,10 @@ TITLES: Mapping[str, str] = {
 }
 
 
+FOLDED, UNFOLDED = 30, 12
+"""A page folds a table of more rows than the first number, and shows as many of it as the second: a screen's."""
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows of text ready to be shown; ``numeric`` tells which columns are numbers."""
@@ -106,6 +110,16 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     numeric: tuple[bool, ...]
     caption: str = ""
+
+    @property
+    def first(self) -> tuple[tuple[str, ...], ...]:
+        """The rows that a page shows at once: all, or those before a long table is folded."""
+        return self.rows if len(self.rows) <= FOLDED else self.rows[:UNFOLDED]
+
+    @property
+    def rest(self) -> tuple[tuple[str, ...], ...]:
+        """The rows that a reader opens."""
+        return self.rows[len(self.first) :]
 
 
 def shown(

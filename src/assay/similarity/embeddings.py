@@ -331,10 +331,10 @@ def hide_progress_bars() -> Iterator[None]:
 
 # -- what is done to the embeddings of a collection before they are compared -----------------------
 # Embeddings of one encoder share a direction and a few components that say more of how a text is written than of what
-# it
-# means. ``all-but-the-top`` takes away their mean and their first ⌈d / 100⌉ principal components (Mu, Bhat & Viswanath
-# 2018); ``top-third`` and ``top-two-thirds`` keep that share of the principal components of the centred embeddings and
-# nothing else (Raunak et al. 2020), counted of as many as texts and dimensions allow (Nam et al. 2025, table 8).
+# it means. ``all-but-the-top`` takes away their mean and their first ⌈d / 100⌉ principal components (Mu, Bhat &
+# Viswanath 2018); ``top-third`` and ``top-two-thirds`` keep that share of the principal components of the centred
+# embeddings and nothing else (Raunak et al. 2020), counted of as many as texts and dimensions allow (Nam et al. 2025,
+# table 8).
 
 Post = Literal["none", "all-but-the-top", "top-third", "top-two-thirds"]
 WORDS = get_args(Post)

@@ -25,6 +25,9 @@ from assay.statistics.round_robin import RoundRobin, TextBlocks
 HALVES = 20
 """Random halves of the choices: their mean is known to a quarter of their spread."""
 
+HALVES_OF_MANY = 4
+"""Random halves of very many choices, each of which knows ρ to .003."""
+
 DRAWS = 12
 """Simulated studies behind the step: it is then known to .01 at 10 texts, less than what the choices leave open."""
 
@@ -80,8 +83,10 @@ def _z(value: float) -> float:
     return math.atanh(min(max(value, -NEARLY_ALIKE), NEARLY_ALIKE))
 
 
-def halves_seen(robin: RoundRobin, rng: np.random.Generator, n: int = HALVES) -> float:
+def halves_seen(robin: RoundRobin, rng: np.random.Generator, n: int | None = None) -> float:
     """Mean ρ of random halves of the choices over the ranked pairs that both halves hold; NaN where there is none."""
+    if n is None:
+        n = HALVES if len(robin.at) <= MOST_MODELLED else HALVES_OF_MANY
     found = np.array([_halved(robin.at, robin.kept.astype(float), len(robin), rng) for _ in range(n)])
     known = found[np.isfinite(found)]
     return float(known.mean()) if len(known) else float("nan")
