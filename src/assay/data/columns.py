@@ -29,7 +29,15 @@ from assay.data.names import (
 )
 from assay.data.names import natural as natural
 from assay.data.scales import Label, Scale, scale_of
-from assay.data.values import LabelColumn, LabelSettings, infer_scale, plain_numbers, refuse_off_scale, settle_labels
+from assay.data.values import (
+    LabelColumn,
+    LabelSettings,
+    infer_scale,
+    plain_numbers,
+    refuse_off_scale,
+    refuse_slips,
+    settle_labels,
+)
 from assay.errors import DataError, counted, listing, unknown
 from assay.estimation.options import option
 from assay.estimation.result import Exclusion
@@ -712,6 +720,7 @@ def _settle_criterion(
     if not len(there):
         return pl.Series("label", [None] * len(blank), dtype=found.labels.dtype), None, notes, found.marks
     if scale is None:
+        refuse_slips(part._replace(labels=found.labels), there)
         scale, note = infer_scale(there, found.scale)
         notes.append(f"{note}; say so with scale=... if they are something else")
     off = ~scale.valid(found.labels).fill_null(False) & ~blank
