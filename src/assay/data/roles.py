@@ -33,8 +33,11 @@ LOOKED_AT = 20_000
 """Rows from which roles are found: sheets that people keep by hand have fewer, and larger tables repeat themselves."""
 
 LEAST_UNEVEN = 3
-"""Rows in which others differ, from which a column that follows them is called computed: with fewer a person may do so
-by chance."""
+"""Rows in which others differ, from which a column of their exact means or totals is called computed."""
+
+LEAST_SIDED = 10
+"""Rows in which others differ, from which a column that sides with their majority or median is doubted: a person who
+does so in three of four such rows does it in ten of ten with probability .06, in three of three with .42."""
 
 MOST_PEOPLE = 60
 """Annotators' columns of a wide sheet, at most; forms have more questions than that, and no study so many people."""
@@ -716,7 +719,7 @@ class _Finder:
             if said != first[0]:
                 return None
             uneven += 1
-        return "majority" if uneven >= LEAST_UNEVEN else None
+        return "majority" if uneven >= LEAST_SIDED else None
 
     def _computed_rows(self, item: str, labels: list[str]) -> dict[str, tuple[str, ...]]:
         """Rows that are no item: averages and totals of the column above them."""
@@ -827,8 +830,11 @@ def _arithmetic(column: NDArray[np.float64], others: NDArray[np.float64]) -> str
         "median": np.nanmedian(others, axis=0),
         "total": np.nansum(others, axis=0),
     }
+    few = uneven.sum() < LEAST_SIDED
+    whole = bool((column % 1 == 0).all())
     for how, value in found.items():
-        if bool((np.abs(column - value) <= step).all()):
+        by_chance = few and (how == "median" or (how == "mean" and whole))
+        if not by_chance and bool((np.abs(column - value) <= step).all()):
             return how
     if len(others) < 3:
         return None
@@ -837,7 +843,7 @@ def _arithmetic(column: NDArray[np.float64], others: NDArray[np.float64]) -> str
     values = np.where(counts == most, others, np.nan)
     single = np.nanmax(values, axis=0) == np.nanmin(values, axis=0)
     telling = uneven & single
-    if telling.sum() >= LEAST_UNEVEN and bool((column[telling] == np.nanmax(values, axis=0)[telling]).all()):
+    if telling.sum() >= LEAST_SIDED and bool((column[telling] == np.nanmax(values, axis=0)[telling]).all()):
         return "majority"
     return None
 
