@@ -209,3 +209,8 @@ def test_how_labels_are_written_is_an_option_of_every_command(run, tmp_path):
     assert (code, "note: labels are read as numbers with a decimal comma" in err) == (0, True)
     code, _, err = run("agreement", path, "--missing=-99", "--decimal", "point")
     assert (code, "no label is '-99', which --missing" in err) == (0, True)
+
+
+def test_a_plan_without_a_pilot_reads_nothing(run: Run) -> None:
+    code, _, err = run("plan", "--items", "50", "--n-studies", "20", "--expertise", "crowd")
+    assert (code, "how many items there are is --n-items" in err) == (2, True)

@@ -152,9 +152,9 @@ def _datasets_table(frame: Any) -> tuple[Any, dict[str, list[str]]]:
 def _name_columns(frame: Any) -> Any:
     """A frame whose columns have one name each, a text: 1 becomes "1"."""
     names = list(getattr(frame, "column_names", getattr(frame, "columns", ())))
-    if any(isinstance(name, tuple) for name in names):
-        raise DataError("the table has column names of several levels; give each column one name")
-    texts = [str(name) for name in names]
+    # Names of several levels are joined as two header rows of a sheet are.
+    levels = [[str(part) for part in name if str(part)] if isinstance(name, tuple) else [str(name)] for name in names]
+    texts = [" / ".join(parts) for parts in levels]
     twice = next((name for name in texts if texts.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"the table has two columns '{twice}'; rename one of them")
