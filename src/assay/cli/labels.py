@@ -247,7 +247,7 @@ def whole_command(options: Mapping[str, Any], words: Sequence[str] | None = None
         words += typed
     if words and words[0] in _NEEDS_EPSILON and not {"--epsilon", "--expertise", "--gold"} & {*words}:
         words += ["--expertise", "crowd"]
-    return shlex.join(["assay", *words])
+    return shlex.join(["assay", *("-" if word == "/dev/stdin" else word for word in words)])
 
 
 def _typed_list(value: Any) -> str:

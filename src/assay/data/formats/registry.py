@@ -307,7 +307,7 @@ def existing_path(source: str | os.PathLike[str]) -> Path:
     DataError
         Where it is not, with the nearest name beside it.
     """
-    if os.fspath(source) == "-":
+    if os.fspath(source) in ("-", "/dev/stdin"):
         return standard_input()
     path = Path(source).expanduser()
     if not path.exists():
