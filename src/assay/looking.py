@@ -16,7 +16,7 @@ from assay.data.annotations import Annotations
 from assay.data.formats import Rows
 from assay.data.formats.registry import ReadSettings, all_problems, guess_of, said_of, table_of
 from assay.data.roles import ColumnRole, Shape, read_call, same_but_for_spelling
-from assay.data.scales import OddOneOut, Ordinal, Preference, Text
+from assay.data.scales import Nominal, OddOneOut, Ordinal, Preference, Text
 from assay.errors import AssayError, counted, listing
 from assay.estimation.options import question
 from assay.reading import read, read_settings, rows_of_source, write_reading
@@ -196,28 +196,22 @@ def _looked_at(rows: Rows, settings: ReadSettings, name: str, paths: tuple[Path,
     shape: Shape | None = None
     options = said_of(settings)
     doubts: list[str] = []
-    lacking: list[str] = []
+    missing: tuple[str, ...] = ()
     plain = rows.scales is None and isinstance(settings.item, str | int) and isinstance(settings.label, str | int)
     if plain and rows.labels.height:
-        guess, _ = guess_of(rows, settings)
+        guess, problems = guess_of(rows, settings)
         columns, shape = guess.columns, guess.shape
+        doubts, missing = [one for one in problems if one not in guess.lacking], guess.lacking
         if not guess.lacking:
             options |= {k: v for k, v in guess.options.items() if k != "judges"}
-    labels = None
-    try:
-        labels = table_of(rows, replace(settings, **options))
-    except AssayError as first:
-        doubts, advised = all_problems(rows, settings, first)
-        options |= advised
-        try:
-            labels = table_of(rows, replace(settings, **options))
-        except AssayError as last:
-            lacking = [str(last).removeprefix(f"{rows.reading.source}: ")]
-            doubts = [one for one in doubts if one not in lacking]
-    if "judges" in options and settings.judges is None and not doubts:
+    lacking = list(missing)
+    labels = None if lacking else _tried(rows, settings, options, doubts, lacking)
+    if "judges" in options and settings.judges is None and not any("judge" in one for one in doubts):
         doubts = [f"{listing([f'{one}' for one in options['judges']])} taken as judges, by their names"]
     if labels is not None:
         options |= _scale_said(labels, options)
+        if options.get("scale") == "preference":
+            labels = table_of(rows, replace(settings, **options))
         doubts += _doubts_of(rows, labels, columns)
     notes = tuple(labels.reading.lines()) if labels is not None else tuple(rows.reading.lines())
     width = len([c for c in rows.labels.columns if c != "_row"])
@@ -225,13 +219,39 @@ def _looked_at(rows: Rows, settings: ReadSettings, name: str, paths: tuple[Path,
                 options, labels, paths)  # fmt: skip
 
 
+def _tried(
+    rows: Rows, settings: ReadSettings, options: dict[str, Any], doubts: list[str], lacking: list[str]
+) -> Annotations | None:  # fmt: skip
+    """The table as the options read it, with the likelier of each doubt added to them; None where nothing does."""
+    try:
+        return table_of(rows, replace(settings, **options))
+    except AssayError as first:
+        found, advised = all_problems(rows, replace(settings, **options), first)
+    options |= advised
+    try:
+        labels = table_of(rows, replace(settings, **options))
+    except AssayError as last:
+        lacking.append(str(last).removeprefix(f"{rows.reading.source}: "))
+        found = [one for one in found if one not in lacking]
+        labels = None
+    known = " ".join(doubts)
+    doubts += [one for one in found if one[:40] not in known]
+    return labels
+
+
 def _scale_said(labels: Annotations, options: Mapping[str, Any]) -> dict[str, Any]:
     """The scale as it is typed, where labels are whole numbers on one scale."""
     found = set(labels.scales.values())
     one = next(iter(found)) if len(found) == 1 else None
+    if isinstance(one, Nominal) and set(labels.labels["label"].unique().to_list()) <= _VOTES and "scale" not in options:
+        return {"scale": "preference"}
     if "scale" in options or not isinstance(one, Ordinal) or one.names is not None:
         return {}
     return {"scale": f"{one.low}-{one.high}"}
+
+
+_VOTES = {"first", "second", "tie"}
+"""The words of a vote between two."""
 
 
 def _doubts_of(rows: Rows, labels: Annotations, columns: tuple[ColumnRole, ...]) -> list[str]:

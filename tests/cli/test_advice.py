@@ -57,7 +57,8 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "nobody's labels": ((*AGREEMENT, "nobody.csv"), {}),
     "columns that do not divide": ((*AGREEMENT, "crossed.csv", "--wide", "--split-columns", "annotator-criterion"), {
         "--split-columns": "annotator_criterion"}),
-    "columns divided in no order": ((*AGREEMENT, "crossed.csv", "--wide", "--split-columns", "no"), {}),
+    "columns divided in no order": ((*AGREEMENT, "crossed.csv", "--wide", "--split-columns", "no"), {
+        "--split-columns": "annotator_criterion"}),
     "a text file has no sheets": ((*AGREEMENT, "m.csv", "--sheet", "Wave 1"), {}),
     "people in rows": ((*AGREEMENT, "form.csv"), {}),
     "one column twice": ((*AGREEMENT, "plain.csv", "--item", "annotator"), {"--annotator": "item"}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
@@ -209,3 +210,17 @@ def test_how_labels_are_written_is_an_option_of_every_command(run, tmp_path):
     assert (code, "note: labels are read as numbers with a decimal comma" in err) == (0, True)
     code, _, err = run("agreement", path, "--missing=-99", "--decimal", "point")
     assert (code, "no label is '-99', which --missing" in err) == (0, True)
+
+
+def test_a_plan_without_a_pilot_reads_nothing(run: Run) -> None:
+    code, _, err = run("plan", "--items", "50", "--n-studies", "20", "--expertise", "crowd")
+    assert (code, "how many items there are is --n-items" in err) == (2, True)
+
+
+def test_a_hyphen_is_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    sheet = "ID,Ann,Bob\n" + "".join(f"q{k},{1 + k % 5},{1 + k % 4}\n" for k in range(20))
+    for words in (("look", "-"), ("agreement", "-", "--coefficients", "exact-agreement", "--n-resamples", "40")):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(sheet.encode())))
+        code, out, err = run(*words)
+        assert code == 0, err
+        assert "20 items" in out

@@ -83,6 +83,14 @@ def test_a_word_among_numbers_is_named_by_its_row(sheet):
         assay.read(sheet("item,ann,bob\na,1,1\nb,two,2\n"), layout="wide")
 
 
+def test_names_of_several_levels_are_joined():
+    names = [("ID", ""), *((who, what) for who in ("ann", "bob") for what in ("clarity", "depth"))]
+    frame = pd.DataFrame([["a", 1, 2, 3, 4], ["b", 2, 2, 1, 5]], columns=pd.MultiIndex.from_tuples(names))
+    labels = assay.read(frame)
+    assert (labels.humans, labels.criteria) == (("ann", "bob"), ("clarity", "depth"))
+    assert labels.where(annotator="bob", criterion="depth").labels["label"].to_list() == [4, 5]
+
+
 def test_columns_that_bear_the_name_of_a_role():
     frame = pl.DataFrame({"item": ["a", "b"], "annotator": [1, 2], "bob": [2, 2]})
     assert assay.read(frame, layout="wide").humans == ("annotator", "bob")
@@ -130,7 +138,6 @@ def test_columns_named_by_numbers():
         (pd.DataFrame([["a", "x", 1, 2]], columns=["item", "annotator", "label", "label"]), "two columns 'label'"),
         (pd.DataFrame([["a", "x", 1, 2]], columns=["item", "annotator", 1, "1"]), "two columns '1'"),
         (pa.table([["a"], ["x"], [1], [2]], names=["item", "annotator", "label", "label"]), "two columns 'label'"),
-        (pd.DataFrame([[1]], columns=pd.MultiIndex.from_tuples([("a", "b")])), "column names of several levels"),
     ],
 )
 def test_columns_named_twice(frame, words):

@@ -452,6 +452,90 @@ def wide_criteria_in_names(folder: Path) -> Path:
     return put(folder, pl.DataFrame({"ID": ITEMS, **data}))
 
 
+_ONE_PERSON = {"human_label": CELLS["Ann"], "llm_label": CELLS[JUDGE]}
+
+
+@kind(Wanted(people=("human_label",), judges=("llm_label",), cells=_ONE_PERSON))
+def wide_human_label_and_llm_label(folder: Path) -> Path:
+    return put(folder, wide(("Ann", JUDGE), names={"Ann": "human_label", JUDGE: "llm_label"}))
+
+
+@kind(people_names("A1", "A2", "A3", judge="M1"))
+def wide_letters_for_people_and_models(folder: Path) -> Path:
+    return put(folder, wide(names=dict(zip((*PEOPLE, JUDGE), ("A1", "A2", "A3", "M1"), strict=True))))
+
+
+@kind(Wanted(criteria=("accuracy", "clarity")))
+def long_with_a_column_for_each_criterion(folder: Path) -> Path:
+    frame = long(columns=("item", "rater", "clarity")).with_columns(accuracy=pl.col("clarity"), notes=pl.lit("x"))
+    return put(folder, frame)
+
+
+@kind()
+def long_with_a_column_of_models(folder: Path) -> Path:
+    return put(folder, long(columns=("prompt_id", "model", "score")))
+
+
+@kind()
+def wide_with_confidence(folder: Path) -> Path:
+    return put(folder, wide().with_columns(Ann_confidence=pl.lit(0.7), Bob_confidence=pl.lit(0.8)))
+
+
+@kind()
+def wide_with_gold(folder: Path) -> Path:
+    return put(folder, wide().with_columns(gold=pl.col("Ann")))
+
+
+@kind(HUMAN_ONLY)
+def wide_with_spread_and_mean_rows(folder: Path) -> Path:
+    frame = wide(PEOPLE).with_columns(SD=pl.Series([k / 50 for k in range(N)]))
+    return put(folder, csv_text([*texts(frame), ["Mean", "3.1", "3.2", "3.3", ""], ["SD", "1.1", "1.2", "1.3", ""]]))
+
+
+_SLIP = {"Ann": {i: v for i, v in CELLS["Ann"].items() if i != "q023"}, "Bob": CELLS["Bob"], "Cho": CELLS["Cho"]}
+
+
+@kind(Wanted(judges=(), cells=_SLIP))
+def wide_with_a_slip(folder: Path) -> Path:
+    rows = texts(wide(PEOPLE))
+    return put(folder, csv_text([*rows[:-1], ["q023", "44", *rows[-1][2:]]]))
+
+
+@kind(people_names("Müller", "Jäger", "Weiß", judge="KI"))
+def german_windows(folder: Path) -> Path:
+    names = dict(zip((*PEOPLE, JUDGE), ("Müller", "Jäger", "Weiß", "KI"), strict=True))
+    return put(folder, csv_text(texts(wide(item="Frage", names=names)), ";").encode("cp1252"))
+
+
+@kind(HUMAN_ONLY)
+def people_in_two_cases(folder: Path) -> Path:
+    frame = long(PEOPLE)
+    odd = pl.int_range(pl.len()) < 9
+    return put(folder, frame.with_columns(annotator=pl.when(odd).then(pl.col("annotator").str.to_lowercase()).otherwise(
+        "annotator")))  # fmt: skip
+
+
+@kind()
+def json_records(folder: Path) -> Path:
+    return put(folder, json.dumps(wide().to_dicts()), "sheet.json")
+
+
+@kind(Wanted(refused="has two columns"))
+def two_columns_of_one_name(folder: Path) -> Path:
+    return put(folder, csv_text([["ID", "score", "score"], *map(list, wide(("Ann", "Bob")).rows())]))
+
+
+@kind(Wanted(refused="more than one row"))
+def wide_with_rows_twice(folder: Path) -> Path:
+    return put(folder, pl.concat([wide(), wide().head(2)]))
+
+
+@kind(Wanted(refused="mixture of numbers and text"))
+def ends_of_a_scale_in_words(folder: Path) -> Path:
+    ends = {1: "1 - poor", 2: "2", 3: "3", 4: "4", 5: "5 - great"}
+    return put(folder, long(PEOPLE).with_columns(pl.col("label").replace_strict(ends)))
+
+
 # -- files as they come ---------------------------------------------------------------------------------
 
 

@@ -62,6 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     TYPED.set(tuple(given))
     if given[:2] in (["plan", "d-study"], ["plan", "triplets"], ["plan", "labels"]):
         given = given[1:]
+    # A lone hyphen is standard input, which the parser would take for an option.
+    before = ["", *given]
+    given = ["/dev/stdin" if w == "-" and not b.startswith("-") else w for b, w in zip(before, given, strict=False)]
     try:
         _any_letters()
         # The list of commands imports none of them: nobody waits a second to read it.

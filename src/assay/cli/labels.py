@@ -265,7 +265,7 @@ def whole_command(options: Mapping[str, Any], words: Sequence[str] | None = None
         words += typed
     if words and words[0] in _NEEDS_EPSILON and not {"--epsilon", "--expertise", "--gold"} & {*words}:
         words += ["--expertise", "crowd"]
-    return shlex.join(["assay", *words])
+    return shlex.join(["assay", *("-" if word == "/dev/stdin" else word for word in words)])
 
 
 def _typed_list(value: Any) -> str:
@@ -1012,6 +1012,10 @@ def plan(
         given.setdefault("n_items", len(decided.tested_items()))
         given.setdefault("looks", decided.config.looks or 1)
     ask.to(write, pilot, force=True, suffixes=(".yaml", ".yml"))  # a plan is never written over: it says so itself
+    unread = next((f.name for f in fields(PLAIN) if getattr(ask.labels, f.name) != getattr(PLAIN, f.name)), None)
+    if pilot is None and unread is not None:
+        instead = "how many items there are is --n-items" if unread == "items" else "leave it out, or name a --pilot"
+        raise AssayError(f"{NAMES[unread]} says how labels are read, and there are none to read: {instead}")
     if pilot is not None:
         given["pilot"] = ask.labels.read(pilot)
         names = names and tested.among(given["pilot"])

@@ -29,7 +29,15 @@ from assay.data.names import (
 )
 from assay.data.names import natural as natural
 from assay.data.scales import Label, Scale, scale_of
-from assay.data.values import LabelColumn, LabelSettings, infer_scale, plain_numbers, refuse_off_scale, settle_labels
+from assay.data.values import (
+    LabelColumn,
+    LabelSettings,
+    infer_scale,
+    plain_numbers,
+    refuse_off_scale,
+    refuse_slips,
+    settle_labels,
+)
 from assay.errors import DataError, counted, listing, unknown
 from assay.estimation.options import option
 from assay.estimation.result import Exclusion
@@ -144,9 +152,9 @@ def _datasets_table(frame: Any) -> tuple[Any, dict[str, list[str]]]:
 def _name_columns(frame: Any) -> Any:
     """A frame whose columns have one name each, a text: 1 becomes "1"."""
     names = list(getattr(frame, "column_names", getattr(frame, "columns", ())))
-    if any(isinstance(name, tuple) for name in names):
-        raise DataError("the table has column names of several levels; give each column one name")
-    texts = [str(name) for name in names]
+    # Names of several levels are joined as two header rows of a sheet are.
+    levels = [[str(part) for part in name if str(part)] if isinstance(name, tuple) else [str(name)] for name in names]
+    texts = [" / ".join(parts) for parts in levels]
     twice = next((name for name in texts if texts.count(name) > 1), None)
     if twice is not None:
         raise DataError(f"the table has two columns '{twice}'; rename one of them")
@@ -725,6 +733,7 @@ def _settle_criterion(
     if not len(there):
         return pl.Series("label", [None] * len(blank), dtype=found.labels.dtype), None, notes, found.marks
     if scale is None:
+        refuse_slips(part._replace(labels=found.labels), there)
         scale, note = infer_scale(there, found.scale)
         notes.append(f"{note}; say so with scale=... if they are something else")
     off = ~scale.valid(found.labels).fill_null(False) & ~blank

@@ -33,8 +33,11 @@ LOOKED_AT = 20_000
 """Rows from which roles are found: sheets that people keep by hand have fewer, and larger tables repeat themselves."""
 
 LEAST_UNEVEN = 3
-"""Rows in which others differ, from which a column that follows them is called computed: with fewer a person may do so
-by chance."""
+"""Rows in which others differ, from which a column of their exact means or totals is called computed."""
+
+LEAST_SIDED = 10
+"""Rows in which others differ, from which a column that sides with their majority or median is doubted: a person who
+does so in three of four such rows does it in ten of ten with probability .06, in three of three with .42."""
 
 MOST_PEOPLE = 60
 """Annotators' columns of a wide sheet, at most; forms have more questions than that, and no study so many people."""
@@ -93,6 +96,16 @@ _BESIDE = re.compile(
 )
 _NUMBERED = re.compile(r"(|unnamed 0|unnamed|index|row|row ?names?|rownames|x|x 1|nr|no|column 1|number)")
 _HUMAN = re.compile(r"(?i)^(human|rater|annotator|person|people|expert|worker|coder|crowd|reviewer|grader|h)(?![a-z])")
+_LETTER = re.compile(r"(?i)[ahrpwc]\d+")
+_MACHINE = re.compile(r"(?i)[mjgl]\d*")
+"""Names such as A1, A2, M1, where a letter tells people and models apart."""
+_AI = ("AI", "KI", "IA", "LLM", "ML")
+_OF_AN_ANNOTATOR = re.compile(
+    r"(.+)[ _.:/-]+(conf(idence)?|certainty|time|seconds|duration|comments?|notes?|reasons?|rationale|explanation|"
+    r"time ?stamp|justification)"
+)
+"""What else an annotator left beside a label: ``Ann_confidence``."""
+_MODEL_COLUMN = re.compile(r"(judge |rater |annotator )?(model|llm)( ?(id|name))?")
 _AVERAGE_ROW = re.compile(
     r"(?i)(the )?(column |grand |overall )?(mean|average|avg\.?|median|total|sum|totals|sums|sd|std|stdev|"
     r"standard deviation|count|min|max|mittelwert|durchschnitt|summe|moyenne)s?"
@@ -361,6 +374,8 @@ class _Finder:
         long = self._long_roles()
         if None not in (long["item"], long["annotator"], long["label"]):
             return "long"
+        if long["item"] and long["annotator"] and self._repeats(str(long["item"])):
+            return "long"
         if told.annotator is not None or told.label is not None:
             return "long"
         return "transposed" if self._questions() else "wide"
@@ -410,6 +425,8 @@ class _Finder:
             fits = exact or [n for n in self.views if form.fullmatch(plain[n]) and n not in taken]
             if role == "annotator":
                 fits = [n for n in fits if self._repeats(n)] or exact
+            if role == "annotator" and not fits:
+                fits = [n for n in self.views if _MODEL_COLUMN.fullmatch(plain[n]) and self._repeats(n)]
             if role == "label":
                 fits = [n for n in fits if self.views[n].filled and not self.views[n].counts_rows]
             if role == "item":
@@ -438,7 +455,11 @@ class _Finder:
         options: dict[str, Any] = {}
         extra: dict[Role, re.Pattern[str]]
         extra = {"criterion": _CRITERION, "repeat": _REPEAT, "kind": re.compile("kind")}
+        several = [] if found["label"] is not None else self._label_columns(found)
+        if several:
+            found["label"] = several[0]
         taken: dict[str, Role] = {name: role for role, name in found.items() if name is not None}
+        taken |= dict.fromkeys(several, "label")
         for role, form in extra.items():
             said = getattr(self.told, role, None)
             fits = [said] if said else [n for n in self.views if n not in taken and form.fullmatch(self.plain[n])]
@@ -454,14 +475,24 @@ class _Finder:
                 what = {"item": "names the item", "annotator": "names who answered", "label": "holds the label"}[role]
                 self.lacking.append(f"no column that {what} was found")
             elif name != role:
-                options[role] = name
+                options[role] = several if role == "label" and len(several) > 1 else name
         for name, view in self.views.items():
             role_, why = self._role_beside(name)
             if name in taken:
                 role_, why = taken[name], "by its name" if getattr(self.told, taken[name], None) != name else "as said"
             columns.append(ColumnRole(name, role_, why, view.examples()))
+        who = found["annotator"] or ""
+        names = self.views[who].distinct.to_list() if who in self.views else []
+        if names and _MODEL_COLUMN.fullmatch(self.plain[who]) and model_names(names) == names:
+            self.doubts.append(f"'{who}' names models alone, which may be judges or systems that are rated")
         self._judges_of(found["annotator"], options, kind=found.get("kind"))
         return Guess("long", tuple(columns), options, tuple(dict.fromkeys(self.doubts)), tuple(self.lacking))
+
+    def _label_columns(self, found: Mapping[Role, str | None]) -> list[str]:
+        """The columns of a long table that could each hold the labels of a criterion."""
+        roles = {n: self._role_beside(n) for n in self.views if n not in found.values()}
+        open_ = [n for n, (role, _) in roles.items() if role == "unknown" and self.views[n].could_be_labels]
+        return self._of_one_kind(open_, roles) if open_ else []
 
     def _judges_of(self, annotator: str | None, options: dict[str, Any], kind: str | None) -> None:
         if annotator is None or kind is not None or annotator not in self.views:
@@ -478,7 +509,14 @@ class _Finder:
             self.doubts.append(f"{_quoted(models, 4)} {looks}, and nothing says who is a judge")
             options["judges"] = models
             return
-        people = [n for n in names if _HUMAN.match(n)]
+        short = [n for n in names if n in _AI and all(len(o) > len(n) for o in names if o != n)]
+        if short:
+            self.doubts.append(f"{_quoted(short)} may be a judge, by its name")
+            options["judges"] = short
+            return
+        people = [n for n in names if _HUMAN.match(n) or _LETTER.fullmatch(n)]
+        if not all(_HUMAN.match(n) or _MACHINE.fullmatch(n) for n in names if n not in people):
+            people = [n for n in people if _HUMAN.match(n)]
         others = [n for n in names if n not in people]
         if len(people) >= 2 and others and len(others) <= len(people):
             who = _quoted(others, 4)
@@ -498,6 +536,11 @@ class _Finder:
         labels = [n for n in labels if n not in computed]
         roles.update({name: ("computed", why) for name, why in computed.items()})
         options: dict[str, Any] = {"layout": "wide"}
+        free = [n for n, (role, why) in roles.items() if role == "comment" and why.startswith("free text")]
+        if not labels and len(free) > 1 and self.told.columns is None:
+            labels = free
+            options["scale"] = "text"
+            self.doubts.append(f"{_hold(free)} free text, which may be an annotator's each")
         if item != "item" and item is not None:
             options["item"] = item
         if item is None:
@@ -676,7 +719,7 @@ class _Finder:
             if said != first[0]:
                 return None
             uneven += 1
-        return "majority" if uneven >= LEAST_UNEVEN else None
+        return "majority" if uneven >= LEAST_SIDED else None
 
     def _computed_rows(self, item: str, labels: list[str]) -> dict[str, tuple[str, ...]]:
         """Rows that are no item: averages and totals of the column above them."""
@@ -705,6 +748,9 @@ class _Finder:
         for form, role in _NAMED:
             if form.fullmatch(plain):
                 return role
+        beside = _OF_AN_ANNOTATOR.fullmatch(name.lower())
+        if beside is not None and any(other.lower() == beside[1].strip() for other in self.views):
+            return "technical"
         return None
 
     def _role_beside(self, name: str) -> tuple[Role, str]:
@@ -784,8 +830,11 @@ def _arithmetic(column: NDArray[np.float64], others: NDArray[np.float64]) -> str
         "median": np.nanmedian(others, axis=0),
         "total": np.nansum(others, axis=0),
     }
+    few = uneven.sum() < LEAST_SIDED
+    whole = bool((column % 1 == 0).all())
     for how, value in found.items():
-        if bool((np.abs(column - value) <= step).all()):
+        by_chance = few and (how == "median" or (how == "mean" and whole))
+        if not by_chance and bool((np.abs(column - value) <= step).all()):
             return how
     if len(others) < 3:
         return None
@@ -794,7 +843,7 @@ def _arithmetic(column: NDArray[np.float64], others: NDArray[np.float64]) -> str
     values = np.where(counts == most, others, np.nan)
     single = np.nanmax(values, axis=0) == np.nanmin(values, axis=0)
     telling = uneven & single
-    if telling.sum() >= LEAST_UNEVEN and bool((column[telling] == np.nanmax(values, axis=0)[telling]).all()):
+    if telling.sum() >= LEAST_SIDED and bool((column[telling] == np.nanmax(values, axis=0)[telling]).all()):
         return "majority"
     return None
 

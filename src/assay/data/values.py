@@ -442,7 +442,7 @@ def _settle_numbers(
             f"{part.about()} are a mixture of numbers and text; {text} of text ({part.rows(unread)}). Mend them, "
             f"say what the labels are with a scale ({part.like('nominal')} if they are categories), or name those that "
             "are no answer with missing=[...]",
-            advised=_words_for_no_answer(part.labels.filter(unread), settings),
+            advised=_words_for_no_answer(part.labels, unread, settings),
         )
     whole = read.cast(pl.Int64, strict=False)
     if bool((read.is_null() | (read == whole).fill_null(False)).all()):
@@ -458,10 +458,51 @@ MOST_WORDS = 5
 """Different words among numbers that may all say that there is no answer: ``skip``, ``don't know``; more are labels."""
 
 
-def _words_for_no_answer(words: pl.Series, settings: LabelSettings) -> dict[str, list[Label]]:
+FEW_WORDS = 0.1
+"""Share of labels that may be words for no answer among numbers; where there are more, they are labels."""
+
+
+def _words_for_no_answer(labels: pl.Series, unread: pl.Series, settings: LabelSettings) -> dict[str, list[Label]]:
     """The likelier meaning of a few words among numbers."""
-    different = strip_spaces(words).unique(maintain_order=True).to_list()
-    return {"missing": [*(settings.marks or ()), *different]} if len(different) <= MOST_WORDS else {}
+    different = strip_spaces(labels.filter(unread)).unique(maintain_order=True)
+    some = len(different) <= MOST_WORDS and int(unread.sum()) <= max(2, FEW_WORDS * len(labels))
+    if not some or different.str.contains(r"\d").any():
+        return {}
+    return {"missing": [*(settings.marks or ()), *different.to_list()]}
+
+
+FAR = 3
+"""Widths of the range of the others at which a label is a slip, such as 44 for 4 on a scale of 1 to 5."""
+
+SLIPS = 0.02
+"""Share of labels that may be slips; where there are more, the scale is wide."""
+
+
+def refuse_slips(part: LabelColumn, labels: pl.Series) -> None:
+    """Refuse a few whole numbers far from all others: a slip would make a scale of 1 to 5 one of 1 to 44.
+
+    Raises
+    ------
+    DataError
+        With their rows, and what says that they are labels.
+    """
+    if not labels.dtype.is_numeric() or len(labels) < 20:
+        return
+    low, high = float(labels.min()), float(labels.max())  # type: ignore[arg-type]
+    if high - low <= 20 or labels.n_unique() > 20 or not bool((labels % 1 == 0).all()):
+        return
+    ends = [float(labels.quantile(q, "nearest") or 0) for q in (SLIPS, 1 - SLIPS)]
+    width = max(ends[1] - ends[0], 1)
+    far = (part.labels < ends[0] - FAR * width) | (part.labels > ends[1] + FAR * width)
+    if width > 10 or not far.any() or int(far.sum()) > max(1, SLIPS * len(labels)):
+        return
+    slips = part.labels.filter(far).unique().to_list()
+    raise DataError(
+        f"{part.about()} are far from the others, which are {ends[0]:g} to {ends[1]:g} "
+        f"({part.rows(far.fill_null(False))}): mend them, say missing={slips} if they are no answer, or "
+        f"{part.like(f'interval:{low:g}-{high:g}')} if they are labels",
+        advised={"missing": slips},
+    )
 
 
 def _numbers_as_text(part: LabelColumn, read: pl.Series, settings: LabelSettings) -> Settled:

@@ -307,7 +307,7 @@ def existing_path(source: str | os.PathLike[str]) -> Path:
     DataError
         Where it is not, with the nearest name beside it.
     """
-    if os.fspath(source) == "-":
+    if os.fspath(source) in ("-", "/dev/stdin"):
         return standard_input()
     path = Path(source).expanduser()
     if not path.exists():
@@ -441,8 +441,11 @@ def find_columns(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> t
     guess, problems = guess_of(rows, settings, alone=alone)
     rows = tables.number_rows(rows, guess.options)
     if problems:
-        raise unclear(rows.reading.source, problems, {**said_of(settings), **guess.options})
+        raise unclear(rows.reading.source, problems, {} if guess.lacking else {**said_of(settings), **guess.options})
     options = dict(guess.options)
+    if isinstance(options.get("label"), list):
+        rows = tables.stack_criteria(rows, options["label"])
+        options |= {"label": "label", "criterion": "criterion"}
     if shape is None and guess.shape != "long":
         options["layout"] = guess.shape
     for why, names in guess.rows.items():
