@@ -27,7 +27,7 @@ ALPHA = 0.05
 
 MOST = 0.8
 """Share of the best possible ρ that must be shown for "what experts see": of measures that truly reach so much and no
-more, 2 to 4% are said to (`benchmarks/ideas_texts.py`), and one that reaches all is told from 15 texts on."""
+more, 3 to 7% are said to (`benchmarks/ideas_texts.py`), and one that reaches all is told from 15 texts on."""
 
 HALF = 0.5
 """Share of the best possible that "not shown" must be shown to stay below."""
