@@ -118,6 +118,22 @@ def test_the_command_exits_and_writes(folder, capsys):
     ET.parse(folder / "j.xml")
 
 
+def test_the_last_answer_is_written_over_and_a_file_of_somebody_else_is_not(folder, capsys):
+    path = policy(folder, VERDICT, "coin")
+    for _ in range(2):
+        with pytest.raises(SystemExit) as stopped:
+            cli.main(["gate", path, "--comment", str(folder / "c.md"), "--junit", str(folder / "j.xml")])
+        assert stopped.value.code == 1
+    capsys.readouterr()
+    for option, name in (("--comment", "notes.md"), ("--junit", "tests.xml")):
+        (folder / name).write_text("mine", "utf-8")
+        with pytest.raises(SystemExit) as stopped:
+            cli.main(["gate", path, option, str(folder / name)])
+        assert stopped.value.code == 3
+        assert "is there already" in capsys.readouterr().err
+        assert (folder / name).read_text("utf-8") == "mine"
+
+
 def test_the_pytest_helpers(folder):
     labels = assay.read(folder / "labels.csv", judges=["good", "coin"], scale="1-5")
     assert assert_may_replace(labels, "good", expertise="crowd").verdict == "replace"

@@ -752,6 +752,7 @@ def gate(
     *,
     comment: Annotated[Path | None, Parameter(group="The policy")] = None,
     junit: Annotated[Path | None, Parameter(group="The policy")] = None,
+    force: Force = False,
     ask: Ask = ASK,
 ) -> int:
     """May the judge go on replacing people? Exit 0 replace, 1 do not, 2 cannot tell, 3 could not run.
@@ -765,16 +766,21 @@ def gate(
     junit
         Write the checks as JUnit XML to this file.
     """
+    from assay.reporting.page import written_whole
     from assay.verdict.gate import gate as hold
 
-    # A gate is run again and again, and its comment is the last one's.
-    target(comment, policy, force=True, suffixes=(".md",))
-    target(junit, policy, force=True, suffixes=(".xml",))
+    try:
+        target(comment, policy, force=force, suffixes=(".md",))
+        target(junit, policy, force=force, suffixes=(".xml",))
+    except AssayError as error:
+        note(f"assay: {as_typed(str(error), NAMES)}")
+        return 3  # 2 is "cannot tell" here
     with progress_bar("Checking"):
         found = hold(policy, **ask.options.options())
     for path, text in ((comment, found.markdown), (junit, found.junit)):
         if path is not None:
-            path.write_text(text(), encoding="utf-8")
+            with written_whole(path) as part:
+                part.write_text(text(), encoding="utf-8")
     ask.output.words(found)
     return found.exit_code
 

@@ -35,8 +35,14 @@ PAGES = (".html", ".htm")
 READING_MARK = "Written by assay look --write"
 """Stands at the head of every file that says how a table is read."""
 
-_MARK = '<meta name="generator" content="assay'
-"""Stands at the head of every page that is written here."""
+GATE_MARK = "assay gate"
+"""Stands at the head of every answer of a gate, in Markdown and in XML."""
+
+_MARKS = {
+    **dict.fromkeys(PAGES, '<meta name="generator" content="assay'), **dict.fromkeys((".yaml", ".yml"), READING_MARK),
+    **dict.fromkeys((".md", ".xml"), GATE_MARK),
+}  # fmt: skip
+"""What stands at the head of a file that was written here, by the end of its name."""
 
 
 def writable(path: Path, *, folder: bool = False, suffixes: Sequence[str] = ()) -> Path:
@@ -87,8 +93,8 @@ def refuse_overwriting(path: Path, sources: Iterable[str | Path], *, force: bool
 
 
 def _is_own_page(path: Path) -> bool:
-    """Whether a file is a page, or how a table is read, and was written here."""
-    mark = _MARK if path.suffix.lower() in PAGES else READING_MARK if path.suffix.lower() in (".yaml", ".yml") else ""
+    """Whether a file is a page, how a table is read, or a gate's answer, and was written here."""
+    mark = _MARKS.get(path.suffix.lower(), "")
     if not mark or not path.is_file():
         return False
     with path.open("rb") as file:

@@ -28,6 +28,7 @@ from assay.reading import read
 from assay.replacement.alt_test import alt_test
 from assay.replacement.page import card
 from assay.replacement.panel import AltTestSettings
+from assay.reporting.page import GATE_MARK
 from assay.reporting.tables import interval, signed
 from assay.verdict.preregistration import before_verdict, plan_beside
 
@@ -138,7 +139,7 @@ class GateResult(Result):
     def markdown(self) -> str:
         """A comment for a pull request."""
         marks = {"replace": "✅", "do not replace": "❌", "cannot tell": "❔", "could not run": "⚠️"}
-        lines = [f"### {marks[self.status]} assay gate: {self.status}", "", "| check | | found |", "|---|---|---|"]
+        lines = [f"### {marks[self.status]} {GATE_MARK}: {self.status}", "", "| check | | found |", "|---|---|---|"]
         for one in self.checks:
             words = " ".join(f"{one.words} {one.advice}".split()).replace("|", "\\|")
             lines.append(f"| {one.name} | {marks[one.status]} {one.status} | {words} |")
@@ -152,7 +153,7 @@ class GateResult(Result):
                                                                          ("skipped", "skipped")))  # fmt: skip
         lines = [
             '<?xml version="1.0" encoding="UTF-8"?>',
-            f'<testsuite name="assay gate" tests="{len(self.checks)}" {counts}>',
+            f'<testsuite name="{GATE_MARK}" tests="{len(self.checks)}" {counts}>',
         ]
         for one in self.checks:
             words = f"{one.words} {one.advice}".strip()
