@@ -248,7 +248,7 @@ def test_a_g_study_says_each_group_and_what_is_at_0():
     assert whole.sentences()[0].startswith("Eρ² = ")
     reached = whole.d_study(i=[1, 2, 40], target=0.5, price=2.0)
     n = reached.smallest["smallest"][0]
-    assert reached.sentences()[0] == f"{n} i reach Φ = 0.5, at a cost of {2 * n:,.2f}."
+    assert reached.sentences()[0] == f"{n} i reach{'es' if n == 1 else ''} Φ = 0.5, at a cost of {2 * n:,.2f}."
     top = reached.projected.filter(pl.col("coefficient") == "dependability").sort("estimate").row(-1, named=True)
     value = estimated(top["estimate"], top["low"], top["high"], 3)
     assert f"The largest Φ here: {value} with {top['i']} i." in reached.summary()

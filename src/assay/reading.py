@@ -109,6 +109,8 @@ def labels_of(question: str, given: tuple[Any, ...], judge: str | None) -> tuple
         Where it is none of these.
     """
     first = given[0]
+    if isinstance(first, Mapping) and question in TAKE_SEVERAL:
+        return ({name: _table(question, one) for name, one in first.items()}, *given[1:])
     if _is_array(first) and len(given) > 1 and _is_array(given[1]):
         return (_of_arrays(question, first, given[1]), *given[2:])
     if _is_array(first) and not _is_paths(first):
@@ -119,6 +121,15 @@ def labels_of(question: str, given: tuple[Any, ...], judge: str | None) -> tuple
         if judge is None or "judges" not in error.advised:
             raise
     return (read(first, judges=[judge]), *given[1:])
+
+
+TAKE_SEVERAL = ("separability",)
+"""Questions of several tables, each by its name."""
+
+
+def _table(question: str, one: Any) -> Any:
+    """One of several tables: labels as they are, all else as a question takes it."""
+    return one if type(one).__module__.startswith("assay.") else labels_of(question, (one,), None)[0]
 
 
 def _is_array(value: Any) -> bool:

@@ -148,6 +148,16 @@ def test_marks_are_corrected_for_judges_and_criteria_within_a_dimension():
     assert [marks[i] for i in order] == (holm <= 0.05).tolist()
 
 
+def test_the_next_step_follows_the_replacement():
+    labels = assay.simulate(90, 4, annotator_noise=0.3, judges={"good": 0.2, "poor": 0.95}, scale="1-5", seed=2)
+    found = card(labels, expertise="skilled")
+    marks = {row.name: row.marks["replacement"] for row in found.rows}
+    assert marks == {"good": "✓", "poor": "✗"}
+    assert found.next_steps()[0].startswith("Next: good may label the rest.")
+    assert found.next_steps()[1].startswith("Next: poor should not: ")
+    assert card(labels).next_steps() == []
+
+
 def test_people_stand_in_the_judge_s_place_beside_the_others():
     labels = assay.simulate(80, 4, annotator_noise=0.25, judges={"m": 0.2}, scale="1-5", seed=4)
     found = card(labels, epsilon=0.2, people=True)

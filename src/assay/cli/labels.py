@@ -1247,13 +1247,14 @@ def _measure(name: str, labels: LabelOptions) -> Any:
 
 def _measured(name: str, labels: LabelOptions) -> Annotations:
     """Labels that are measures, whoever gave them."""
-    from assay.data.names import KindUnknownError
-
     try:
         return labels.read(name)
-    except KindUnknownError as error:
-        named = error.__cause__  # with the names; the words were put as a user types them
-        return replace(labels, judges=list(named.names if isinstance(named, KindUnknownError) else ())).read(name)
+    except AssayError as error:
+        # What would be read is with the cause; the words were put as a user types them.
+        advised = getattr(error.__cause__, "advised", {})
+        if set(advised) != {"judges"}:
+            raise
+        return labels.given(advised).read(name)
 
 
 def _only_known(given: dict[str, Any], settings: type[Settings], about: str, other: str) -> None:

@@ -235,7 +235,21 @@ class JudgeCard(Result):
         for _, dimension, one in self._parts():
             if one.found.reason is not None and one.measure == "":
                 needs.setdefault(one.found.reason, []).append(dimension)
-        return [*lines, *(f"– {listing(list(dict.fromkeys(d)))}: {why}." for why, d in needs.items())]
+        dashes = [f"– {listing(list(dict.fromkeys(d)))}: {why}." for why, d in needs.items()]
+        return [*lines, *dashes, *self.next_steps()]
+
+    def next_steps(self) -> list[str]:
+        """What to do with judges that are shown fit to replace, and with those that are shown not to be."""
+        found = []
+        for mark, words in (
+            ("✓", "may label the rest. A share of such labels is off by the judge's own errors: report what people "
+             "would say, with assay.estimate (assay estimate)"),
+            ("✗", "should not: assay.disagreement (assay disagreement) tells where it is farthest from people"),
+        ):  # fmt: skip
+            names = [row.name for row in self.rows if row.kind == "judge" and row.marks["replacement"] == mark]
+            if names:
+                found.append(f"Next: {listing(list(dict.fromkeys(names)))} {words}.")
+        return found
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The card: a mark a cell, in the colour of a verdict; pale where correction alone leaves it open."""

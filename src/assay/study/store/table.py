@@ -85,6 +85,7 @@ def stored_annotations(
         frame,
         scale={q.name: _common_scale(scale_of(q.scale), frame, q.name) for q in asked.values() if q.name in seen},
         spelling="apart",  # the study has told them apart
+        exclude=(),  # and who is called majority is one of its raters
         conditions=[c for c in conditions if c in frame.columns],
         items=items,
         annotators=_annotators_frame(annotators),
