@@ -55,6 +55,7 @@ def test_the_difference_is_that_of_the_means_and_pairing_narrows_it():
     assert both["n"] == 80
 
 
+@pytest.mark.slow
 def test_what_the_judge_likes_is_no_difference():
     """The judge says +.09 and more where the truth is 0; a difference is shown in at most 5%, and .95 are covered."""
     shown, covered, judge = [], [], []

@@ -194,6 +194,7 @@ def test_rogan_gladen_is_its_closed_form():
     assert "Rogan-Gladen" in found.summary()
 
 
+@pytest.mark.slow
 def test_rogan_gladen_covers():
     inside = [
         row["low"][1] <= 0.3 <= row["high"][1]

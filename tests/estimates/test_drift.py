@@ -51,6 +51,7 @@ def test_the_judge_s_change_is_told_from_the_systems():
     assert "model m-1 → m-2" in words
 
 
+@pytest.mark.slow
 def test_intervals_cover_and_the_systems_are_blamed_in_five_of_a_hundred():
     judge, system, shown = [], [], []
     for seed in range(200):

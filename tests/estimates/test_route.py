@@ -81,6 +81,7 @@ def at_the_edge(seed: int) -> assay.Annotations:
     return assay.Annotations.from_frame(frame, judges=["judge"], scale="0-1", items=items)
 
 
+@pytest.mark.slow
 def test_where_the_true_advantage_is_nothing_a_route_is_offered_in_five_of_a_hundred():
     offered = [assay.route(at_the_edge(seed), signal="sure", epsilon=0.1).share > 0 for seed in range(300)]
     assert np.mean(offered) <= 0.05 + 2 * 0.0126
