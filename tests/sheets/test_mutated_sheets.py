@@ -1,7 +1,7 @@
 """Sheets with something wrong: a table, or an error with words; and what the words advise leads on.
 
-A small share runs by default, ten times as many with ``pytest -m slow``, and as many as ``ASSAY_SHEETS`` says where it is
-set: 10,000 take half an hour. ``mutated(number)`` makes again what a failure names.
+A small share runs by default, ten times as many with ``pytest -m slow``, and as many as ``ASSAY_SHEETS`` says where it
+is set: 10,000 take half an hour. ``mutated(number)`` makes again what a failure names.
 """
 
 from __future__ import annotations
