@@ -389,7 +389,8 @@ def _engine(where: str) -> sa.Engine:
     @sa.event.listens_for(engine, "connect")
     def _settle(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # SQLAlchemy begins and ends transactions, not the driver
-        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+        _keep_a_log(connection)
+        for pragma in ("synchronous=NORMAL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
 
     @sa.event.listens_for(engine, "begin")
@@ -403,6 +404,23 @@ def _engine(where: str) -> sa.Engine:
         db.exec_driver_sql("BEGIN IMMEDIATE" if options.get("assay_write") else "BEGIN")
 
     return engine
+
+
+def _keep_a_log(connection: Any) -> None:
+    """Switch to write-ahead logging, again while another one does.
+
+    Of two that both switch a new file SQLite refuses one at once, whatever its patience: each would wait for the other.
+    """
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _can_be_written(path: Path) -> bool:
