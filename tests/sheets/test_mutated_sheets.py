@@ -18,7 +18,7 @@ from assay.errors import AssayError
 
 pytestmark = pytest.mark.xdist_group("sheets")
 
-ALL, SHARE = int(os.environ.get("ASSAY_SHEETS", "800")), 60
+ALL, SHARE = int(os.environ.get("ASSAY_SHEETS", "800")), 24
 SMALL = [n for n, kind in KINDS.items() if n not in ("alt_test_folder", "arena") and not kind.wanted.refused]
 WORDS = ("", " ", "n.a.", ".", "-", "5", "44", "4,5", "1,234", "80%", "3/5", "2024-05-01", "Average", "Mean", "yes",
          "gpt-4o", "?", '"', "a,b", "ä", "\t", "=A1", "1e9", "-3", "NaN", "inf", "None", "x" * 300)  # fmt: skip

@@ -88,13 +88,9 @@ def test_nothing_is_misread(name: str, tmp_path: Path) -> None:
         assert KINDS[name].wanted.refused, found
 
 
-def test_most_are_answered(tmp_path: Path) -> None:
-    answered = []
-    for name in KINDS:
-        folder = tmp_path / name
-        folder.mkdir()
-        answered += [name] if outcome(name, folder) in ("at once", "by the call") else []
-    assert len(answered) >= LEAST_ANSWERED, sorted(set(KINDS) - set(answered))
+def test_most_are_answered() -> None:
+    """Every kind that is not to be refused: the test above has each answered."""
+    assert sum(not kind.wanted.refused for kind in KINDS.values()) >= LEAST_ANSWERED
 
 
 @pytest.mark.parametrize("name", [n for n, kind in KINDS.items() if not kind.wanted.refused])
