@@ -166,3 +166,12 @@ def test_a_key_that_stands_twice_is_named(tmp_path):
     path.write_text('{"ann": {"a": 1, "b": 2, "b": 3}}')
     with pytest.raises(DataError, match="key 'b' stands more than once"):
         read_table(path)
+
+
+def test_an_open_quotation_mark_is_said_where_rows_have_another_width_than_the_header(tmp_path):
+    path = tmp_path / "t.tsv"
+    path.write_text(
+        '"[]\tannotator\tlabel\ttext\nq1\t"ann\t[]\tone\nq1\tbob\t2\tone\nq2\tann\t3\ttwo\nq2\tbob\t1\ttwo\n\n'
+    )
+    with pytest.raises(DataError, match="is a quotation mark open in one of the lines"):
+        assay.read(path)

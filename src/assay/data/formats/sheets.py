@@ -21,7 +21,7 @@ from typing import Any
 
 import polars as pl
 
-from assay.errors import DataError, listing, unknown
+from assay.errors import DataError, counted, listing, unknown
 
 SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 TEXTS = (".csv", ".tsv", ".txt", ".tab", ".dat")
@@ -125,6 +125,11 @@ def _with_row_names(path: Path, head: str, skip: int, separator: str, notes: lis
     """A table whose header lacks the name of the first column: the names of the rows."""
     names = next(csv.reader([head.splitlines()[skip]], delimiter=separator))
     grid = _delimited(path, separator, skip + 1, notes)
+    if grid.width != len(names) + 1:
+        raise DataError(
+            f"{path}: the header names {counted(len(names), 'column')}, and rows have {counted(grid.width, 'cell')}; is a "
+            "quotation mark open in one of the lines?"
+        )
     header = pl.DataFrame([["", *names]], schema=grid.columns, orient="row")
     return _table_of(pl.concat([header, grid]), path, 1 + skip, notes, titles=False)
 
