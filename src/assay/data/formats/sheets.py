@@ -127,8 +127,8 @@ def _with_row_names(path: Path, head: str, skip: int, separator: str, notes: lis
     grid = _delimited(path, separator, skip + 1, notes)
     if grid.width != len(names) + 1:
         raise DataError(
-            f"{path}: the header names {counted(len(names), 'column')}, and rows have {counted(grid.width, 'cell')}; is "
-            "a quotation mark open in one of the lines?"
+            f"{path}: the header names {counted(len(names), 'column')}, and rows have {counted(grid.width, 'cell')}; "
+            "is a quotation mark open in one of the lines?"
         )
     header = pl.DataFrame([["", *names]], schema=grid.columns, orient="row")
     return _table_of(pl.concat([header, grid]), path, 1 + skip, notes, titles=False)
