@@ -304,6 +304,15 @@ class Tested:
             )
         return list(labels.judges) if chosen is None else chosen
 
+    def one(self, rule: str) -> dict[str, str]:
+        """The one judge that --only names, as an option; nothing where it names nobody."""
+        names = self.names()
+        if names is None:
+            return {}
+        if len(names) > 1:
+            raise AssayError(f"{rule}; --only names {len(names)}")
+        return {"judge": names[0]}
+
 
 ALL_JUDGES = Tested()
 """Every judge of the table."""
@@ -668,10 +677,7 @@ def drift(
     runs = [ask.labels.read(source) for source in (before, after)]
     if anchors is not None:
         given["anchors"] = ask.labels.read(anchors)
-    if (names := tested.names()) is not None:
-        if len(names) > 1:
-            raise AssayError(f"drift is of one judge; --only names {len(names)}")
-        given["judge"] = names[0]
+    given |= tested.one("drift is of one judge")
     with progress_bar("Comparing"):
         found = compare(runs[0], runs[1], **given)
     ask.show(BY_NAME["drift"], found, out, width=TERMINAL)
@@ -692,10 +698,7 @@ def monitor(
     ask.to(out, source, force=force)
     given = ask.options.options()
     table = ask.labels.read(source)
-    if (names := tested.names()) is not None:
-        if len(names) > 1:
-            raise AssayError(f"a monitor is of one judge; --only names {len(names)}")
-        given["judge"] = names[0]
+    given |= tested.one("a monitor is of one judge")
     with progress_bar("Watching"):
         found = watch(table, **given)
     ask.show(BY_NAME["monitor"], found, out, width=TERMINAL)
@@ -731,10 +734,7 @@ def route(
     ask.to(rule, source, force=force, suffixes=(".json",))
     given = ask.options.options()
     table = ask.labels.read(source)
-    if (names := tested.names()) is not None:
-        if len(names) > 1:
-            raise AssayError(f"a route is of one judge; --only names {len(names)}")
-        given["judge"] = names[0]
+    given |= tested.one("a route is of one judge")
     with progress_bar("Choosing"):
         found = choose(table, **given)
     ask.show(BY_NAME["route"], found, out, width=TERMINAL)

@@ -592,3 +592,16 @@ def _moved(checks: SpotChecks, off: Floats, variance: float, words: str) -> Doub
         return Doubt(math.nan, words)
     units = checks.n if checks.cluster is None else len(np.unique(checks.cluster[checks.position]))
     return Doubt(float(2 * stdtr(max(units - 1, 1), -abs(float(_share(checks) @ off)) / error)), words)
+
+
+def judge_of(labels: Annotations, named: str | None, task: str) -> str:
+    """The judge that is named, or the table's only one; ``task`` is what is asked of it, for the error."""
+    if named is not None:
+        if named not in labels.judges:
+            raise DataError(unknown("judge", named, labels.judges, "the judges of the table"))
+        return named
+    if len(labels.judges) != 1:
+        raise DesignError(
+            f"say which judge {task} with judge=...; the table has {listing(labels.judges) or 'none'}", option="judge"
+        )
+    return labels.judges[0]

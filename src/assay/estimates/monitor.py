@@ -19,7 +19,8 @@ from scipy.special import betaincinv
 from assay.data.annotations import Annotations, Repeats
 from assay.data.chunks import Chunks, in_memory
 from assay.data.ratings import Ratings, cluster_codes, digest_of_columns
-from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.errors import DataError, DesignError, counted, unknown
+from assay.estimates.checked import judge_of
 from assay.estimation.intervals import Estimate, EstimateByRule
 from assay.estimation.options import Settings, option, question
 from assay.estimation.result import Result, Run, fingerprint_with
@@ -193,7 +194,7 @@ def monitor(labels: Annotations | Chunks, settings: MonitorSettings) -> Monitor:
     True
     """
     labels = in_memory(labels, "a monitor")
-    judge = _judge_of(labels, settings)
+    judge = judge_of(labels, settings.judge, "is watched")
     looks, low, span, unit, data = _looks(labels, judge, settings)
     start = 0 if settings.baseline_mean is not None else settings.baseline
     if len(looks) <= start:
@@ -332,19 +333,6 @@ def _base_estimate(
 
 
 # -- the looks -------------------------------------------------------------------------------------------------
-
-
-def _judge_of(labels: Annotations, settings: MonitorSettings) -> str:
-    if settings.judge is not None:
-        if settings.judge not in labels.judges:
-            raise DataError(unknown("judge", settings.judge, labels.judges, "the judges of the table"))
-        return settings.judge
-    if len(labels.judges) != 1:
-        raise DesignError(
-            f"say which judge is watched with judge=...; the table has {listing(labels.judges) or 'none'}",
-            option="judge",
-        )
-    return labels.judges[0]
 
 
 def _looks(labels: Annotations, judge: str, settings: MonitorSettings) -> tuple[Floats, float, float, str, str]:

@@ -22,7 +22,8 @@ from assay._version import __version__
 from assay.data.annotations import Annotations, Repeats
 from assay.data.chunks import Chunks, in_memory
 from assay.data.ratings import Ratings, cluster_codes, digest_of_columns
-from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.errors import DesignError, counted
+from assay.estimates.checked import judge_of
 from assay.estimation.intervals import Estimate, EstimateByRule, Pseudo
 from assay.estimation.options import Limits, Settings, option, question
 from assay.estimation.result import Result, Run, fingerprint_with
@@ -201,7 +202,7 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
         Where too few items have labels of two people, or the signal says nothing.
     """
     labels = in_memory(labels, "a route")
-    judge = _judge_of(labels, settings)
+    judge = judge_of(labels, settings.judge, "is to have items")
     signal = _signal(labels, judge, settings)
     d, agreement, position, n_all, items, ratings = _advantages(labels, judge, settings)
     known = dict(zip(labels.items["item"].to_list(), signal.tolist(), strict=True))
@@ -339,19 +340,6 @@ def _advantages(
     pairs = [agree(some[:, a], some[:, b]) for a in range(some.shape[1]) for b in range(a)]
     among = np.nanmean(np.stack(pairs), axis=0)
     return with_judge - among + settings.epsilon, with_judge, position, n, list(answers.items), ratings
-
-
-def _judge_of(labels: Annotations, settings: RouteSettings) -> str:
-    if settings.judge is not None:
-        if settings.judge not in labels.judges:
-            raise DataError(unknown("judge", settings.judge, labels.judges, "the judges of the table"))
-        return settings.judge
-    if len(labels.judges) != 1:
-        raise DesignError(
-            f"say which judge is to have items with judge=...; the table has {listing(labels.judges) or 'none'}",
-            option="judge",
-        )
-    return labels.judges[0]
 
 
 def _signal(labels: Annotations, judge: str, settings: RouteSettings) -> Floats:

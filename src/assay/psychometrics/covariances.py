@@ -25,9 +25,6 @@ from assay.estimation.statistic import Bools, Floats, Ints
 MOST_UNITS = 2_000
 """Objects that are left out one by one; more are left out in as many random blocks, which changes no estimate."""
 
-NOTHING = 1e-12
-"""Variances, as a share of the labels' own, below which they are nothing but rounding."""
-
 
 @dataclass(frozen=True, eq=False)
 class LabelTables:

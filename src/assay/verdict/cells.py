@@ -204,16 +204,6 @@ class JudgeCells:
 
         return of(0, "Eρ²"), of(1, "Φ")
 
-    def toward(self) -> CellMeasure:
-        """A single judge's label against people's universe scores: half of people's Eρ² shared, to stand beside."""
-        m, share = self.moments, math.sqrt(self.at.confidence)
-
-        def value(s: Floats) -> Floats:
-            judge = m.covariance(s, 1) / np.sqrt(m.variances(s, 1)[0])
-            return np.asarray(judge - share * m.covariance(s, 0) / np.sqrt(m.variances(s, 0)[0]))
-
-        return CellMeasure.of("toward people's scores", contrast(m.sums, value), self.both_ends, math.nan, math.nan)
-
     def validity(self) -> tuple[CellMeasure, ...]:
         """The correlation of universe scores of judge and people, without their errors."""
         if untold := self._untold("whether both measure the same"):
