@@ -38,7 +38,7 @@ def _app(said: Callable[[Command], str] | None = None) -> App:
     for group, rows in zip(groups, COMMANDS.values(), strict=True):
         for place, row in enumerate(rows):
             made.command(
-                row.run if row.module != _LABELS else f"{_LABELS}:{row.name} command",
+                row.leads_to,
                 name=row.name,
                 group=group,
                 sort_key=place,
@@ -52,7 +52,6 @@ def _app(said: Callable[[Command], str] | None = None) -> App:
     return made
 
 
-_LABELS = "assay.cli.labels"
 app = _app()
 
 
@@ -97,8 +96,8 @@ def _first_line(row: Command) -> str:
     """What a command does: of a function, the first line of its docstring, read as text."""
     if row.does:
         return row.does
-    tree = _sources(row.module.rpartition(".")[2])
-    function = row.run.partition(":")[2]
+    module, _, function = row.run.partition(":")
+    tree = _sources(module.rpartition(".")[2])
     found = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
     return (ast.get_docstring(found) or "").partition("\n")[0]
 

@@ -1,8 +1,8 @@
 """The commands, a row each: what is typed, what it asks, which page it writes.
 
 A question that is asked of labels alone needs its row and nothing else: its options are those of its settings. Where
-a command does more (draws pairs, reads a plan, tests several judges), ``run`` names a function of `assay.cli.labels` or
-`assay.cli.studies`.
+a command does more (draws pairs, reads a plan, tests several judges), ``run`` names a function of
+`assay.cli.labels`, `assay.cli.estimates` or `assay.cli.studies`.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ class Command(NamedTuple):
         return f"assay {self.name} {self.example}".rstrip()
 
     @property
-    def module(self) -> str:
-        """Where its function is found: this one's name leads to it."""
-        return self.run.partition(":")[0] or "assay.cli.labels"
+    def leads_to(self) -> str:
+        """Module and name of its function; one with options of a question is made when the command is used."""
+        return f"assay.cli.labels:{self.name} command" if self.settings or self.ask else self.run
 
 
-_LABELS = "assay.cli.labels"
+_LABELS, _AFTER = "assay.cli.labels", "assay.cli.estimates"
 _STUDIES = "assay.cli.studies"
 _ALT_TEST, _AGREEMENT, _VOTES, _IDEAS = "The alternative annotator test", "Agreement", "Votes", "Ideas"
 _PLAN, _G_STUDY, _RATERS = "The plan", "Generalizability", "The rater model"
@@ -111,7 +111,7 @@ QUESTIONS = (
     Command(
         "estimate",
         "checked.csv --only gpt-4o --by language",
-        run=f"{_LABELS}:estimate",
+        run=f"{_AFTER}:estimate",
         page="assay.estimates.page:estimate_parts",
         title="What would people say of all items?",
         heading=_ESTIMATE,
@@ -121,7 +121,7 @@ QUESTIONS = (
     Command(
         "drift",
         "before.csv after.csv --judges gpt-4o --only gpt-4o",
-        run=f"{_LABELS}:drift",
+        run=f"{_AFTER}:drift",
         page="assay.estimates.page:drift_parts",
         title="Has the judge changed?",
         heading=_ESTIMATE,
@@ -131,7 +131,7 @@ QUESTIONS = (
     Command(
         "monitor",
         "labels.csv --judges gpt-4o --only gpt-4o --order time --output monitor.html",
-        run=f"{_LABELS}:monitor",
+        run=f"{_AFTER}:monitor",
         page="assay.estimates.page:monitor_parts",
         title="Has the judge moved?",
         heading=_ESTIMATE,
@@ -141,7 +141,7 @@ QUESTIONS = (
     Command(
         "route",
         "labels.csv --judges gpt-4o --only gpt-4o --signal probability --epsilon 0.1 --rule rule.json",
-        run=f"{_LABELS}:route",
+        run=f"{_AFTER}:route",
         page="assay.estimates.page:route_parts",
         title="Which items may the judge have?",
         heading=_ESTIMATE,
@@ -151,7 +151,7 @@ QUESTIONS = (
     Command(
         "gate",
         "assay.toml --comment comment.md --junit gate.xml",
-        run=f"{_LABELS}:gate",
+        run=f"{_AFTER}:gate",
         heading="The policy",
         settings=("assay.verdict.gate:GateSettings",),
         without=("policy",),
@@ -272,7 +272,7 @@ QUESTIONS = (
     Command(
         "labels",
         "--half-width 0.03 --share 0.2 --correlation 0.7 --n-items 10000",
-        run=f"{_LABELS}:plan_labels",
+        run=f"{_AFTER}:plan_labels",
         heading=_PLAN,
         settings=("assay.estimates.label_plan:LabelPlanSettings",),
         without=("judge",),

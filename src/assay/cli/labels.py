@@ -1,7 +1,7 @@
 """The commands of the questions: labels in, an answer out. No statistics here.
 
-First how labels are read, then the commands: one way for every question that is asked of labels alone (a row of
-`assay.cli.commands`), and a function for each command that does more.
+First how labels are read and a question is asked of them (a row of `assay.cli.commands` suffices where a command does no
+more), then a function for each command that does more. What one asks after a yes is in `assay.cli.estimates`.
 """
 
 from __future__ import annotations
@@ -401,7 +401,7 @@ class Ask:
 
     def show(self, row: Command, found: Result, out: Path | None, **how: Any) -> None:
         """Print what was found, and write its page where one was asked for."""
-        self.output.show(found, **{"drop": _empty(found.table), **how})
+        self.output.show(found, **{"drop": hidden_columns(found.table), **how})
         write_page(out, row.title, found, found_at(row.page))
 
 
@@ -439,8 +439,6 @@ def _question(row: Command) -> Callable[..., None]:
 _HTML = Annotated[Path, Parameter(name=["--output", "-o"])]
 
 _ALT_TEST_COLUMNS = ("statistic", "p", "p_reverse", "rejected_reverse", "quality", "difference")
-TERMINAL = 80
-"""Columns that a table of agreement and of scales takes at most."""
 
 _ONE_BY_ONE = ("pairs", "random human")
 
@@ -627,164 +625,6 @@ def _tested(table: Annotations, judges: list[str], given: dict[str, Any]) -> tup
     return [compare_judges(table, judges, **given)], ("kind", "passed")
 
 
-def estimate(
-    source: str, *, tested: Tested = ALL_JUDGES, out: Page = None, force: Force = False, ask: Ask = ASK
-) -> None:  # fmt: skip
-    """What would people say on average of all items, from a judge's labels of all and theirs of some?
-
-    Parameters
-    ----------
-    source
-        A file or folder of labels: the judge's of all items, people's of a random sample of them.
-    """
-    from assay.estimates.corrected import estimate as correct
-
-    ask.to(out, source, force=force)
-    given = ask.options.options()
-    table = ask.labels.read(source)
-    if (names := tested.among(table) if tested.names() else None) is not None:
-        given["judge"] = names
-    with progress_bar("Estimating"):
-        found = correct(table, **given)
-    ask.show(BY_NAME["estimate"], found, out, drop=("weight", *_empty(found.table)), width=TERMINAL)
-
-
-def drift(
-    before: str,
-    after: str,
-    *,
-    anchors: Annotated[str | None, Parameter(group="The estimate")] = None,
-    tested: Tested = ALL_JUDGES,
-    out: Page = None,
-    force: Force = False,
-    ask: Ask = ASK,
-) -> None:
-    """Has the judge changed between two runs, and how much of a change of the scores is the judge's?
-
-    Parameters
-    ----------
-    before
-        Labels of the earlier run, a file or folder.
-    after
-        Labels of the later run.
-    anchors
-        The earlier version's labels of texts of the later run, a random sample of them.
-    """
-    from assay.estimates.drift import drift as compare
-
-    ask.to(out, before, after, anchors, force=force)
-    given = ask.options.options()
-    runs = [ask.labels.read(source) for source in (before, after)]
-    if anchors is not None:
-        given["anchors"] = ask.labels.read(anchors)
-    given |= tested.one("drift is of one judge")
-    with progress_bar("Comparing"):
-        found = compare(runs[0], runs[1], **given)
-    ask.show(BY_NAME["drift"], found, out, width=TERMINAL)
-
-
-def monitor(
-    source: str, *, tested: Tested = ALL_JUDGES, out: Page = None, force: Force = False, ask: Ask = ASK
-) -> int:  # fmt: skip
-    """Have the judge's labels moved since a baseline? Valid at every look, so a growing file is looked at often.
-
-    Parameters
-    ----------
-    source
-        A file that grows, a folder, or a study; exit 1 where there is an alarm.
-    """
-    from assay.estimates.monitor import monitor as watch
-
-    ask.to(out, source, force=force)
-    given = ask.options.options()
-    table = ask.labels.read(source)
-    given |= tested.one("a monitor is of one judge")
-    with progress_bar("Watching"):
-        found = watch(table, **given)
-    ask.show(BY_NAME["monitor"], found, out, width=TERMINAL)
-    return int(found.alarm is not None)
-
-
-def route(
-    source: str,
-    *,
-    rule: Annotated[Path | None, Parameter(group="The estimate")] = None,
-    queue: Annotated[Path | None, Parameter(group="The estimate")] = None,
-    tested: Tested = ALL_JUDGES,
-    out: Page = None,
-    force: Force = False,
-    ask: Ask = ASK,
-) -> None:
-    """Which share of the items may the judge have, by its own signals, and what is left for people?
-
-    Parameters
-    ----------
-    source
-        A file or folder of labels: the judge's of all items, two people's or more of some.
-    rule
-        Write the rule to this file: judge, signal, threshold.
-    queue
-        Write the items that people keep to this table (.csv, .jsonl, .parquet).
-    """
-    from assay.data.formats.exports import TABLES, write_frame
-    from assay.estimates.route import route as choose
-
-    ask.to(out, source, force=force)
-    ask.to(queue, source, force=force, suffixes=TABLES)
-    ask.to(rule, source, force=force, suffixes=(".json",))
-    given = ask.options.options()
-    table = ask.labels.read(source)
-    given |= tested.one("a route is of one judge")
-    with progress_bar("Choosing"):
-        found = choose(table, **given)
-    ask.show(BY_NAME["route"], found, out, width=TERMINAL)
-    if rule is not None:
-        note(f"the rule is written to {found.write(rule)}")
-    if queue is not None:
-        decided = found.decide()
-        people = decided.filter(decided["who"] == "people")
-        write_frame(people, queue)
-        note(f"{people.height:,} items for people written to {queue}")
-
-
-def gate(
-    policy: str = "assay.toml",
-    *,
-    comment: Annotated[Path | None, Parameter(group="The policy")] = None,
-    junit: Annotated[Path | None, Parameter(group="The policy")] = None,
-    force: Force = False,
-    ask: Ask = ASK,
-) -> int:
-    """May the judge go on replacing people? Exit 0 replace, 1 do not, 2 cannot tell, 3 could not run.
-
-    Parameters
-    ----------
-    policy
-        A file that says what must hold: labels, judge, [verdict], [drift], [[estimate]].
-    comment
-        Write the answer in Markdown to this file, for a comment on a pull request.
-    junit
-        Write the checks as JUnit XML to this file.
-    """
-    from assay.reporting.page import written_whole
-    from assay.verdict.gate import gate as hold
-
-    try:
-        target(comment, policy, force=force, suffixes=(".md",))
-        target(junit, policy, force=force, suffixes=(".xml",))
-    except AssayError as error:
-        note(f"assay: {as_typed(str(error), NAMES)}")
-        return 3  # 2 is "cannot tell" here
-    with progress_bar("Checking"):
-        found = hold(policy, **ask.options.options())
-    for path, text in ((comment, found.markdown), (junit, found.junit)):
-        if path is not None:
-            with written_whole(path) as part:
-                part.write_text(text(), encoding="utf-8")
-    ask.output.words(found)
-    return found.exit_code
-
-
 def agreement(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """Do annotators agree, and is a judge as close to the people as they are to each other?
 
@@ -803,7 +643,7 @@ def agreement(source: str, *, out: Page = None, force: Force = False, ask: Ask =
     shown = _to_be_read(found.rows, found.headline, given)
     titles = shown["title"].unique().to_list()
     symbol, title = (titles[0], ["title"]) if len(titles) == 1 else (None, [])
-    drop = ("coefficient", "interval", "p", *title, *_empty(shown))
+    drop = ("coefficient", "interval", "p", *title, *hidden_columns(shown))
     ask.show(BY_NAME["agreement"], found, out, drop=drop, rows=_between(shown), width=TERMINAL, symbol=symbol)
 
 
@@ -841,7 +681,7 @@ def disagreement(source: str, *, out: Page = None, force: Force = False, ask: As
     table = ask.labels.read(source)
     with progress_bar("Comparing"):
         found = disagree(table, **given)
-    drop = ("interval", *_empty(found.rows))
+    drop = ("interval", *hidden_columns(found.rows))
     ask.show(BY_NAME["disagreement"], found, out, drop=drop, rows=found.rows, width=TERMINAL)
 
 
@@ -1037,46 +877,6 @@ def plan(
         note(f"decided: {made.summary()}; written to {made.source}")
 
 
-def plan_labels(
-    *,
-    pilot: Annotated[str | None, Parameter(group="The plan")] = None,
-    choose: Annotated[int | None, Parameter(group="The plan")] = None,
-    out: Annotated[Path | None, Parameter(name=["--output", "-o"], group="The plan")] = None,
-    tested: Tested = ALL_JUDGES,
-    ask: Ask = ASK,
-) -> None:
-    """How many items must people label beside a judge, which, and at which price? Also: assay plan labels.
-
-    Parameters
-    ----------
-    pilot
-        A file or folder of labels at hand: the judge's of all items, people's of some.
-    choose
-        With --pilot and -o: about so many items to ask people about next, with known probabilities.
-    out
-        With --choose: a .csv file for the items.
-    """
-    from assay.data.formats.exports import write_frame
-    from assay.estimates.label_plan import plan_labels as plan_them
-
-    target(out)
-    if (choose is None) != (out is None) or (choose is not None and pilot is None):
-        raise AssayError(
-            "items are chosen from a pilot and written to a file: give --pilot, --choose and --output together"
-        )
-    given = ask.options.options()
-    if pilot is not None:
-        given["pilot"] = ask.labels.read(pilot)
-        if (names := tested.names()) is not None:
-            given["judge"] = tested.among(given["pilot"])[0] if len(names) == 1 else None
-    found = plan_them(**given)
-    ask.output.show(found, drop=_empty(found.table), width=TERMINAL, symbol="half-width")
-    if out is not None and choose is not None:
-        chosen = found.choose(choose)
-        write_frame(chosen, out)
-        note(f"{chosen['ask'].sum():,} items to ask people about, and every item's chance, written to {out}")
-
-
 def triplets(
     source: Annotated[str | None, Parameter(group="The plan")] = None,
     *,
@@ -1157,11 +957,6 @@ def _planned_triplets(pilot: str | None, given: dict[str, Any], ask: Ask) -> Non
         print(needed.summary())
 
 
-def _several_measures(text: str) -> list[str]:
-    """``words,rouge-l,embeddings:MODEL,split=whole``: commas apart, but for those before an option."""
-    return [part.strip() for part in re.split(r",(?![a-z_]+=)", text) if part.strip()]
-
-
 def ideas(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """Do texts carry the same ideas? Measures against experts' odd ones out; or where each judge sits among people.
 
@@ -1190,7 +985,7 @@ def ideas(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK
 
     with progress_bar("Comparing"):
         found = annotator_similarity(table, **given)
-    ask.output.show(found, drop=_empty(found.rows))
+    ask.output.show(found, drop=hidden_columns(found.rows))
     write_page(out, "Where does each judge sit among the people?", found, annotator_parts)
 
 
@@ -1220,7 +1015,7 @@ def _of_choices(table: Annotations, given: dict[str, Any], out: Path | None, ask
     main = pairs if found is None else found
     beside = () if agreed is None or not ask.output.for_people else (agreed,)
     folded = () if found is None else ("kind", "n", "difference")
-    ask.output.show(main, *beside, drop=(*_empty(main.table), *folded))
+    ask.output.show(main, *beside, drop=(*hidden_columns(main.table), *folded))
 
     def parts(_: Any) -> Any:
         first = () if found is None else validation_parts(found)
@@ -1303,16 +1098,28 @@ def raters(source: str, *, out: Page = None, force: Force = False, ask: Ask = AS
     if ask.output.for_people and found.fairness is not None:
         from assay.reporting import tables
 
-        print(tables.to_text(tables.shown(found.fairness.rows, drop=_empty(found.fairness.rows), symbol="Δφ")) + "\n")
+        print(
+            tables.to_text(tables.shown(found.fairness.rows, drop=hidden_columns(found.fairness.rows), symbol="Δφ"))
+            + "\n"
+        )
     ask.show(BY_NAME["raters"], found, out)
 
 
-def _empty(frame: DataFrame) -> tuple[str, ...]:
+def hidden_columns(frame: DataFrame) -> tuple[str, ...]:
+    """Columns that are not printed: empty ones, and who, where a leaderboard is of one rater."""
     from assay.reporting.tables import empty_columns  # Polars is imported when a command runs
 
-    alone = {"who", "system"} <= set(frame.columns) and frame["who"].n_unique() == 1  # a leaderboard of one rater
+    alone = {"who", "system"} <= set(frame.columns) and frame["who"].n_unique() == 1
     return (*empty_columns(frame), *(("who",) if alone else ()))
 
+
+def _several_measures(text: str) -> list[str]:
+    """``words,rouge-l,embeddings:MODEL,split=whole``: commas apart, but for those before an option."""
+    return [part.strip() for part in re.split(r",(?![a-z_]+=)", text) if part.strip()]
+
+
+TERMINAL = 80
+"""Columns that a table of agreement and of scales takes at most."""
 
 READ: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
     "": {"similarity": similarity},

@@ -1,0 +1,229 @@
+"""The commands for after a yes: estimate, drift, monitor, route, gate, and how many labels people must give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from assay.cli.commands import BY_NAME
+from assay.cli.labels import (
+    ALL_JUDGES,
+    ASK,
+    NAMES,
+    TERMINAL,
+    Ask,
+    Tested,
+    hidden_columns,
+)
+from assay.cli.output import (
+    Force,
+    Page,
+    as_typed,
+    note,
+    progress_bar,
+    target,
+)
+from assay.errors import AssayError
+
+if TYPE_CHECKING:
+    pass
+
+
+def estimate(
+    source: str, *, tested: Tested = ALL_JUDGES, out: Page = None, force: Force = False, ask: Ask = ASK
+) -> None:  # fmt: skip
+    """What would people say on average of all items, from a judge's labels of all and theirs of some?
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels: the judge's of all items, people's of a random sample of them.
+    """
+    from assay.estimates.corrected import estimate as correct
+
+    ask.to(out, source, force=force)
+    given = ask.options.options()
+    table = ask.labels.read(source)
+    if (names := tested.among(table) if tested.names() else None) is not None:
+        given["judge"] = names
+    with progress_bar("Estimating"):
+        found = correct(table, **given)
+    ask.show(BY_NAME["estimate"], found, out, drop=("weight", *hidden_columns(found.table)), width=TERMINAL)
+
+
+def drift(
+    before: str,
+    after: str,
+    *,
+    anchors: Annotated[str | None, Parameter(group="The estimate")] = None,
+    tested: Tested = ALL_JUDGES,
+    out: Page = None,
+    force: Force = False,
+    ask: Ask = ASK,
+) -> None:
+    """Has the judge changed between two runs, and how much of a change of the scores is the judge's?
+
+    Parameters
+    ----------
+    before
+        Labels of the earlier run, a file or folder.
+    after
+        Labels of the later run.
+    anchors
+        The earlier version's labels of texts of the later run, a random sample of them.
+    """
+    from assay.estimates.drift import drift as compare
+
+    ask.to(out, before, after, anchors, force=force)
+    given = ask.options.options()
+    runs = [ask.labels.read(source) for source in (before, after)]
+    if anchors is not None:
+        given["anchors"] = ask.labels.read(anchors)
+    given |= tested.one("drift is of one judge")
+    with progress_bar("Comparing"):
+        found = compare(runs[0], runs[1], **given)
+    ask.show(BY_NAME["drift"], found, out, width=TERMINAL)
+
+
+def monitor(
+    source: str, *, tested: Tested = ALL_JUDGES, out: Page = None, force: Force = False, ask: Ask = ASK
+) -> int:  # fmt: skip
+    """Have the judge's labels moved since a baseline? Valid at every look, so a growing file is looked at often.
+
+    Parameters
+    ----------
+    source
+        A file that grows, a folder, or a study; exit 1 where there is an alarm.
+    """
+    from assay.estimates.monitor import monitor as watch
+
+    ask.to(out, source, force=force)
+    given = ask.options.options()
+    table = ask.labels.read(source)
+    given |= tested.one("a monitor is of one judge")
+    with progress_bar("Watching"):
+        found = watch(table, **given)
+    ask.show(BY_NAME["monitor"], found, out, width=TERMINAL)
+    return int(found.alarm is not None)
+
+
+def route(
+    source: str,
+    *,
+    rule: Annotated[Path | None, Parameter(group="The estimate")] = None,
+    queue: Annotated[Path | None, Parameter(group="The estimate")] = None,
+    tested: Tested = ALL_JUDGES,
+    out: Page = None,
+    force: Force = False,
+    ask: Ask = ASK,
+) -> None:
+    """Which share of the items may the judge have, by its own signals, and what is left for people?
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels: the judge's of all items, two people's or more of some.
+    rule
+        Write the rule to this file: judge, signal, threshold.
+    queue
+        Write the items that people keep to this table (.csv, .jsonl, .parquet).
+    """
+    from assay.data.formats.exports import TABLES, write_frame
+    from assay.estimates.route import route as choose
+
+    ask.to(out, source, force=force)
+    ask.to(queue, source, force=force, suffixes=TABLES)
+    ask.to(rule, source, force=force, suffixes=(".json",))
+    given = ask.options.options()
+    table = ask.labels.read(source)
+    given |= tested.one("a route is of one judge")
+    with progress_bar("Choosing"):
+        found = choose(table, **given)
+    ask.show(BY_NAME["route"], found, out, width=TERMINAL)
+    if rule is not None:
+        note(f"the rule is written to {found.write(rule)}")
+    if queue is not None:
+        decided = found.decide()
+        people = decided.filter(decided["who"] == "people")
+        write_frame(people, queue)
+        note(f"{people.height:,} items for people written to {queue}")
+
+
+def gate(
+    policy: str = "assay.toml",
+    *,
+    comment: Annotated[Path | None, Parameter(group="The policy")] = None,
+    junit: Annotated[Path | None, Parameter(group="The policy")] = None,
+    force: Force = False,
+    ask: Ask = ASK,
+) -> int:
+    """May the judge go on replacing people? Exit 0 replace, 1 do not, 2 cannot tell, 3 could not run.
+
+    Parameters
+    ----------
+    policy
+        A file that says what must hold: labels, judge, [verdict], [drift], [[estimate]].
+    comment
+        Write the answer in Markdown to this file, for a comment on a pull request.
+    junit
+        Write the checks as JUnit XML to this file.
+    """
+    from assay.reporting.page import written_whole
+    from assay.verdict.gate import gate as hold
+
+    try:
+        target(comment, policy, force=force, suffixes=(".md",))
+        target(junit, policy, force=force, suffixes=(".xml",))
+    except AssayError as error:
+        note(f"assay: {as_typed(str(error), NAMES)}")
+        return 3  # 2 is "cannot tell" here
+    with progress_bar("Checking"):
+        found = hold(policy, **ask.options.options())
+    for path, text in ((comment, found.markdown), (junit, found.junit)):
+        if path is not None:
+            with written_whole(path) as part:
+                part.write_text(text(), encoding="utf-8")
+    ask.output.words(found)
+    return found.exit_code
+
+
+def plan_labels(
+    *,
+    pilot: Annotated[str | None, Parameter(group="The plan")] = None,
+    choose: Annotated[int | None, Parameter(group="The plan")] = None,
+    out: Annotated[Path | None, Parameter(name=["--output", "-o"], group="The plan")] = None,
+    tested: Tested = ALL_JUDGES,
+    ask: Ask = ASK,
+) -> None:
+    """How many items must people label beside a judge, which, and at which price? Also: assay plan labels.
+
+    Parameters
+    ----------
+    pilot
+        A file or folder of labels at hand: the judge's of all items, people's of some.
+    choose
+        With --pilot and -o: about so many items to ask people about next, with known probabilities.
+    out
+        With --choose: a .csv file for the items.
+    """
+    from assay.data.formats.exports import write_frame
+    from assay.estimates.label_plan import plan_labels as plan_them
+
+    target(out)
+    if (choose is None) != (out is None) or (choose is not None and pilot is None):
+        raise AssayError(
+            "items are chosen from a pilot and written to a file: give --pilot, --choose and --output together"
+        )
+    given = ask.options.options()
+    if pilot is not None:
+        given["pilot"] = ask.labels.read(pilot)
+        if (names := tested.names()) is not None:
+            given["judge"] = tested.among(given["pilot"])[0] if len(names) == 1 else None
+    found = plan_them(**given)
+    ask.output.show(found, drop=hidden_columns(found.table), width=TERMINAL, symbol="half-width")
+    if out is not None and choose is not None:
+        chosen = found.choose(choose)
+        write_frame(chosen, out)
+        note(f"{chosen['ask'].sum():,} items to ask people about, and every item's chance, written to {out}")
