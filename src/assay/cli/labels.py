@@ -1,7 +1,7 @@
 """The commands of the questions: labels in, an answer out. No statistics here.
 
-First how labels are read and a question is asked of them (a row of `assay.cli.commands` suffices where a command does no
-more), then a function for each command that does more. What one asks after a yes is in `assay.cli.estimates`.
+First how labels are read and a question is asked of them (a row of `assay.cli.commands` suffices where a command does
+no more), then a function for each command that does more. What one asks after a yes is in `assay.cli.estimates`.
 """
 
 from __future__ import annotations
