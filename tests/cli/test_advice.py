@@ -18,7 +18,7 @@ from sources import statements
 
 Run = Callable[..., tuple[int, str, str]]
 # One process, so that each command is run once.
-pytestmark = [pytest.mark.xdist_group("advice"), pytest.mark.usefixtures("few_truths")]
+pytestmark = [pytest.mark.xdist_group("advice"), pytest.mark.usefixtures("few_truths", "sketches")]
 
 OWN = ("--item", "id", "--annotator", "worker", "--label", "stars")
 TEST = ("--epsilon", ".1", "--n-resamples", "40")
@@ -241,7 +241,6 @@ def refused(run: Run, case: str) -> str:
     return REFUSED[case]
 
 
-@pytest.mark.usefixtures("sketches")
 @pytest.mark.parametrize("case", CASES)
 def test_advice_leads_on(run: Run, sheets: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     monkeypatch.chdir(sheets)

@@ -154,8 +154,10 @@ def steps(name: str) -> list[str]:
     return job["judge"]["script"]
 
 
-@pytest.mark.parametrize("name", ["github-action.yml", "gitlab-ci.yml"])
-@pytest.mark.parametrize(("judge", "code"), [("good", 0), ("coin", 1), ("god", 3)])
+@pytest.mark.parametrize(
+    ("name", "judge", "code"),
+    [("github-action.yml", "good", 0), ("github-action.yml", "god", 3), ("gitlab-ci.yml", "coin", 1)],
+)
 def test_the_example_jobs_by_a_shell(name, judge, code, folder):
     path = policy(folder, VERDICT, judge)
     command = folder / "assay"
