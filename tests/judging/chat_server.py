@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import re
 import threading
@@ -33,11 +34,14 @@ class Say:
         error: str = "scripted",
         refusal: str | None = None,
         reasoning: str | None = None,
+        tokens: list[tuple[str, dict[str, float]]] | None = None,
     ) -> None:
         self.content, self.status, self.delay, self.headers = content, status, delay, headers or {}
         self.until = until
         self.finish, self.fault, self.error, self.refusal = finish, fault, error, refusal
         self.reasoning = reasoning
+        self.tokens = tokens
+        """Tokens of the reply, each with the probabilities of what might have stood there."""
 
 
 def item_of(body: dict[str, Any]) -> str:
@@ -58,6 +62,7 @@ class ChatServer:
         self.script = script or (lambda n, body, server: Say())
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
         self.answered: Counter[str] = Counter()
         self.count = 0
         self.keep = True
@@ -95,6 +100,8 @@ class ChatServer:
             self._stop = asyncio.Event()
             app = web.Application()
             app.router.add_post("/v1/chat/completions", self._chat)
+            app.router.add_post("/openai/deployments/{deployment}/chat/completions", self._chat)
+            app.router.add_post("/v1/responses", partial(self._other, form=responses_form))
             app.router.add_post("/v1/messages", partial(self._other, form=anthropic_form))
             app.router.add_post("/v1beta/models/{model}", partial(self._other, form=google_form))
             self._runner = runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -114,6 +121,7 @@ class ChatServer:
         if self.keep:
             self.requests.append(body)
             self.headers.append(dict(request.headers))
+            self.paths.append(request.path_qs)
         say = self.script(self.count, body, self)
         self.busy += 1
         self.most_busy = max(self.most_busy, self.busy)
@@ -133,13 +141,16 @@ class ChatServer:
         message = {"role": "assistant", "content": say.content, "refusal": say.refusal}
         if say.reasoning is not None:
             message["reasoning_content"] = say.reasoning
+        choice = {"index": 0, "message": message, "finish_reason": say.finish}
+        if say.tokens is not None and body.get("logprobs"):
+            choice["logprobs"] = {"content": openai_tokens(say)}
         text = json.dumps(
             {
                 "id": f"chat-{self.count}",
                 "object": "chat.completion",
                 "created": 1,
                 "model": body["model"] + "-served",
-                "choices": [{"index": 0, "message": message, "finish_reason": say.finish}],
+                "choices": [choice],
                 "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
             }
         )
@@ -154,11 +165,34 @@ class ChatServer:
         body = json.loads(await request.read())
         self.count += 1
         self.requests.append(body)
+        self.headers.append(dict(request.headers))
+        self.paths.append(request.path_qs)
         say = self.script(self.count, body, self)
         await asyncio.sleep(say.delay)
         if say.status != 200:
             return web.json_response({"error": {"message": say.error}}, status=say.status, headers=say.headers)
         return web.json_response(form(say))
+
+
+def openai_tokens(say: Say) -> list[dict[str, Any]]:
+    """Tokens and what might have stood there, as OpenAI lists them."""
+    return [
+        {
+            "token": token,
+            "logprob": math.log(there.get(token, 1.0)),
+            "top_logprobs": [{"token": other, "logprob": math.log(p)} for other, p in there.items()],
+        }
+        for token, there in say.tokens or ()
+    ]
+
+
+def responses_form(say: Say) -> dict[str, Any]:
+    """A reply as OpenAI's responses are written."""
+    part = {"type": "output_text", "text": say.content, "annotations": [], "logprobs": openai_tokens(say)}
+    thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": say.reasoning or ""}]}
+    output = [thought, {"type": "message", "role": "assistant", "content": [part]}]
+    used = {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110}
+    return {"id": "r", "object": "response", "status": "completed", "model": "served", "output": output, "usage": used}
 
 
 def anthropic_form(say: Say) -> dict[str, Any]:
@@ -171,6 +205,13 @@ def anthropic_form(say: Say) -> dict[str, Any]:
 def google_form(say: Say) -> dict[str, Any]:
     """A reply as Google writes it."""
     candidate = {"content": {"role": "model", "parts": [{"text": say.content}]}, "finishReason": "STOP", "index": 0}
+    if say.tokens is not None:
+        listed = [
+            {"candidates": [{"token": t, "logProbability": math.log(p)} for t, p in there.items()]}
+            for _, there in say.tokens
+        ]
+        chosen = [{"token": token, "logProbability": 0.0} for token, _ in say.tokens]
+        candidate["logprobsResult"] = {"topCandidates": listed, "chosenCandidates": chosen}
     used = {"promptTokenCount": 100, "candidatesTokenCount": 10, "totalTokenCount": 110}
     return {"candidates": [candidate], "usageMetadata": used, "modelVersion": "served", "responseId": "r"}
 

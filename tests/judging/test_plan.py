@@ -14,6 +14,7 @@ from chat_server import ChatServer, Say, item_of
 
 from assay.errors import ChangedStudyError, JudgeError, StudyError
 from assay.judging.dry_run import estimate_study, requests_of
+from assay.judging.formats import ChatFormat
 from assay.judging.http import CallFailed, Request, mask_key, retry_after
 from assay.judging.plan import Plan
 from assay.judging.providers import PROVIDERS, ProviderRow, PydanticAI
@@ -743,7 +744,7 @@ def test_retry_after_is_a_number_or_a_date():
 
 def test_a_provider_is_one_row_in_its_table(make_study, monkeypatch):
     with ChatServer() as server:
-        row = ProviderRow(PROVIDERS["openai"].make, server.url, "TINY_KEY")
+        row = ProviderRow(PROVIDERS["openai"].make, server.url, ("TINY_KEY",), format=ChatFormat())
         monkeypatch.setitem(PROVIDERS, "tiny-cloud", row)
         study = make_study(3, judge={"provider": "tiny-cloud", "base_url": None})
         monkeypatch.delenv("TINY_KEY", raising=False)

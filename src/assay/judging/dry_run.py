@@ -66,9 +66,11 @@ def part_asked(study: Study, part: ItemPart | None) -> ItemPart | None:
 
 def providers_of(judges: Iterable[Judge], study: Study, *, asking: bool = True) -> dict[str, Provider]:
     """The provider of each judge, see `assay.judging.providers.provider_for`."""
-    limits = study.config.limits
-    access = Access(study.folder, limits.timeout, limits.concurrency, asking)
-    return {judge.name: provider_for(judge, access) for judge in judges}
+    found = {}
+    for judge in judges:
+        limits = study.config.limits.of_judge(judge)
+        found[judge.name] = provider_for(judge, Access(study.folder, limits.timeout, limits.concurrency, asking))
+    return found
 
 
 async def refuse_what_is_not_sent(
@@ -85,7 +87,7 @@ async def refuse_what_is_not_sent(
     for judge in judges:
         model = judge.model or judge.name
         for temperature in config.conditions.temperature or (judge.temperature,):
-            request = Request(model, words, temperature, judge.max_tokens, None, judge.params)
+            request = Request(model, words, temperature, judge.max_tokens, None, judge.params, effort=judge.effort)
             lost = not_sent(request, (await providers[judge.name].sent(request)).body)
             if lost:
                 where = judge.base_url or judge.provider

@@ -143,6 +143,9 @@ def _pairs_in_words(study: Study, items: pl.DataFrame, chosen: pl.DataFrame, pai
 _CHECKED = "checked"
 """The setting that names the study, as it was taken in, that was found to be askable."""
 
+ALTERNATIVES = 20
+"""Tokens whose probabilities are asked for in each place: the most that OpenAI's services give."""
+
 Chosen = dict[str, Any]
 """Demonstrations as they are kept: ``fold`` to (item, label) pairs; ``documents`` that are held out."""
 
@@ -153,7 +156,7 @@ reasoning, of ten pages has 8,000."""
 
 
 @dataclass(frozen=True)
-class _Way:
+class Way:
     """What all assignments of one judge, one question and one condition have in common."""
 
     judge: Judge
@@ -169,7 +172,18 @@ class _Way:
         judge = self.judge
         model = judge.model or judge.name
         most = judge.max_tokens or self._usual_limit()
-        return Request(model, messages, judge.temperature, most, self.schema, judge.params, about)
+        how: dict[str, Any] = {"effort": judge.effort, "alternatives": ALTERNATIVES if self.has_likelihood else 0}
+        return Request(model, messages, judge.temperature, most, self.schema, judge.params, about, **how)
+
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether the probabilities of labels are asked for."""
+        return self.judge.score != "label" and not self.prompt.question.kind.free_text
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether the label is the mean over the labels' probabilities."""
+        return self.judge.score == "expected" and self.scale.numeric
 
     def _usual_limit(self) -> int | None:
         """Tokens of a reply where a service wants a limit and nobody gave one; None where it may do without.
@@ -179,7 +193,11 @@ class _Way:
         """
         if self.judge.provider != "anthropic" or "thinking" in self.judge.params:
             return None
-        long = self.prompt.question.kind.free_text or self.judge.strategy == "chain-of-thought"
+        long = (
+            self.judge.effort not in (None, "none")
+            or self.prompt.question.kind.free_text
+            or self.judge.strategy == "chain-of-thought"
+        )
         return _LONG_REPLY if long or not self.prompt.has_format else _ONE_LABEL
 
 
@@ -319,14 +337,15 @@ class Plan:
         chance(judge.seed, "order", judge.name, question.definition.name, item.name, repeat).shuffle(drawn)
         return [(tuple(drawn), False)]
 
-    def _recipe(self, way: _Way, item: Item, order: tuple[str, ...]) -> str:
+    def _recipe(self, way: Way, item: Item, order: tuple[str, ...]) -> str:
         """Names what is sent: messages, images, schema and parameters. Where a reply is cut off is no part of it."""
         request = way.request(self._messages(way, item, order), {})
         judge = way.judge
         provider = judge.provider.removesuffix("-compatible")
         # In a file, replies are found by the judge's name; a model does not know what it is called here.
         by_name = [judge.name] if judge.provider == "recorded" or judge.file is not None else []
-        return digest_of([provider, *by_name, identity(request)])
+        what = ["expected"] if way.is_expected else []  # the same call brings another label
+        return digest_of([provider, *by_name, identity(request), *what])
 
     # -- demonstrations -------------------------------------------------------------------------
 
@@ -362,10 +381,10 @@ class Plan:
             chosen["documents"] = sorted({labelled[item][0] for item in drawn}) if held_out else []
         return dict(self.store.keep(key, chosen))
 
-    def _is_held_out(self, way: _Way, item: Item) -> bool:
+    def _is_held_out(self, way: Way, item: Item) -> bool:
         return (item.document or item.name) in self._chosen[way.judge.name, way.question.id]["documents"]
 
-    def _demonstrations(self, way: _Way, item: Item) -> list[Demonstration]:
+    def _demonstrations(self, way: Way, item: Item) -> list[Demonstration]:
         """What a few-shot judge is shown before an item: never the item, nor others of its document."""
         if way.judge.strategy != "few-shot":
             return []
@@ -377,17 +396,13 @@ class Plan:
 
     # -- one request ----------------------------------------------------------------------------
 
-    def scale(self, claim: Claim) -> Scale:
-        """The scale on which an assignment is to be answered."""
-        return self._way(claim).scale
-
     def order(self, claim: Claim) -> tuple[str, ...]:
         """The order in which an assignment shows its options."""
         return tuple((claim.shown or {}).get("order", ()))
 
     def request(self, claim: Claim) -> Request:
         """The call for an assignment; with the complaint, where its last reply could not be read."""
-        way, order = self._way(claim), self.order(claim)
+        way, order = self.way(claim), self.order(claim)
         messages = self._messages(way, claim.item, order)
         about: dict[str, Any] = {"item": claim.item.name, "judge": way.judge.name}
         about |= {"question": way.question.definition.name, "repeat": claim.repeat, **claim.condition}
@@ -399,10 +414,11 @@ class Plan:
             about["attempt"] = 2
         return way.request(messages, about)
 
-    def _way(self, claim: Claim) -> _Way:
+    def way(self, claim: Claim) -> Way:
+        """How an assignment is asked: by whom, which question, on which scale."""
         return self._way_of(claim.annotator, claim.question, canonical(claim.condition))
 
-    def _find_way(self, name: str, number: int, condition: str) -> _Way:
+    def _find_way(self, name: str, number: int, condition: str) -> Way:
         varied = json.loads(condition)
         judge, question = self.judges[name].variant(varied), self.questions[number]
         scale = parse_scale(varied["scale"]) if varied.get("scale") else scale_of(question.definition.scale)
@@ -425,9 +441,9 @@ class Plan:
         schema = None
         if judge.structured == "auto" and prompt.has_format:  # a prompt with a form of its own is asked in that form
             schema = reply_schema(asked, scale, reasoning=judge.strategy == "chain-of-thought")
-        return _Way(judge, question, asked, scale, schema, prompt)
+        return Way(judge, question, asked, scale, schema, prompt)
 
-    def _messages(self, way: _Way, item: Item, order: tuple[str, ...]) -> list[Message]:
+    def _messages(self, way: Way, item: Item, order: tuple[str, ...]) -> list[Message]:
         """What one judge is told in order to ask it one question about one item, in one way."""
         return way.prompt.messages(item, order=order, demonstrations=self._demonstrations(way, item))
 

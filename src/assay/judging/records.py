@@ -28,7 +28,7 @@ class Recording:
             Where the file cannot be written; what the store holds stays.
         """
         line = dict(request.about) | {"reply": completion.text}
-        line |= {k: v for k, v in vars(completion).items() if k not in ("text", "sent") and v is not None}
+        line |= {k: v for k, v in vars(completion).items() if k not in ("text", "sent") and v not in (None, ())}
         try:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -46,7 +46,7 @@ class Recorded:
     a condition) is so of the request; the line that says most is taken.
     """
 
-    _REPLY = ("reply", "finish", "tokens_in", "tokens_out", "model", "reasoning")
+    _REPLY = ("reply", "finish", "tokens_in", "tokens_out", "model", "reasoning", "tokens")
 
     def __init__(self, path: Path) -> None:
         self._path = path

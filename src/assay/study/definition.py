@@ -29,6 +29,7 @@ from assay.study.schema import (
     Ensemble,
     ItemsPart,
     Judge,
+    JudgeLimits,
     OnScale,
     OutputPairs,
     People,
@@ -183,7 +184,7 @@ _PLACES: dict[str, tuple[type[StudyPart], ...]] = {
     "price": (Price,),
     "comparisons": (OutputPairs,),
     "conditions": (Conditions,),
-    "limits": (RateLimits,),
+    "limits": (RateLimits, JudgeLimits),
     "people": (People,),
     "checks": (Checks,),
 }
@@ -364,6 +365,8 @@ def _judge_problems(judge: Judge | Ensemble, prompts: set[str], config: StudyFil
         yield ("model",), "is missing"
     if judge.prompt is not None and judge.prompt not in prompts:
         yield ("prompt",), unknown("prompt", judge.prompt, sorted(prompts), "prompts/")
+    if judge.score == "expected" and not any(scale_of(q.scale).numeric for q in config.questions):
+        yield ("score",), "expected is a mean, and no question is on numbers; use probabilities"
 
 
 def _unusable_keys(question: Question, scale: Scale) -> dict[str, str]:

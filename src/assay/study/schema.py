@@ -90,6 +90,8 @@ PAIR_ABOUT = ("first", "second", "first_output", "second_output", "pair_of", "pa
 """What else is known of a pair: the systems, which of their outputs, the item they are of; never shown."""
 
 Strategy = Literal["zero-shot", "few-shot", "chain-of-thought"]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+Score = Literal["label", "probabilities", "expected"]
 Choose = Literal["weighted", "stratified", "top"]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S(.*\S)?$")]
 
@@ -307,6 +309,10 @@ class Question(StudyPart):
         return places[order.index(self.choices[places.index(label)])]
 
 
+_SECRET = re.compile(r"key|token|secret|authorization|password|cookie|signature", re.IGNORECASE)
+"""Names under which secrets are sent."""
+
+
 class Price(StudyPart):
     """What a model costs, in dollars a million tokens."""
 
@@ -329,6 +335,17 @@ class Demonstrations(StudyPart):
     folds: int = Field(5, ge=2, description="into how many folds documents fall, when cross-fitted")
 
 
+class JudgeLimits(StudyPart):
+    """How fast one judge is asked; what is missing is as for the study."""
+
+    concurrency: int | None = Field(None, ge=1, le=10_000)
+    requests_per_minute: float | None = Field(None, gt=0)
+    tokens_per_minute: float | None = Field(None, gt=0)
+    timeout: float | None = Field(None, gt=0)
+    loading: float | None = Field(None, ge=0)
+    tries: int | None = Field(None, ge=1)
+
+
 class Judge(StudyPart):
     """One model, asked in one way."""
 
@@ -336,7 +353,8 @@ class Judge(StudyPart):
     model: str = Field("", description="the model's name, as its provider writes it")
     provider: str = Field(
         "openai",
-        description="openai (or anything that speaks its chat format at base_url), recorded, anthropic, google, …",
+        description="openai (or anything that speaks its chat format at base_url), openai-responses, azure, anthropic, "
+        "google, mistral, groq, vllm, ollama, recorded, …",
     )
     base_url: str | None = Field(None, description="where the endpoint is: http://localhost:11434/v1 …")
     key: str | None = Field(None, description="NAME of the environment variable that holds the key, not the key")
@@ -348,10 +366,28 @@ class Judge(StudyPart):
     repeats: int = Field(1, ge=1, le=10_000, description="how often each question is asked")
     seed: int = Field(0, description="draws demonstrations and positions; is not sent to the model")
     max_tokens: int | None = Field(None, ge=1)
+    max_tokens_as: Literal["max_tokens", "max_completion_tokens"] | None = Field(
+        None, description="what the model calls max_tokens, where the wrong name would be sent"
+    )
+    effort: Effort | None = Field(
+        None, description="how much the model thinks before it answers, by its provider's means"
+    )
+    score: Score = Field(
+        "label",
+        description="label: the one that is said; probabilities: that, with the probability of each label beside it; "
+        "expected: their mean over the labels' probabilities",
+    )
     structured: Literal["auto", "never"] = Field(
         "auto", description="whether the endpoint may be asked for JSON that fits the scale"
     )
     params: dict[str, Any] = Field(default_factory=dict, description="sent with every request as they are")
+    headers: dict[str, str] = Field(
+        default_factory=dict, description="sent with every call; ${NAME} is taken from the environment"
+    )
+    query: dict[str, str] = Field(default_factory=dict, description="added to the address: {api-version: 2024-10-21}")
+    limits: JudgeLimits = Field(
+        default_factory=lambda: JudgeLimits.model_validate({}), description="of this judge, in place of the study's"
+    )
     price: Price | None = Field(None, description="where the kept table does not know it")
 
     @field_validator("key")
@@ -362,6 +398,26 @@ class Judge(StudyPart):
                 "must be the NAME of an environment variable, such as OPENAI_API_KEY; never write a key here"
             )
         return key
+
+    @field_validator("headers")
+    @classmethod
+    def _headers_without_secrets(cls, headers: dict[str, str]) -> dict[str, str]:
+        for name, value in headers.items():
+            if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or re.search(r"[\r\n]", value):
+                raise ValueError(f"'{name}' is no header of one line")
+            if _SECRET.search(name) and not re.search(r"\$\{[A-Z_][A-Z0-9_]*\}", value):
+                raise ValueError(
+                    f"'{name}' may hold a secret: write ${{NAME}}, with the NAME of an environment variable"
+                )
+        return headers
+
+    @field_validator("query", mode="before")
+    @classmethod
+    def _query_is_text(cls, query: Any) -> Any:
+        for name in query if isinstance(query, dict) else ():
+            if _SECRET.search(str(name)):
+                raise ValueError(f"must not hold '{name}'; keys come from the environment (key:, or headers:)")
+        return {str(k): str(v) for k, v in query.items()} if isinstance(query, dict) else query
 
     @field_validator("base_url")
     @classmethod
@@ -467,6 +523,10 @@ class RateLimits(StudyPart):
     unreadable: int | None = Field(
         20, ge=5, description="unreadable replies in a row that stop their judge; null: none do"
     )
+
+    def of_judge(self, judge: Judge) -> RateLimits:
+        """The limits of one judge: its own, and the study's for the rest."""
+        return self.model_copy(update=judge.limits.model_dump(exclude_none=True))
 
 
 class Checks(StudyPart):
