@@ -192,6 +192,7 @@ def judge(
     part: Literal["development", "test", "all"] | None = None,
     store: _STORE = None,
     record: Path | None = None,
+    allow_code: bool = False,
     verbose: bool = False,
     change: ChangeOptions = NO_CHANGE,
 ) -> int:
@@ -216,6 +217,8 @@ def judge(
         all.
     record
         Write every reply to this JSONL file, for provider: recorded.
+    allow_code
+        Let judges run that are functions or commands named in the study's folder.
     verbose
         Log every call to standard error.
     """
@@ -247,6 +250,7 @@ def judge(
         with progress_bar("Asking") as bar:
             on = None if bar is None else (lambda p: bar(str(p), p.done, p.total))
             ways: dict[str, Any] = {"retry": retry, "record": record, "progress": on, "tell": note, "part": part}
+            ways["allow_code"] = allow_code
             return judge_study(loaded, store=store, judges=only, changed=changed, **ways)
 
     done = change.decided(ask)

@@ -64,12 +64,14 @@ def part_asked(study: Study, part: ItemPart | None) -> ItemPart | None:
     return None
 
 
-def providers_of(judges: Iterable[Judge], study: Study, *, asking: bool = True) -> dict[str, Provider]:
+def providers_of(
+    judges: Iterable[Judge], study: Study, *, asking: bool = True, code: bool = False
+) -> dict[str, Provider]:
     """The provider of each judge, see `assay.judging.providers.provider_for`."""
     found = {}
     for judge in judges:
         limits = study.config.limits.of_judge(judge)
-        found[judge.name] = provider_for(judge, Access(study.folder, limits.timeout, limits.concurrency, asking))
+        found[judge.name] = provider_for(judge, Access(study.folder, limits.timeout, limits.concurrency, asking, code))
     return found
 
 

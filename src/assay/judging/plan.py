@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
@@ -167,12 +167,18 @@ class Way:
     schema: dict[str, Any] | None
     prompt: Prompt
 
-    def request(self, messages: list[Message], about: dict[str, Any]) -> Request:
+    def request(
+        self, messages: list[Message], about: dict[str, Any], columns: Mapping[str, Any] | None = None
+    ) -> Request:
         """The call that sends these messages."""
         judge = self.judge
         model = judge.model or judge.name
         most = judge.max_tokens or self._usual_limit()
-        how: dict[str, Any] = {"effort": judge.effort, "alternatives": ALTERNATIVES if self.has_likelihood else 0}
+        how: dict[str, Any] = {
+            "columns": columns or {},
+            "effort": judge.effort,
+            "alternatives": ALTERNATIVES if self.has_likelihood else 0,
+        }
         return Request(model, messages, judge.temperature, most, self.schema, judge.params, about, **how)
 
     @property
@@ -344,6 +350,7 @@ class Plan:
         provider = judge.provider.removesuffix("-compatible")
         # In a file, replies are found by the judge's name; a model does not know what it is called here.
         by_name = [judge.name] if judge.provider == "recorded" or judge.file is not None else []
+        by_name += [judge.function] if judge.function else [*judge.command]
         what = ["expected"] if way.is_expected else []  # the same call brings another label
         return digest_of([provider, *by_name, identity(request), *what])
 
@@ -412,7 +419,13 @@ class Plan:
             own_form = not way.prompt.has_format
             messages = complaint(messages, *claim.unread, way.asked, way.scale, own_form=own_form)
             about["attempt"] = 2
-        return way.request(messages, about)
+        return way.request(messages, about, self._columns(way, claim.item, order) if way.judge.is_program else None)
+
+    def _columns(self, way: Way, item: Item, order: Sequence[str]) -> dict[str, Any]:
+        """What is shown of an item, its options last, in the order shown."""
+        document = self.study.config.items.document
+        shown = way.asked.shown_columns(item.fields, () if document is None else (document,))
+        return {column: item.fields.get(column) for column in (*shown, *order)}
 
     def way(self, claim: Claim) -> Way:
         """How an assignment is asked: by whom, which question, on which scale."""

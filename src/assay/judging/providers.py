@@ -1,4 +1,4 @@
-"""Who answers: a service over HTTP in its own format, any provider pydantic-ai knows, or a file of replies.
+"""Who answers: a service over HTTP in its own format, any provider pydantic-ai knows, a file of replies, a program.
 
 All have one method, `complete`, which makes exactly one call. What goes wrong is said in one kind of
 error; trying again is the client's business. To add a provider, add a row to `PROVIDERS`.
@@ -43,7 +43,7 @@ from assay.judging.http import (
     mask_key,
 )
 from assay.judging.prompts import Message
-from assay.judging.records import Outputs, OutputsFirst, Recorded
+from assay.judging.records import Command, Function, Outputs, OutputsFirst, Program, Recorded
 from assay.study.items import canonical
 from assay.study.schema import Judge, System
 
@@ -58,6 +58,8 @@ class Access:
     connections: int
     asking: bool = True
     """Whether it will be asked; without, it needs no key."""
+    code: bool = False
+    """Whether programs may run that the study's folder names."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,11 @@ def _refuse_settings(judge: Judge, row: ProviderRow) -> None:
     ------
     JudgeError
     """
-    if judge.score != "label" and (row.format is None or not row.format.has_probabilities):
+    if (
+        judge.score != "label"
+        and judge.provider != "recorded"
+        and (row.format is None or not row.format.has_probabilities)
+    ):
         raise JudgeError(
             f"judge '{judge.name}': {judge.provider} gives no probabilities of tokens, which score: {judge.score} "
             "needs; ask several times in its place (repeats: 10, with a temperature), and take an ensemble's mean"
@@ -119,7 +125,20 @@ def _refuse_settings(judge: Judge, row: ProviderRow) -> None:
 
 def _recorded(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
     assert judge.file is not None
-    return Recorded(access.folder / judge.file)
+    return Recorded(access.folder / judge.file, judge)
+
+
+def _program(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
+    what = judge.function or " ".join(judge.command)
+    if not access.asking:
+        return Program(judge, access.timeout)
+    if not access.code:
+        raise JudgeError(
+            f"judge '{judge.name}' runs code that the study's folder names: {what}. Read it, and where you trust it, "
+            "allow it with --allow-code (allow_code, in Python)"
+        )
+    kind = Command if judge.command else Function
+    return kind(judge, access.folder, access.timeout)
 
 
 def _service(judge: Judge, row: ProviderRow, access: Access) -> Provider:
@@ -195,6 +214,8 @@ PROVIDERS: dict[str, ProviderRow] = {
     "vllm": ProviderRow(_service, "http://localhost:8000/v1", is_free=True, format=_CHAT),
     "ollama": ProviderRow(_service, "http://localhost:11434/v1", is_free=True, format=_CHAT),
     "recorded": ProviderRow(_recorded, is_free=True),
+    "python": ProviderRow(_program, is_free=True),
+    "command": ProviderRow(_program, is_free=True),
     "bedrock": _IN_PYDANTIC_AI,
     "cohere": _IN_PYDANTIC_AI,
 }

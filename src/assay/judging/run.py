@@ -149,6 +149,7 @@ def judge_study(
     first_wait: float = 0.5,
     changed: Changed | None = None,
     part: ItemPart | None = None,
+    allow_code: bool = False,
 ) -> JudgeRun:
     """Ask every judge every question that has no answer yet.
 
@@ -179,6 +180,8 @@ def judge_study(
     part : {"development", "test", "all"}, optional
         The items that are asked about, where `assay split` has set some apart: those for development unless it is
         said, so that a prompt is not tuned on the items that decide.
+    allow_code : bool
+        Whether judges may run that are functions or commands named in the study's folder.
 
     Returns
     -------
@@ -205,7 +208,7 @@ def judge_study(
             "'price: {input: …, output: …}' (dollars a million tokens), or remove max_cost"
         )
     given = providers or {}
-    answering = providers_of([judge for judge in asked if judge.name not in given], study) | given
+    answering = providers_of([judge for judge in asked if judge.name not in given], study, code=allow_code) | given
     answering = {judge.name: answering[judge.name] for judge in asked}
     recording = None if record is None else Recording(Path(record))
     asked_part = part_asked(study, part)

@@ -361,7 +361,12 @@ def _judge_problems(judge: Judge | Ensemble, prompts: set[str], config: StudyFil
         return
     if judge.provider == "recorded" and judge.file is None:
         yield ("file",), "is missing: provider 'recorded' needs the file of replies"
-    if judge.provider != "recorded" and not judge.model:
+    for provider, name in (("python", "function"), ("command", "command")):
+        if judge.provider == provider and not getattr(judge, name):
+            yield (name,), f"is missing: provider '{provider}' needs it"
+        if judge.provider != provider and getattr(judge, name):
+            yield (name,), f"is for provider: {provider}"
+    if judge.provider not in ("recorded", "python", "command") and not judge.model:
         yield ("model",), "is missing"
     if judge.prompt is not None and judge.prompt not in prompts:
         yield ("prompt",), unknown("prompt", judge.prompt, sorted(prompts), "prompts/")

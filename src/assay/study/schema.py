@@ -354,11 +354,17 @@ class Judge(StudyPart):
     provider: str = Field(
         "openai",
         description="openai (or anything that speaks its chat format at base_url), openai-responses, azure, anthropic, "
-        "google, mistral, groq, vllm, ollama, recorded, …",
+        "google, mistral, groq, vllm, ollama, recorded, python, command, …",
     )
     base_url: str | None = Field(None, description="where the endpoint is: http://localhost:11434/v1 …")
     key: str | None = Field(None, description="NAME of the environment variable that holds the key, not the key")
-    file: str | None = Field(None, description="for provider recorded: the JSONL file of replies")
+    file: str | None = Field(
+        None, description="for provider recorded: the JSONL file of replies, or the log of an evaluation tool"
+    )
+    function: str | None = Field(
+        None, description="for provider python: module:function, beside study.yaml or installed"
+    )
+    command: tuple[str, ...] = Field((), description="for provider command: the program and its options, as a list")
     strategy: Strategy = Field("zero-shot", description="how the model is asked")
     prompt: str | None = Field(None, description="a prompt of your own: prompts/<name>.txt")
     demonstrations: Demonstrations = Field(default_factory=lambda: Demonstrations.model_validate({}))
@@ -429,6 +435,18 @@ class Judge(StudyPart):
         if "@" in url or "?" in url:
             raise ValueError("must not hold a name, a key or a query; keys come from the environment")
         return url.rstrip("/")
+
+    @field_validator("function")
+    @classmethod
+    def _function_is_named(cls, function: str | None) -> str | None:
+        if function is not None and not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", function):
+            raise ValueError("must be module:function, as in rules:stars")
+        return function
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it is a program of the user's, and no model."""
+        return self.provider in ("python", "command")
 
     def variant(self, condition: dict[str, Any]) -> Judge:
         """The judge as it is asked under a condition (strategy, temperature, prompt)."""
