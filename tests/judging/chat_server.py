@@ -10,6 +10,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -66,6 +67,10 @@ class ChatServer:
         self.answered: Counter[str] = Counter()
         self.count = 0
         self.keep = True
+        self.files: dict[str, list[str]] = {}
+        self.orders: dict[str, dict[str, Any]] = {}
+        self.looks = 1
+        self.after_order: Callable[[], None] | None = None
         self.busy = self.most_busy = 0
 
     def __enter__(self) -> ChatServer:
@@ -104,6 +109,14 @@ class ChatServer:
             app.router.add_post("/v1/responses", partial(self._other, form=responses_form))
             app.router.add_post("/v1/messages", partial(self._other, form=anthropic_form))
             app.router.add_post("/v1beta/models/{model}", partial(self._other, form=google_form))
+            for path in ("/v1/files", "/v1/batches", "/v1/messages/batches"):
+                app.router.add_post(path, self._batch)
+                app.router.add_get(path, self._batches)
+            app.router.add_get("/v1/files/{id}/content", self._results)
+            app.router.add_get("/v1/messages/batches/{id}/results", self._results)
+            for path in ("/v1/batches/{id}", "/v1/messages/batches/{id}"):
+                app.router.add_get(path, self._look)
+                app.router.add_post(path + "/cancel", self._look)
             self._runner = runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
             await runner.setup()
             site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -159,6 +172,88 @@ class ChatServer:
         if self.keep:
             self.answered[item_of(body)] += 1
         return web.Response(text=text, content_type="application/json")
+
+    # -- batches: each is done at the ``looks``-th look ----------------------------------------------
+
+    async def _batch(self, request: web.Request) -> web.StreamResponse:
+        """A file of requests, or an order."""
+        at_openai = "messages" not in request.path
+        if request.path.endswith("/files"):
+            form = await request.post()
+            name = f"file-{len(self.files) + 1}"
+            self.files[name] = form["file"].file.read().decode().splitlines()
+            return web.json_response({"id": name})
+        body = json.loads(await request.read())
+        if at_openai:
+            wanted = [json.loads(line) for line in self.files[body["input_file_id"]]]
+            wanted = [(one["custom_id"], one["body"]) for one in wanted]
+        else:
+            wanted = [(one["custom_id"], one["params"]) for one in body["requests"]]
+        number = f"batch-{len(self.orders) + 1}"
+        self.orders[number] = {
+            "id": number, "wanted": wanted, "looks": 0, "name": (body.get("metadata") or {}).get("assay"),
+            "openai": at_openai, "ended": None, "made": datetime.now(UTC).isoformat(),
+        }  # fmt: skip
+        if self.after_order is not None:
+            self.after_order()
+        return web.json_response(self._state(number))
+
+    def _state(self, number: str) -> dict[str, Any]:
+        order = self.orders[number]
+        total, over = len(order["wanted"]), order["ended"] is not None
+        if order["openai"]:
+            counts = {"total": total, "completed": total if over else 0, "failed": 0}
+            state = {"status": order["ended"] or "in_progress", "metadata": {"assay": order["name"]}}
+            return {
+                "id": number,
+                "request_counts": counts,
+                "output_file_id": number if over and order["ended"] != "failed" else None,
+            } | state
+        counts = {"processing": 0 if over else total, "succeeded": total if over else 0, "errored": 0}
+        where = f"{self.url}/messages/batches/{number}/results" if over else None
+        state = {"processing_status": "ended" if over else "in_progress", "results_url": where}
+        return {"id": number, "request_counts": counts, "created_at": order["made"]} | state
+
+    async def _batches(self, request: web.Request) -> web.StreamResponse:
+        at_openai = "messages" not in request.path
+        listed = [self._state(number) for number, one in self.orders.items() if one["openai"] == at_openai]
+        return web.json_response({"data": listed})
+
+    async def _look(self, request: web.Request) -> web.StreamResponse:
+        order = self.orders[request.match_info["id"]]
+        order["looks"] += 1
+        if request.path.endswith("/cancel"):
+            order["ended"] = "cancelled"
+        elif order["looks"] >= self.looks and order["ended"] is None:
+            order["ended"] = "completed"
+        return web.json_response(self._state(order["id"]))
+
+    async def _results(self, request: web.Request) -> web.StreamResponse:
+        """Every request of an order, answered by the script; of a cancelled one, every second."""
+        order = self.orders[request.match_info["id"]]
+        if "lines" not in order:
+            order["lines"] = [self._result(order, at, *one) for at, one in enumerate(order["wanted"])]
+            random.Random(0).shuffle(order["lines"])
+        return web.Response(text="\n".join(order["lines"]))
+
+    def _result(self, order: dict[str, Any], at: int, name: str, body: dict[str, Any]) -> str:
+        if order["ended"] == "cancelled" and at % 2:
+            error = {"custom_id": name, "response": None, "error": {"code": "batch_cancelled"}}
+            gone = {"custom_id": name, "result": {"type": "canceled"}}
+            return json.dumps(error if order["openai"] else gone)
+        self.count += 1
+        self.requests.append(body)
+        say = self.script(self.count, body, self)
+        self.answered[item_of(body)] += say.status == 200
+        said = {"error": {"message": say.error}}
+        if not order["openai"]:
+            good = {"type": "succeeded", "message": anthropic_form(say)}
+            return json.dumps({"custom_id": name, "result": good if say.status == 200 else {"type": "errored"} | said})
+        message = {"role": "assistant", "content": say.content}
+        good = {"model": "served", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+        good |= {"usage": {"prompt_tokens": 100, "completion_tokens": 10}}
+        response = {"status_code": say.status, "body": good if say.status == 200 else said}
+        return json.dumps({"custom_id": name, "response": response, "error": None})
 
     async def _other(self, request: web.Request, form: Callable[[Say], dict[str, Any]]) -> web.StreamResponse:
         """The same script in another format: faults but for delays and statuses are not played."""

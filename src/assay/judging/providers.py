@@ -12,7 +12,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -342,6 +342,33 @@ class Service:
             # A server on this machine or in this house takes no calls until its model is there.
             starting = isinstance(error, aiohttp.ClientConnectorError) and is_near(url)
             raise CallFailed("retry", f"the connection broke ({words})", starting=starting) from None
+
+    async def lines(self, url: str) -> AsyncIterator[str]:
+        """The lines of a file at the service, however large it is.
+
+        Raises
+        ------
+        CallFailed
+            Where the file does not come, or not to its end.
+        """
+        aiohttp = require("aiohttp", "judge", "asking models")
+        rest = b""
+        try:
+            async with self._open(aiohttp).get(
+                self.address(url), timeout=aiohttp.ClientTimeout(total=None)
+            ) as response:
+                if response.status >= 300:
+                    raise failure(response.status, self.here.masked(await _text(response)), None, None)
+                async for part in response.content.iter_any():
+                    *whole, rest = (rest + part).split(b"\n")
+                    for line in whole:
+                        if line.strip():
+                            yield line.decode("utf-8", "replace")
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            words = self.here.masked(f"{type(error).__name__}: {error}")
+            raise CallFailed("retry", f"the connection broke ({words})") from None
+        if rest.strip():
+            yield rest.decode("utf-8", "replace")
 
     def read(self, text: str) -> Completion:
         """What a reply says, without a key that it repeats."""
