@@ -47,8 +47,9 @@ class Say:
 
 def item_of(body: dict[str, Any]) -> str:
     """The item that a request is about: its text holds its name between @ signs."""
-    content = body["messages"][-1]["content"]
-    for message in reversed(body["messages"]):
+    messages = body.get("messages") or body["input"]
+    content = messages[-1]["content"]
+    for message in reversed(messages):
         content = message["content"] if isinstance(message["content"], str) else message["content"][0]["text"]
         found = re.search(r"@([^@]+)@", content)
         if found and message["role"] == "user":
@@ -252,6 +253,7 @@ class ChatServer:
         message = {"role": "assistant", "content": say.content}
         good = {"model": "served", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
         good |= {"usage": {"prompt_tokens": 100, "completion_tokens": 10}}
+        good = responses_form(say) if "input" in body else good
         response = {"status_code": say.status, "body": good if say.status == 200 else said}
         return json.dumps({"custom_id": name, "response": response, "error": None})
 

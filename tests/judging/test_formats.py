@@ -380,3 +380,65 @@ def test_a_probability_is_a_signal_for_a_route(make_study):
 
 def test_a_call_failed_says_no_key():
     assert isinstance(failure(500, "x", None, None), CallFailed)
+
+
+# -- a rule of assay route --------------------------------------------------------------------------
+
+
+ONE = {"questions": [{"name": "quality", "text": "How good is it?", "scale": "1-5", "show": ["text"]}]}
+
+
+def routed_by(make_study, server, rule, **judge):
+    parts = {"items": {"file": "items.csv"}, **ONE}
+    study = make_study(6, judge=judged(server, "openai", route="rule.json", **judge), **parts)
+    rows = "".join(f"q{i:05},@q{i:05}@,{i / 10 if i else ''}\n" for i in range(6))
+    (study.folder / "items.csv").write_text("item,text,sure\n" + rows)
+    (study.folder / "rule.json").write_text(json.dumps({"judge": "m1", "threshold": 0.3} | rule))
+    return study
+
+
+def test_items_of_which_a_judge_is_not_sure_are_not_asked(make_study):
+    with ChatServer() as server:
+        study = routed_by(make_study, server, {"signal": "sure"})
+        done = judge_study(study)
+        assert (done.answered, server.count) == (3, 3)
+        assert "m1 is not asked about 3 of 6 items: 'sure' is below 0.3 there (rule.json), so they" in done.notes[0]
+        assert study_labels(study).labels["item"].to_list() == ["q00003", "q00004", "q00005"]
+        (study.folder / "rule.json").write_text('{"judge": "m1", "signal": "sure", "threshold": 0.2}')
+        assert judge_study(study).answered == 1, "a rule that changes costs what it adds"
+
+
+def test_answers_of_which_a_judge_is_not_sure_do_not_count(make_study):
+    def script(n, body, server):
+        p = 0.9 if "@q00001@" in json.dumps(body) else 0.6
+        return Say('{"label": 4}', tokens=[('{"label": ', {}), ("4", {"4": p, "2": 1 - p}), ("}", {})])
+
+    with ChatServer(script) as server:
+        rule = {"signal": "probability", "threshold": 0.8}
+        study = routed_by(make_study, server, rule, score="probabilities")
+        done = judge_study(study)
+    assert (done.answered, done.missing) == (1, 5)
+    assert done.reasons == {"m1: left to people: probability 0.6 is below 0.8 (rule.json)": 5}
+    assert study_labels(study).labels["item"].to_list() == ["q00001"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ({"signal": "sure", "judge": "m2"}, r"rule\.json is a rule for 'm2'"),
+        ({"signal": "repeats"}, "goes by 'repeats', which is known when all answers are there"),
+        ({"signal": "probability"}, "goes by 'probability', which score: probabilities or expected brings"),
+        ({"signal": "surre"}, "goes by 'surre': column 'surre' is not in the items; did you mean 'sure'?"),
+        ({}, r"rule\.json is no rule that assay route --rule has written"),
+    ],
+)
+def test_rules_that_cannot_be_followed(make_study, rule, words):
+    with ChatServer() as server, pytest.raises(StudyError, match=words.replace("?", r"\?")):
+        judge_study(routed_by(make_study, server, rule))
+    assert server.count == 0
+
+
+def test_a_judge_that_may_have_nothing_is_asked_nothing(make_study):
+    with ChatServer() as server:
+        judge_study(routed_by(make_study, server, {"signal": "sure", "threshold": None}))
+        assert server.count == 0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from assay._version import __version__
 from assay.data.columns import PARTS
 from assay.data.scales import Label, Scale, parse_scale
-from assay.errors import AssayError, DesignError, StudyError, counted, listing
+from assay.errors import AssayError, DesignError, StudyError, counted, listing, unknown
 from assay.judging.http import Request, identity
 from assay.judging.prompts import (
     Demonstration,
@@ -29,7 +30,7 @@ from assay.preference.votes import chosen_items, pairs_of
 from assay.reading import outputs_of
 from assay.study.checks import refuse_unaskable
 from assay.study.definition import Study
-from assay.study.items import Item, canonical, chance, digest_of
+from assay.study.items import Item, canonical, chance, digest_of, file_within
 from assay.study.schema import TRIPLET, Judge, Question, scale_of
 from assay.study.store import work
 from assay.study.store.answers import human_labels
@@ -216,6 +217,66 @@ class _AskedPart:
     questions: tuple[AskedQuestion, ...]
 
 
+@dataclass(frozen=True)
+class RouteRule:
+    """Which items a judge keeps: those whose signal is at least the threshold; of others, people are asked."""
+
+    signal: str
+    threshold: float
+    file: str
+    of_answer: bool
+    """Whether the signal comes with the judge's own answer; else it is a column of the items."""
+
+    def keeps(self, value: Any) -> bool:
+        """Whether the judge keeps an item, or an answer, with this signal."""
+        try:
+            return float(value) >= self.threshold
+        except (TypeError, ValueError):
+            return False
+
+    def reason(self, value: Any) -> str:
+        """Why an answer does not count."""
+        said = "is not known" if value is None else f"{value} is below {self.threshold:g}"
+        return f"left to people: {self.signal} {said} ({self.file})"
+
+
+OWN_SIGNALS = ("probability", "on_labels")
+"""Signals that come with an answer, where the judge's score has probabilities."""
+
+
+def read_route(study: Study, judge: Judge) -> RouteRule | None:
+    """The rule of `assay route` that a judge follows; None where it follows none.
+
+    Raises
+    ------
+    StudyError
+        For a file that is no such rule, or one of another judge, or by a signal that nobody has when it is asked.
+    """
+    if judge.route is None:
+        return None
+    where = f"{study.folder}/study.yaml: judge '{judge.name}': route:"
+    path = file_within(study.folder, judge.route)
+    if path is None:
+        raise StudyError(f"{where} {judge.route} is not there, or not within the study's folder")
+    try:
+        rule = json.loads(path.read_text(encoding="utf-8"))
+        name, signal, threshold = rule["judge"], str(rule["signal"]), rule["threshold"]
+        limit = math.inf if threshold is None else float(threshold)
+    except (ValueError, KeyError, TypeError, OSError):
+        raise StudyError(f"{where} {judge.route} is no rule that assay route --rule has written") from None
+    if name != judge.name:
+        raise StudyError(f"{where} {judge.route} is a rule for '{name}'")
+    if signal in ("repeats", "judges"):
+        raise StudyError(
+            f"{where} {judge.route} goes by '{signal}', which is known when all answers are there; ask, then take the "
+            "items that people keep from: assay route --queue"
+        )
+    own = signal in OWN_SIGNALS or signal.startswith("p_")
+    if own and judge.score == "label":
+        raise StudyError(f"{where} {judge.route} goes by '{signal}', which score: probabilities or expected brings")
+    return RouteRule(signal, limit, judge.route, own)
+
+
 class Plan:
     """A study's judging: every assignment, and the request that belongs to each."""
 
@@ -224,6 +285,7 @@ class Plan:
         self.judges: dict[str, Judge] = {one.name: one for one in study.models}
         """Everybody that is asked, systems among them."""
         self.questions = {question.id: question for question in questions(store)}
+        self.routes = {judge.name: rule for judge in study.models if (rule := read_route(study, judge)) is not None}
         self._column = next((q.definition.drawn_from for q in self.questions.values() if q.definition.drawn_from), None)
         self.parts = self._parts()
         self.notes: tuple[str, ...] = ()
@@ -259,6 +321,7 @@ class Plan:
             See `assay.study.store.work.plan`.
         """
         self._refuse_unaskable()
+        self._refuse_signals()
         if self._column is not None and self.study.judges:
             people = self.study.config.people
             for pairs in sorted({q.definition.draws_pairs for q in self.questions.values()}):
@@ -266,7 +329,12 @@ class Plan:
                 drawer.draw_for_judges()
         # What assay itself says may change with it, and shows in what the first item is sent with.
         first = [(part, list(itertools.islice(items(self.store, part.role), 1))) for part in self.parts]
-        made_of = [self.store.setting(SYNCED), self.store.setting(DRAWN), self.study.prompts]
+        made_of = [
+            self.store.setting(SYNCED),
+            self.store.setting(DRAWN),
+            self.study.prompts,
+            *map(astuple, self.routes.values()),
+        ]
         made_of += [self.store.setting(PAIRS)] if self.study.systems else []
         recipes = [one.recipe for part, some in first for one in self._assignments(part, some)]
         made_of += [list(self._chosen.values()), recipes]
@@ -285,6 +353,14 @@ class Plan:
         refuse_unaskable(self.study, config.questions, shown, page=page)
         with self.store.writing() as db:
             put_setting(db, _CHECKED, taken_in)
+
+    def _refuse_signals(self) -> None:
+        """A rule by a column that the items do not have would leave every item to people."""
+        for name, rule in self.routes.items():
+            columns = {column for item, _ in items(self.store, self.parts[-1].role) for column in item.fields}
+            if not rule.of_answer and rule.signal not in columns:
+                words = unknown("column", rule.signal, sorted(columns), "the items")
+                raise StudyError(f"{rule.file}, the rule of judge '{name}', goes by '{rule.signal}': {words}")
 
     # -- what is asked --------------------------------------------------------------------------
 
@@ -306,6 +382,8 @@ class Plan:
                 if part.role == "triplet" and question.definition.draws_pairs == (TRIPLET[-1] in item.fields):
                     continue
                 if way.judge.strategy == "few-shot" and self._is_held_out(way, item):
+                    continue
+                if not self._is_routed_to(judge, item):
                     continue
                 recipe_of = lru_cache(maxsize=None)(partial(self._recipe, way, item))
                 for repeat in range(1, judge.repeats + 1):
@@ -353,6 +431,25 @@ class Plan:
         by_name += [judge.function] if judge.function else [*judge.command]
         what = ["expected"] if way.is_expected else []  # the same call brings another label
         return digest_of([provider, *by_name, identity(request), *what])
+
+    def _is_routed_to(self, judge: Judge, item: Item) -> bool:
+        """Whether the judge keeps an item, as far as that is known before it is asked."""
+        rule = self.routes.get(judge.name)
+        return rule is None or rule.of_answer or rule.keeps(item.fields.get(rule.signal))
+
+    def route_words(self) -> tuple[str, ...]:
+        """How many items each judge leaves to people by its rule."""
+        found = []
+        for name, rule in self.routes.items():
+            if rule.of_answer:
+                continue
+            them = [item for item, _ in items(self.store, self.parts[-1].role)]
+            left = sum(not self._is_routed_to(self.judges[name], item) for item in them)
+            found.append(
+                f"{name} is not asked about {left:,} of {len(them):,} items: '{rule.signal}' is below "
+                f"{rule.threshold:g} there ({rule.file}), so they are for people"
+            )
+        return tuple(found)
 
     # -- demonstrations -------------------------------------------------------------------------
 

@@ -220,7 +220,7 @@ def judge_study(
                 plan, _ = plan_study(study, opened, changed)
                 ask = partial(_ask, loop, ways)
                 done = _ask_in_two_parts(plan, answering, ask) if study.systems else ask(plan, answering)
-                return replace(done, notes=(*done.notes, *_part_words(study, asked_part)))
+                return replace(done, notes=(*done.notes, *plan.route_words(), *_part_words(study, asked_part)))
         finally:
             loop.run(_close(answering.values()))
 
@@ -479,7 +479,7 @@ class _Run:
         self.budget.learn(claim.annotator, request, completion)
         about |= _prompt(completion.sent or await provider.sent(request))
         answer = self._build_answer(claim, completion, about | {"latency": round(latency, 4)})
-        if answer.label is not None:
+        if answer.label is not None or claim.annotator in self.plan.routes:  # what is left to people could be read
             health.note_readable()
         else:
             health.note_unreadable(answer.reason or "", again=claim.unread is not None)
@@ -577,6 +577,9 @@ def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[s
     if label is None:
         # A second reply that cannot be read is the last: better no label than a wrong one.
         return Answer("unreadable" if claim.unread is None else "missing", reason=reason, **kept)
+    rule = plan.routes.get(claim.annotator)
+    if rule is not None and rule.of_answer and not rule.keeps(beside.get(rule.signal)):
+        return Answer("missing", reason=rule.reason(beside.get(rule.signal)), **kept)
     label, position = asked.unshuffled(label, order)
     shown = {
         **(claim.shown or {}),

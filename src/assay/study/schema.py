@@ -391,6 +391,10 @@ class Judge(StudyPart):
         default_factory=dict, description="sent with every call; ${NAME} is taken from the environment"
     )
     query: dict[str, str] = Field(default_factory=dict, description="added to the address: {api-version: 2024-10-21}")
+    route: str | None = Field(
+        None,
+        description="a rule of assay route: the judge keeps the items of which it is sure, the others are people's",
+    )
     limits: JudgeLimits = Field(
         default_factory=lambda: JudgeLimits.model_validate({}), description="of this judge, in place of the study's"
     )
