@@ -71,6 +71,8 @@ class ChatServer:
         self.files: dict[str, list[str]] = {}
         self.orders: dict[str, dict[str, Any]] = {}
         self.looks = 1
+        self.contacts = 0
+        """Calls about batches so far."""
         self.after_order: Callable[[], None] | None = None
         self.busy = self.most_busy = 0
 
@@ -179,6 +181,7 @@ class ChatServer:
     async def _batch(self, request: web.Request) -> web.StreamResponse:
         """A file of requests, or an order."""
         at_openai = "messages" not in request.path
+        self.contacts += 1
         if request.path.endswith("/files"):
             form = await request.post()
             name = f"file-{len(self.files) + 1}"
@@ -222,6 +225,7 @@ class ChatServer:
 
     async def _look(self, request: web.Request) -> web.StreamResponse:
         order = self.orders[request.match_info["id"]]
+        self.contacts += 1
         order["looks"] += 1
         if request.path.endswith("/cancel"):
             order["ended"] = "cancelled"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
@@ -98,6 +99,12 @@ Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S(.*\S)?$"
 
 def scale_of(scale: str | tuple[str, ...] | list[str]) -> Scale:
     """The scale that a question names: one line, or a list of categories."""
+    return _read_scale(scale if isinstance(scale, str) else tuple(scale))
+
+
+@lru_cache(maxsize=1000)
+def _read_scale(scale: str | tuple[str, ...]) -> Scale:
+    """Looked for several times at every reply."""
     return parse_scale(scale) if isinstance(scale, str) else Nominal(scale)
 
 
