@@ -225,6 +225,31 @@ def test_chain_of_thought_asks_for_reasoning_and_keeps_it(make_study):
         assert history(store)["reasoning"].to_list() == ["Short, but kind."]
 
 
+def test_reasoning_is_a_column_where_it_is_asked_for(make_study):
+    with ChatServer(lambda n, b, server: Say('{"reasoning": "clear words", "label": 4}')) as server:
+        study = make_study(2, server.url, judge={"strategy": "chain-of-thought"})
+        judge_study(study)
+    assert study_labels(study, reasoning=True).labels["reasoning"].to_list() == ["clear words"] * 2
+    assert "reasoning" not in study_labels(study).labels.columns
+
+
+def test_a_rubric_is_read_at_the_end_of_the_guidelines_or_where_a_prompt_puts_it(make_study):
+    question = {"name": "quality", "text": "How good is it?", "scale": "1-5", "guidelines": "Take your time."}
+    points = ["Is it clear?", "Is it\n true?"]
+    with ChatServer(lambda n, b, server: Say()) as server:
+        study = make_study(1, server.url, questions=[question | {"rubric": points}])
+        assert study.config.questions[0].guidelines == "Take your time.\n\n- Is it clear?\n- Is it true?"
+        judge_study(study)
+        folder = study.folder / "prompts"
+        folder.mkdir()
+        (folder / "own.txt").write_text("{{ guidelines }}|{% for one in rubric %}[{{ one }}]{% endfor %}\n{{ format }}")
+        judge_study(make_study(1, server.url, questions=[question | {"rubric": points}], judge={"prompt": "own"}),
+                    changed="new-version")  # fmt: skip
+        first, second = (body["messages"][0]["content"] for body in server.requests)
+    assert "Take your time.\n\n- Is it clear?\n- Is it true?\nThe label must be" in first.replace("\n\nThe", "\nThe")
+    assert second.startswith("Take your time.|[Is it clear?][Is it\n true?]")
+
+
 def test_conditions_are_crossed_and_each_is_a_column(make_study):
     def script(n, body, server):
         top = 100 if "to 100" in body["messages"][0]["content"] else 5

@@ -112,6 +112,8 @@ class JudgeEstimate:
     tokens_in: int
     tokens_out: int
     cost: float | None
+    probes: int = 0
+    """Of the calls, those that are probes."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,10 @@ class CostEstimate:
         lines = [f"{self.lost}; these calls ask them again."] if self.lost else []
         for j in self.judges:
             money = "price unknown" if j.cost is None else f"about ${j.cost:.4f}"
-            lines.append(f"{j.judge}: {j.calls} calls, about {j.tokens_in} tokens in and {j.tokens_out} out, {money}")
+            probes = f" ({j.probes} of them probes)" if j.probes else ""
+            lines.append(
+                f"{j.judge}: {j.calls} calls{probes}, about {j.tokens_in} tokens in and {j.tokens_out} out, {money}"
+            )
         total = "unknown (give the judge a price)" if self.cost is None else f"about ${self.cost:.4f}"
         lines.append(f"Together: {sum(j.calls for j in self.judges)} calls, cost {total}, ${self.spent:.4f} spent.")
         if self.later:
@@ -194,7 +199,8 @@ def _estimate(plan: Plan, judge: Judge, part: str | None) -> JudgeEstimate:
         each_out = (judge.max_tokens or WRITTEN) if free_text else guess
     tokens_in, tokens_out = round(each_in * calls), round(each_out * calls)
     price = pricer(judge)
-    return JudgeEstimate(judge.name, calls, tokens_in, tokens_out, price and price(tokens_in, tokens_out))
+    cost, probes = price and price(tokens_in, tokens_out), work.count_probes(plan.store, judge.name, part)
+    return JudgeEstimate(judge.name, calls, tokens_in, tokens_out, cost, probes)
 
 
 # -- what would be sent ---------------------------------------------------------------------------------

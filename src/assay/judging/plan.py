@@ -23,7 +23,9 @@ from assay.judging.prompts import (
     Message,
     Prompt,
     complaint,
+    reformatted,
     reply_schema,
+    with_words,
 )
 from assay.preference.separability import check_similarity, separability
 from assay.preference.votes import chosen_items, pairs_of
@@ -167,6 +169,7 @@ class Way:
     scale: Scale
     schema: dict[str, Any] | None
     prompt: Prompt
+    probe: str | None = None
 
     def request(
         self, messages: list[Message], about: dict[str, Any], columns: Mapping[str, Any] | None = None
@@ -298,6 +301,7 @@ class Plan:
             for question in self.parts[-1].questions
             if "few-shot" in (*study.config.conditions.strategy, judge.strategy)
         }
+        self._probed: frozenset[str] = frozenset()
         names = {name for chosen in self._chosen.values() for fold in chosen["folds"].values() for name, _ in fold}
         self._shown_items = items_named(store, names)
         self._way_of = lru_cache(maxsize=1000)(self._find_way)
@@ -328,6 +332,7 @@ class Plan:
                 drawer = TripletDrawer(self.store, self._column, wanted=people.pairs, seed=people.seed, pairs=pairs)
                 drawer.draw_for_judges()
         # What assay itself says may change with it, and shows in what the first item is sent with.
+        self._probed = self._probe_sample()
         first = [(part, list(itertools.islice(items(self.store, part.role), 1))) for part in self.parts]
         made_of = [
             self.store.setting(SYNCED),
@@ -374,7 +379,9 @@ class Plan:
             (question, condition, self._way_of(judge.name, question.id, canonical(condition)))
             for question in part.questions
             for judge in part.models
-            for condition in (self.conditions(question) if part.role != "source" else self.system_conditions())
+            for condition in (
+                self.asked_conditions(judge, question) if part.role != "source" else self.system_conditions()
+            )
         ]
         for item, digest in them:
             for question, condition, way in cells:
@@ -385,13 +392,17 @@ class Plan:
                     continue
                 if not self._is_routed_to(judge, item):
                     continue
+                if way.probe is not None and item.name not in self._probed:
+                    continue
                 recipe_of = lru_cache(maxsize=None)(partial(self._recipe, way, item))
-                for repeat in range(1, judge.repeats + 1):
-                    for order, varied in self._orders(judge, question, item, repeat):
+                for repeat in range(1, 1 + (judge.repeats if way.probe is None else 1)):
+                    for order, varied in self._orders(way, item, repeat):
                         own = condition | ({"order": ">".join(order)} if varied else {})
-                        shown = {"order": list(order)} if order else None
+                        shown: dict[str, Any] = {"order": list(order)} if order else {}
+                        if way.probe == "hint":
+                            shown["about"] = {"hint": self._hint(way, item)}
                         place = (item.name, question.id, judge.name, recipe_of(order), canonical(own), repeat)
-                        yield Assignment(*place, shown, digest)
+                        yield Assignment(*place, shown or None, digest)
 
     def conditions(self, question: AskedQuestion) -> list[dict[str, Any]]:
         """Every combination of what the study varies, for one question."""
@@ -408,10 +419,49 @@ class Plan:
         """What is varied of the systems."""
         return [{"temperature": one} for one in self.study.config.conditions.system_temperature] or [{}]
 
-    def _orders(
+    # -- probes ---------------------------------------------------------------------------------
+
+    def asked_conditions(self, judge: Judge, question: AskedQuestion) -> list[dict[str, Any]]:
+        """What a judge is asked under: every combination, and the probes of the first."""
+        them = self.conditions(question)
+        return them + [them[0] | {"probe": probe} for probe in self._probes(judge, question)]
+
+    def _probes(self, judge: Judge, question: AskedQuestion) -> list[str]:
+        """The probes that change something of a judge and a question; of texts that are written, none does."""
+        wanted, asked = self.study.config.probes, question.definition
+        if wanted is None or asked.kind.free_text:
+            return []
+        swaps = bool(asked.choices) and asked.orders != "all"
+        nothing = {"swapped": not swaps, "sibling": judge.sibling is None}
+        return [probe for probe in wanted.of if not nothing.get(probe, False)]
+
+    def _probe_sample(self) -> frozenset[str]:
+        """The items that judges are asked about once more: those that were drawn first of all."""
+        wanted = self.study.config.probes
+        if wanted is None:
+            return frozenset()
+        names = [item.name for item, _ in items(self.store, self.parts[-1].role)]
+        return frozenset(sorted(names, key=lambda name: digest_of([wanted.seed, "probe", name]))[: wanted.sample])
+
+    def _hint(self, way: Way, item: Item) -> Label:
+        """The label that a judge is told somebody gave: any, whatever the item is."""
+        wanted = self.study.config.probes
+        seed = 0 if wanted is None else wanted.seed
+        closed = way.asked.closed
+        labels = [one for one in way.scale.categories or way.scale.bounds or () if one not in closed]
+        return chance(seed, "hint", way.asked.name, item.name).choice(labels)
+
+    def _orders(self, way: Way, item: Item, repeat: int) -> list[tuple[tuple[str, ...], bool]]:
+        """The orders in which the options are shown, and whether order is a condition; of a probe, one."""
+        found = self._asked_orders(self.judges[way.judge.name], way.question, item, repeat)
+        if way.probe is None:
+            return found
+        order = found[0][0]
+        return [(order[::-1] if way.probe == "swapped" else order, False)]
+
+    def _asked_orders(
         self, judge: Judge, question: AskedQuestion, item: Item, repeat: int
     ) -> list[tuple[tuple[str, ...], bool]]:
-        """The orders in which the options are shown, and whether order is a condition."""
         options = question.definition.choices
         if not options or question.definition.orders == "fixed":
             return [(options, False)]
@@ -510,7 +560,7 @@ class Plan:
         messages = self._messages(way, claim.item, order)
         about: dict[str, Any] = {"item": claim.item.name, "judge": way.judge.name}
         about |= {"question": way.question.definition.name, "repeat": claim.repeat, **claim.condition}
-        if claim.shown:
+        if order:
             about["order"] = ">".join(order)
         if claim.unread is not None:
             own_form = not way.prompt.has_format
@@ -531,6 +581,8 @@ class Plan:
     def _find_way(self, name: str, number: int, condition: str) -> Way:
         varied = json.loads(condition)
         judge, question = self.judges[name].variant(varied), self.questions[number]
+        if varied.get("probe") == "sibling":
+            judge = judge.model_copy(update={"model": judge.sibling})
         scale = parse_scale(varied["scale"]) if varied.get("scale") else scale_of(question.definition.scale)
         template = self.study.prompts[judge.prompt] if judge.prompt not in (None, "default") else None
         asked, part, closed = question.definition.on(scale), self.study.config.items, set()
@@ -551,11 +603,18 @@ class Plan:
         schema = None
         if judge.structured == "auto" and prompt.has_format:  # a prompt with a form of its own is asked in that form
             schema = reply_schema(asked, scale, reasoning=judge.strategy == "chain-of-thought")
-        return Way(judge, question, asked, scale, schema, prompt)
+        return Way(judge, question, asked, scale, schema, prompt, varied.get("probe"))
 
     def _messages(self, way: Way, item: Item, order: tuple[str, ...]) -> list[Message]:
         """What one judge is told in order to ask it one question about one item, in one way."""
-        return way.prompt.messages(item, order=order, demonstrations=self._demonstrations(way, item))
+        if way.probe in ("padded", "stripped"):
+            item = reformatted(item, way.probe, self.study.config.items.images)
+        messages = way.prompt.messages(item, order=order, demonstrations=self._demonstrations(way, item))
+        if way.probe != "hint":
+            return messages
+        label = way.asked.shuffled(self._hint(way, item), order)
+        word = way.asked.judge_words(way.scale).get(label, label)
+        return with_words(messages, f"Another annotator gave the label {word}.")
 
 
 def plan_study(study: Study, store: Store, changed: Changed | None = None) -> tuple[Plan, Change]:

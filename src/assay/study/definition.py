@@ -34,6 +34,7 @@ from assay.study.schema import (
     OutputPairs,
     People,
     Price,
+    Probes,
     Question,
     RateLimits,
     StudyFile,
@@ -184,6 +185,7 @@ _PLACES: dict[str, tuple[type[StudyPart], ...]] = {
     "price": (Price,),
     "comparisons": (OutputPairs,),
     "conditions": (Conditions,),
+    "probes": (Probes,),
     "limits": (RateLimits, JudgeLimits),
     "people": (People,),
     "checks": (Checks,),
@@ -221,6 +223,7 @@ def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
             yield ("questions", position, *where), what
     yield from _people_problems(config)
     yield from _crossing_problems(config, folder)
+    yield from _probe_problems(config)
     prompts = {file.stem for file in (folder / "prompts").glob("*.*")} | {"default"}
     for part, models in (("systems", config.systems), ("judges", config.judges)):
         for position, judge in enumerate(models):
@@ -372,6 +375,18 @@ def _judge_problems(judge: Judge | Ensemble, prompts: set[str], config: StudyFil
         yield ("prompt",), unknown("prompt", judge.prompt, sorted(prompts), "prompts/")
     if judge.score == "expected" and not any(scale_of(q.scale).numeric for q in config.questions):
         yield ("score",), "expected is a mean, and no question is on numbers; use probabilities"
+
+
+def _probe_problems(config: StudyFile) -> Iterator[Problem]:
+    """Probes that would ask nothing."""
+    probes = () if config.probes is None else config.probes.of
+    judges = [one for one in config.judges if isinstance(one, Judge)]
+    swaps = [q for q in config.questions if (q.options and q.kind.places) or q.draws_pairs]
+    if "swapped" in probes and not any(q.orders != "all" for q in swaps):
+        why = "both orders are asked already" if swaps else "no question has options"
+        yield ("probes", "of"), f"swapped changes nothing here: {why}; leave it out"
+    if "sibling" in probes and not any(judge.sibling for judge in judges):
+        yield ("probes", "of"), "sibling needs a judge with sibling: the name of another model of its provider"
 
 
 def _unusable_keys(question: Question, scale: Scale) -> dict[str, str]:

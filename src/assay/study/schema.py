@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
 from assay.data.scales import Label, Nominal, Scale, parse_scale
 from assay.errors import DataError
@@ -131,6 +131,11 @@ def _strip_ends(text: Any) -> Any:
     return "\n".join(line.rstrip() for line in text.strip().splitlines()) if isinstance(text, str) else text
 
 
+def rubric_words(points: Sequence[str]) -> str:
+    """A rubric as it is read."""
+    return "\n".join(f"- {' '.join(one.split())}" for one in points)
+
+
 class ItemsPart(StudyPart):
     """Where the items are and what their columns mean."""
 
@@ -164,6 +169,7 @@ class Question(StudyPart):
         "odd-one-out, or a list of categories"
     )
     guidelines: str = Field("", description="what to heed in answering; people and judges read the same")
+    rubric: tuple[str, ...] = Field((), description="points to weigh, read as a list at the end of the guidelines")
     meanings: dict[str, str] = Field(default_factory=dict, description="what a label means, by label")
     show: tuple[str, ...] | None = Field(None, description="columns shown; all others are kept back")
     options: tuple[str, ...] = Field(
@@ -190,6 +196,16 @@ class Question(StudyPart):
 
     _ends_do_not_matter = field_validator("text", "guidelines", mode="before")(_strip_ends)
     _labels_are_text = field_validator("meanings", "keys", mode="before")(_text_values)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rubric_ends_guidelines(cls, content: Any) -> Any:
+        """People and judges read it where they read guidelines, whoever words the rest."""
+        points = content.get("rubric") if isinstance(content, dict) else None
+        if not isinstance(points, list | tuple) or not points or not all(isinstance(one, str) for one in points):
+            return content
+        said, ending = _strip_ends(content.get("guidelines") or ""), rubric_words(points)
+        return content | {"guidelines": said if said.endswith(ending) else f"{said}\n\n{ending}".strip()}
 
     @field_validator("by_scale")
     @classmethod
@@ -398,6 +414,7 @@ class Judge(StudyPart):
         default_factory=dict, description="sent with every call; ${NAME} is taken from the environment"
     )
     query: dict[str, str] = Field(default_factory=dict, description="added to the address: {api-version: 2024-10-21}")
+    sibling: str | None = Field(None, description="another model of the same provider, for the probe sibling")
     route: str | None = Field(
         None,
         description="a rule of assay route: the judge keeps the items of which it is sure, the others are people's",
@@ -537,6 +554,23 @@ class Conditions(StudyPart):
         return scales
 
 
+Probe = Literal["repeat", "swapped", "padded", "stripped", "hint", "sibling"]
+"""What may be asked of a judge once more, with one thing changed that should change nothing."""
+
+
+class Probes(StudyPart):
+    """What judges are asked once more on a sample of the items, to see what moves them."""
+
+    of: tuple[Probe, ...] = Field(
+        min_length=1,
+        description="repeat: the same call; swapped: options in the opposite order; padded: the lines of a text as a "
+        "list; stripped: without Markdown; hint: told that somebody gave a label, drawn by chance; sibling: the "
+        "judge's other model",
+    )
+    sample: int = Field(50, ge=1, description="items that are asked about, drawn by seed")
+    seed: int = Field(0, description="draws the sample, and the labels of hints")
+
+
 class RateLimits(StudyPart):
     """How fast and how far, for each endpoint; ``max_cost`` for the whole study."""
 
@@ -617,6 +651,7 @@ class StudyFile(StudyPart):
     comparisons: OutputPairs = Field(default_factory=lambda: OutputPairs.model_validate({}))
     judges: tuple[AnyJudge, ...] = ()
     conditions: Conditions = Field(default_factory=lambda: Conditions.model_validate({}))
+    probes: Probes | None = None
     limits: RateLimits = Field(default_factory=lambda: RateLimits.model_validate({}))
     people: People = Field(default_factory=lambda: People.model_validate({}))
     looks: int | None = Field(

@@ -515,6 +515,15 @@ def counts(store: Store, judges: Sequence[str], part: str | None = None) -> dict
         return {status: int(number) for status, number in db.execute(query)}
 
 
+def count_probes(store: Store, judge: str, part: str | None = None) -> int:
+    """How many of a judge's questions that are open are probes."""
+    a = tables.assignments
+    query = sa.select(a.c.condition, sa.func.count()).where(a.c.active, a.c.annotator == judge, _of_part(part))
+    query = query.where(a.c.status.in_(("open", "failed"))).group_by(a.c.condition)
+    with store.reading() as db:
+        return sum(int(number) for condition, number in db.execute(query) if "probe" in json.loads(condition))
+
+
 def prompt_versions(store: Store, among: Collection[str]) -> dict[str, int]:
     """How many versions of each judge's prompt have been answered about one of these items, at most.
 
