@@ -106,6 +106,14 @@ def test_a_batch_whose_study_has_changed_waits_until_it_is_changed_back(make_stu
         assert server.count == 3
 
 
+def test_a_form_that_a_model_refuses_is_said_with_what_to_do(make_study):
+    words = "response_format json_schema is not supported"
+    with ChatServer(lambda n, b, server: Say(status=400, error=words)) as server:
+        study = make_study(1, judge=judged(server, "openai"))
+        batch_study(study)
+        assert "for batches say structured: never" in batch_study(study).summary()
+
+
 def test_what_is_spent_in_batches_keeps_to_max_cost(make_study):
     told = []
     with ChatServer() as server:
@@ -115,7 +123,8 @@ def test_what_is_spent_in_batches_keeps_to_max_cost(make_study):
         first = batch_study(study, tell=told.append)
         assert 3 <= first.sent <= 8
         assert batch_study(study, tell=told.append).sent == 0, "what is under way counts"
-    assert any(one.startswith("max_cost ($0.001) lets") for one in told)
+    assert [one.split(" questions")[0] for one in told] == [f"max_cost ($0.001) lets {first.sent}",
+                                                             "max_cost ($0.001) lets 0"]  # fmt: skip
 
 
 def test_who_takes_no_batches_is_told_and_left_alone(make_study):

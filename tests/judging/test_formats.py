@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
@@ -12,6 +13,7 @@ from chat_server import ChatServer, Say
 
 from assay.data.scales import parse_scale
 from assay.errors import JudgeError, StudyError
+from assay.judging.dry_run import requests_of
 from assay.judging.formats import AnthropicFormat, ChatFormat, GoogleFormat, ResponsesFormat
 from assay.judging.http import CallFailed, Request, asked_wait, failure
 from assay.judging.providers import PROVIDERS, Access, provider_for
@@ -208,6 +210,29 @@ def test_max_tokens_is_called_what_the_judge_says(make_study):
         provider_for(
             make_study(1, judge=judged(server, "google", max_tokens_as="max_tokens")).judges[0], Access(Path(), 1, 1)
         )
+
+
+def test_openai_itself_takes_the_newer_name_for_every_model(make_study):
+    study = make_study(1, judge={"model": "gpt-4o-mini", "base_url": None, "max_tokens": 9})
+    (shown,) = requests_of(study)
+    assert (shown.url, shown.body["max_completion_tokens"]) == ("https://api.openai.com/v1/chat/completions", 9)
+
+
+def test_a_redirect_is_not_followed_with_the_key(make_study):
+    with ChatServer(lambda n, b, s: Say(status=307, headers={"Location": s.url + "/files"})) as server:
+        done = judge_study(make_study(1, judge=judged(server, "anthropic")))
+    assert (done.answered, server.count) == (0, 1)
+    assert "HTTP 307" in " ".join(done.reasons)
+
+
+def test_a_file_elsewhere_is_not_fetched_with_the_key(make_study):
+    service = provider_for(make_study(1, judge={"key": "TEST_KEY"}).judges[0], Access(Path(), 1, 1))
+
+    async def fetch():
+        return [line async for line in service.lines("http://127.0.0.2:9/results")]
+
+    with pytest.raises(CallFailed, match=r"the file is at 127\.0\.0\.2:9, which is not sent the key"):
+        asyncio.run(fetch())
 
 
 def test_azure_says_where_it_is(make_study):

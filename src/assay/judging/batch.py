@@ -20,7 +20,7 @@ from assay.judging.client import Pricer, Tell, expected_tokens, pricer
 from assay.judging.dry_run import WRITTEN, ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
 from assay.judging.http import CallFailed, Completion, failure, kept_call
 from assay.judging.plan import Plan, plan_study
-from assay.judging.providers import PROVIDERS, Service
+from assay.judging.providers import ABOUT_FORM, PROVIDERS, Service
 from assay.judging.run import build_answer, log
 from assay.study.definition import Study
 from assay.study.schema import Judge
@@ -303,8 +303,7 @@ def batch_study(
             if action == "send":
                 loop.run(refuse_what_is_not_sent(able, services, study.config))
             with store_in_use(study, store) as opened:
-                plan, change = plan_study(study, opened, changed)
-                del change
+                plan, _ = plan_study(study, opened, changed)
                 work_of = _Batches(plan, {judge.name: judge for judge in able}, services, part_asked(study, part), tell)
                 return loop.run(work_of.go(action, wait))
         except CallFailed as error:
@@ -334,7 +333,7 @@ class _Batches:
         self.cost = 0.0
         self.going = 0
         self.refused: set[str] = set()
-        """Judges whose batch the service has refused: the next would be, too."""
+        """Judges that are sent nothing more: the service has refused a batch, or there is no money for another."""
 
     async def go(self, action: BatchAction, wait: float | None) -> BatchRun:
         """Do what is wanted, as often as is waited for."""
@@ -447,7 +446,11 @@ class _Batches:
         name, text = kept_call(await service.sent(request))
         about: dict[str, Any] = {"shown": claim.shown, "model": request.model, "fingerprint": name, "prompt": text}
         if isinstance(result, CallFailed):
-            answer = Answer("failed", reason=f"no reply: {result}", **about)
+            form = request.schema is not None and ABOUT_FORM.search(str(result))
+            hint = (
+                " (single calls go without that form by themselves; for batches say structured: never)" if form else ""
+            )
+            answer = Answer("failed", reason=f"no reply: {result}{hint}", **about)
         else:
             price = self.prices[claim.annotator]
             cost = None if price is None else DISCOUNT * price(result.tokens_in or 0, result.tokens_out or 0)
@@ -487,6 +490,8 @@ class _Batches:
             self.counts["sent"] += len(bodies)
             self.going += len(bodies)
             self._note(record, f"{counted(len(bodies), 'question')} sent")
+            if judge.name in self.refused:
+                return
 
     async def _bodies(
         self, judge: Judge, service: Service, name: str, claims: list[Claim], may_cost: float
@@ -511,6 +516,7 @@ class _Batches:
         if len(found) < len(claims):
             work.give_back(self.store, claims[len(found) :])
             if most is not None and may_cost > most:
+                self.refused.add(judge.name)
                 self.tell(f"max_cost (${most:g}) lets {counted(len(found), 'question')} of {judge.name} be sent now")
         return found
 

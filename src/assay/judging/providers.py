@@ -152,7 +152,10 @@ def _service(judge: Judge, row: ProviderRow, access: Access) -> Provider:
         secrets = {name: _key(judge, [name]) or "" for value in judge.headers.values() for name in _named(value)}
         filled = {name: _VARIABLE.sub(lambda found: secrets[found[1]], value) for name, value in judge.headers.items()}
         here = replace(here, headers=filled, secrets=tuple(secrets.values()))
-    return Service(row.format, here, timeout=access.timeout, connections=access.connections)
+    form = row.format
+    if isinstance(form, ChatFormat) and url.startswith(OPENAI_URL):
+        form = replace(form, at_openai=True)
+    return Service(form, here, timeout=access.timeout, connections=access.connections)
 
 
 _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}")
@@ -233,8 +236,8 @@ class _Here:
     key: str | None = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """As they are sent, with what comes from the environment."""
-
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    """What headers brought from the environment."""
 
     def masked(self, text: str) -> str:
         """A text without the key, and without what headers brought from the environment."""
@@ -243,7 +246,7 @@ class _Here:
         return text
 
 
-_ABOUT_FORM = re.compile(
+ABOUT_FORM = re.compile(
     r"response_?format|response_?json_?schema|response_?mime_?type|output_(?:config|format)|text\.format|json_?schema|"
     r"structured|schema",
     re.IGNORECASE,
@@ -293,7 +296,7 @@ class Service:
         try:
             return await self._post(request, schema)
         except CallFailed as error:
-            about_form = _ABOUT_FORM.search(str(error))
+            about_form = ABOUT_FORM.search(str(error))
             if schema is None or error.status not in (400, 422, 501) or not about_form:
                 raise
             self._without_schema.add(request.model)
@@ -313,7 +316,8 @@ class Service:
 
     def address(self, url: str) -> str:
         """An address, with the judge's query."""
-        return f"{url}?{urlencode(self.here.judge.query)}" if self.here.judge.query else url
+        query = urlencode(self.here.judge.query)
+        return f"{url}{'&' if '?' in url else '?'}{query}" if query else url
 
     async def _post(self, request: Request, schema: Mapping[str, Any] | None) -> Completion:
         sent = self.sent_with(request, schema)
@@ -330,7 +334,7 @@ class Service:
         """
         aiohttp = require("aiohttp", "judge", "asking models")
         try:
-            async with self._open(aiohttp).request(method, url, **options) as response:
+            async with self._open(aiohttp).request(method, url, allow_redirects=False, **options) as response:
                 text = await _text(response)
                 if response.status >= 300:
                     raise failure(response.status, self.here.masked(text), asked_wait(response.headers, text), None)
@@ -352,11 +356,12 @@ class Service:
             Where the file does not come, or not to its end.
         """
         aiohttp = require("aiohttp", "judge", "asking models")
+        if urlsplit(url).netloc != urlsplit(self.here.base).netloc:
+            raise CallFailed("rejected", f"the file is at {urlsplit(url).netloc}, which is not sent the key")
+        how: dict[str, Any] = {"timeout": aiohttp.ClientTimeout(total=None), "allow_redirects": False}
         rest = b""
         try:
-            async with self._open(aiohttp).get(
-                self.address(url), timeout=aiohttp.ClientTimeout(total=None)
-            ) as response:
+            async with self._open(aiohttp).get(self.address(url), **how) as response:
                 if response.status >= 300:
                     raise failure(response.status, self.here.masked(await _text(response)), None, None)
                 async for part in response.content.iter_any():

@@ -538,6 +538,9 @@ class Study:
         crossed = self.config.conditions
         prompts = [text for one in (judge.prompt, *crossed.prompt) if (text := self.prompts.get(one or "")) is not None]
         asked = judge.model_dump(mode="json", include={"strategy", "temperature", "params", "structured", "repeats"})
+        asked |= judge.model_dump(
+            mode="json", include={"effort", "score", "function", "command"}, exclude_defaults=True
+        )
         few_shot = "few-shot" in (judge.strategy, *crossed.strategy)
         shown = judge.demonstrations.model_dump(mode="json") if few_shot else None
         words = [q.model_dump(mode="json", exclude={"keys", "optional"}) for q in self.config.questions]
