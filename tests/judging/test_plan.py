@@ -225,6 +225,27 @@ def test_chain_of_thought_asks_for_reasoning_and_keeps_it(make_study):
         assert history(store)["reasoning"].to_list() == ["Short, but kind."]
 
 
+def test_few_shot_with_reasons_shows_them_and_asks_for_some(make_study):
+    question = {"name": "quality", "text": "How good is it?", "scale": "1-5", "show": ["text"]}
+    demonstrations = {"count": 2, "reasons": "why", "folds": 2}
+    judge = {"strategy": "few-shot", "demonstrations": demonstrations}
+    with ChatServer(lambda n, b, server: Say('{"reasoning": "so", "label": 4}')) as server:
+        study = make_study(12, server.url, judge=judge, questions=[question], labels="people.csv")
+        rows = "".join(f"q{i:05},text @q{i:05}@,d{i},{'because ' + str(i) if i % 2 else ''}\n" for i in range(12))
+        (study.folder / "items.csv").write_text("item,text,doc,why\n" + rows)
+        labels = "".join(f"q{i:05},p1,{1 + i % 5}\n" for i in range(12))
+        (study.folder / "people.csv").write_text("item,annotator,label\n" + labels)
+        assert judge_study(study).answered == 12
+    for body in server.requests:
+        shown = [json.loads(one["content"]) for one in body["messages"] if one["role"] == "assistant"]
+        assert [list(one) for one in shown] == [["reasoning", "label"]] * 2
+        assert all(one["reasoning"].startswith("because ") for one in shown)
+        assert "because" not in body["messages"][-1]["content"]
+        assert list(body["response_format"]["json_schema"]["schema"]["properties"]) == ["reasoning", "label"]
+    with pytest.raises(StudyError, match="is shown of the items that are judged, too: take it out of the show of"):
+        make_study(12, server.url, judge=judge, questions=[question | {"show": ["text", "why"]}], labels="people.csv")
+
+
 def test_reasoning_is_a_column_where_it_is_asked_for(make_study):
     with ChatServer(lambda n, b, server: Say('{"reasoning": "clear words", "label": 4}')) as server:
         study = make_study(2, server.url, judge={"strategy": "chain-of-thought"})

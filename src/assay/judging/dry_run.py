@@ -195,7 +195,8 @@ def _estimate(plan: Plan, judge: Judge, part: str | None) -> JudgeEstimate:
     each_out = typical_output(plan.store, judge.name)
     if each_out is None:
         free_text = any(request.schema is None and judge.structured == "auto" for request in sample)
-        guess = REASONED if judge.strategy == "chain-of-thought" else PLAIN
+        thinks = judge.reasons or judge.effort not in (None, "none", "minimal")
+        guess = REASONED if thinks else PLAIN
         each_out = (judge.max_tokens or WRITTEN) if free_text else guess
     tokens_in, tokens_out = round(each_in * calls), round(each_out * calls)
     price = pricer(judge)

@@ -115,7 +115,9 @@ def failure(status: int, body: str, wait: float | None, key: str | None) -> Call
     elif status in (401, 402, 403, 404):
         kind = "fatal"
     if status in (400, 422) and (name := _REFUSED.search(said)):
-        message += f" (this model does not take {name[1]}: take it out of the judge, or give its own in params)"
+        key = next((key for key, names in _KEYS.items() if name[1].lower() in names), name[1])
+        what = "it" if key == name[1] else key
+        message += f" (this model does not take {name[1]}: take {what} out of the judge, or give its own in params)"
     starting = (
         status == 503 and re.search(r"\b(?:loading|starting|warming|not ready)\b", said, re.IGNORECASE) is not None
     )
@@ -124,10 +126,16 @@ def failure(status: int, body: str, wait: float | None, key: str | None) -> Call
 
 _REFUSED = re.compile(
     r"(?:unsupported|unknown|unrecognized|not supported|not permitted|does not support)[^\n]{0,80}?"
-    r"\b(max_tokens|max_completion_tokens|temperature|top_p)\b",
+    r"\b(max_tokens|max_completion_tokens|temperature|top_p|(?:top_|response_?)?logprobs|reasoning_effort|effort)\b",
     re.IGNORECASE,
 )
 """A parameter that a service says it does not take."""
+
+_KEYS = {
+    "score": ("logprobs", "top_logprobs", "responselogprobs", "response_logprobs"),
+    "effort": ("reasoning_effort",),
+}
+"""Keys of a judge by which parameters of other names are sent."""
 
 
 def _said(body: str) -> str:

@@ -203,11 +203,7 @@ class Way:
         """
         if self.judge.provider != "anthropic" or "thinking" in self.judge.params:
             return None
-        long = (
-            self.judge.effort not in (None, "none")
-            or self.prompt.question.kind.free_text
-            or self.judge.strategy == "chain-of-thought"
-        )
+        long = self.judge.effort not in (None, "none") or self.prompt.question.kind.free_text or self.judge.reasons
         return _LONG_REPLY if long or not self.prompt.has_format else _ONE_LABEL
 
 
@@ -507,7 +503,7 @@ class Plan:
         """Demonstrations, drawn once and kept: labels that come later do not change what was asked."""
         wanted = judge.demonstrations
         parts = self.study.parts
-        what = digest_of([wanted.model_dump(), judge.seed, *([parts] if parts else [])])
+        what = digest_of([wanted.named, judge.seed, *([parts] if parts else [])])
         key = f"demonstrations/{judge.name}/{question.id}/{what}"
         kept = self.store.setting(key)
         if kept is not None:
@@ -519,6 +515,9 @@ class Plan:
                 continue  # demonstrations are part of a prompt, which does not see what decides about it
             label = parse_scale(one.scale).moved(one.label, scale) if one.scale else one.label
             labelled.setdefault(one.item, (one.document or one.item, []))[1].append(label)
+        if wanted.reasons is not None:
+            known = items_named(self.store, list(labelled))
+            labelled = {name: one for name, one in labelled.items() if known[name].fields.get(wanted.reasons)}
         held_out = wanted.use == "held-out"
         chosen: Chosen = {"folds": {}, "documents": []}
         for fold in (0,) if held_out else range(wanted.folds):
@@ -526,7 +525,8 @@ class Plan:
             if len(allowed) < wanted.count:
                 raise StudyError(
                     f"judge '{judge.name}' needs {wanted.count} demonstrations for '{question.definition.name}'; "
-                    f"people have labelled {len(allowed)} items that it may see. Name their file with 'labels:', "
+                    f"people have labelled {len(allowed)} items that it may see"
+                    f"{f' and that have {wanted.reasons}' if wanted.reasons else ''}. Name their file with 'labels:', "
                     "or ask for fewer"
                 )
             drawn = chance(judge.seed, "demonstrations", fold).sample(allowed, wanted.count)
@@ -602,7 +602,7 @@ class Plan:
             raise StudyError(f"prompts/{judge.prompt}: {error}") from None
         schema = None
         if judge.structured == "auto" and prompt.has_format:  # a prompt with a form of its own is asked in that form
-            schema = reply_schema(asked, scale, reasoning=judge.strategy == "chain-of-thought")
+            schema = reply_schema(asked, scale, reasoning=judge.reasons)
         return Way(judge, question, asked, scale, schema, prompt, varied.get("probe"))
 
     def _messages(self, way: Way, item: Item, order: tuple[str, ...]) -> list[Message]:

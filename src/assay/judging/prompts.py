@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import mimetypes
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -74,9 +75,9 @@ class Demonstration:
 
 NAMES = (
     *("question", "guidelines", "rubric", "scale", "meanings", "labels", "low", "high", "format"),
-    *("item", "options", "shown", "marks", "label"),
+    *("item", "options", "shown", "marks", "label", "reasons"),
 )
-"""What a template may name; ``label`` only in how a demonstration is answered."""
+"""What a template may name; ``label`` and ``reasons`` only in how a demonstration is answered."""
 
 _OF_ITEM = frozenset({"item", "options", "shown"})
 
@@ -117,8 +118,10 @@ def read_turns(template: str) -> tuple[Turn, ...]:
     if [turn.role for turn in turns[asked + 1 :]] not in ([], ["assistant"]):
         raise StudyError("a prompt's last user: turn asks; after it may stand one assistant: turn, the answer's form")
     for place, turn in enumerate(turns):
-        if "label" in turn.names and place != asked + 1:
-            raise StudyError("{{ label }} stands in an assistant: turn after the last user: turn, and nowhere else")
+        for name in sorted({"label", "reasons"} & turn.names) if place != asked + 1 else ():
+            raise StudyError(
+                f"{{{{ {name} }}}} stands in an assistant: turn after the last user: turn, and nowhere else"
+            )
     return turns
 
 
@@ -358,6 +361,7 @@ class Prompt:
         self.question, self.scale = question, scale
         self.images, self.folder, self.hidden, self.closed = images, folder, hidden, closed
         self.is_raw = isinstance(judge, System)
+        self.reasons = judge.demonstrations.reasons
         default = _SYSTEM_UNDER_TEST if self.is_raw else _GENERATE if kind_of(scale).free_text else INSTRUCTIONS
         text = template or default
         turns = read_turns(text)
@@ -380,7 +384,7 @@ class Prompt:
             "labels": [str(one) for one in scale.categories or ()],
             "low": low,
             "high": high,
-            "format": answer_format(scale, reasoning=judge.strategy == "chain-of-thought"),
+            "format": answer_format(scale, reasoning=judge.reasons),
         }
         self._key = hashlib.sha256(canonical([question.text, text]).encode()).hexdigest()[:12]
         self._once: dict[Turn, str] = {}
@@ -473,9 +477,14 @@ class Prompt:
         """How a demonstration is answered: as a reply would be for the options in the order shown."""
         label = self.question.shuffled(one.label, order)
         word = kind_of(self.scale).words.get(label, label)
+        reasons = str(one.item.fields.get(self.reasons) or "") if self.reasons else ""
         if self.answering:
-            return {"role": "assistant", "content": _render(self.answering[0].text, {**self._values, "label": word})}
-        return {"role": "assistant", "content": canonical({"label": word})}
+            return {
+                "role": "assistant",
+                "content": _render(self.answering[0].text, {**self._values, "label": word, "reasons": reasons}),
+            }
+        said = {"reasoning": reasons, "label": word} if reasons else {"label": word}
+        return {"role": "assistant", "content": json.dumps(said, ensure_ascii=False) if reasons else canonical(said)}
 
 
 def _check_marks(text: str, mark: str, number: int) -> None:

@@ -373,6 +373,12 @@ def _judge_problems(judge: Judge | Ensemble, prompts: set[str], config: StudyFil
         yield ("model",), "is missing"
     if judge.prompt is not None and judge.prompt not in prompts:
         yield ("prompt",), unknown("prompt", judge.prompt, sorted(prompts), "prompts/")
+    for question in config.questions if judge.demonstrations.reasons else ():
+        if judge.demonstrations.reasons in (question.show or ()):
+            yield (
+                ("demonstrations", "reasons"),
+                f"is shown of the items that are judged, too: take it out of the show of '{question.name}'",
+            )
     if judge.score == "expected" and not any(scale_of(q.scale).numeric for q in config.questions):
         yield ("score",), "expected is a mean, and no question is on numbers; use probabilities"
 
@@ -542,8 +548,8 @@ class Study:
             mode="json", include={"effort", "score", "function", "command"}, exclude_defaults=True
         )
         few_shot = "few-shot" in (judge.strategy, *crossed.strategy)
-        shown = judge.demonstrations.model_dump(mode="json") if few_shot else None
-        words = [q.model_dump(mode="json", exclude={"keys", "optional"}) for q in self.config.questions]
+        shown = judge.demonstrations.named if few_shot else None
+        words = [q.model_dump(mode="json", exclude={"keys", "optional", "rubric"}) for q in self.config.questions]
         prompt = digest_of([asked, shown, prompts, words, crossed.model_dump(mode="json")])[:12]
         return {"model": judge.model or judge.provider, "prompt": prompt}
 

@@ -355,7 +355,15 @@ class Demonstrations(StudyPart):
     label: Literal["majority", "mean"] | None = Field(
         None, description="which of the people's labels is shown; mean where labels are fractions, else majority"
     )
+    reasons: str | None = Field(
+        None, description="the items' column of reasons: demonstrations are answered with it, and the judge reasons too"
+    )
     folds: int = Field(5, ge=2, description="into how many folds documents fall, when cross-fitted")
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """All of it, by which what was drawn is found again; a key of a later assay names nothing while it is empty."""
+        return {k: v for k, v in self.model_dump(mode="json").items() if k != "reasons" or v is not None}
 
 
 class JudgeLimits(StudyPart):
@@ -470,6 +478,12 @@ class Judge(StudyPart):
         if function is not None and not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", function):
             raise ValueError("must be module:function, as in rules:stars")
         return function
+
+    @property
+    def reasons(self) -> bool:
+        """Whether it is to reason before it gives a label."""
+        shown = self.strategy == "few-shot" and self.demonstrations.reasons is not None
+        return shown or self.strategy == "chain-of-thought"
 
     @property
     def is_program(self) -> bool:
