@@ -216,6 +216,10 @@ class _AskedPart:
     questions: tuple[AskedQuestion, ...]
 
 
+LEFT_TO_PEOPLE = "left to people"
+"""With what the reason of an answer begins that could be read and does not count."""
+
+
 @dataclass(frozen=True)
 class RouteRule:
     """Which items a judge keeps: those whose signal is at least the threshold; of others, people are asked."""
@@ -236,7 +240,7 @@ class RouteRule:
     def reason(self, value: Any) -> str:
         """Why an answer does not count."""
         said = "is not known" if value is None else f"{value} is below {self.threshold:g}"
-        return f"left to people: {self.signal} {said} ({self.file})"
+        return f"{LEFT_TO_PEOPLE}: {self.signal} {said} ({self.file})"
 
 
 OWN_SIGNALS = ("probability", "on_labels")

@@ -21,7 +21,7 @@ from assay.errors import AssayError, JudgeError, StudyError
 from assay.judging.client import Budget, Endpoint, Health, Pricer, Tell, duration, pricer, probe_request
 from assay.judging.dry_run import ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
 from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, kept_call
-from assay.judging.plan import Plan, check_comparisons, plan_study
+from assay.judging.plan import LEFT_TO_PEOPLE, Plan, check_comparisons, plan_study
 from assay.judging.records import Recording
 from assay.judging.replies import label_likelihood, read_reply
 from assay.study.definition import Study
@@ -479,7 +479,7 @@ class _Run:
         self.budget.learn(claim.annotator, request, completion)
         about |= _prompt(completion.sent or await provider.sent(request))
         answer = self._build_answer(claim, completion, about | {"latency": round(latency, 4)})
-        if answer.label is not None or claim.annotator in self.plan.routes:  # what is left to people could be read
+        if answer.label is not None or (answer.reason or "").startswith(LEFT_TO_PEOPLE):
             health.note_readable()
         else:
             health.note_unreadable(answer.reason or "", again=claim.unread is not None)
