@@ -43,7 +43,7 @@ from assay.judging.http import (
     mask_key,
 )
 from assay.judging.prompts import Message
-from assay.judging.records import Command, Function, Outputs, OutputsFirst, Program, Recorded
+from assay.judging.records import CommandJudge, FunctionJudge, Outputs, OutputsFirst, Program, Recorded
 from assay.study.items import canonical
 from assay.study.schema import Judge, System
 
@@ -137,7 +137,7 @@ def _program(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
             f"judge '{judge.name}' runs code that the study's folder names: {what}. Read it, and where you trust it, "
             "allow it with --allow-code (allow_code, in Python)"
         )
-    kind = Command if judge.command else Function
+    kind = CommandJudge if judge.command else FunctionJudge
     return kind(judge, access.folder, access.timeout)
 
 

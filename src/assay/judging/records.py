@@ -246,7 +246,7 @@ def _reply_of(found: Any) -> tuple[str, str | None]:
         return json.dumps({"label": number}), reasoning
 
 
-class Function(Program):
+class FunctionJudge(Program):
     """A function of a module in the study's folder, or of one that is installed.
 
     Called as ``function(columns, question)``; it gives a label, a text with one, or a dict of ``label`` and
@@ -294,7 +294,7 @@ def _function(judge: Judge, folder: Path) -> Callable[..., Any]:
     return checked
 
 
-class Command(Program):
+class CommandJudge(Program):
     """A command that reads one question as a line of JSON and writes its reply, once for every question.
 
     It runs in the study's folder, without a shell; what it writes is the reply, and an exit code other than 0 is the
