@@ -71,6 +71,22 @@ def test_swapped_options_are_shown_the_other_way_and_read_back(make_study):
     assert dict(found.select("probe", "label").rows()) == {None: -1, "swapped": 1}
 
 
+def test_a_hint_stands_beside_the_probabilities_and_is_a_plain_number(make_study):
+    tokens = [('{"label": ', {}), ("50", {"50": 0.6, "100": 0.4}), ("}", {})]
+    with ChatServer(lambda n, b, server: Say('{"label": 50}', tokens=tokens)) as server:
+        question = [{"name": "quality", "text": "How good?", "scale": "interval:0-100"}]
+        judge = {"base_url": server.url, "score": "expected"}
+        study = make_study(1, judge=judge, questions=question, probes={"of": ["hint"]})
+        assert judge_study(study).answered == 2
+        (hinted,) = [last(body) for body in server.requests if "Another" in last(body)]
+    assert hinted.endswith(("the label 0.", "the label 100."))
+    table = study_labels(study, probes=True)  # where both answers have the same, a column is the item's
+    assert table.labels["label"].to_list() == pytest.approx([70, 70])
+    assert table.column("said").to_list() == [50, 50]
+    assert table.column("p_100").to_list() == pytest.approx([0.4, 0.4])
+    assert set(table.labels["hint"]) in ({None, 0}, {None, 100})
+
+
 def test_probes_that_are_taken_away_leave_the_labels(make_study):
     with ChatServer() as server:
         judge_study(make_study(5, server.url, probes={"of": ["repeat"], "sample": 5}))

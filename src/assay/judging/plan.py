@@ -15,7 +15,7 @@ import numpy as np
 
 from assay._version import __version__
 from assay.data.columns import PARTS
-from assay.data.scales import Label, Scale, parse_scale
+from assay.data.scales import Label, Scale, parse_scale, plain_number
 from assay.errors import AssayError, DesignError, StudyError, counted, listing, unknown
 from assay.judging.http import Request, identity
 from assay.judging.prompts import (
@@ -618,6 +618,7 @@ class Plan:
             return messages
         label = way.asked.shuffled(self._hint(way, item), order)
         word = way.asked.judge_words(way.scale).get(label, label)
+        word = plain_number(word) if isinstance(word, float) else word
         return with_words(messages, f"Another annotator gave the label {word}.")
 
 

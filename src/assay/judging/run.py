@@ -581,11 +581,11 @@ def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[s
     if rule is not None and rule.of_answer and not rule.keeps(beside.get(rule.signal)):
         return Answer("missing", reason=rule.reason(beside.get(rule.signal)), **kept)
     label, position = asked.unshuffled(label, order)
-    shown = {
-        **(claim.shown or {}),
-        **({"position": position} if order else {}),
-        **({"about": beside} if beside else {}),
-    }
+    shown = dict(claim.shown or {})
+    if order:
+        shown["position"] = position
+    if beside:
+        shown["about"] = shown.get("about", {}) | beside
     return Answer("valid", label, **kept | ({"shown": shown} if shown else {}))
 
 
