@@ -172,6 +172,7 @@ def test_at_the_command_line(make_study, capsys):
             "2 questions sent.\nbatch batch-1 of m1: 2 questions sent\n"
             "2 questions in batches; take them in with the same command.\n",
         )
+        assert "in batches, OpenAI and Anthropic ask half" in assay("--batch", "--dry-run")[1]
         server.looks = 9
         assert "in_progress, 0 of 2 answered" in assay("--batch", "--status")[1]
         server.looks = 1

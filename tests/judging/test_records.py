@@ -68,6 +68,7 @@ def test_code_of_a_folder_runs_only_where_somebody_allows_it(make_study, capsys)
     estimate_study(study)
     (shown, *_) = requests_of(study)
     assert shown.body["columns"] == {"text": "text @q00000@"}
+    assert "# a program is given" in str(shown)
     assert not (study.folder / "ran").exists()
     for words, code in (((), 2), (("--allow-code",), 0)):
         with pytest.raises(SystemExit) as ended:

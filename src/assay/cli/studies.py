@@ -265,6 +265,8 @@ def judge(
     if dry_run:
         meant = change.given or "new-version"
         print(estimate_study(loaded, store=store, judges=only, changed=meant, part=part).summary())
+        if batch:
+            print("These are the prices of single calls: in batches, OpenAI and Anthropic ask half.")
         return 0
     if show:
         print("\n".join(str(one) for one in requests_of(loaded, item, store=store, judges=only)), end="")

@@ -224,7 +224,8 @@ class Shown:
         about = [f"judge {self.judge}", f"question {self.question}", f"item {self.item}"]
         about += [f"{name} {value}" for name, value in self.condition.items()]
         about += [f"{self.times} times"] if self.times > 1 else []
-        where = "answered from a file; a model would be sent" if self.url is None else f"POST {self.url}"
+        told = "a program is given" if "columns" in self.body else "answered from a file; a model would be sent"
+        where = told if self.url is None else f"POST {self.url}"
         return f"# {', '.join(about)}\n# {where}\n{as_yaml(self.body)}"
 
 
