@@ -1,9 +1,9 @@
 """How much does keeping every answer cost? A judging run against a bare loop over the same provider call.
 
-Run as ``python benchmarks/judging.py [questions]``. A server on loopback, in a process of its own, answers
-every call after 50 ms; 100 calls are in flight. The bare loop makes the same calls through the same
-provider, from requests made before, and keeps nothing. Each figure is the best of ``--rounds``, taken in
-turn and each in a process of its own. Where Inspect AI is installed in an environment of its own
+Run as ``python benchmarks/judging.py [questions]``. A server on loopback, in a process of its own, answers every call
+after 50 ms; 100 calls are in flight. aiohttp alone posts the same bodies, made before; the bare loop makes the same
+calls through the same provider, from requests made before, and keeps nothing. Each figure is the best of ``--rounds``,
+taken in turn and each in a process of its own. Where Inspect AI is installed in an environment of its own
 (``--inspect /path/to/python``), it is asked the same.
 """
 
@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from assay.judging.http import Request
-    from assay.study.store import work
-    from assay.study.store.connection import open_store
-    from assay.study.store.intake import sync_study
+    from assay.judging.providers import Service
+    from assay.study.definition import Study
 
 DELAY = 0.05
 AT_ONCE = 100
@@ -91,85 +90,93 @@ limits: {{concurrency: {AT_ONCE}}}
     )
 
 
-def requests_of(folder: Path, questions: int) -> list[Request]:
-    """The requests that the run will make."""
+def requests_of(folder: Path, questions: int) -> tuple[list[Request], Service]:
+    """The requests that the run will make, and who makes them."""
+    from assay.judging.dry_run import providers_of
     from assay.judging.plan import Plan
     from assay.study.definition import load_study
+    from assay.study.store import work
+    from assay.study.store.connection import open_store
+    from assay.study.store.intake import sync_study
 
-    study = load_study(folder)
+    study: Study = load_study(folder)
     with open_store(study, str(folder / "bare.db")) as store:
         sync_study(store, study)
         plan = Plan(study, store)
         plan.save()
-        return [plan.request(claim) for claim in work.sample(store, "m1", questions)]
+        requests = [plan.request(claim) for claim in work.sample(store, "m1", questions)]
+    return requests, providers_of(study.judges, study)["m1"]  # type: ignore[return-value]
 
 
-async def gathered(call: Callable[[Request], Awaitable[object]], requests: list[Request]) -> float:
-    """Calls a second, so many at once."""
+def processor() -> float:
+    """Seconds that this process has had of a processor."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+async def gathered(call: Callable[[Request], Awaitable[object]], requests: list[Request]) -> tuple[float, float]:
+    """Calls a second, so many at once, and the processor seconds of all."""
     places = asyncio.Semaphore(AT_ONCE)
 
     async def one(request: Request) -> None:
         async with places:
             await call(request)
 
-    begun = time.perf_counter()
+    begun, used = time.perf_counter(), processor()
     await asyncio.gather(*(one(request) for request in requests))
-    return len(requests) / (time.perf_counter() - begun)
+    return len(requests) / (time.perf_counter() - begun), processor() - used
 
 
-async def _bare(url: str, folder: Path, questions: int) -> float:
+async def _bare(folder: Path, questions: int) -> tuple[float, float]:
     """A loop over the provider's calls: no store, no reading, no counting."""
-    from assay.judging.providers import OpenAIChat
-
-    requests = requests_of(folder, questions)
-    provider = OpenAIChat(url, None, timeout=60, connections=AT_ONCE)
-    rate = await gathered(provider.complete, requests)
+    requests, provider = requests_of(folder, questions)
+    found = await gathered(provider.complete, requests)
     await provider.close()
-    return rate
+    return found
 
 
-async def _raw(url: str, folder: Path, questions: int) -> float:
+async def _raw(folder: Path, questions: int) -> tuple[float, float]:
     """The same bodies through aiohttp alone."""
     import aiohttp
 
-    from assay.judging.providers import OpenAIChat
-
-    requests = requests_of(folder, questions)
-    provider = OpenAIChat(url, None, timeout=60, connections=AT_ONCE)
+    requests, provider = requests_of(folder, questions)
+    sent = {id(request): await provider.sent(request) for request in requests}
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=AT_ONCE)) as session:
 
         async def call(request: Request) -> None:
-            async with session.post(provider.url, json=(await provider.sent(request)).body) as response:
-                await response.read()
+            one = sent[id(request)]
+            async with session.post(str(one.url), json=one.body) as response:
+                json.loads(await response.read())
 
         return await gathered(call, requests)
 
 
-def bare(url: str, folder: Path, questions: int) -> float:
-    return asyncio.run(_bare(url, folder, questions))
+def bare(folder: Path, questions: int) -> tuple[float, float]:
+    return asyncio.run(_bare(folder, questions))
 
 
-def raw(url: str, folder: Path, questions: int) -> float:
-    return asyncio.run(_raw(url, folder, questions))
+def raw(folder: Path, questions: int) -> tuple[float, float]:
+    return asyncio.run(_raw(folder, questions))
 
 
-def judged(url: str, folder: Path, questions: int) -> float:
-    """A judging run, from its first claim to its last answer."""
+def judged(folder: Path, questions: int) -> tuple[float, float]:
+    """A judging run, from its first claim to its last answer; processor seconds with those of its plan."""
     from assay.judging.run import judge_study
     from assay.study.definition import load_study
 
     (folder / "study.db").unlink(missing_ok=True)
+    used = processor()
     done = judge_study(load_study(folder))
     assert done.answered == questions, done.summary()
-    return done.answered / done.seconds
+    return done.answered / done.seconds, processor() - used
 
 
 WAYS = {"raw": raw, "bare": bare, "judged": judged}
 
 
-def in_own_process(way: str, url: str, folder: Path, questions: int) -> dict[str, float]:
-    """What one way reaches, calls a second, and its memory in MB."""
-    command = [sys.executable, __file__, str(questions), "--way", way, "--url", url, "--folder", str(folder)]
+def in_own_process(way: str, folder: Path, questions: int) -> dict[str, float]:
+    """What one way reaches, calls a second, its memory in MB, and its processor seconds."""
+    command = [sys.executable, __file__, str(questions), "--way", way, "--folder", str(folder)]
     found: dict[str, float] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
     return found
 
@@ -183,26 +190,31 @@ def inspected(python: str, url: str, questions: int) -> float:
 def compare(url: str, folder: Path, chosen: argparse.Namespace) -> None:
     make_study(folder, url, chosen.questions)
     best: dict[str, float] = {}
+    used: dict[str, float] = {}
     memory = 0.0
     for _ in range(chosen.rounds):
         for way in WAYS:
-            found = in_own_process(way, url, folder, chosen.questions)
+            found = in_own_process(way, folder, chosen.questions)
             best[way] = max(best.get(way, 0.0), found["rate"])
+            used[way] = min(used.get(way, found["processor"]), found["processor"])
             memory = found["memory"]
         if chosen.inspect:
             best["inspect"] = max(best.get("inspect", 0.0), inspected(chosen.inspect, url, chosen.questions))
     rate = best["judged"]
     print(f"{chosen.questions} questions, {DELAY * 1000:g} ms each, {AT_ONCE} at once, best of {chosen.rounds}")
-    print(f"aiohttp alone  {best['raw']:7.0f}/s")
-    print(f"bare loop      {best['bare']:7.0f}/s")
-    print(f"assay judge    {rate:7.0f}/s  {rate / best['bare']:.0%} of the bare loop, {memory:.0f} MB")
+    for way, what in (("raw", "aiohttp alone"), ("bare", "bare loop"), ("judged", "assay judge")):
+        each = 1000 * used[way] / chosen.questions
+        print(
+            f"{what:14} {best[way]:7.0f}/s  {best[way] / best['raw']:4.0%} of aiohttp, {each:.2f} ms of processor each"
+        )
+    print(f"assay judge is at {rate / best['bare']:.0%} of the bare loop, with {memory:.0f} MB")
     if chosen.inspect:
         print(f"Inspect AI     {best['inspect']:7.0f}/s  assay is {rate / best['inspect']:.1f} times as fast")
     if chosen.large:
         larger = folder / "large"
         larger.mkdir()
         make_study(larger, url, chosen.large)
-        more = in_own_process("judged", url, larger, chosen.large)["memory"]
+        more = in_own_process("judged", larger, chosen.large)["memory"]
         print(f"{chosen.large} questions: {more:.0f} MB, {more / memory:.2f} times as much")
 
 
@@ -212,13 +224,13 @@ def main() -> None:
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--inspect", help="the Python of an environment with inspect-ai and openai")
     arguments.add_argument("--large", type=int, default=0, help="measure memory over so many questions too")
-    for name in ("way", "url", "folder"):
+    for name in ("way", "folder"):
         arguments.add_argument(f"--{name}", help=argparse.SUPPRESS)
     chosen = arguments.parse_args()
     if chosen.way:
-        rate = WAYS[chosen.way](chosen.url, Path(chosen.folder), chosen.questions)
+        rate, used = WAYS[chosen.way](Path(chosen.folder), chosen.questions)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(json.dumps({"rate": rate, "memory": memory}))
+        print(json.dumps({"rate": rate, "memory": memory, "processor": used}))
         return
     port: multiprocessing.Queue[int] = multiprocessing.Queue()
     server = multiprocessing.Process(target=serve, args=(port,), daemon=True)

@@ -232,7 +232,14 @@ def write_reading(path: Path, sources: Sequence[Path], options: Mapping[str, Any
     return target
 
 
-def study_labels(study: Study, store: str | None = None, *, excluded_people: bool = False) -> Annotations:
+def study_labels(
+    study: Study,
+    store: str | None = None,
+    *,
+    excluded_people: bool = False,
+    probes: bool = False,
+    reasoning: bool = False,
+) -> Annotations:
     """Everything that people and judges have answered so far in a study, as the one table.
 
     Parameters
@@ -243,6 +250,10 @@ def study_labels(study: Study, store: str | None = None, *, excluded_people: boo
         A database in place of the one in the folder: a path or ``postgresql://…``.
     excluded_people : bool
         Keep the answers of people who are excluded, with True in the column ``excluded``.
+    probes : bool
+        Keep what judges answered to probes, named in the column ``probe``, beside their labels, where it is empty.
+    reasoning : bool
+        What judges said before their label, in the column ``reasoning``.
 
     Nobody's answers are taken out of count by looking: where the folder has changed so that some would, the table is
     that of the study before the change, and ``reading`` says so.
@@ -266,7 +277,8 @@ def study_labels(study: Study, store: str | None = None, *, excluded_people: boo
                 f"the study's folder has changed, and this is the study before the change: {error.what} (assay judge, "
                 "assay serve and assay invite ask what the change means)"
             )
-        return stored_annotations(opened, notes, study.folder, excluded_people=excluded_people)
+        kept = {"excluded_people": excluded_people, "probes": probes, "reasoning": reasoning}
+        return stored_annotations(opened, notes, study.folder, **kept)
 
 
 def study_outputs(study: Study, store: str | None = None) -> Annotations:

@@ -76,7 +76,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
     (odd / "prompts").mkdir()
     (odd / "prompts" / "purpose.txt").write_text(PURPOSE)
     script = Scripted(Replies())
-    monkeypatch.setattr("assay.judging.providers.OpenAIChat", lambda *_, **__: script)
+    monkeypatch.setattr("assay.judging.providers.Service", lambda *_, **__: script)
     return odd, notes_study(tmp_path / "pairs", questions=[BINARY, CONTINUOUS])
 
 

@@ -188,7 +188,7 @@ def test_outputs_of_a_file_and_a_model_asked_for_the_rest(tmp_path, monkeypatch)
     folder = systems_study(tmp_path / "study", rows=[{k: v for k, v in row.items() if k != "repeat"} for row in rows],
                            systems=[live | {"name": name} for name in WORDS])  # fmt: skip
     sampled = Scripted(lambda request: f"{request.about['item']} {request.about['repeat']}")
-    monkeypatch.setattr("assay.judging.providers.OpenAIChat", lambda *_, **__: sampled)
+    monkeypatch.setattr("assay.judging.providers.Service", lambda *_, **__: sampled)
     judged(folder)
     written = study_outputs(load_study(folder)).labels
     assert {request.about["item"] for request in sampled.asked} == {"d10", "d11"}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 import re
 import threading
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -33,17 +35,21 @@ class Say:
         error: str = "scripted",
         refusal: str | None = None,
         reasoning: str | None = None,
+        tokens: list[tuple[str, dict[str, float]]] | None = None,
     ) -> None:
         self.content, self.status, self.delay, self.headers = content, status, delay, headers or {}
         self.until = until
         self.finish, self.fault, self.error, self.refusal = finish, fault, error, refusal
         self.reasoning = reasoning
+        self.tokens = tokens
+        """Tokens of the reply, each with the probabilities of what might have stood there."""
 
 
 def item_of(body: dict[str, Any]) -> str:
     """The item that a request is about: its text holds its name between @ signs."""
-    content = body["messages"][-1]["content"]
-    for message in reversed(body["messages"]):
+    messages = body.get("messages") or body["input"]
+    content = messages[-1]["content"]
+    for message in reversed(messages):
         content = message["content"] if isinstance(message["content"], str) else message["content"][0]["text"]
         found = re.search(r"@([^@]+)@", content)
         if found and message["role"] == "user":
@@ -58,9 +64,16 @@ class ChatServer:
         self.script = script or (lambda n, body, server: Say())
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
         self.answered: Counter[str] = Counter()
         self.count = 0
         self.keep = True
+        self.files: dict[str, list[str]] = {}
+        self.orders: dict[str, dict[str, Any]] = {}
+        self.looks = 1
+        self.contacts = 0
+        """Calls about batches so far."""
+        self.after_order: Callable[[], None] | None = None
         self.busy = self.most_busy = 0
 
     def __enter__(self) -> ChatServer:
@@ -95,8 +108,18 @@ class ChatServer:
             self._stop = asyncio.Event()
             app = web.Application()
             app.router.add_post("/v1/chat/completions", self._chat)
+            app.router.add_post("/openai/deployments/{deployment}/chat/completions", self._chat)
+            app.router.add_post("/v1/responses", partial(self._other, form=responses_form))
             app.router.add_post("/v1/messages", partial(self._other, form=anthropic_form))
             app.router.add_post("/v1beta/models/{model}", partial(self._other, form=google_form))
+            for path in ("/v1/files", "/v1/batches", "/v1/messages/batches"):
+                app.router.add_post(path, self._batch)
+                app.router.add_get(path, self._batches)
+            app.router.add_get("/v1/files/{id}/content", self._results)
+            app.router.add_get("/v1/messages/batches/{id}/results", self._results)
+            for path in ("/v1/batches/{id}", "/v1/messages/batches/{id}"):
+                app.router.add_get(path, self._look)
+                app.router.add_post(path + "/cancel", self._look)
             self._runner = runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
             await runner.setup()
             site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -114,6 +137,7 @@ class ChatServer:
         if self.keep:
             self.requests.append(body)
             self.headers.append(dict(request.headers))
+            self.paths.append(request.path_qs)
         say = self.script(self.count, body, self)
         self.busy += 1
         self.most_busy = max(self.most_busy, self.busy)
@@ -133,13 +157,16 @@ class ChatServer:
         message = {"role": "assistant", "content": say.content, "refusal": say.refusal}
         if say.reasoning is not None:
             message["reasoning_content"] = say.reasoning
+        choice = {"index": 0, "message": message, "finish_reason": say.finish}
+        if say.tokens is not None and body.get("logprobs"):
+            choice["logprobs"] = {"content": openai_tokens(say)}
         text = json.dumps(
             {
                 "id": f"chat-{self.count}",
                 "object": "chat.completion",
                 "created": 1,
                 "model": body["model"] + "-served",
-                "choices": [{"index": 0, "message": message, "finish_reason": say.finish}],
+                "choices": [choice],
                 "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
             }
         )
@@ -149,16 +176,124 @@ class ChatServer:
             self.answered[item_of(body)] += 1
         return web.Response(text=text, content_type="application/json")
 
+    # -- batches: each is done at the ``looks``-th look ----------------------------------------------
+
+    async def _batch(self, request: web.Request) -> web.StreamResponse:
+        """A file of requests, or an order."""
+        at_openai = "messages" not in request.path
+        self.contacts += 1
+        if request.path.endswith("/files"):
+            form = await request.post()
+            name = f"file-{len(self.files) + 1}"
+            self.files[name] = form["file"].file.read().decode().splitlines()
+            return web.json_response({"id": name})
+        body = json.loads(await request.read())
+        if at_openai:
+            wanted = [json.loads(line) for line in self.files[body["input_file_id"]]]
+            wanted = [(one["custom_id"], one["body"]) for one in wanted]
+        else:
+            wanted = [(one["custom_id"], one["params"]) for one in body["requests"]]
+        number = f"batch-{len(self.orders) + 1}"
+        self.orders[number] = {
+            "id": number, "wanted": wanted, "looks": 0, "name": (body.get("metadata") or {}).get("assay"),
+            "openai": at_openai, "ended": None, "made": datetime.now(UTC).isoformat(),
+        }  # fmt: skip
+        if self.after_order is not None:
+            self.after_order()
+        return web.json_response(self._state(number))
+
+    def _state(self, number: str) -> dict[str, Any]:
+        order = self.orders[number]
+        total, over = len(order["wanted"]), order["ended"] is not None
+        if order["openai"]:
+            counts = {"total": total, "completed": total if over else 0, "failed": 0}
+            state = {"status": order["ended"] or "in_progress", "metadata": {"assay": order["name"]}}
+            return {
+                "id": number,
+                "request_counts": counts,
+                "output_file_id": number if over and order["ended"] != "failed" else None,
+            } | state
+        counts = {"processing": 0 if over else total, "succeeded": total if over else 0, "errored": 0}
+        where = f"{self.url}/messages/batches/{number}/results" if over else None
+        state = {"processing_status": "ended" if over else "in_progress", "results_url": where}
+        return {"id": number, "request_counts": counts, "created_at": order["made"]} | state
+
+    async def _batches(self, request: web.Request) -> web.StreamResponse:
+        at_openai = "messages" not in request.path
+        listed = [self._state(number) for number, one in self.orders.items() if one["openai"] == at_openai]
+        return web.json_response({"data": listed})
+
+    async def _look(self, request: web.Request) -> web.StreamResponse:
+        order = self.orders[request.match_info["id"]]
+        self.contacts += 1
+        order["looks"] += 1
+        if request.path.endswith("/cancel"):
+            order["ended"] = "cancelled"
+        elif order["looks"] >= self.looks and order["ended"] is None:
+            order["ended"] = "completed"
+        return web.json_response(self._state(order["id"]))
+
+    async def _results(self, request: web.Request) -> web.StreamResponse:
+        """Every request of an order, answered by the script; of a cancelled one, every second."""
+        order = self.orders[request.match_info["id"]]
+        if "lines" not in order:
+            order["lines"] = [self._result(order, at, *one) for at, one in enumerate(order["wanted"])]
+            random.Random(0).shuffle(order["lines"])
+        return web.Response(text="\n".join(order["lines"]))
+
+    def _result(self, order: dict[str, Any], at: int, name: str, body: dict[str, Any]) -> str:
+        if order["ended"] == "cancelled" and at % 2:
+            error = {"custom_id": name, "response": None, "error": {"code": "batch_cancelled"}}
+            gone = {"custom_id": name, "result": {"type": "canceled"}}
+            return json.dumps(error if order["openai"] else gone)
+        self.count += 1
+        self.requests.append(body)
+        say = self.script(self.count, body, self)
+        self.answered[item_of(body)] += say.status == 200
+        said = {"error": {"message": say.error}}
+        if not order["openai"]:
+            good = {"type": "succeeded", "message": anthropic_form(say)}
+            return json.dumps({"custom_id": name, "result": good if say.status == 200 else {"type": "errored"} | said})
+        message = {"role": "assistant", "content": say.content}
+        good = {"model": "served", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+        good |= {"usage": {"prompt_tokens": 100, "completion_tokens": 10}}
+        good = responses_form(say) if "input" in body else good
+        response = {"status_code": say.status, "body": good if say.status == 200 else said}
+        return json.dumps({"custom_id": name, "response": response, "error": None})
+
     async def _other(self, request: web.Request, form: Callable[[Say], dict[str, Any]]) -> web.StreamResponse:
         """The same script in another format: faults but for delays and statuses are not played."""
         body = json.loads(await request.read())
         self.count += 1
         self.requests.append(body)
+        self.headers.append(dict(request.headers))
+        self.paths.append(request.path_qs)
         say = self.script(self.count, body, self)
         await asyncio.sleep(say.delay)
         if say.status != 200:
             return web.json_response({"error": {"message": say.error}}, status=say.status, headers=say.headers)
         return web.json_response(form(say))
+
+
+def openai_tokens(say: Say) -> list[dict[str, Any]]:
+    """Tokens and what might have stood there, as OpenAI lists them."""
+    return [
+        {
+            "token": token,
+            "logprob": math.log(there.get(token, 1.0)),
+            "top_logprobs": [{"token": other, "logprob": math.log(p)} for other, p in there.items()],
+        }
+        for token, there in say.tokens or ()
+    ]
+
+
+def responses_form(say: Say) -> dict[str, Any]:
+    """A reply as OpenAI's responses are written."""
+    part = {"type": "output_text", "text": say.content, "annotations": [], "logprobs": openai_tokens(say)}
+    thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": say.reasoning or ""}]}
+    output = [thought, {"type": "message", "role": "assistant", "content": [part]}]
+    used = {"input_tokens": 100, "output_tokens": 10, "total_tokens": 110}
+    return {"id": "r", "object": "response", "status": "completed", "model": "served", "output": output, "usage": used}
 
 
 def anthropic_form(say: Say) -> dict[str, Any]:
@@ -171,6 +306,13 @@ def anthropic_form(say: Say) -> dict[str, Any]:
 def google_form(say: Say) -> dict[str, Any]:
     """A reply as Google writes it."""
     candidate = {"content": {"role": "model", "parts": [{"text": say.content}]}, "finishReason": "STOP", "index": 0}
+    if say.tokens is not None:
+        listed = [
+            {"candidates": [{"token": t, "logProbability": math.log(p)} for t, p in there.items()]}
+            for _, there in say.tokens
+        ]
+        chosen = [{"token": token, "logProbability": 0.0} for token, _ in say.tokens]
+        candidate["logprobsResult"] = {"topCandidates": listed, "chosenCandidates": chosen}
     used = {"promptTokenCount": 100, "candidatesTokenCount": 10, "totalTokenCount": 110}
     return {"candidates": [candidate], "usageMetadata": used, "modelVersion": "served", "responseId": "r"}
 

@@ -17,7 +17,7 @@ from assay.errors import JudgeError, StudyError
 from assay.judging import client
 from assay.judging.client import Budget
 from assay.judging.dry_run import estimate_study, requests_of
-from assay.judging.http import Completion, Request, keepable, not_sent
+from assay.judging.http import Completion, Request, failure, keepable, not_sent
 from assay.judging.providers import PydanticAI, is_near
 from assay.judging.run import Claims, judge_study
 from assay.reading import study_labels
@@ -576,6 +576,8 @@ def test_a_parameter_that_a_model_does_not_take_is_said_with_what_to_do(make_stu
     with ChatServer(lambda n, body, server: Say(status=400, error=words)) as server:
         done = judge_study(make_study(2, server.url, judge={"temperature": 0}))
     assert "this model does not take temperature: take it out of the judge" in " ".join(done.reasons)
+    said = str(failure(400, "Unsupported parameter: 'top_logprobs' is not supported with this model.", None, None))
+    assert "this model does not take top_logprobs: take score out of the judge" in said
 
 
 def test_one_label_is_not_given_the_room_of_a_book(make_study):

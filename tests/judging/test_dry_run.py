@@ -24,7 +24,7 @@ def test_tokens_of_a_request_by_its_letters():
 
 @pytest.mark.parametrize(
     ("judge", "out"),
-    [({}, 12), ({"strategy": "chain-of-thought"}, 300), ({"max_tokens": 50}, 12)],
+    [({}, 12), ({"strategy": "chain-of-thought"}, 300), ({"max_tokens": 50}, 12), ({"effort": "low"}, 300)],
 )
 def test_an_estimate_by_hand(make_study, judge, out):
     """Each of 5 items, asked twice: the mean of the prompts that would be sent, and a usual reply."""

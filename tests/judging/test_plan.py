@@ -14,6 +14,7 @@ from chat_server import ChatServer, Say, item_of
 
 from assay.errors import ChangedStudyError, JudgeError, StudyError
 from assay.judging.dry_run import estimate_study, requests_of
+from assay.judging.formats import ChatFormat
 from assay.judging.http import CallFailed, Request, mask_key, retry_after
 from assay.judging.plan import Plan
 from assay.judging.providers import PROVIDERS, ProviderRow, PydanticAI
@@ -222,6 +223,52 @@ def test_chain_of_thought_asks_for_reasoning_and_keeps_it(make_study):
     assert list(form["properties"]) == ["reasoning", "label"]
     with open_store(study) as store:
         assert history(store)["reasoning"].to_list() == ["Short, but kind."]
+
+
+def test_few_shot_with_reasons_shows_them_and_asks_for_some(make_study):
+    question = {"name": "quality", "text": "How good is it?", "scale": "1-5", "show": ["text"]}
+    demonstrations = {"count": 2, "reasons": "why", "folds": 2}
+    judge = {"strategy": "few-shot", "demonstrations": demonstrations}
+    with ChatServer(lambda n, b, server: Say('{"reasoning": "so", "label": 4}')) as server:
+        study = make_study(12, server.url, judge=judge, questions=[question], labels="people.csv")
+        rows = "".join(f"q{i:05},text @q{i:05}@,d{i},{'because ' + str(i) if i % 2 else ''}\n" for i in range(12))
+        (study.folder / "items.csv").write_text("item,text,doc,why\n" + rows)
+        labels = "".join(f"q{i:05},p1,{1 + i % 5}\n" for i in range(12))
+        (study.folder / "people.csv").write_text("item,annotator,label\n" + labels)
+        assert judge_study(study).answered == 12
+    for body in server.requests:
+        shown = [json.loads(one["content"]) for one in body["messages"] if one["role"] == "assistant"]
+        assert [list(one) for one in shown] == [["reasoning", "label"]] * 2
+        assert all(one["reasoning"].startswith("because ") for one in shown)
+        assert "because" not in body["messages"][-1]["content"]
+        assert list(body["response_format"]["json_schema"]["schema"]["properties"]) == ["reasoning", "label"]
+    with pytest.raises(StudyError, match="is shown of the items that are judged, too: take it out of the show of"):
+        make_study(12, server.url, judge=judge, questions=[question | {"show": ["text", "why"]}], labels="people.csv")
+
+
+def test_reasoning_is_a_column_where_it_is_asked_for(make_study):
+    with ChatServer(lambda n, b, server: Say('{"reasoning": "clear words", "label": 4}')) as server:
+        study = make_study(2, server.url, judge={"strategy": "chain-of-thought"})
+        judge_study(study)
+    assert study_labels(study, reasoning=True).labels["reasoning"].to_list() == ["clear words"] * 2
+    assert "reasoning" not in study_labels(study).labels.columns
+
+
+def test_a_rubric_is_read_at_the_end_of_the_guidelines_or_where_a_prompt_puts_it(make_study):
+    question = {"name": "quality", "text": "How good is it?", "scale": "1-5", "guidelines": "Take your time."}
+    points = ["Is it clear?", "Is it\n true?"]
+    with ChatServer(lambda n, b, server: Say()) as server:
+        study = make_study(1, server.url, questions=[question | {"rubric": points}])
+        assert study.config.questions[0].guidelines == "Take your time.\n\n- Is it clear?\n- Is it true?"
+        judge_study(study)
+        folder = study.folder / "prompts"
+        folder.mkdir()
+        (folder / "own.txt").write_text("{{ guidelines }}|{% for one in rubric %}[{{ one }}]{% endfor %}\n{{ format }}")
+        judge_study(make_study(1, server.url, questions=[question | {"rubric": points}], judge={"prompt": "own"}),
+                    changed="new-version")  # fmt: skip
+        first, second = (body["messages"][0]["content"] for body in server.requests)
+    assert "Take your time.\n\n- Is it clear?\n- Is it true?\nThe label must be" in first.replace("\n\nThe", "\nThe")
+    assert second.startswith("Take your time.|[Is it clear?][Is it\n true?]")
 
 
 def test_conditions_are_crossed_and_each_is_a_column(make_study):
@@ -743,7 +790,7 @@ def test_retry_after_is_a_number_or_a_date():
 
 def test_a_provider_is_one_row_in_its_table(make_study, monkeypatch):
     with ChatServer() as server:
-        row = ProviderRow(PROVIDERS["openai"].make, server.url, "TINY_KEY")
+        row = ProviderRow(PROVIDERS["openai"].make, server.url, ("TINY_KEY",), format=ChatFormat())
         monkeypatch.setitem(PROVIDERS, "tiny-cloud", row)
         study = make_study(3, judge={"provider": "tiny-cloud", "base_url": None})
         monkeypatch.delenv("TINY_KEY", raising=False)

@@ -345,7 +345,7 @@ def test_a_description_of_megabytes_is_refused_unread(folder):
     [
         (
             "    provider: recorded",
-            "    headers: {a: b}\n    provider: recorded",
+            "    colours: {a: b}\n    provider: recorded",
             "is not a key here; the keys are name, model",
         ),
         ("    provider: recorded", "    concurrency: 3\n    provider: recorded", "it belongs under limits:"),

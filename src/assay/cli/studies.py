@@ -192,6 +192,11 @@ def judge(
     part: Literal["development", "test", "all"] | None = None,
     store: _STORE = None,
     record: Path | None = None,
+    batch: bool = False,
+    status: bool = False,
+    cancel: bool = False,
+    wait: bool = False,
+    allow_code: bool = False,
     verbose: bool = False,
     change: ChangeOptions = NO_CHANGE,
 ) -> int:
@@ -216,6 +221,16 @@ def judge(
         all.
     record
         Write every reply to this JSONL file, for provider: recorded.
+    batch
+        Ask in batches, at half the price: take in what has come, and send what is open.
+    status
+        With --batch: only say how the batches stand.
+    cancel
+        With --batch: end those that are under way; what they have answered is kept.
+    wait
+        With --batch: stay until no batch is under way.
+    allow_code
+        Let judges run that are functions or commands named in the study's folder.
     verbose
         Log every call to standard error.
     """
@@ -234,10 +249,24 @@ def judge(
         raise AssayError(f"an item is named to see what is sent about it: assay judge {study} {item} --show")
     if verbose:
         _log()
+    if (status or cancel or wait) and not batch:
+        raise AssayError("--status, --cancel and --wait are about batches; give --batch, too")
     loaded = load_study(study)
+    if batch and not (dry_run or show):
+        from assay.judging.batch import BATCH_LOOKS, batch_study
+
+        if retry is not None or record is not None or (status and cancel):
+            raise AssayError("--batch goes without --retry and --record, and with one of --status and --cancel")
+        action: Any = "status" if status else "cancel" if cancel else "send"
+        about: dict[str, Any] = {"store": store, "judges": only, "part": part, "tell": note}
+        about["wait"] = BATCH_LOOKS if wait else None
+        print(change.decided(lambda changed: batch_study(loaded, action, changed=changed, **about)).summary())
+        return 0
     if dry_run:
         meant = change.given or "new-version"
         print(estimate_study(loaded, store=store, judges=only, changed=meant, part=part).summary())
+        if batch:
+            print("These are the prices of single calls: in batches, OpenAI and Anthropic ask half.")
         return 0
     if show:
         print("\n".join(str(one) for one in requests_of(loaded, item, store=store, judges=only)), end="")
@@ -247,6 +276,7 @@ def judge(
         with progress_bar("Asking") as bar:
             on = None if bar is None else (lambda p: bar(str(p), p.done, p.total))
             ways: dict[str, Any] = {"retry": retry, "record": record, "progress": on, "tell": note, "part": part}
+            ways["allow_code"] = allow_code
             return judge_study(loaded, store=store, judges=only, changed=changed, **ways)
 
     done = change.decided(ask)

@@ -233,7 +233,8 @@ def pricer(judge: Judge) -> Pricer | None:
         return lambda tokens_in, tokens_out: 0.0
     genai_prices = require("genai_prices", "judge", "knowing what a model costs")
     # At another address the same model may cost something else, or nothing.
-    where = {"provider_id": judge.provider} if judge.base_url is None else {"provider_api_url": judge.base_url}
+    named = judge.provider.removesuffix("-compatible").removesuffix("-responses")
+    where = {"provider_id": named} if judge.base_url is None else {"provider_api_url": judge.base_url}
 
     def cost(tokens_in: int, tokens_out: int) -> float:
         used = genai_prices.Usage(input_tokens=tokens_in, output_tokens=tokens_out)
@@ -347,8 +348,9 @@ def probe_request(request: Request) -> Request:
     """A call about nothing, in a judge's own way: whoever may ask at all gets a reply to it."""
     words = [{"role": "user", "content": "Reply with the word: ok"}]
     return Request(
-        request.model, words, request.temperature, request.max_tokens, None, request.params, {"item": "(none)"}
-    )
+        request.model, words, request.temperature, request.max_tokens, None, request.params, {"item": "(none)"},
+        effort=request.effort,
+    )  # fmt: skip
 
 
 # -- money -----------------------------------------------------------------------------------------------

@@ -64,11 +64,15 @@ def part_asked(study: Study, part: ItemPart | None) -> ItemPart | None:
     return None
 
 
-def providers_of(judges: Iterable[Judge], study: Study, *, asking: bool = True) -> dict[str, Provider]:
+def providers_of(
+    judges: Iterable[Judge], study: Study, *, asking: bool = True, code: bool = False
+) -> dict[str, Provider]:
     """The provider of each judge, see `assay.judging.providers.provider_for`."""
-    limits = study.config.limits
-    access = Access(study.folder, limits.timeout, limits.concurrency, asking)
-    return {judge.name: provider_for(judge, access) for judge in judges}
+    found = {}
+    for judge in judges:
+        limits = study.config.limits.of_judge(judge)
+        found[judge.name] = provider_for(judge, Access(study.folder, limits.timeout, limits.concurrency, asking, code))
+    return found
 
 
 async def refuse_what_is_not_sent(
@@ -85,7 +89,7 @@ async def refuse_what_is_not_sent(
     for judge in judges:
         model = judge.model or judge.name
         for temperature in config.conditions.temperature or (judge.temperature,):
-            request = Request(model, words, temperature, judge.max_tokens, None, judge.params)
+            request = Request(model, words, temperature, judge.max_tokens, None, judge.params, effort=judge.effort)
             lost = not_sent(request, (await providers[judge.name].sent(request)).body)
             if lost:
                 where = judge.base_url or judge.provider
@@ -108,6 +112,8 @@ class JudgeEstimate:
     tokens_in: int
     tokens_out: int
     cost: float | None
+    probes: int = 0
+    """Of the calls, those that are probes."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +139,10 @@ class CostEstimate:
         lines = [f"{self.lost}; these calls ask them again."] if self.lost else []
         for j in self.judges:
             money = "price unknown" if j.cost is None else f"about ${j.cost:.4f}"
-            lines.append(f"{j.judge}: {j.calls} calls, about {j.tokens_in} tokens in and {j.tokens_out} out, {money}")
+            probes = f" ({j.probes} of them probes)" if j.probes else ""
+            lines.append(
+                f"{j.judge}: {j.calls} calls{probes}, about {j.tokens_in} tokens in and {j.tokens_out} out, {money}"
+            )
         total = "unknown (give the judge a price)" if self.cost is None else f"about ${self.cost:.4f}"
         lines.append(f"Together: {sum(j.calls for j in self.judges)} calls, cost {total}, ${self.spent:.4f} spent.")
         if self.later:
@@ -186,11 +195,13 @@ def _estimate(plan: Plan, judge: Judge, part: str | None) -> JudgeEstimate:
     each_out = typical_output(plan.store, judge.name)
     if each_out is None:
         free_text = any(request.schema is None and judge.structured == "auto" for request in sample)
-        guess = REASONED if judge.strategy == "chain-of-thought" else PLAIN
+        thinks = judge.reasons or judge.effort not in (None, "none", "minimal")
+        guess = REASONED if thinks else PLAIN
         each_out = (judge.max_tokens or WRITTEN) if free_text else guess
     tokens_in, tokens_out = round(each_in * calls), round(each_out * calls)
     price = pricer(judge)
-    return JudgeEstimate(judge.name, calls, tokens_in, tokens_out, price and price(tokens_in, tokens_out))
+    cost, probes = price and price(tokens_in, tokens_out), work.count_probes(plan.store, judge.name, part)
+    return JudgeEstimate(judge.name, calls, tokens_in, tokens_out, cost, probes)
 
 
 # -- what would be sent ---------------------------------------------------------------------------------
@@ -213,7 +224,8 @@ class Shown:
         about = [f"judge {self.judge}", f"question {self.question}", f"item {self.item}"]
         about += [f"{name} {value}" for name, value in self.condition.items()]
         about += [f"{self.times} times"] if self.times > 1 else []
-        where = "answered from a file; a model would be sent" if self.url is None else f"POST {self.url}"
+        told = "a program is given" if "columns" in self.body else "answered from a file; a model would be sent"
+        where = told if self.url is None else f"POST {self.url}"
         return f"# {', '.join(about)}\n# {where}\n{as_yaml(self.body)}"
 
 

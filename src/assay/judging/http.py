@@ -26,6 +26,12 @@ class Request:
     schema: Mapping[str, Any] | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
+    effort: str | None = None
+    """How much the model is to think before it answers, where it can be told."""
+    alternatives: int = 0
+    """Tokens that might have stood in the place of each token of the reply, to be told with their probabilities."""
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """What is shown of the item, by column, for judges that are programs."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,10 @@ class Sent:
     url: str | None = None
     key: str | None = field(default=None, repr=False)
     """What is made unreadable before the body is kept."""
+
+
+Alternatives = Sequence[tuple[str, float]]
+"""Tokens that might have stood in one place, each with its log probability."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +60,8 @@ class Completion:
     reasoning: str | None = None
     sent: Sent | None = None
     """The call, as it went over the wire."""
+    tokens: Sequence[tuple[str, Alternatives]] = ()
+    """The reply token by token, each with what might have stood there; empty where nobody asked, or nobody said."""
 
 
 FailureKind = Literal["retry", "fatal", "rejected"]
@@ -93,6 +105,8 @@ def failure(status: int, body: str, wait: float | None, key: str | None) -> Call
     """What an HTTP status means for the call."""
     said = mask_key(_said(body), key)
     message = f"HTTP {status}" + (f": {said[:_SAID]}" if said else "")
+    if status == 400 and re.search(r"API_KEY_INVALID|API key not valid", body):  # so Google says it
+        return CallFailed("fatal", message, status=status)
     if status == 429 and re.search(r"insufficient_quota|billing|credit balance", body, re.IGNORECASE):
         return CallFailed("fatal", message, status=status)
     kind: FailureKind = "rejected"
@@ -101,7 +115,9 @@ def failure(status: int, body: str, wait: float | None, key: str | None) -> Call
     elif status in (401, 402, 403, 404):
         kind = "fatal"
     if status in (400, 422) and (name := _REFUSED.search(said)):
-        message += f" (this model does not take {name[1]}: take it out of the judge, or give its own in params)"
+        key = next((key for key, names in _KEYS.items() if name[1].lower() in names), name[1])
+        what = "it" if key == name[1] else key
+        message += f" (this model does not take {name[1]}: take {what} out of the judge, or give its own in params)"
     starting = (
         status == 503 and re.search(r"\b(?:loading|starting|warming|not ready)\b", said, re.IGNORECASE) is not None
     )
@@ -110,10 +126,16 @@ def failure(status: int, body: str, wait: float | None, key: str | None) -> Call
 
 _REFUSED = re.compile(
     r"(?:unsupported|unknown|unrecognized|not supported|not permitted|does not support)[^\n]{0,80}?"
-    r"\b(max_tokens|max_completion_tokens|temperature|top_p)\b",
+    r"\b(max_tokens|max_completion_tokens|temperature|top_p|(?:top_|response_?)?logprobs|reasoning_effort|effort)\b",
     re.IGNORECASE,
 )
 """A parameter that a service says it does not take."""
+
+_KEYS = {
+    "score": ("logprobs", "top_logprobs", "responselogprobs", "response_logprobs"),
+    "effort": ("reasoning_effort",),
+}
+"""Keys of a judge by which parameters of other names are sent."""
 
 
 def _said(body: str) -> str:
@@ -125,6 +147,16 @@ def _said(body: str) -> str:
     error = content.get("error", content) if isinstance(content, dict) else content
     message = error.get("message", error) if isinstance(error, dict) else error
     return " ".join(str(message).split())
+
+
+def asked_wait(headers: Mapping[str, str], body: str) -> float | None:
+    """Seconds that a service asks to wait: in its headers, or as Google says it, in the body."""
+    milliseconds = retry_after(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    found = re.search(r'"retryDelay"\s*:\s*"(\d+(?:\.\d+)?)s"', body)
+    said = retry_after(headers.get("Retry-After"))
+    return float(found[1]) if said is None and found else said
 
 
 def retry_after(header: str | None) -> float | None:
@@ -154,6 +186,10 @@ def chat_body(request: Request, schema: Mapping[str, Any] | None, *, most: str =
     if schema is not None:
         wrapped = {"name": "label", "strict": True, "schema": schema}
         body["response_format"] = {"type": "json_schema", "json_schema": wrapped}
+    if request.effort is not None:
+        body["reasoning_effort"] = request.effort
+    if request.alternatives:
+        body |= {"logprobs": True, "top_logprobs": request.alternatives}
     return body | dict(request.params)
 
 
@@ -183,6 +219,9 @@ def fingerprint(body: Any) -> str:
 
 def kept_call(sent: Sent) -> tuple[str, str]:
     """The fingerprint of a call, and the text under which its body is kept."""
+    text = json.dumps(sent.body)
+    if not sent.key and ";base64," not in text and '"data": "' not in text:  # the usual call, as it is
+        return fingerprint(sent.body), text
     body = keepable(sent.body, sent.key)
     return fingerprint(body), json.dumps(body)
 
@@ -222,11 +261,13 @@ def mask_key(text: str, key: str | None) -> str:
 # -- which parameters did not get into a body ----------------------------------------------------------
 
 _WORDS = frozenset(
-    {"messages", "contents", "input", "system", "systeminstruction", "responseformat", "responsejsonschema"}
+    {"messages", "contents", "input", "system", "systeminstruction", "responseformat", "responsejsonschema", "schema"}
 )
 """Parts of a body that hold what is said, or the form of the reply; no parameter is looked for in them."""
 
 _MOST = ("maxtokens", "maxoutputtokens", "maxcompletiontokens")
+
+_EFFORT = ("reasoningeffort", "effort", "thinkinglevel")
 
 _OWN = ("model", "messages", "stream")
 """What a body says of itself; a parameter of the name would put something else in its place."""
@@ -239,6 +280,8 @@ def not_sent(request: Request, body: Mapping[str, Any]) -> list[str]:
         missing.append("temperature")
     if request.max_tokens is not None and not _holds(body, _MOST, request.max_tokens):
         missing.append("max_tokens")
+    if request.effort is not None and not _holds(body, _EFFORT, request.effort):
+        missing.append("effort")
     return list(dict.fromkeys(missing))
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,22 +15,24 @@ import numpy as np
 
 from assay._version import __version__
 from assay.data.columns import PARTS
-from assay.data.scales import Label, Scale, parse_scale
-from assay.errors import AssayError, DesignError, StudyError, counted, listing
+from assay.data.scales import Label, Scale, parse_scale, plain_number
+from assay.errors import AssayError, DesignError, StudyError, counted, listing, unknown
 from assay.judging.http import Request, identity
 from assay.judging.prompts import (
     Demonstration,
     Message,
     Prompt,
     complaint,
+    reformatted,
     reply_schema,
+    with_words,
 )
 from assay.preference.separability import check_similarity, separability
 from assay.preference.votes import chosen_items, pairs_of
 from assay.reading import outputs_of
 from assay.study.checks import refuse_unaskable
 from assay.study.definition import Study
-from assay.study.items import Item, canonical, chance, digest_of
+from assay.study.items import Item, canonical, chance, digest_of, file_within
 from assay.study.schema import TRIPLET, Judge, Question, scale_of
 from assay.study.store import work
 from assay.study.store.answers import human_labels
@@ -143,6 +146,9 @@ def _pairs_in_words(study: Study, items: pl.DataFrame, chosen: pl.DataFrame, pai
 _CHECKED = "checked"
 """The setting that names the study, as it was taken in, that was found to be askable."""
 
+ALTERNATIVES = 20
+"""Tokens whose probabilities are asked for in each place: the most that OpenAI's services give."""
+
 Chosen = dict[str, Any]
 """Demonstrations as they are kept: ``fold`` to (item, label) pairs; ``documents`` that are held out."""
 
@@ -153,7 +159,7 @@ reasoning, of ten pages has 8,000."""
 
 
 @dataclass(frozen=True)
-class _Way:
+class Way:
     """What all assignments of one judge, one question and one condition have in common."""
 
     judge: Judge
@@ -163,13 +169,31 @@ class _Way:
     scale: Scale
     schema: dict[str, Any] | None
     prompt: Prompt
+    probe: str | None = None
 
-    def request(self, messages: list[Message], about: dict[str, Any]) -> Request:
+    def request(
+        self, messages: list[Message], about: dict[str, Any], columns: Mapping[str, Any] | None = None
+    ) -> Request:
         """The call that sends these messages."""
         judge = self.judge
         model = judge.model or judge.name
         most = judge.max_tokens or self._usual_limit()
-        return Request(model, messages, judge.temperature, most, self.schema, judge.params, about)
+        how: dict[str, Any] = {
+            "columns": columns or {},
+            "effort": judge.effort,
+            "alternatives": ALTERNATIVES if self.has_likelihood else 0,
+        }
+        return Request(model, messages, judge.temperature, most, self.schema, judge.params, about, **how)
+
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether the probabilities of labels are asked for."""
+        return self.judge.score != "label" and not self.prompt.question.kind.free_text
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether the label is the mean over the labels' probabilities."""
+        return self.judge.score == "expected" and self.scale.numeric
 
     def _usual_limit(self) -> int | None:
         """Tokens of a reply where a service wants a limit and nobody gave one; None where it may do without.
@@ -179,7 +203,7 @@ class _Way:
         """
         if self.judge.provider != "anthropic" or "thinking" in self.judge.params:
             return None
-        long = self.prompt.question.kind.free_text or self.judge.strategy == "chain-of-thought"
+        long = self.judge.effort not in (None, "none") or self.prompt.question.kind.free_text or self.judge.reasons
         return _LONG_REPLY if long or not self.prompt.has_format else _ONE_LABEL
 
 
@@ -192,6 +216,70 @@ class _AskedPart:
     questions: tuple[AskedQuestion, ...]
 
 
+LEFT_TO_PEOPLE = "left to people"
+"""With what the reason of an answer begins that could be read and does not count."""
+
+
+@dataclass(frozen=True)
+class RouteRule:
+    """Which items a judge keeps: those whose signal is at least the threshold; of others, people are asked."""
+
+    signal: str
+    threshold: float
+    file: str
+    of_answer: bool
+    """Whether the signal comes with the judge's own answer; else it is a column of the items."""
+
+    def keeps(self, value: Any) -> bool:
+        """Whether the judge keeps an item, or an answer, with this signal."""
+        try:
+            return float(value) >= self.threshold
+        except (TypeError, ValueError):
+            return False
+
+    def reason(self, value: Any) -> str:
+        """Why an answer does not count."""
+        said = "is not known" if value is None else f"{value} is below {self.threshold:g}"
+        return f"{LEFT_TO_PEOPLE}: {self.signal} {said} ({self.file})"
+
+
+OWN_SIGNALS = ("probability", "on_labels")
+"""Signals that come with an answer, where the judge's score has probabilities."""
+
+
+def read_route(study: Study, judge: Judge) -> RouteRule | None:
+    """The rule of `assay route` that a judge follows; None where it follows none.
+
+    Raises
+    ------
+    StudyError
+        For a file that is no such rule, or one of another judge, or by a signal that nobody has when it is asked.
+    """
+    if judge.route is None:
+        return None
+    where = f"{study.folder}/study.yaml: judge '{judge.name}': route:"
+    path = file_within(study.folder, judge.route)
+    if path is None:
+        raise StudyError(f"{where} {judge.route} is not there, or not within the study's folder")
+    try:
+        rule = json.loads(path.read_text(encoding="utf-8"))
+        name, signal, threshold = rule["judge"], str(rule["signal"]), rule["threshold"]
+        limit = math.inf if threshold is None else float(threshold)
+    except (ValueError, KeyError, TypeError, OSError):
+        raise StudyError(f"{where} {judge.route} is no rule that assay route --rule has written") from None
+    if name != judge.name:
+        raise StudyError(f"{where} {judge.route} is a rule for '{name}'")
+    if signal in ("repeats", "judges"):
+        raise StudyError(
+            f"{where} {judge.route} goes by '{signal}', which is known when all answers are there; ask, then take the "
+            "items that people keep from: assay route --queue"
+        )
+    own = signal in OWN_SIGNALS or signal.startswith("p_")
+    if own and judge.score == "label":
+        raise StudyError(f"{where} {judge.route} goes by '{signal}', which score: probabilities or expected brings")
+    return RouteRule(signal, limit, judge.route, own)
+
+
 class Plan:
     """A study's judging: every assignment, and the request that belongs to each."""
 
@@ -200,6 +288,7 @@ class Plan:
         self.judges: dict[str, Judge] = {one.name: one for one in study.models}
         """Everybody that is asked, systems among them."""
         self.questions = {question.id: question for question in questions(store)}
+        self.routes = {judge.name: rule for judge in study.models if (rule := read_route(study, judge)) is not None}
         self._column = next((q.definition.drawn_from for q in self.questions.values() if q.definition.drawn_from), None)
         self.parts = self._parts()
         self.notes: tuple[str, ...] = ()
@@ -212,6 +301,7 @@ class Plan:
             for question in self.parts[-1].questions
             if "few-shot" in (*study.config.conditions.strategy, judge.strategy)
         }
+        self._probed: frozenset[str] = frozenset()
         names = {name for chosen in self._chosen.values() for fold in chosen["folds"].values() for name, _ in fold}
         self._shown_items = items_named(store, names)
         self._way_of = lru_cache(maxsize=1000)(self._find_way)
@@ -235,14 +325,21 @@ class Plan:
             See `assay.study.store.work.plan`.
         """
         self._refuse_unaskable()
+        self._refuse_signals()
         if self._column is not None and self.study.judges:
             people = self.study.config.people
             for pairs in sorted({q.definition.draws_pairs for q in self.questions.values()}):
                 drawer = TripletDrawer(self.store, self._column, wanted=people.pairs, seed=people.seed, pairs=pairs)
                 drawer.draw_for_judges()
         # What assay itself says may change with it, and shows in what the first item is sent with.
+        self._probed = self._probe_sample()
         first = [(part, list(itertools.islice(items(self.store, part.role), 1))) for part in self.parts]
-        made_of = [self.store.setting(SYNCED), self.store.setting(DRAWN), self.study.prompts]
+        made_of = [
+            self.store.setting(SYNCED),
+            self.store.setting(DRAWN),
+            self.study.prompts,
+            *map(astuple, self.routes.values()),
+        ]
         made_of += [self.store.setting(PAIRS)] if self.study.systems else []
         recipes = [one.recipe for part, some in first for one in self._assignments(part, some)]
         made_of += [list(self._chosen.values()), recipes]
@@ -262,6 +359,14 @@ class Plan:
         with self.store.writing() as db:
             put_setting(db, _CHECKED, taken_in)
 
+    def _refuse_signals(self) -> None:
+        """A rule by a column that the items do not have would leave every item to people."""
+        for name, rule in self.routes.items():
+            columns = {column for item, _ in items(self.store, self.parts[-1].role) for column in item.fields}
+            if not rule.of_answer and rule.signal not in columns:
+                words = unknown("column", rule.signal, sorted(columns), "the items")
+                raise StudyError(f"{rule.file}, the rule of judge '{name}', goes by '{rule.signal}': {words}")
+
     # -- what is asked --------------------------------------------------------------------------
 
     def assignments(self) -> Iterator[Assignment]:
@@ -274,7 +379,9 @@ class Plan:
             (question, condition, self._way_of(judge.name, question.id, canonical(condition)))
             for question in part.questions
             for judge in part.models
-            for condition in (self.conditions(question) if part.role != "source" else self.system_conditions())
+            for condition in (
+                self.asked_conditions(judge, question) if part.role != "source" else self.system_conditions()
+            )
         ]
         for item, digest in them:
             for question, condition, way in cells:
@@ -283,13 +390,19 @@ class Plan:
                     continue
                 if way.judge.strategy == "few-shot" and self._is_held_out(way, item):
                     continue
+                if not self._is_routed_to(judge, item):
+                    continue
+                if way.probe is not None and item.name not in self._probed:
+                    continue
                 recipe_of = lru_cache(maxsize=None)(partial(self._recipe, way, item))
-                for repeat in range(1, judge.repeats + 1):
-                    for order, varied in self._orders(judge, question, item, repeat):
+                for repeat in range(1, 1 + (judge.repeats if way.probe is None else 1)):
+                    for order, varied in self._orders(way, item, repeat):
                         own = condition | ({"order": ">".join(order)} if varied else {})
-                        shown = {"order": list(order)} if order else None
+                        shown: dict[str, Any] = {"order": list(order)} if order else {}
+                        if way.probe == "hint":
+                            shown["about"] = {"hint": self._hint(way, item)}
                         place = (item.name, question.id, judge.name, recipe_of(order), canonical(own), repeat)
-                        yield Assignment(*place, shown, digest)
+                        yield Assignment(*place, shown or None, digest)
 
     def conditions(self, question: AskedQuestion) -> list[dict[str, Any]]:
         """Every combination of what the study varies, for one question."""
@@ -306,10 +419,49 @@ class Plan:
         """What is varied of the systems."""
         return [{"temperature": one} for one in self.study.config.conditions.system_temperature] or [{}]
 
-    def _orders(
+    # -- probes ---------------------------------------------------------------------------------
+
+    def asked_conditions(self, judge: Judge, question: AskedQuestion) -> list[dict[str, Any]]:
+        """What a judge is asked under: every combination, and the probes of the first."""
+        them = self.conditions(question)
+        return them + [them[0] | {"probe": probe} for probe in self._probes(judge, question)]
+
+    def _probes(self, judge: Judge, question: AskedQuestion) -> list[str]:
+        """The probes that change something of a judge and a question; of texts that are written, none does."""
+        wanted, asked = self.study.config.probes, question.definition
+        if wanted is None or asked.kind.free_text:
+            return []
+        swaps = bool(asked.choices) and asked.orders != "all"
+        nothing = {"swapped": not swaps, "sibling": judge.sibling is None}
+        return [probe for probe in wanted.of if not nothing.get(probe, False)]
+
+    def _probe_sample(self) -> frozenset[str]:
+        """The items that judges are asked about once more: those that were drawn first of all."""
+        wanted = self.study.config.probes
+        if wanted is None:
+            return frozenset()
+        names = [item.name for item, _ in items(self.store, self.parts[-1].role)]
+        return frozenset(sorted(names, key=lambda name: digest_of([wanted.seed, "probe", name]))[: wanted.sample])
+
+    def _hint(self, way: Way, item: Item) -> Label:
+        """The label that a judge is told somebody gave: any, whatever the item is."""
+        wanted = self.study.config.probes
+        seed = 0 if wanted is None else wanted.seed
+        closed = way.asked.closed
+        labels = [one for one in way.scale.categories or way.scale.bounds or () if one not in closed]
+        return chance(seed, "hint", way.asked.name, item.name).choice(labels)
+
+    def _orders(self, way: Way, item: Item, repeat: int) -> list[tuple[tuple[str, ...], bool]]:
+        """The orders in which the options are shown, and whether order is a condition; of a probe, one."""
+        found = self._asked_orders(self.judges[way.judge.name], way.question, item, repeat)
+        if way.probe is None:
+            return found
+        order = found[0][0]
+        return [(order[::-1] if way.probe == "swapped" else order, False)]
+
+    def _asked_orders(
         self, judge: Judge, question: AskedQuestion, item: Item, repeat: int
     ) -> list[tuple[tuple[str, ...], bool]]:
-        """The orders in which the options are shown, and whether order is a condition."""
         options = question.definition.choices
         if not options or question.definition.orders == "fixed":
             return [(options, False)]
@@ -319,14 +471,35 @@ class Plan:
         chance(judge.seed, "order", judge.name, question.definition.name, item.name, repeat).shuffle(drawn)
         return [(tuple(drawn), False)]
 
-    def _recipe(self, way: _Way, item: Item, order: tuple[str, ...]) -> str:
+    def _recipe(self, way: Way, item: Item, order: tuple[str, ...]) -> str:
         """Names what is sent: messages, images, schema and parameters. Where a reply is cut off is no part of it."""
         request = way.request(self._messages(way, item, order), {})
         judge = way.judge
         provider = judge.provider.removesuffix("-compatible")
         # In a file, replies are found by the judge's name; a model does not know what it is called here.
         by_name = [judge.name] if judge.provider == "recorded" or judge.file is not None else []
-        return digest_of([provider, *by_name, identity(request)])
+        by_name += [judge.function] if judge.function else [*judge.command]
+        what = ["expected"] if way.is_expected else []  # the same call brings another label
+        return digest_of([provider, *by_name, identity(request), *what])
+
+    def _is_routed_to(self, judge: Judge, item: Item) -> bool:
+        """Whether the judge keeps an item, as far as that is known before it is asked."""
+        rule = self.routes.get(judge.name)
+        return rule is None or rule.of_answer or rule.keeps(item.fields.get(rule.signal))
+
+    def route_words(self) -> tuple[str, ...]:
+        """How many items each judge leaves to people by its rule."""
+        found = []
+        for name, rule in self.routes.items():
+            if rule.of_answer:
+                continue
+            them = [item for item, _ in items(self.store, self.parts[-1].role)]
+            left = sum(not self._is_routed_to(self.judges[name], item) for item in them)
+            found.append(
+                f"{name} is not asked about {left:,} of {len(them):,} items: '{rule.signal}' is below "
+                f"{rule.threshold:g} there ({rule.file}), so they are for people"
+            )
+        return tuple(found)
 
     # -- demonstrations -------------------------------------------------------------------------
 
@@ -334,7 +507,7 @@ class Plan:
         """Demonstrations, drawn once and kept: labels that come later do not change what was asked."""
         wanted = judge.demonstrations
         parts = self.study.parts
-        what = digest_of([wanted.model_dump(), judge.seed, *([parts] if parts else [])])
+        what = digest_of([wanted.named, judge.seed, *([parts] if parts else [])])
         key = f"demonstrations/{judge.name}/{question.id}/{what}"
         kept = self.store.setting(key)
         if kept is not None:
@@ -346,6 +519,9 @@ class Plan:
                 continue  # demonstrations are part of a prompt, which does not see what decides about it
             label = parse_scale(one.scale).moved(one.label, scale) if one.scale else one.label
             labelled.setdefault(one.item, (one.document or one.item, []))[1].append(label)
+        if wanted.reasons is not None:
+            known = items_named(self.store, list(labelled))
+            labelled = {name: one for name, one in labelled.items() if known[name].fields.get(wanted.reasons)}
         held_out = wanted.use == "held-out"
         chosen: Chosen = {"folds": {}, "documents": []}
         for fold in (0,) if held_out else range(wanted.folds):
@@ -353,7 +529,8 @@ class Plan:
             if len(allowed) < wanted.count:
                 raise StudyError(
                     f"judge '{judge.name}' needs {wanted.count} demonstrations for '{question.definition.name}'; "
-                    f"people have labelled {len(allowed)} items that it may see. Name their file with 'labels:', "
+                    f"people have labelled {len(allowed)} items that it may see"
+                    f"{f' and that have {wanted.reasons}' if wanted.reasons else ''}. Name their file with 'labels:', "
                     "or ask for fewer"
                 )
             drawn = chance(judge.seed, "demonstrations", fold).sample(allowed, wanted.count)
@@ -362,10 +539,10 @@ class Plan:
             chosen["documents"] = sorted({labelled[item][0] for item in drawn}) if held_out else []
         return dict(self.store.keep(key, chosen))
 
-    def _is_held_out(self, way: _Way, item: Item) -> bool:
+    def _is_held_out(self, way: Way, item: Item) -> bool:
         return (item.document or item.name) in self._chosen[way.judge.name, way.question.id]["documents"]
 
-    def _demonstrations(self, way: _Way, item: Item) -> list[Demonstration]:
+    def _demonstrations(self, way: Way, item: Item) -> list[Demonstration]:
         """What a few-shot judge is shown before an item: never the item, nor others of its document."""
         if way.judge.strategy != "few-shot":
             return []
@@ -377,34 +554,39 @@ class Plan:
 
     # -- one request ----------------------------------------------------------------------------
 
-    def scale(self, claim: Claim) -> Scale:
-        """The scale on which an assignment is to be answered."""
-        return self._way(claim).scale
-
     def order(self, claim: Claim) -> tuple[str, ...]:
         """The order in which an assignment shows its options."""
         return tuple((claim.shown or {}).get("order", ()))
 
     def request(self, claim: Claim) -> Request:
         """The call for an assignment; with the complaint, where its last reply could not be read."""
-        way, order = self._way(claim), self.order(claim)
+        way, order = self.way(claim), self.order(claim)
         messages = self._messages(way, claim.item, order)
         about: dict[str, Any] = {"item": claim.item.name, "judge": way.judge.name}
         about |= {"question": way.question.definition.name, "repeat": claim.repeat, **claim.condition}
-        if claim.shown:
+        if order:
             about["order"] = ">".join(order)
         if claim.unread is not None:
             own_form = not way.prompt.has_format
             messages = complaint(messages, *claim.unread, way.asked, way.scale, own_form=own_form)
             about["attempt"] = 2
-        return way.request(messages, about)
+        return way.request(messages, about, self._columns(way, claim.item, order) if way.judge.is_program else None)
 
-    def _way(self, claim: Claim) -> _Way:
+    def _columns(self, way: Way, item: Item, order: Sequence[str]) -> dict[str, Any]:
+        """What is shown of an item, its options last, in the order shown."""
+        document = self.study.config.items.document
+        shown = way.asked.shown_columns(item.fields, () if document is None else (document,))
+        return {column: item.fields.get(column) for column in (*shown, *order)}
+
+    def way(self, claim: Claim) -> Way:
+        """How an assignment is asked: by whom, which question, on which scale."""
         return self._way_of(claim.annotator, claim.question, canonical(claim.condition))
 
-    def _find_way(self, name: str, number: int, condition: str) -> _Way:
+    def _find_way(self, name: str, number: int, condition: str) -> Way:
         varied = json.loads(condition)
         judge, question = self.judges[name].variant(varied), self.questions[number]
+        if varied.get("probe") == "sibling":
+            judge = judge.model_copy(update={"model": judge.sibling})
         scale = parse_scale(varied["scale"]) if varied.get("scale") else scale_of(question.definition.scale)
         template = self.study.prompts[judge.prompt] if judge.prompt not in (None, "default") else None
         asked, part, closed = question.definition.on(scale), self.study.config.items, set()
@@ -424,12 +606,20 @@ class Plan:
             raise StudyError(f"prompts/{judge.prompt}: {error}") from None
         schema = None
         if judge.structured == "auto" and prompt.has_format:  # a prompt with a form of its own is asked in that form
-            schema = reply_schema(asked, scale, reasoning=judge.strategy == "chain-of-thought")
-        return _Way(judge, question, asked, scale, schema, prompt)
+            schema = reply_schema(asked, scale, reasoning=judge.reasons)
+        return Way(judge, question, asked, scale, schema, prompt, varied.get("probe"))
 
-    def _messages(self, way: _Way, item: Item, order: tuple[str, ...]) -> list[Message]:
+    def _messages(self, way: Way, item: Item, order: tuple[str, ...]) -> list[Message]:
         """What one judge is told in order to ask it one question about one item, in one way."""
-        return way.prompt.messages(item, order=order, demonstrations=self._demonstrations(way, item))
+        if way.probe in ("padded", "stripped"):
+            item = reformatted(item, way.probe, self.study.config.items.images)
+        messages = way.prompt.messages(item, order=order, demonstrations=self._demonstrations(way, item))
+        if way.probe != "hint":
+            return messages
+        label = way.asked.shuffled(self._hint(way, item), order)
+        word = way.asked.judge_words(way.scale).get(label, label)
+        word = plain_number(word) if isinstance(word, float) else word
+        return with_words(messages, f"Another annotator gave the label {word}.")
 
 
 def plan_study(study: Study, store: Store, changed: Changed | None = None) -> tuple[Plan, Change]:

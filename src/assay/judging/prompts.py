@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import mimetypes
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from assay.data.scales import Label, Scale, plain_number
 from assay.errors import StudyError, listing, unknown
 from assay.study.items import Item, canonical, file_within
-from assay.study.schema import Judge, Question, System, kind_of
+from assay.study.schema import Judge, Question, System, kind_of, rubric_words
 
 Message = dict[str, Any]
 """As the chat format has it: role, and content as text or as parts (text, image_url)."""
@@ -73,10 +74,10 @@ class Demonstration:
 # -- templates: their turns, and what they name --------------------------------------------------------
 
 NAMES = (
-    *("question", "guidelines", "scale", "meanings", "labels", "low", "high", "format"),
-    *("item", "options", "shown", "marks", "label"),
+    *("question", "guidelines", "rubric", "scale", "meanings", "labels", "low", "high", "format"),
+    *("item", "options", "shown", "marks", "label", "reasons"),
 )
-"""What a template may name; ``label`` only in how a demonstration is answered."""
+"""What a template may name; ``label`` and ``reasons`` only in how a demonstration is answered."""
 
 _OF_ITEM = frozenset({"item", "options", "shown"})
 
@@ -117,8 +118,10 @@ def read_turns(template: str) -> tuple[Turn, ...]:
     if [turn.role for turn in turns[asked + 1 :]] not in ([], ["assistant"]):
         raise StudyError("a prompt's last user: turn asks; after it may stand one assistant: turn, the answer's form")
     for place, turn in enumerate(turns):
-        if "label" in turn.names and place != asked + 1:
-            raise StudyError("{{ label }} stands in an assistant: turn after the last user: turn, and nowhere else")
+        for name in sorted({"label", "reasons"} & turn.names) if place != asked + 1 else ():
+            raise StudyError(
+                f"{{{{ {name} }}}} stands in an assistant: turn after the last user: turn, and nowhere else"
+            )
     return turns
 
 
@@ -358,6 +361,7 @@ class Prompt:
         self.question, self.scale = question, scale
         self.images, self.folder, self.hidden, self.closed = images, folder, hidden, closed
         self.is_raw = isinstance(judge, System)
+        self.reasons = judge.demonstrations.reasons
         default = _SYSTEM_UNDER_TEST if self.is_raw else _GENERATE if kind_of(scale).free_text else INSTRUCTIONS
         text = template or default
         turns = read_turns(text)
@@ -368,15 +372,19 @@ class Prompt:
         self.has_format = "format" in self.names
         """Whether it asks for the reply as assay words it; else it has a form of its own."""
         low, high = map(plain_number, scale.bounds) if scale.bounds else ("", "")
+        guidelines = question.guidelines
+        if "rubric" in self.names:  # whoever names it shows it once, in a place of its own
+            guidelines = guidelines.replace(rubric_words(question.rubric), "")
         self._values = {
             "question": question.text,
-            "guidelines": question.guidelines,
+            "guidelines": guidelines.rstrip(),
+            "rubric": list(question.rubric),
             "scale": describe_labels(question, scale),
             "meanings": "\n".join(f"{label}: {meaning}" for label, meaning in question.meanings.items()),
             "labels": [str(one) for one in scale.categories or ()],
             "low": low,
             "high": high,
-            "format": answer_format(scale, reasoning=judge.strategy == "chain-of-thought"),
+            "format": answer_format(scale, reasoning=judge.reasons),
         }
         self._key = hashlib.sha256(canonical([question.text, text]).encode()).hexdigest()[:12]
         self._once: dict[Turn, str] = {}
@@ -469,9 +477,14 @@ class Prompt:
         """How a demonstration is answered: as a reply would be for the options in the order shown."""
         label = self.question.shuffled(one.label, order)
         word = kind_of(self.scale).words.get(label, label)
+        reasons = str(one.item.fields.get(self.reasons) or "") if self.reasons else ""
         if self.answering:
-            return {"role": "assistant", "content": _render(self.answering[0].text, {**self._values, "label": word})}
-        return {"role": "assistant", "content": canonical({"label": word})}
+            return {
+                "role": "assistant",
+                "content": _render(self.answering[0].text, {**self._values, "label": word, "reasons": reasons}),
+            }
+        said = {"reasoning": reasons, "label": word} if reasons else {"label": word}
+        return {"role": "assistant", "content": json.dumps(said, ensure_ascii=False) if reasons else canonical(said)}
 
 
 def _check_marks(text: str, mark: str, number: int) -> None:
@@ -488,6 +501,37 @@ def _with_pictures(text: str, pictures: Sequence[str]) -> Any:
         return text
     parts: list[Message] = [{"type": "text", "text": text}]
     return parts + [{"type": "image_url", "image_url": {"url": url}} for url in pictures]
+
+
+def with_words(messages: Sequence[Message], words: str) -> list[Message]:
+    """The same messages with words at the end of the turn that asks."""
+    *before, last = messages
+    if isinstance(last["content"], str):
+        return [*before, {**last, "content": f"{last['content']}\n\n{words}"}]
+    return [*before, {**last, "content": [*last["content"], {"type": "text", "text": words}]}]
+
+
+_MARKDOWN = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]+|[-*+][ \t]+|>[ \t]?|\d+[.)][ \t]+)|[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}(?!\w)",
+    re.MULTILINE,
+)
+"""Signs of headings, lists and quotes at the beginning of a line, and those around words."""
+
+
+def reformatted(item: Item, way: str, images: Collection[str]) -> Item:
+    """An item whose texts say the same in another form: their lines as a list, or all of it without Markdown."""
+
+    def formed(text: str) -> str:
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        if way == "padded":
+            return "\n\n".join(f"- {line}" for line in lines)
+        return " ".join(_MARKDOWN.sub("", line).strip() for line in lines)
+
+    fields = {
+        column: formed(value) if isinstance(value, str) and column not in images else value
+        for column, value in item.fields.items()
+    }
+    return replace(item, fields=fields)
 
 
 def complaint(

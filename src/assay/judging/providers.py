@@ -1,4 +1,4 @@
-"""Who answers: an OpenAI-compatible endpoint, any provider pydantic-ai knows, or a file of replies.
+"""Who answers: a service over HTTP in its own format, any provider pydantic-ai knows, a file of replies, a program.
 
 All have one method, `complete`, which makes exactly one call. What goes wrong is said in one kind of
 error; trying again is the client's business. To add a provider, add a row to `PROVIDERS`.
@@ -12,29 +12,38 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 from urllib.request import getproxies
 
-from assay.errors import JudgeError, require, unknown
+from assay.errors import JudgeError, MissingExtra, listing, require, unknown
+from assay.judging.formats import (
+    MOST,
+    AnthropicFormat,
+    AzureFormat,
+    ChatFormat,
+    GoogleFormat,
+    ResponsesFormat,
+    ServiceFormat,
+)
 from assay.judging.http import (
     CallFailed,
     Completion,
     Provider,
     Request,
     Sent,
+    asked_wait,
     chat_body,
     failure,
     mask_key,
-    retry_after,
 )
 from assay.judging.prompts import Message
-from assay.judging.records import Outputs, OutputsFirst, Recorded
+from assay.judging.records import CommandJudge, FunctionJudge, Outputs, OutputsFirst, Program, Recorded
 from assay.study.items import canonical
 from assay.study.schema import Judge, System
 
@@ -49,6 +58,8 @@ class Access:
     connections: int
     asking: bool = True
     """Whether it will be asked; without, it needs no key."""
+    code: bool = False
+    """Whether programs may run that the study's folder names."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +69,15 @@ class ProviderRow:
     make: Callable[[Judge, ProviderRow, Access], Provider]
     url: str = ""
     """Where the service is, unless study.yaml says ``base_url``."""
-    key: str | None = None
-    """The environment variable of its key, unless study.yaml says ``key`` or ``base_url``."""
+    keys: tuple[str, ...] = ()
+    """The environment variables of its key, unless study.yaml says ``key`` or ``base_url``."""
     is_free: bool = False
+    format: ServiceFormat | None = None
+    """How it is written to; None where assay does not write itself."""
+    batch: Literal["openai", "anthropic"] | None = None
+    """Whose form of batches it takes."""
+    example: str = ""
+    """An address of such a service, where everybody has another."""
 
 
 def provider_for(judge: Judge, access: Access) -> Provider:
@@ -74,35 +91,92 @@ def provider_for(judge: Judge, access: Access) -> Provider:
         Where a file of replies cannot be read.
     """
     row = PROVIDERS.get(judge.provider, _IN_PYDANTIC_AI)
+    _refuse_settings(judge, row)
     if isinstance(judge, System) and judge.file is not None:
         outputs = Outputs(access.folder / judge.file, judge)
         return outputs if judge.provider == "recorded" else OutputsFirst(outputs, row.make(judge, row, access))
     return row.make(judge, row, access)
 
 
+def _refuse_settings(judge: Judge, row: ProviderRow) -> None:
+    """What a provider cannot do, said before it is asked.
+
+    Raises
+    ------
+    JudgeError
+    """
+    if (
+        judge.score != "label"
+        and judge.provider != "recorded"
+        and (row.format is None or not row.format.has_probabilities)
+    ):
+        raise JudgeError(
+            f"judge '{judge.name}': {judge.provider} gives no probabilities of tokens, which score: {judge.score} "
+            "needs; ask several times in its place (repeats: 10, with a temperature), and take an ensemble's mean"
+        )
+    lost = [name for name in ("headers", "query", "max_tokens_as") if getattr(judge, name)]
+    if lost and row.format is None:
+        raise JudgeError(f"judge '{judge.name}': {listing(lost)} would not reach {judge.provider}; leave it out")
+    if judge.max_tokens_as and not isinstance(row.format, ChatFormat):
+        raise JudgeError(
+            f"judge '{judge.name}': max_tokens_as is for OpenAI's chat format; {judge.provider} has its own"
+        )
+
+
 def _recorded(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
     assert judge.file is not None
-    return Recorded(access.folder / judge.file)
+    return Recorded(access.folder / judge.file, judge)
 
 
-def _chat(judge: Judge, row: ProviderRow, access: Access) -> Provider:
-    variable = judge.key or (row.key if judge.base_url is None else None)
-    key = _key(judge, variable) if access.asking else None
+def _program(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
+    what = judge.function or " ".join(judge.command)
+    if not access.asking:
+        return Program(judge, access.timeout)
+    if not access.code:
+        raise JudgeError(
+            f"judge '{judge.name}' runs code that the study's folder names: {what}. Read it, and where you trust it, "
+            "allow it with --allow-code (allow_code, in Python)"
+        )
+    kind = CommandJudge if judge.command else FunctionJudge
+    return kind(judge, access.folder, access.timeout)
+
+
+def _service(judge: Judge, row: ProviderRow, access: Access) -> Provider:
     url = judge.base_url or row.url
-    return OpenAIChat(url, key, timeout=access.timeout, connections=access.connections)
+    assert row.format is not None
+    if not url:
+        raise JudgeError(f"judge '{judge.name}' needs base_url: where {judge.provider} is, such as {row.example}")
+    variables = [judge.key] if judge.key else list(row.keys) if judge.base_url is None or not row.url else []
+    here = _Here(judge, url, _key(judge, variables) if access.asking else None)
+    if access.asking:
+        secrets = {name: _key(judge, [name]) or "" for value in judge.headers.values() for name in _named(value)}
+        filled = {name: _VARIABLE.sub(lambda found: secrets[found[1]], value) for name, value in judge.headers.items()}
+        here = replace(here, headers=filled, secrets=tuple(secrets.values()))
+    form = row.format
+    if isinstance(form, ChatFormat) and url.startswith(OPENAI_URL):
+        form = replace(form, at_openai=True)
+    return Service(form, here, timeout=access.timeout, connections=access.connections)
+
+
+_VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}")
+
+
+def _named(value: str) -> list[str]:
+    """The environment variables that a header names."""
+    return _VARIABLE.findall(value)
 
 
 def _library(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
     return PydanticAI(judge, timeout=access.timeout, asking=access.asking)
 
 
-def _key(judge: Judge, variable: str | None) -> str | None:
-    """The key from the environment; a local endpoint needs none."""
-    if variable is None:
+def _key(judge: Judge, variables: Sequence[str]) -> str | None:
+    """The key from the environment, from the first of these that has one; a local endpoint needs none."""
+    if not variables:
         return None
-    key = os.environ.get(variable, "").strip()
-    if not key:
-        raise JudgeError(f"judge '{judge.name}' needs a key: set the environment variable {variable}")
+    key = next(filter(None, (os.environ.get(name, "").strip() for name in variables)), None)
+    if key is None:
+        raise JudgeError(f"judge '{judge.name}' needs a key: set the environment variable {' or '.join(variables)}")
     return key
 
 
@@ -120,40 +194,78 @@ OPENAI_URL = "https://api.openai.com/v1"
 _IN_PYDANTIC_AI = ProviderRow(_library)
 """Of a provider that has no row, too: pydantic-ai may know it."""
 
+_CHAT = ChatFormat()
+_WITHOUT = ChatFormat(has_probabilities=False)
+_OPENAI = ("OPENAI_API_KEY",)
+
 PROVIDERS: dict[str, ProviderRow] = {
-    "openai": ProviderRow(_chat, OPENAI_URL, "OPENAI_API_KEY"),
-    "openai-compatible": ProviderRow(_chat, OPENAI_URL, "OPENAI_API_KEY"),
+    "openai": ProviderRow(_service, OPENAI_URL, _OPENAI, format=_CHAT, batch="openai"),
+    "openai-compatible": ProviderRow(_service, OPENAI_URL, _OPENAI, format=_CHAT, batch="openai"),
+    "openai-responses": ProviderRow(_service, OPENAI_URL, _OPENAI, format=ResponsesFormat(), batch="openai"),
+    "azure": ProviderRow(
+        _service, "", ("AZURE_OPENAI_API_KEY",), format=AzureFormat(), example="https://NAME.openai.azure.com/openai/v1"
+    ),
+    "anthropic": ProviderRow(
+        *(_service, "https://api.anthropic.com", ("ANTHROPIC_API_KEY",)), format=AnthropicFormat(), batch="anthropic"
+    ),
+    "google": ProviderRow(
+        *(_service, "https://generativelanguage.googleapis.com", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+        format=GoogleFormat(),
+    ),
+    "mistral": ProviderRow(_service, "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), format=_WITHOUT),
+    "groq": ProviderRow(_service, "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), format=_WITHOUT),
+    "vllm": ProviderRow(_service, "http://localhost:8000/v1", is_free=True, format=_CHAT),
+    "ollama": ProviderRow(_service, "http://localhost:11434/v1", is_free=True, format=_CHAT),
     "recorded": ProviderRow(_recorded, is_free=True),
-    "anthropic": _IN_PYDANTIC_AI,
-    "google": _IN_PYDANTIC_AI,
-    "mistral": _IN_PYDANTIC_AI,
-    "groq": _IN_PYDANTIC_AI,
+    "python": ProviderRow(_program, is_free=True),
+    "command": ProviderRow(_program, is_free=True),
     "bedrock": _IN_PYDANTIC_AI,
     "cohere": _IN_PYDANTIC_AI,
 }
 """By what study.yaml says after ``provider:``."""
 
-# -- anything that speaks OpenAI's chat format ----------------------------------------------------------
+# -- a service, over plain HTTP -------------------------------------------------------------------------
 
 
-_NAMES_OF_MOST = ("max_tokens", "max_completion_tokens")
-"""What services call the limit of a reply's length: most of them; OpenAI, and its newer models wherever they are."""
+@dataclass(frozen=True)
+class _Here:
+    """Where one judge's calls go, and with what."""
 
-_NEWER_MODELS = re.compile(r"(?:.*/)?(?:gpt-[5-9]|o[1-9])(?![a-z0-9])", re.IGNORECASE)
-"""Models that refuse ``max_tokens``, also behind a gateway: gpt-5, openai/gpt-5-mini, o3, o4-mini."""
+    judge: Judge
+    base: str
+    key: str | None = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """As they are sent, with what comes from the environment."""
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """What headers brought from the environment."""
+
+    def masked(self, text: str) -> str:
+        """A text without the key, and without what headers brought from the environment."""
+        for secret in (self.key, *self.secrets):
+            text = mask_key(text, secret)
+        return text
 
 
-class OpenAIChat:
-    """Any endpoint that speaks OpenAI's chat format, over plain HTTP."""
+ABOUT_FORM = re.compile(
+    r"response_?format|response_?json_?schema|response_?mime_?type|output_(?:config|format)|text\.format|json_?schema|"
+    r"structured|schema",
+    re.IGNORECASE,
+)
+"""What a service names that refuses the form of a reply."""
 
-    def __init__(self, base_url: str, key: str | None, *, timeout: float, connections: int) -> None:
-        self.url = f"{base_url.rstrip('/')}/chat/completions"
-        self._key = key
+LARGEST_REPLY = 20_000_000
+"""Bytes: a hundred times the longest reply with the alternatives of all its tokens."""
+
+
+class Service:
+    """Any service that is reached by one POST a call."""
+
+    def __init__(self, form: ServiceFormat, here: _Here, *, timeout: float, connections: int) -> None:
+        self.format, self.here = form, here
         self._timeout = timeout
         self._connections = connections
         self._session: Any = None
         self._without_schema: set[str] = set()
-        self._at_openai = base_url.startswith(OPENAI_URL)
         self._most: dict[str, str] = {}
         """What a model was found to call the limit of a reply's length, where it refused the usual name."""
 
@@ -170,85 +282,112 @@ class OpenAIChat:
 
     def _other_name(self, request: Request, error: CallFailed) -> str | None:
         """The other name of the limit, where the endpoint does not know the one that was sent."""
-        sent = self._name_of_most(request.model)
-        other = next(name for name in _NAMES_OF_MOST if name != sent)
-        refused = (
-            request.max_tokens is not None and error.status in (400, 422) and re.search(rf"\b{sent}\b", str(error))
-        )
-        return other if refused and request.model not in self._most else None
+        if not isinstance(self.format, ChatFormat) or request.max_tokens is None or request.model in self._most:
+            return None
+        sent = self._name_of_most(self.format, request.model)
+        refused = error.status in (400, 422) and re.search(rf"\b{sent}\b", str(error))
+        return next(name for name in MOST if name != sent) if refused else None
 
-    def _name_of_most(self, model: str) -> str:
-        newer = self._at_openai or _NEWER_MODELS.match(model) is not None
-        return self._most.get(model, _NAMES_OF_MOST[newer])
+    def _name_of_most(self, form: ChatFormat, model: str) -> str:
+        return self.here.judge.max_tokens_as or self._most.get(model) or form.name_of_most(model)
 
     async def _complete(self, request: Request) -> Completion:
         schema = None if request.model in self._without_schema else request.schema
         try:
             return await self._post(request, schema)
         except CallFailed as error:
-            about_format = re.search(r"response_format|json_schema|structured|schema", str(error), re.IGNORECASE)
-            if schema is None or error.status not in (400, 422, 501) or not about_format:
+            about_form = ABOUT_FORM.search(str(error))
+            if schema is None or error.status not in (400, 422, 501) or not about_form:
                 raise
             self._without_schema.add(request.model)
             return await self._post(request, None)
 
     async def sent(self, request: Request) -> Sent:
         """The body of the next call, without the schema where the endpoint has refused one."""
-        return self._sent(request, None if request.model in self._without_schema else request.schema)
+        return self.sent_with(request, None if request.model in self._without_schema else request.schema)
 
-    def _sent(self, request: Request, schema: Mapping[str, Any] | None) -> Sent:
-        return Sent(chat_body(request, schema, most=self._name_of_most(request.model)), self.url, self._key)
+    def sent_with(self, request: Request, schema: Mapping[str, Any] | None) -> Sent:
+        """The body of a call, and where it goes."""
+        body = self.format.body(request, schema)
+        if isinstance(self.format, ChatFormat) and request.max_tokens is not None:
+            name, usual = self._name_of_most(self.format, request.model), self.format.name_of_most(request.model)
+            body = {name if key == usual else key: value for key, value in body.items()}
+        return Sent(body, self.address(self.format.url(self.here.base, request.model)), self.here.key)
+
+    def address(self, url: str) -> str:
+        """An address, with the judge's query."""
+        query = urlencode(self.here.judge.query)
+        return f"{url}{'&' if '?' in url else '?'}{query}" if query else url
 
     async def _post(self, request: Request, schema: Mapping[str, Any] | None) -> Completion:
+        sent = self.sent_with(request, schema)
+        assert sent.url is not None
+        return replace(self.read(await self.fetch("POST", sent.url, json=sent.body)), sent=sent)
+
+    async def fetch(self, method: str, url: str, **options: Any) -> str:
+        """What the service replies, as text.
+
+        Raises
+        ------
+        CallFailed
+            Where it brings no reply, or says no.
+        """
         aiohttp = require("aiohttp", "judge", "asking models")
-        sent = self._sent(request, schema)
         try:
-            async with self._open(aiohttp).post(self.url, json=sent.body) as response:
-                text = await response.text(errors="replace")
-                if response.status != 200:
-                    wait = retry_after(response.headers.get("Retry-After"))
-                    raise failure(response.status, text, wait, self._key)
+            async with self._open(aiohttp).request(method, url, allow_redirects=False, **options) as response:
+                text = await _text(response)
+                if response.status >= 300:
+                    raise failure(response.status, self.here.masked(text), asked_wait(response.headers, text), None)
+                return text
         except TimeoutError:
             raise CallFailed("retry", f"no reply within {self._timeout:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
-            words = mask_key(f"{type(error).__name__}: {error}", self._key)
+            words = self.here.masked(f"{type(error).__name__}: {error}")
             # A server on this machine or in this house takes no calls until its model is there.
-            starting = isinstance(error, aiohttp.ClientConnectorError) and is_near(self.url)
+            starting = isinstance(error, aiohttp.ClientConnectorError) and is_near(url)
             raise CallFailed("retry", f"the connection broke ({words})", starting=starting) from None
-        return replace(self._completion(text), sent=sent)
 
-    def _completion(self, text: str) -> Completion:
+    async def lines(self, url: str) -> AsyncIterator[str]:
+        """The lines of a file at the service, however large it is.
+
+        Raises
+        ------
+        CallFailed
+            Where the file does not come, or not to its end.
+        """
+        aiohttp = require("aiohttp", "judge", "asking models")
+        if urlsplit(url).netloc != urlsplit(self.here.base).netloc:
+            raise CallFailed("rejected", f"the file is at {urlsplit(url).netloc}, which is not sent the key")
+        how: dict[str, Any] = {"timeout": aiohttp.ClientTimeout(total=None), "allow_redirects": False}
+        rest = b""
         try:
-            content = json.loads(text)
-            choice = content["choices"][0]
-            message = choice["message"]
-        except (json.JSONDecodeError, KeyError, IndexError, TypeError):
-            raise CallFailed("retry", "the reply is not in the chat format, or cut off") from None
-        usage = content.get("usage") or {}
-        said = message.get("content")
-        if isinstance(said, list):
-            said = "".join(part.get("text", "") for part in said if isinstance(part, dict))
-        refusal = message.get("refusal")
-        thought = message.get("reasoning_content") or message.get("reasoning")
-        finish: Literal["stop", "length", "refusal"] = "stop"
-        if refusal or choice.get("finish_reason") == "content_filter":
-            finish = "refusal"
-        elif choice.get("finish_reason") == "length":
-            finish = "length"
-        return Completion(
-            text=mask_key(said or refusal or "", self._key),
-            finish=finish,
-            tokens_in=usage.get("prompt_tokens"),
-            tokens_out=usage.get("completion_tokens"),
-            model=content.get("model"),
-            reasoning=mask_key(thought, self._key) if isinstance(thought, str) and thought else None,
-        )
+            async with self._open(aiohttp).get(self.address(url), **how) as response:
+                if response.status >= 300:
+                    raise failure(response.status, self.here.masked(await _text(response)), None, None)
+                async for part in response.content.iter_any():
+                    *whole, rest = (rest + part).split(b"\n")
+                    for line in whole:
+                        if line.strip():
+                            yield line.decode("utf-8", "replace")
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            words = self.here.masked(f"{type(error).__name__}: {error}")
+            raise CallFailed("retry", f"the connection broke ({words})") from None
+        if rest.strip():
+            yield rest.decode("utf-8", "replace")
+
+    def read(self, text: str) -> Completion:
+        """What a reply says, without a key that it repeats."""
+        try:
+            found = self.format.completion(json.loads(text))
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+            raise CallFailed("retry", "the reply is not in the service's format, or cut off") from None
+        thought = found.reasoning
+        return replace(found, text=self.here.masked(found.text), reasoning=thought and self.here.masked(thought))
 
     def _open(self, aiohttp: Any) -> Any:
         if self._session is None:
-            headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
             self._session = aiohttp.ClientSession(
-                headers=headers,
+                headers=self.format.headers(self.here.key) | dict(self.here.headers),
                 timeout=aiohttp.ClientTimeout(total=self._timeout),
                 connector=aiohttp.TCPConnector(limit=self._connections),
                 trust_env=bool(getproxies()),  # looked up again at every call, in a thread
@@ -259,6 +398,17 @@ class OpenAIChat:
         """Close the connections."""
         if self._session is not None:
             await self._session.close()
+
+
+async def _text(response: Any) -> str:
+    """A reply's text, unless it has no end."""
+    parts, size = [], 0
+    async for part in response.content.iter_any():
+        size += len(part)
+        if size > LARGEST_REPLY:
+            raise CallFailed("rejected", f"the reply has more than {LARGEST_REPLY:,} bytes")
+        parts.append(part)
+    return b"".join(parts).decode(response.charset or "utf-8", "replace")
 
 
 # -- providers with a format of their own, through pydantic-ai -----------------------------------------
@@ -297,18 +447,27 @@ async def _look(request: Any) -> None:
 
 
 class PydanticAI:
-    """A provider with a format of its own (anthropic, google, mistral …), through ``pydantic_ai.direct``."""
+    """A provider with a format that is not spoken here (bedrock, cohere …), through ``pydantic_ai.direct``."""
 
     def __init__(self, judge: Judge, *, timeout: float, model: Any = None, asking: bool = True) -> None:
         self._timeout = timeout
-        self._provider = judge.provider
         self._client: Any = None
         """The HTTP client of the provider's library, by which requests come; None where it takes none."""
-        self._key = _key(judge, judge.key) if asking else os.environ.get(judge.key or "", "").strip() or None
+        self._key = (
+            _key(judge, [judge.key] if judge.key else [])
+            if asking
+            else os.environ.get(judge.key or "", "").strip() or None
+        )
         self._model = model or self._infer(judge, self._key if asking else self._key or NO_KEY)
 
     def _infer(self, judge: Judge, key: str | None) -> Any:
-        require("pydantic_ai.direct", "judge", f"asking {judge.provider}")
+        try:
+            require("pydantic_ai.direct", "providers", f"asking {judge.provider}")
+        except MissingExtra as error:
+            words = (
+                "" if judge.provider in PROVIDERS else unknown("provider", judge.provider, PROVIDERS, "assay") + "; "
+            )
+            raise JudgeError(f"judge '{judge.name}' cannot be asked: {words}{error}") from None
         from pydantic_ai.exceptions import UserError
         from pydantic_ai.models import infer_model
         from pydantic_ai.providers import infer_provider
@@ -386,7 +545,7 @@ class PydanticAI:
             if getattr(request, name) is not None:
                 settings[name] = getattr(request, name)
         if request.params:
-            settings |= _settings_of(dict(request.params), self._provider)
+            settings["extra_body"] = dict(request.params)
         return await model_request(
             self._model,
             _pydantic_messages(request.messages),
@@ -447,26 +606,3 @@ def _part(part: Message) -> Any:
         return part["text"]
     url = part["image_url"]["url"]
     return m.BinaryContent.from_data_uri(url) if url.startswith("data:") else m.ImageUrl(url)
-
-
-_GOOGLE = {
-    "seed": "seed",
-    "topp": "top_p",
-    "topk": "top_k",
-    "stopsequences": "stop_sequences",
-    "presencepenalty": "presence_penalty",
-    "frequencypenalty": "frequency_penalty",
-    "thinkingconfig": "google_thinking_config",
-    "safetysettings": "google_safety_settings",
-}
-"""What pydantic-ai calls the parameters of Google's format."""
-
-
-def _settings_of(params: dict[str, Any], provider: str) -> dict[str, Any]:
-    """Parameters as pydantic-ai takes them: into the body as they are, or, on Google, each under its name there."""
-    if not provider.startswith("google"):
-        return {"extra_body": params}
-    inner = params.get("generationConfig")
-    flat = params | inner if isinstance(inner, dict) else params
-    named = {k.replace("_", "").lower(): v for k, v in flat.items()}
-    return {setting: named[name] for name, setting in _GOOGLE.items() if name in named}

@@ -1,16 +1,24 @@
-"""Replies in files: written down by a run, and answered from by ``provider: recorded``, without a model."""
+"""Judges that are no models: replies in files, which a run writes down or another tool has; functions; commands."""
 
 from __future__ import annotations
 
+import asyncio
+import importlib
+import importlib.util
+import inspect
 import json
-from collections.abc import Mapping
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.errors import StudyError, counted
+from assay.errors import AssayError, JudgeError, StudyError, counted, listing
 from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, chat_body
-from assay.study.schema import System
+from assay.study.schema import Judge, System
 
 
 class Recording:
@@ -28,7 +36,7 @@ class Recording:
             Where the file cannot be written; what the store holds stays.
         """
         line = dict(request.about) | {"reply": completion.text}
-        line |= {k: v for k, v in vars(completion).items() if k not in ("text", "sent") and v is not None}
+        line |= {k: v for k, v in vars(completion).items() if k not in ("text", "sent") and v not in (None, ())}
         try:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -43,16 +51,21 @@ class Recorded:
     """Replies from a JSONL file: ``item``, ``judge`` and ``reply``, and whatever else they hang on.
 
     A line answers a request when all it says besides (``question``, ``repeat``, ``attempt``, ``order``,
-    a condition) is so of the request; the line that says most is taken.
+    a condition) is so of the request; the line that says most is taken. Another file is one that `assay.read` reads,
+    such as the log of an evaluation tool: its labels of the annotator that is called as the judge, or of its only one,
+    are the replies.
     """
 
-    _REPLY = ("reply", "finish", "tokens_in", "tokens_out", "model", "reasoning")
+    _REPLY = ("reply", "finish", "tokens_in", "tokens_out", "model", "reasoning", "tokens")
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, judge: Judge | None = None) -> None:
         self._path = path
         self._lines: dict[tuple[str, str], list[dict[str, Any]]] = {}
         if not path.is_file():
             raise StudyError(f"{path} is not there; study.yaml names it as a file of recorded replies")
+        if judge is not None and not _holds_lines(path):
+            self._lines = _labels_of(path, judge)
+            return
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, start=1):
                 if not line.strip():
@@ -90,6 +103,44 @@ class Recorded:
 
     async def close(self) -> None:
         """Nothing to close."""
+
+
+def _holds_lines(path: Path) -> bool:
+    """Whether a file's first line is a reply, or its name says that it should be."""
+    if path.suffix not in (".jsonl", ".ndjson"):
+        return False
+    with path.open(encoding="utf-8", errors="replace") as file:
+        first = next((line for line in file if line.strip()), "")
+    try:
+        found = json.loads(first or "{}")
+    except json.JSONDecodeError:
+        return True  # and the line is said to be none
+    return not isinstance(found, dict) or not found or "reply" in found or "text" in found
+
+
+def _labels_of(path: Path, judge: Judge) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """The labels of one judge in a file of another tool, as replies."""
+    from assay.reading import read
+
+    try:
+        found = read(path)
+    except AssayError as error:
+        raise StudyError(f"{path}, the file of judge '{judge.name}', cannot be read: {error}") from None
+    names = list(dict.fromkeys(found.labels["annotator"].to_list()))
+    if judge.name not in names and len(names) > 1:
+        raise StudyError(
+            f"{path} has labels of {listing(names)}; call the judge '{judge.name}' as one of them, so that it is clear "
+            "whose are meant"
+        )
+    mine = found.labels.filter(found.labels["annotator"] == (judge.name if judge.name in names else names[0]))
+    several = "criterion" in mine.columns and mine["criterion"].n_unique() > 1
+    lines: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in mine.iter_rows(named=True):
+        line = {"item": row["item"], "judge": judge.name, "reply": json.dumps({"label": row["label"]})}
+        line |= {"question": row["criterion"]} if several else {}
+        line |= {"repeat": row["repeat"]} if row.get("repeat") is not None else {}
+        lines.setdefault((str(row["item"]), judge.name), []).append(line)
+    return lines
 
 
 class Outputs(Recorded):
@@ -143,3 +194,135 @@ class OutputsFirst:
     async def close(self) -> None:
         """Let go of connections."""
         await self.others.close()
+
+
+# -- programs --------------------------------------------------------------------------------------------
+
+
+class Program:
+    """A judge that is a program of the user's: given what is shown of an item, it gives a label, or text with one."""
+
+    def __init__(self, judge: Judge, timeout: float) -> None:
+        self.judge, self._timeout = judge, timeout
+
+    async def complete(self, request: Request) -> Completion:
+        """One call; what goes wrong in it is the item's failure."""
+        try:
+            text, reasoning = _reply_of(await asyncio.wait_for(self.run(request), self._timeout))
+        except TimeoutError:
+            raise CallFailed("rejected", f"no reply within {self._timeout:g} s") from None
+        return Completion(text, reasoning=reasoning, model=request.model)
+
+    def run(self, request: Request) -> Awaitable[Any]:
+        """What the program gives."""
+        raise NotImplementedError
+
+    async def sent(self, request: Request) -> Sent:
+        """What the program is given."""
+        return Sent(given(request))
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+def given(request: Request) -> dict[str, Any]:
+    """What a program is told: the columns that are shown (options in the order shown), the question, the prompt."""
+    columns, about = dict(request.columns), request.about
+    return {"columns": columns, "question": about.get("question"), "messages": list(request.messages)}
+
+
+def _reply_of(found: Any) -> tuple[str, str | None]:
+    """The text of what a program gave, and its reasoning."""
+    if isinstance(found, str):
+        return found, None
+    reasoning = found.get("reasoning") if isinstance(found, Mapping) else None
+    label = found.get("label") if isinstance(found, Mapping) else found
+    if label is None:
+        return "", reasoning
+    try:
+        return json.dumps({"label": label}), reasoning
+    except TypeError:
+        number = getattr(label, "item", lambda: str(label))()  # a number of numpy's
+        return json.dumps({"label": number}), reasoning
+
+
+class FunctionJudge(Program):
+    """A function of a module in the study's folder, or of one that is installed.
+
+    Called as ``function(columns, question)``; it gives a label, a text with one, or a dict of ``label`` and
+    ``reasoning``. One that is not ``async`` runs in a thread.
+    """
+
+    def __init__(self, judge: Judge, folder: Path, timeout: float) -> None:
+        super().__init__(judge, timeout)
+        self._call = _function(judge, folder)
+
+    async def run(self, request: Request) -> Any:
+        """Call it."""
+        arguments = (dict(request.columns), request.about.get("question"))
+        try:
+            if inspect.iscoroutinefunction(self._call):
+                return await self._call(*arguments)
+            return await asyncio.to_thread(self._call, *arguments)
+        except Exception as error:  # whatever a program of the user's may raise
+            raise CallFailed("rejected", f"{self.judge.function} raised {type(error).__name__}: {error}") from None
+
+
+def _function(judge: Judge, folder: Path) -> Callable[..., Any]:
+    module_name, _, name = str(judge.function).partition(":")
+    path = folder / f"{module_name.replace('.', '/')}.py"
+    try:
+        if path.is_file():
+            spec = importlib.util.spec_from_file_location(f"assay_judge_{module_name.replace('.', '_')}", path)
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[spec.name] = module
+            spec.loader.exec_module(module)
+        else:
+            module = importlib.import_module(module_name)
+        found = getattr(module, name)
+    except ModuleNotFoundError as error:
+        raise JudgeError(f"judge '{judge.name}': there is no {path}, and no module {error.name} is installed") from None
+    except AttributeError:
+        raise JudgeError(f"judge '{judge.name}': {module_name} has no function '{name}'") from None
+    except Exception as error:
+        raise JudgeError(f"judge '{judge.name}': {module_name} cannot be loaded: {error!r}") from None
+    if not callable(found):
+        raise JudgeError(f"judge '{judge.name}': {judge.function} is no function")
+    checked: Callable[..., Any] = found
+    return checked
+
+
+class CommandJudge(Program):
+    """A command that reads one question as a line of JSON and writes its reply, once for every question.
+
+    It runs in the study's folder, without a shell; what it writes is the reply, and an exit code other than 0 is the
+    item's failure.
+    """
+
+    def __init__(self, judge: Judge, folder: Path, timeout: float) -> None:
+        super().__init__(judge, timeout)
+        self._folder = folder
+
+    async def run(self, request: Request) -> Any:
+        """Run it."""
+        pipe = asyncio.subprocess.PIPE
+        words = self.judge.command
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *words, stdin=pipe, stdout=pipe, stderr=pipe, cwd=self._folder, start_new_session=True
+            )
+        except OSError as error:
+            raise CallFailed("fatal", f"{words[0]} cannot be started ({error.strerror})") from None
+        try:
+            line = json.dumps(given(request), ensure_ascii=False) + "\n"
+            out, said = await process.communicate(line.encode("utf-8", "backslashreplace"))
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+        if process.returncode:
+            last = (said.decode(errors="replace").strip().splitlines() or ["nothing on standard error"])[-1]
+            raise CallFailed("rejected", f"{words[0]} exited with {process.returncode}: {last[:300]}")
+        return out.decode(errors="replace").strip()

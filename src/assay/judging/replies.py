@@ -11,8 +11,8 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from assay.data.scales import Interval, Label, Scale
@@ -873,3 +873,137 @@ def _reasons(text: str) -> str | None:
                     return reason
     lines = text.strip().splitlines()
     return "\n".join(lines[:-1]).strip() or None if len(lines) > 1 else None
+
+
+# -- how likely each label was ---------------------------------------------------------------------------
+
+LEAST_ON_LABELS = 0.5
+"""Of the probability, this much must be on labels: with less, the place is no label's, or the model meant something
+else."""
+
+_NEGLIGIBLE = 0.01
+"""Probability of a token that may be two labels, below which it does not matter which."""
+
+_WIDEST = 1000
+"""Whole numbers of a range that are looked for as labels."""
+
+_BEFORE_LABEL = " \t\r\n\"'`*_([{:#"
+_LABEL_KEY = re.compile(r"[\"']label[\"']\s*:\s*[\"']?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class LabelLikelihood:
+    """How likely each label was where the reply states one: ``shares`` that add up to 1, or the ``reason`` for none.
+
+    ``on_labels`` is the probability that labels have together.
+    """
+
+    shares: Mapping[Label, float] = field(default_factory=dict)
+    on_labels: float = 0.0
+    reason: str | None = None
+
+
+def label_likelihood(
+    tokens: Sequence[tuple[str, Sequence[tuple[str, float]]]], label: Label, scale: Scale, words: Mapping[Label, str]
+) -> LabelLikelihood:
+    """How likely each label was, by the tokens that might have stood where the reply states its label.
+
+    Parameters
+    ----------
+    tokens : list of (token, alternatives)
+        The reply, token by token; alternatives with their log probabilities, the token itself among them.
+    label : label
+        What was read from the reply.
+    words : dict
+        What the model writes for a label, where it is not the label itself.
+    """
+    if not any(there for _, there in tokens):
+        return LabelLikelihood(reason="the service sent no probabilities of tokens")
+    spelled = _spelled(scale, words)
+    place = _label_place(tokens, spelled.get(label, str(label)))
+    if place is None:
+        return LabelLikelihood(reason="the label is not where tokens have probabilities")
+    at, skipped = place
+    ahead = tokens[at][0][:skipped]
+    masses: dict[Label, float] = {}
+    parts = [(_rest(token, ahead), math.exp(value)) for token, value in tokens[at][1]]
+    whole = {text for text, _ in parts}
+    said = _rest(tokens[at][0], ahead)
+    for text, mass in parts:
+        fitting = [one for one, word in spelled.items() if text and word.casefold().startswith(text)]
+        exact = next((one for one in fitting if spelled[one].casefold() == text), None)
+        # A token that is a label and begins others is that label, where these have tokens of their own.
+        split = [one for one in fitting if one != exact and spelled[one].casefold() not in whole]
+        if exact is not None and (not split or mass < _NEGLIGIBLE):
+            masses[exact] = masses.get(exact, 0.0) + mass
+        elif exact is None and len(fitting) == 1:
+            masses[fitting[0]] = masses.get(fitting[0], 0.0) + mass
+        elif fitting and mass >= _NEGLIGIBLE:
+            divided = _divided(tokens, at, exact, split, spelled, text) if text == said else None
+            if divided is None:
+                two = " and ".join(repr(spelled[one]) for one in fitting[:2])
+                return LabelLikelihood(
+                    reason=f"{two} begin with the same token, so nobody can tell how likely each was"
+                )
+            for one, share in divided.items():
+                masses[one] = masses.get(one, 0.0) + share * mass
+    total = sum(masses.values())
+    if total < LEAST_ON_LABELS:
+        return LabelLikelihood(on_labels=total, reason=f"the labels have {total:.2f} of the probability of their place")
+    shares = {one: masses.get(one, 0.0) / total for one in spelled if scale.categories is not None or one in masses}
+    return LabelLikelihood(shares, min(1.0, total))
+
+
+def _spelled(scale: Scale, words: Mapping[Label, str]) -> dict[Label, str]:
+    """How each label is written."""
+    if words:
+        return dict(words)
+    labels: Sequence[Label] = scale.categories or ()
+    if not labels and scale.bounds is not None and scale.bounds[1] - scale.bounds[0] <= _WIDEST:
+        labels = range(math.ceil(scale.bounds[0]), math.floor(scale.bounds[1]) + 1)
+    return {one: str(one) for one in labels}
+
+
+def _label_place(tokens: Sequence[tuple[str, Any]], word: str) -> tuple[int, int] | None:
+    """The token in which the stated label begins, and how many of its characters stand before the label."""
+    text = "".join(token for token, _ in tokens)
+    keys = [found.end() for found in _LABEL_KEY.finditer(text)]
+    label = re.compile(rf"(?<![\w.-]){re.escape(word)}(?![\w]|\.\d*[1-9])", re.IGNORECASE)
+    starts = [found.start() for found in label.finditer(text)]
+    begin = next((at for at in reversed(starts) if at in keys), starts[-1] if starts else None)
+    position = 0
+    for place, (token, there) in enumerate(tokens):
+        if begin is not None and position <= begin < position + len(token):
+            return (place, begin - position) if there else None
+        position += len(token)
+    return None
+
+
+def _rest(token: str, ahead: str) -> str:
+    """The part of a token that may be a label: without what stands before, and what ends it."""
+    text = token[len(ahead) :] if ahead and token.startswith(ahead) else token
+    return text.lstrip(_BEFORE_LABEL).rstrip(_ENDING).casefold()
+
+
+def _divided(
+    tokens: Sequence[tuple[str, Any]],
+    at: int,
+    exact: Label | None,
+    split: Sequence[Label],
+    spelled: Mapping[Label, str],
+    begun: str,
+) -> dict[Label, float] | None:
+    """How a token that begins several labels is divided among them, by what might have followed it."""
+    if at + 1 >= len(tokens) or not tokens[at + 1][1]:
+        return None
+    shares: dict[Label, float] = {}
+    for token, value in tokens[at + 1][1]:
+        following = token.rstrip(_ENDING).casefold()
+        fitting = [one for one in split if following and spelled[one].casefold().startswith(begun + following)]
+        if len(fitting) > 1:
+            return None
+        one = fitting[0] if fitting else exact
+        if one is not None:
+            shares[one] = shares.get(one, 0.0) + math.exp(value)
+    total = sum(shares.values())
+    return {one: share / total for one, share in shares.items()} if total else None

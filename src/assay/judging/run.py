@@ -21,9 +21,9 @@ from assay.errors import AssayError, JudgeError, StudyError
 from assay.judging.client import Budget, Endpoint, Health, Pricer, Tell, duration, pricer, probe_request
 from assay.judging.dry_run import ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
 from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, kept_call
-from assay.judging.plan import Plan, check_comparisons, plan_study
+from assay.judging.plan import LEFT_TO_PEOPLE, Plan, check_comparisons, plan_study
 from assay.judging.records import Recording
-from assay.judging.replies import read_reply
+from assay.judging.replies import label_likelihood, read_reply
 from assay.study.definition import Study
 from assay.study.schema import Judge
 from assay.study.store import work
@@ -149,6 +149,7 @@ def judge_study(
     first_wait: float = 0.5,
     changed: Changed | None = None,
     part: ItemPart | None = None,
+    allow_code: bool = False,
 ) -> JudgeRun:
     """Ask every judge every question that has no answer yet.
 
@@ -179,6 +180,8 @@ def judge_study(
     part : {"development", "test", "all"}, optional
         The items that are asked about, where `assay split` has set some apart: those for development unless it is
         said, so that a prompt is not tuned on the items that decide.
+    allow_code : bool
+        Whether judges may run that are functions or commands named in the study's folder.
 
     Returns
     -------
@@ -205,7 +208,7 @@ def judge_study(
             "'price: {input: …, output: …}' (dollars a million tokens), or remove max_cost"
         )
     given = providers or {}
-    answering = providers_of([judge for judge in asked if judge.name not in given], study) | given
+    answering = providers_of([judge for judge in asked if judge.name not in given], study, code=allow_code) | given
     answering = {judge.name: answering[judge.name] for judge in asked}
     recording = None if record is None else Recording(Path(record))
     asked_part = part_asked(study, part)
@@ -217,7 +220,7 @@ def judge_study(
                 plan, _ = plan_study(study, opened, changed)
                 ask = partial(_ask, loop, ways)
                 done = _ask_in_two_parts(plan, answering, ask) if study.systems else ask(plan, answering)
-                return replace(done, notes=(*done.notes, *_part_words(study, asked_part)))
+                return replace(done, notes=(*done.notes, *plan.route_words(), *_part_words(study, asked_part)))
         finally:
             loop.run(_close(answering.values()))
 
@@ -296,16 +299,18 @@ class _Run:
         self.prices = ways.prices
         self.limits = plan.study.config.limits
         self.stopping = asyncio.Event()
-        self.lanes: dict[tuple[str, str | None], tuple[Endpoint, list[str]]] = {}
-        """An endpoint with the judges that ask it, by where it is."""
+        self.lanes: dict[Any, tuple[Endpoint, list[str]]] = {}
+        """An endpoint with the judges that ask it, by where it is, and within which limits."""
+        self.health: dict[str, Health] = {}
         for name in providers:
             judge = plan.judges[name]
-            lane = (judge.provider, judge.base_url)
+            limits = self.limits.of_judge(judge)
+            lane = (judge.provider, judge.base_url, limits)
             if lane not in self.lanes:
                 about: dict[str, Any] = {"first_wait": ways.first_wait, "where": _where(judge), "tell": ways.tell}
-                self.lanes[lane] = (Endpoint(self.limits, stopping=self.stopping, **about), [])
+                self.lanes[lane] = (Endpoint(limits, stopping=self.stopping, **about), [])
             self.lanes[lane][1].append(name)
-        self.health = {name: Health(self.limits.concurrency, self.limits.unreadable) for name in providers}
+            self.health[name] = Health(limits.concurrency, limits.unreadable)
         self.budget = Budget(self.limits.max_cost, plan.judges, self.prices)
         self.counts: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
@@ -359,7 +364,7 @@ class _Run:
 
     def _open(self, endpoint: Endpoint, judges: list[str], tasks: asyncio.TaskGroup) -> None:
         """As many places as the limits allow, each with one question after the other."""
-        batch = min(BATCH, 2 * self.limits.concurrency)
+        batch = min(BATCH, 2 * endpoint.gate.most)
         unread = self.ways.retry == "missing"
 
         def claim() -> asyncio.Future[list[Claim]]:
@@ -368,7 +373,7 @@ class _Run:
             return self.writer.do(claim_some, self.store, self.run, going, batch)
 
         claims = Claims(claim, batch=batch)
-        for _ in range(min(self.limits.concurrency, self.total)):
+        for _ in range(min(endpoint.gate.most, self.total)):
             tasks.create_task(self._place(endpoint, claims))
 
     async def _place(self, endpoint: Endpoint, claims: Claims) -> None:
@@ -474,7 +479,7 @@ class _Run:
         self.budget.learn(claim.annotator, request, completion)
         about |= _prompt(completion.sent or await provider.sent(request))
         answer = self._build_answer(claim, completion, about | {"latency": round(latency, 4)})
-        if answer.label is not None:
+        if answer.label is not None or (answer.reason or "").startswith(LEFT_TO_PEOPLE):
             health.note_readable()
         else:
             health.note_unreadable(answer.reason or "", again=claim.unread is not None)
@@ -504,24 +509,7 @@ class _Run:
 
     def _build_answer(self, claim: Claim, completion: Completion, about: dict[str, Any]) -> Answer:
         """What a reply says, with all that is kept of it."""
-        closed = self.plan.questions[claim.question].definition.closed
-        reply = read_reply(completion.text, self.plan.scale(claim), finish=completion.finish, closed=closed)
-        kept = about | {
-            "reply": completion.text,
-            "reasoning": completion.reasoning or reply.reasoning,
-            "tokens_in": completion.tokens_in,
-            "tokens_out": completion.tokens_out,
-            "cost": self._cost(claim.annotator, completion),
-            "model": completion.model or about["model"],
-        }
-        if reply.label is None:
-            # A second reply that cannot be read is the last: better no label than a wrong one.
-            return Answer("unreadable" if claim.unread is None else "missing", reason=reply.reason, **kept)
-        order = self.plan.order(claim)
-        label, position = self.plan.questions[claim.question].definition.unshuffled(reply.label, order)
-        if order:
-            kept["shown"] = {**(claim.shown or {}), "position": position}
-        return Answer("valid", label, **kept)
+        return build_answer(self.plan, claim, completion, about, self._cost(claim.annotator, completion))
 
     # -- what has been done ---------------------------------------------------------------------
 
@@ -558,6 +546,47 @@ class _Run:
             unpriced=tuple(name for name, price in self.prices.items() if price is None),
             stopped=self.stopped or "; ".join(self._why_stopped()) or None,
         )
+
+
+def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[str, Any], cost: float | None) -> Answer:
+    """What a reply says, with all that is kept of it."""
+    way = plan.way(claim)
+    asked = plan.questions[claim.question].definition
+    reply = read_reply(completion.text, way.scale, finish=completion.finish, closed=asked.closed)
+    kept = about | {
+        "reply": completion.text,
+        "reasoning": completion.reasoning or reply.reasoning,
+        "tokens_in": completion.tokens_in,
+        "tokens_out": completion.tokens_out,
+        "cost": cost,
+        "model": completion.model or about["model"],
+    }
+    label, reason = reply.label, reply.reason
+    beside: dict[str, Any] = {}
+    order = plan.order(claim)
+    if label is not None and way.has_likelihood:
+        found = label_likelihood(completion.tokens, label, way.scale, asked.judge_words(way.scale))
+        if found.reason is None:
+            shares = {asked.unshuffled(one, order)[0]: share for one, share in found.shares.items()}
+            beside = {"probability": round(found.shares.get(label, 0.0), 6), "on_labels": round(found.on_labels, 6)}
+            beside |= {f"p_{one}": round(share, 6) for one, share in shares.items()}
+        if way.is_expected:
+            beside |= {} if found.reason else {"said": label}
+            mean = sum(float(one) * share for one, share in found.shares.items())
+            label, reason = (None, found.reason) if found.reason else (round(mean, 6), None)
+    if label is None:
+        # A second reply that cannot be read is the last: better no label than a wrong one.
+        return Answer("unreadable" if claim.unread is None else "missing", reason=reason, **kept)
+    rule = plan.routes.get(claim.annotator)
+    if rule is not None and rule.of_answer and not rule.keeps(beside.get(rule.signal)):
+        return Answer("missing", reason=rule.reason(beside.get(rule.signal)), **kept)
+    label, position = asked.unshuffled(label, order)
+    shown = dict(claim.shown or {})
+    if order:
+        shown["position"] = position
+    if beside:
+        shown["about"] = shown.get("about", {}) | beside
+    return Answer("valid", label, **kept | ({"shown": shown} if shown else {}))
 
 
 def _where(judge: Judge) -> str:

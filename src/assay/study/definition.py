@@ -29,10 +29,12 @@ from assay.study.schema import (
     Ensemble,
     ItemsPart,
     Judge,
+    JudgeLimits,
     OnScale,
     OutputPairs,
     People,
     Price,
+    Probes,
     Question,
     RateLimits,
     StudyFile,
@@ -183,7 +185,8 @@ _PLACES: dict[str, tuple[type[StudyPart], ...]] = {
     "price": (Price,),
     "comparisons": (OutputPairs,),
     "conditions": (Conditions,),
-    "limits": (RateLimits,),
+    "probes": (Probes,),
+    "limits": (RateLimits, JudgeLimits),
     "people": (People,),
     "checks": (Checks,),
 }
@@ -220,6 +223,7 @@ def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
             yield ("questions", position, *where), what
     yield from _people_problems(config)
     yield from _crossing_problems(config, folder)
+    yield from _probe_problems(config)
     prompts = {file.stem for file in (folder / "prompts").glob("*.*")} | {"default"}
     for part, models in (("systems", config.systems), ("judges", config.judges)):
         for position, judge in enumerate(models):
@@ -360,10 +364,35 @@ def _judge_problems(judge: Judge | Ensemble, prompts: set[str], config: StudyFil
         return
     if judge.provider == "recorded" and judge.file is None:
         yield ("file",), "is missing: provider 'recorded' needs the file of replies"
-    if judge.provider != "recorded" and not judge.model:
+    for provider, name in (("python", "function"), ("command", "command")):
+        if judge.provider == provider and not getattr(judge, name):
+            yield (name,), f"is missing: provider '{provider}' needs it"
+        if judge.provider != provider and getattr(judge, name):
+            yield (name,), f"is for provider: {provider}"
+    if judge.provider not in ("recorded", "python", "command") and not judge.model:
         yield ("model",), "is missing"
     if judge.prompt is not None and judge.prompt not in prompts:
         yield ("prompt",), unknown("prompt", judge.prompt, sorted(prompts), "prompts/")
+    for question in config.questions if judge.demonstrations.reasons else ():
+        if judge.demonstrations.reasons in (question.show or ()):
+            yield (
+                ("demonstrations", "reasons"),
+                f"is shown of the items that are judged, too: take it out of the show of '{question.name}'",
+            )
+    if judge.score == "expected" and not any(scale_of(q.scale).numeric for q in config.questions):
+        yield ("score",), "expected is a mean, and no question is on numbers; use probabilities"
+
+
+def _probe_problems(config: StudyFile) -> Iterator[Problem]:
+    """Probes that would ask nothing."""
+    probes = () if config.probes is None else config.probes.of
+    judges = [one for one in config.judges if isinstance(one, Judge)]
+    swaps = [q for q in config.questions if (q.options and q.kind.places) or q.draws_pairs]
+    if "swapped" in probes and not any(q.orders != "all" for q in swaps):
+        why = "both orders are asked already" if swaps else "no question has options"
+        yield ("probes", "of"), f"swapped changes nothing here: {why}; leave it out"
+    if "sibling" in probes and not any(judge.sibling for judge in judges):
+        yield ("probes", "of"), "sibling needs a judge with sibling: the name of another model of its provider"
 
 
 def _unusable_keys(question: Question, scale: Scale) -> dict[str, str]:
@@ -515,9 +544,12 @@ class Study:
         crossed = self.config.conditions
         prompts = [text for one in (judge.prompt, *crossed.prompt) if (text := self.prompts.get(one or "")) is not None]
         asked = judge.model_dump(mode="json", include={"strategy", "temperature", "params", "structured", "repeats"})
+        asked |= judge.model_dump(
+            mode="json", include={"effort", "score", "function", "command"}, exclude_defaults=True
+        )
         few_shot = "few-shot" in (judge.strategy, *crossed.strategy)
-        shown = judge.demonstrations.model_dump(mode="json") if few_shot else None
-        words = [q.model_dump(mode="json", exclude={"keys", "optional"}) for q in self.config.questions]
+        shown = judge.demonstrations.named if few_shot else None
+        words = [q.model_dump(mode="json", exclude={"keys", "optional", "rubric"}) for q in self.config.questions]
         prompt = digest_of([asked, shown, prompts, words, crossed.model_dump(mode="json")])[:12]
         return {"model": judge.model or judge.provider, "prompt": prompt}
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
 from assay.data.scales import Label, Nominal, Scale, parse_scale
 from assay.errors import DataError
@@ -90,12 +91,20 @@ PAIR_ABOUT = ("first", "second", "first_output", "second_output", "pair_of", "pa
 """What else is known of a pair: the systems, which of their outputs, the item they are of; never shown."""
 
 Strategy = Literal["zero-shot", "few-shot", "chain-of-thought"]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+Score = Literal["label", "probabilities", "expected"]
 Choose = Literal["weighted", "stratified", "top"]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^\S(.*\S)?$")]
 
 
 def scale_of(scale: str | tuple[str, ...] | list[str]) -> Scale:
     """The scale that a question names: one line, or a list of categories."""
+    return _read_scale(scale if isinstance(scale, str) else tuple(scale))
+
+
+@lru_cache(maxsize=1000)
+def _read_scale(scale: str | tuple[str, ...]) -> Scale:
+    """Looked for several times at every reply."""
     return parse_scale(scale) if isinstance(scale, str) else Nominal(scale)
 
 
@@ -120,6 +129,11 @@ def _text_values(by_label: Any) -> Any:
 def _strip_ends(text: Any) -> Any:
     """Spaces at the ends of lines say nothing, so they make no other question."""
     return "\n".join(line.rstrip() for line in text.strip().splitlines()) if isinstance(text, str) else text
+
+
+def rubric_words(points: Sequence[str]) -> str:
+    """A rubric as it is read."""
+    return "\n".join(f"- {' '.join(one.split())}" for one in points)
 
 
 class ItemsPart(StudyPart):
@@ -155,6 +169,7 @@ class Question(StudyPart):
         "odd-one-out, or a list of categories"
     )
     guidelines: str = Field("", description="what to heed in answering; people and judges read the same")
+    rubric: tuple[str, ...] = Field((), description="points to weigh, read as a list at the end of the guidelines")
     meanings: dict[str, str] = Field(default_factory=dict, description="what a label means, by label")
     show: tuple[str, ...] | None = Field(None, description="columns shown; all others are kept back")
     options: tuple[str, ...] = Field(
@@ -181,6 +196,16 @@ class Question(StudyPart):
 
     _ends_do_not_matter = field_validator("text", "guidelines", mode="before")(_strip_ends)
     _labels_are_text = field_validator("meanings", "keys", mode="before")(_text_values)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rubric_ends_guidelines(cls, content: Any) -> Any:
+        """People and judges read it where they read guidelines, whoever words the rest."""
+        points = content.get("rubric") if isinstance(content, dict) else None
+        if not isinstance(points, list | tuple) or not points or not all(isinstance(one, str) for one in points):
+            return content
+        said, ending = _strip_ends(content.get("guidelines") or ""), rubric_words(points)
+        return content | {"guidelines": said if said.endswith(ending) else f"{said}\n\n{ending}".strip()}
 
     @field_validator("by_scale")
     @classmethod
@@ -307,6 +332,10 @@ class Question(StudyPart):
         return places[order.index(self.choices[places.index(label)])]
 
 
+_SECRET = re.compile(r"key|token|secret|authorization|password|cookie|signature", re.IGNORECASE)
+"""Names under which secrets are sent."""
+
+
 class Price(StudyPart):
     """What a model costs, in dollars a million tokens."""
 
@@ -326,7 +355,26 @@ class Demonstrations(StudyPart):
     label: Literal["majority", "mean"] | None = Field(
         None, description="which of the people's labels is shown; mean where labels are fractions, else majority"
     )
+    reasons: str | None = Field(
+        None, description="the items' column of reasons: demonstrations are answered with it, and the judge reasons too"
+    )
     folds: int = Field(5, ge=2, description="into how many folds documents fall, when cross-fitted")
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """All of it, by which what was drawn is found again; a key of a later assay names nothing while it is empty."""
+        return {k: v for k, v in self.model_dump(mode="json").items() if k != "reasons" or v is not None}
+
+
+class JudgeLimits(StudyPart):
+    """How fast one judge is asked; what is missing is as for the study."""
+
+    concurrency: int | None = Field(None, ge=1, le=10_000)
+    requests_per_minute: float | None = Field(None, gt=0)
+    tokens_per_minute: float | None = Field(None, gt=0)
+    timeout: float | None = Field(None, gt=0)
+    loading: float | None = Field(None, ge=0)
+    tries: int | None = Field(None, ge=1)
 
 
 class Judge(StudyPart):
@@ -336,11 +384,18 @@ class Judge(StudyPart):
     model: str = Field("", description="the model's name, as its provider writes it")
     provider: str = Field(
         "openai",
-        description="openai (or anything that speaks its chat format at base_url), recorded, anthropic, google, …",
+        description="openai (or anything that speaks its chat format at base_url), openai-responses, azure, anthropic, "
+        "google, mistral, groq, vllm, ollama, recorded, python, command, …",
     )
     base_url: str | None = Field(None, description="where the endpoint is: http://localhost:11434/v1 …")
     key: str | None = Field(None, description="NAME of the environment variable that holds the key, not the key")
-    file: str | None = Field(None, description="for provider recorded: the JSONL file of replies")
+    file: str | None = Field(
+        None, description="for provider recorded: the JSONL file of replies, or the log of an evaluation tool"
+    )
+    function: str | None = Field(
+        None, description="for provider python: module:function, beside study.yaml or installed"
+    )
+    command: tuple[str, ...] = Field((), description="for provider command: the program and its options, as a list")
     strategy: Strategy = Field("zero-shot", description="how the model is asked")
     prompt: str | None = Field(None, description="a prompt of your own: prompts/<name>.txt")
     demonstrations: Demonstrations = Field(default_factory=lambda: Demonstrations.model_validate({}))
@@ -348,10 +403,33 @@ class Judge(StudyPart):
     repeats: int = Field(1, ge=1, le=10_000, description="how often each question is asked")
     seed: int = Field(0, description="draws demonstrations and positions; is not sent to the model")
     max_tokens: int | None = Field(None, ge=1)
+    max_tokens_as: Literal["max_tokens", "max_completion_tokens"] | None = Field(
+        None, description="what the model calls max_tokens, where the wrong name would be sent"
+    )
+    effort: Effort | None = Field(
+        None, description="how much the model thinks before it answers, by its provider's means"
+    )
+    score: Score = Field(
+        "label",
+        description="label: the one that is said; probabilities: that, with the probability of each label beside it; "
+        "expected: their mean over the labels' probabilities",
+    )
     structured: Literal["auto", "never"] = Field(
         "auto", description="whether the endpoint may be asked for JSON that fits the scale"
     )
     params: dict[str, Any] = Field(default_factory=dict, description="sent with every request as they are")
+    headers: dict[str, str] = Field(
+        default_factory=dict, description="sent with every call; ${NAME} is taken from the environment"
+    )
+    query: dict[str, str] = Field(default_factory=dict, description="added to the address: {api-version: 2024-10-21}")
+    sibling: str | None = Field(None, description="another model of the same provider, for the probe sibling")
+    route: str | None = Field(
+        None,
+        description="a rule of assay route: the judge keeps the items of which it is sure, the others are people's",
+    )
+    limits: JudgeLimits = Field(
+        default_factory=lambda: JudgeLimits.model_validate({}), description="of this judge, in place of the study's"
+    )
     price: Price | None = Field(None, description="where the kept table does not know it")
 
     @field_validator("key")
@@ -363,6 +441,26 @@ class Judge(StudyPart):
             )
         return key
 
+    @field_validator("headers")
+    @classmethod
+    def _headers_without_secrets(cls, headers: dict[str, str]) -> dict[str, str]:
+        for name, value in headers.items():
+            if not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) or re.search(r"[\r\n]", value):
+                raise ValueError(f"'{name}' is no header of one line")
+            if _SECRET.search(name) and not re.search(r"\$\{[A-Z_][A-Z0-9_]*\}", value):
+                raise ValueError(
+                    f"'{name}' may hold a secret: write ${{NAME}}, with the NAME of an environment variable"
+                )
+        return headers
+
+    @field_validator("query", mode="before")
+    @classmethod
+    def _query_is_text(cls, query: Any) -> Any:
+        for name in query if isinstance(query, dict) else ():
+            if _SECRET.search(str(name)):
+                raise ValueError(f"must not hold '{name}'; keys come from the environment (key:, or headers:)")
+        return {str(k): str(v) for k, v in query.items()} if isinstance(query, dict) else query
+
     @field_validator("base_url")
     @classmethod
     def _url_without_secrets(cls, url: str | None) -> str | None:
@@ -373,6 +471,24 @@ class Judge(StudyPart):
         if "@" in url or "?" in url:
             raise ValueError("must not hold a name, a key or a query; keys come from the environment")
         return url.rstrip("/")
+
+    @field_validator("function")
+    @classmethod
+    def _function_is_named(cls, function: str | None) -> str | None:
+        if function is not None and not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", function):
+            raise ValueError("must be module:function, as in rules:stars")
+        return function
+
+    @property
+    def reasons(self) -> bool:
+        """Whether it is to reason before it gives a label."""
+        shown = self.strategy == "few-shot" and self.demonstrations.reasons is not None
+        return shown or self.strategy == "chain-of-thought"
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it is a program of the user's, and no model."""
+        return self.provider in ("python", "command")
 
     def variant(self, condition: dict[str, Any]) -> Judge:
         """The judge as it is asked under a condition (strategy, temperature, prompt)."""
@@ -452,6 +568,23 @@ class Conditions(StudyPart):
         return scales
 
 
+Probe = Literal["repeat", "swapped", "padded", "stripped", "hint", "sibling"]
+"""What may be asked of a judge once more, with one thing changed that should change nothing."""
+
+
+class Probes(StudyPart):
+    """What judges are asked once more on a sample of the items, to see what moves them."""
+
+    of: tuple[Probe, ...] = Field(
+        min_length=1,
+        description="repeat: the same call; swapped: options in the opposite order; padded: the lines of a text as a "
+        "list; stripped: without Markdown; hint: told that somebody gave a label, drawn by chance; sibling: the "
+        "judge's other model",
+    )
+    sample: int = Field(50, ge=1, description="items that are asked about, drawn by seed")
+    seed: int = Field(0, description="draws the sample, and the labels of hints")
+
+
 class RateLimits(StudyPart):
     """How fast and how far, for each endpoint; ``max_cost`` for the whole study."""
 
@@ -467,6 +600,10 @@ class RateLimits(StudyPart):
     unreadable: int | None = Field(
         20, ge=5, description="unreadable replies in a row that stop their judge; null: none do"
     )
+
+    def of_judge(self, judge: Judge) -> RateLimits:
+        """The limits of one judge: its own, and the study's for the rest."""
+        return self.model_copy(update=judge.limits.model_dump(exclude_none=True))
 
 
 class Checks(StudyPart):
@@ -528,6 +665,7 @@ class StudyFile(StudyPart):
     comparisons: OutputPairs = Field(default_factory=lambda: OutputPairs.model_validate({}))
     judges: tuple[AnyJudge, ...] = ()
     conditions: Conditions = Field(default_factory=lambda: Conditions.model_validate({}))
+    probes: Probes | None = None
     limits: RateLimits = Field(default_factory=lambda: RateLimits.model_validate({}))
     people: People = Field(default_factory=lambda: People.model_validate({}))
     looks: int | None = Field(

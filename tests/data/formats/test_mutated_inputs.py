@@ -81,6 +81,12 @@ PROMPTFOO = {
              {"pass": True, "score": 1, "assertion": {"type": "contains"}}]}}
         for n in (0, 1)]},
 }  # fmt: skip
+DEEPEVAL = {"testCases": [
+    {"name": f"case_{n}", "input": "why?", "actualOutput": "so", "additionalMetadata": {"key": f"k{n}"},
+     "metricsData": [
+        {"name": "Tone [GEval]", "threshold": 0.5, "success": True, "score": 0.8, "evaluationModel": "m1"}]}
+    for n in (0, 1)
+]}  # fmt: skip
 MLFLOW = {
     "columns": ["inputs", "outputs", "tone/v1/score", "tone/v1/justification"],
     "data": [["q1", "a1", 4, "good"], ["q2", "a2", 2, "bad"]],
@@ -133,6 +139,7 @@ SOUND: dict[str, tuple[str, str, Any, dict[str, Any]]] = {
     "inspect, eval": ("inspect-ai", "t.eval", INSPECT, {"with_model": True}),
     "promptfoo": ("promptfoo", "t.json", PROMPTFOO, {}),
     "promptfoo, lines": ("promptfoo", "t.jsonl", PROMPTFOO["results"]["results"], {"judge": "m1"}),
+    "deepeval": ("deepeval", "t.json", DEEPEVAL, {}),
     "mlflow": ("mlflow", "t.json", MLFLOW, {}),
     "mlflow, traces": ("mlflow", "t.json", TRACES, {}),
     "parquet": ("table", "t.parquet", LABELS, {}),

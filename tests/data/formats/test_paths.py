@@ -148,6 +148,41 @@ def test_real_logs(real_data, expected, answers, excluded, file):
     assert labels.judges == ("mockllm/grader", "mockllm/rater", "two_aspects")
 
 
+# -- DeepEval -----------------------------------------------------------------------------------------
+
+
+def measured(name, score, model="gpt-4o", **more):
+    return {"name": name, "threshold": 0.5, "success": score is not None and score >= 0.5, "score": score,
+            "evaluationModel": model, **more}  # fmt: skip
+
+
+def test_run():
+    first = [measured("Correctness [GEval]", 0.8), measured("Exact", 1.0, model=None)]
+    second = [measured("Correctness [GEval]", 0.3), measured("Bias", None, error="time out")]
+    return {"testFile": "test_a.py", "testCases": [
+        {"name": "case_0", "input": "why?", "actualOutput": "so", "additionalMetadata": {"key": "k1"},
+         "metricsData": first},
+        {"name": "case_1", "input": "how?", "actualOutput": "thus", "additionalMetadata": {"key": "k2"},
+         "metricsData": second},
+    ]}  # fmt: skip
+
+
+test_run.__test__ = False
+
+
+@pytest.mark.parametrize("shape", ["test_run_20261101_101010.json", "latest_test_run.json"])
+def test_what_deepevals_metrics_said(put, answers, excluded, shape):
+    path = put(shape, test_run() if shape.startswith("test_run") else {"testRunData": test_run()})
+    labels = assay.read(path)
+    assert answers(labels, "item", "annotator", "kind", "criterion", "label") == {
+        ("case_0", "gpt-4o", "judge", "Correctness", 0.8),
+        ("case_1", "gpt-4o", "judge", "Correctness", 0.3),
+    }
+    assert sum(excluded(labels).values()) == 2
+    passed = assay.read(path, item="key", value="pass", judge="mine")
+    assert answers(passed, "item", "annotator", "label") == {("k1", "mine", "true"), ("k2", "mine", "false")}
+
+
 # -- promptfoo ----------------------------------------------------------------------------------------
 
 

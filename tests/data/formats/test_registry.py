@@ -119,6 +119,7 @@ def test_real_exports_are_recognised(real_data):
         ("potato", "x.jsonl", [{"instance_id": "a", "labels": {}}]),
         ("inspect-ai", "x.json", {"eval": {}, "samples": [{"scores": {}}]}),
         ("promptfoo", "x.json", {"results": [{"gradingResult": 5}]}),
+        ("deepeval", "x.json", {"testCases": [{"name": "a", "metricsData": 5}]}),
         ("mlflow", "x.json", {"columns": ["a"], "data": [[1, 2]]}),
     ],
 )

@@ -115,13 +115,15 @@ class FormatSettings(Settings):
     salt: str = option("", "Mechanical Turk: makes codes impossible to guess for who has a list of worker ids.")
     judge: str | Mapping[str, str] | None = option(
         None,
-        "Inspect AI, promptfoo, MLflow: who judged, where the file does not say.",
+        "Inspect AI, promptfoo, DeepEval, MLflow: who judged, where the file does not say.",
         details="Inspect AI: of all scorers, or by scorer; without it what the log says, else the scorer's name.",
     )
     with_model: bool = option(
         False, "Inspect AI: name items `id@model`, to read logs of several evaluated models into one table."
     )
-    value: Literal["score", "pass"] = option("score", "promptfoo: the label is the score, or `true` and `false`.")
+    value: Literal["score", "pass"] = option(
+        "score", "promptfoo, DeepEval: the label is the score, or `true` and `false`."
+    )
 
 
 def one_answer_each(labels: Annotations, place: str) -> Annotations:

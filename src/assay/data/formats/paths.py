@@ -1,7 +1,8 @@
 """Exports that are lists of records, read by the paths at which a record keeps its id, its answers and who gave them.
 
-Argilla, Prodigy, promptfoo, MLflow and Inspect AI each say in a subclass of `Export` where to `find` things, and write
-by hand only what no path says. A path is keys joined by dots; of several the first that leads to something counts.
+Argilla, Prodigy, promptfoo, DeepEval, MLflow and Inspect AI each say in a subclass of `Export` where to `find` things,
+and write by hand only what no path says. A path is keys joined by dots; of several the first that leads to something
+counts.
 """
 
 from __future__ import annotations
@@ -490,6 +491,49 @@ def _provider_name(provider: Any) -> str | None:
 
 def _system(result: Record) -> str:
     return _provider_name(result.get("provider")) or "provider"
+
+
+# -- DeepEval: ``test_run_*.json`` of DEEPEVAL_RESULTS_FOLDER, ``.deepeval/.latest_test_run.json`` ---------
+
+
+class DeepEval(Export):
+    """What DeepEval's metrics said of each test case: a criterion a metric, whose model is the judge."""
+
+    unit = "test case"
+    ids = ("name",)
+
+    def _records(self) -> Sequence[Record]:
+        found = table_records(self.path)
+        run = found.get("testRunData", found) if isinstance(found, dict) else {}
+        cases = [*(run.get("testCases") or ()), *(run.get("conversationalTestCases") or ())]
+        if not cases:
+            raise DataError(
+                f"{self.path} holds no test cases of DeepEval; name the folder that keeps them in the variable "
+                "DEEPEVAL_RESULTS_FOLDER, and run 'deepeval test run' again"
+            )
+        return cases
+
+    def _fields_of(self, record: Record) -> dict[str, Any]:
+        return {**dict(find(record, "additionalMetadata", "metadata") or {}), "name": record.get("name")}
+
+    def _attributes(self, record: Record, name: str | None) -> Record | None:
+        texts = {"input": record.get("input"), "output": record.get("actualOutput")}
+        found = {**self._fields_of(record), **texts, "expected": record.get("expectedOutput")}
+        return {k: v for k, v in found.items() if v is not None}
+
+    def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+        metrics = record.get("metricsData")
+        if not metrics:
+            yield EMPTY
+        for one in metrics or ():
+            judge = one.get("evaluationModel")
+            value = one.get("score") if self.settings.value == "score" else one.get("success")
+            if judge is None:
+                yield BY_RULE
+            elif one.get("error") or value is None:
+                yield UNSCORED
+            else:
+                yield answer(self.judge() or judge, value, re.sub(r" \[\w+\]$", "", str(one["name"])), "judge")
 
 
 # -- MLflow: tables of ``mlflow.evaluate``, traces with their assessments ---------------------------------

@@ -23,7 +23,7 @@ from assay.data.formats import FormatSettings, Rows, tables
 from assay.data.formats.intake import OFF_SCALE, is_number
 from assay.data.formats.label_studio import read_label_studio
 from assay.data.formats.mturk import read_mturk
-from assay.data.formats.paths import ARGILLA_SETTINGS, Argilla, Inspect, MLflow, Prodigy, Promptfoo
+from assay.data.formats.paths import ARGILLA_SETTINGS, Argilla, DeepEval, Inspect, MLflow, Prodigy, Promptfoo
 from assay.data.formats.potato import is_potato, is_potato_line, read_potato
 from assay.data.formats.sheets import PACKED, SPREADSHEETS, standard_input, unpacked
 from assay.data.formats.tables import (
@@ -204,6 +204,11 @@ FORMATS: dict[str, Format] = {
             lambda file: file.keys("gradingResult", "testIdx", "promptIdx") or file.keys("evalId", "results"),
             ("criteria", "judge", "value"),
         ),
+        Format(
+            "deepeval", "DeepEval: test_run_*.json, .latest_test_run.json", DeepEval.read,
+            lambda file: file.keys("testCases", "metricsData") or file.keys("testRunData"),
+            ("criteria", "judge", "value"),
+        ),
         Format("mlflow", "MLflow: evaluation tables, traces", MLflow.read, _mlflow, ("criteria", "judge")),
         Format(
             "arena", "battles of models: model_a, model_b, winner", lambda path, item, _: read_arena(path, item),
@@ -277,7 +282,7 @@ class ReadSettings(FrameSettings, FormatSettings):
         "`auto`, or the name of a format.",
         details="Exports are recognised by marks that no plain table has; name the format where one is not: `table`, "
         "`alt-test`, `hugging-face`, `label-studio`, `argilla`, `prodigy`, `potato`, `mturk`, `inspect-ai`, "
-        "`promptfoo`, `mlflow`, `arena`.",
+        "`promptfoo`, `deepeval`, `mlflow`, `arena`.",
     )
 
     split_item: str | None = option(

@@ -34,7 +34,13 @@ from assay.study.store.tables import PAGE
 
 
 def stored_annotations(
-    store: Store, notes: Sequence[str] = (), folder: Path | None = None, *, excluded_people: bool = False
+    store: Store,
+    notes: Sequence[str] = (),
+    folder: Path | None = None,
+    *,
+    excluded_people: bool = False,
+    probes: bool = False,
+    reasoning: bool = False,
 ) -> Annotations:
     """Every answer that counts, as the one table.
 
@@ -50,6 +56,10 @@ def stored_annotations(
         The study's, named in the message for a store without labels.
     excluded_people : bool
         Keep the answers of people who are excluded, with True in the column ``excluded``.
+    probes : bool
+        Keep what judges answered to probes, with its name in the column ``probe``.
+    reasoning : bool
+        What judges said before their label, in the column ``reasoning``.
 
     Raises
     ------
@@ -60,7 +70,10 @@ def stored_annotations(
         asked = {q.id: q.definition for q in questions(db)}
         annotators = [one for one in active_annotators(db) if not WRITES.items() <= one["definition"].items()]
         names = {one["annotator"] for one in annotators}
-        rows, excluded = _counted_rows(db, asked, names, excluded_people=excluded_people)
+        rows, excluded = _counted_rows(db, asked, names, excluded_people=excluded_people, probes=probes)
+        if reasoning:
+            for row in rows:
+                row["_about"]["reasoning"] = row["reasoning"] = row["_reasoning"]
         # Of texts that pairs or triplets are drawn from, those alone are asked about.
         drawn = ["item"] if any(q.drawn_from for q in asked.values()) else []
         items = _items_frame(db, tables.items.c.role.not_in((*NOT_COUNTED, "source", *drawn)))
@@ -99,13 +112,18 @@ def sources_frame(db: sa.Connection) -> pl.DataFrame:
 
 
 def _counted_rows(
-    db: sa.Connection, asked: Mapping[int, Question], annotators: Collection[str], *, excluded_people: bool
+    db: sa.Connection,
+    asked: Mapping[int, Question],
+    annotators: Collection[str],
+    *,
+    excluded_people: bool,
+    probes: bool,
 ) -> tuple[list[dict[str, Any]], Counter[str]]:
     """The answers that count as rows, and how many do not, by reason."""
     a, s, i, p = (table.c for table in (tables.assignments, tables.answers, tables.items, tables.people))
     query = sa.select(
         *(a.item, a.annotator, a.question, a.repeat, a.condition, a.active, a.content),
-        *(s.label, s.status, s.reason, s.shown, s.seconds, i.active.label("there"), i.role),
+        *(s.label, s.status, s.reason, s.shown, s.seconds, s.reasoning, i.active.label("there"), i.role),
         *(p.excluded_at, p.excluded_for),
     )
     joined = tables.join(tables.join(tables.LATEST, tables.items), tables.people, outer=True)
@@ -115,6 +133,8 @@ def _counted_rows(
     numbers = content_numbers(db, asked)
     for row in db.execute(query.select_from(joined).order_by(i.position, a.id)):
         why = _exclusion_reason(row, asked, annotators, excluded_people=excluded_people)
+        if why is None and not probes and "probe" in json.loads(row.condition):
+            why = "it answers a probe, which is no further label"
         if why is None:
             number = numbers.get((row.question, row.item, row.content), 1)
             rows.append(_label_row(row, asked[row.question].name, number))
@@ -146,7 +166,7 @@ def _label_row(row: Any, criterion: str, content: int) -> dict[str, Any]:
     shown, condition = row.shown or {}, json.loads(row.condition)
     own = {"item": row.item, "annotator": row.annotator, "label": row.label}
     own |= {"criterion": criterion, "repeat": row.repeat, "_condition": condition}
-    own[CONTENT] = content
+    own |= {CONTENT: content, "_reasoning": row.reasoning}
     if "order" in shown:
         own |= {"order": ">".join(shown["order"]), "position": shown.get("position")}
     about = shown.get("about", {}) | ({} if row.seconds is None else {"seconds": row.seconds})

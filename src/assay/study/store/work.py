@@ -23,7 +23,7 @@ from assay.statistics.triplets import Sampler, name_of
 from assay.study.items import Item, chance
 from assay.study.schema import TRIPLET, TRIPLET_ITEMS
 from assay.study.store import tables
-from assay.study.store.connection import Connection, Store, batches, insert, put_setting
+from assay.study.store.connection import Connection, Store, batches, insert, put_setting, setting
 from assay.study.store.items import DRAWN, NOT_COUNTED, NewItem, items, items_named, put_items, question_names
 from assay.study.store.people import invited_names, is_excluded, triplets_drawn
 from assay.study.store.tables import FILE
@@ -350,6 +350,80 @@ def _alive(process: str) -> bool:
     return True
 
 
+# -- batches -----------------------------------------------------------------------------------------
+# A batch is a run of its own that no process belongs to: its claims outlive whoever has sent it.
+
+BATCH_DAYS = 30
+"""Days for which a batch keeps its claims: as long as services keep its results."""
+
+_BATCHES, _BATCH_HOST = "batches", "batch"
+
+
+def start_batch(store: Store, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Say that a batch is being made; the record that is kept of it, with its ``run``."""
+    with store.exclusive() as db:
+        now = store.now(db)
+        row = {"host": _BATCH_HOST, "process": about["name"], "started_at": now, "cost": 0.0}
+        row["seen_at"] = now + BATCH_DAYS * 86_400
+        run = db.execute(sa.insert(tables.runs).returning(tables.runs.c.id), row).scalar_one()
+        record = {**about, "run": int(run), "made_at": now}
+        put_setting(db, _BATCHES, [*(setting(db, _BATCHES) or []), record])
+    return record
+
+
+def batches_kept(store: Store) -> list[dict[str, Any]]:
+    """The records of all batches, in the order in which they were made."""
+    return list(store.setting(_BATCHES) or [])
+
+
+def note_batch(store: Store, record: Mapping[str, Any]) -> None:
+    """Keep a record in place of the one of the same name."""
+    with store.exclusive() as db:
+        kept = [record if one["name"] == record["name"] else one for one in setting(db, _BATCHES) or []]
+        put_setting(db, _BATCHES, [dict(one) for one in kept])
+
+
+def this_process() -> dict[str, str]:
+    """Names this process, see `is_alive`."""
+    return {"host": _host(), "process": _process(os.getpid())}
+
+
+def is_alive(host: str, process: str) -> bool:
+    """Whether another process of this machine still runs; of other machines nobody can tell."""
+    return host == _host() and process != _process(os.getpid()) and _alive(process)
+
+
+def seconds_since(store: Store, moment: float) -> float:
+    """Seconds that have gone by, on the store's clock."""
+    with store.reading() as db:
+        return store.now(db) - moment
+
+
+def open_failed(store: Store) -> None:
+    """Open again the questions that had no reply."""
+    a = tables.assignments
+    with store.writing() as db:
+        db.execute(sa.update(a).where(a.c.status == "failed").values(status="open"))
+
+
+def give_back(store: Store, claims: Sequence[Claim]) -> None:
+    """Open again what was claimed and will not be asked."""
+    a = tables.assignments
+    with store.writing_durably() as db:
+        for chunk in batches([one.id for one in claims]):
+            db.execute(sa.update(a).where(a.c.id.in_(chunk), a.c.status == "claimed").values(status="open", run=None))
+
+
+def claims_held(store: Store, run: int) -> tuple[dict[int, Claim], int]:
+    """What a run holds, by assignment, where it is still asked so; and how many questions are not."""
+    a = tables.assignments
+    with store.reading() as db:
+        held = db.execute(sa.select(a.c.id, a.c.active).where(a.c.status == "claimed", a.c.run == run)).all()
+        active = [row.id for row in held if row.active]
+        claims = [one for chunk in batches(active) for one in _claims(db, chunk)]
+        return {one.id: one for one in claims}, len(held) - len(active)
+
+
 # -- claims ------------------------------------------------------------------------------------------
 
 
@@ -439,6 +513,15 @@ def counts(store: Store, judges: Sequence[str], part: str | None = None) -> dict
     query = query.group_by(a.c.status)
     with store.reading() as db:
         return {status: int(number) for status, number in db.execute(query)}
+
+
+def count_probes(store: Store, judge: str, part: str | None = None) -> int:
+    """How many of a judge's questions that are open are probes."""
+    a = tables.assignments
+    query = sa.select(a.c.condition, sa.func.count()).where(a.c.active, a.c.annotator == judge, _of_part(part))
+    query = query.where(a.c.status.in_(("open", "failed"))).group_by(a.c.condition)
+    with store.reading() as db:
+        return sum(int(number) for condition, number in db.execute(query) if "probe" in json.loads(condition))
 
 
 def prompt_versions(store: Store, among: Collection[str]) -> dict[str, int]:

@@ -1,0 +1,534 @@
+"""Many questions in one order at half the price: sent, looked at, taken in, and never asked twice.
+
+What is asked is claimed by a run that belongs to no process, and a record says what is known of the order at the
+service. The record is there before anything is sent, so a process that is killed leaves either nothing at the service,
+or an order that the next call finds there by its name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from assay.errors import JudgeError, counted, listing
+from assay.judging.client import Pricer, Tell, expected_tokens, pricer
+from assay.judging.dry_run import WRITTEN, ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
+from assay.judging.http import CallFailed, Completion, failure, kept_call
+from assay.judging.plan import Plan, plan_study
+from assay.judging.providers import ABOUT_FORM, PROVIDERS, Service
+from assay.judging.run import build_answer, log
+from assay.study.definition import Study
+from assay.study.schema import Judge
+from assay.study.store import work
+from assay.study.store.answers import Answer, add_answer, typical_output
+from assay.study.store.connection import store_in_use
+from assay.study.store.work import Changed, Claim
+
+BatchAction = Literal["send", "status", "cancel"]
+
+MOST_IN_ONE, LARGEST_FILE = 50_000, 50_000_000
+"""Questions and bytes of one batch: the least of what the services take (OpenAI 50,000 and 200 MB, Anthropic 100,000
+and 256 MB), and a quarter of the bytes, which are held in memory."""
+
+DISCOUNT = 0.5
+"""What both services ask for a batch, of the price of single calls."""
+
+BATCH_LOOKS = 60.0
+"""Seconds from one look at batches to the next, where somebody waits: they take minutes to hours."""
+
+SETTLED = 120.0
+"""Seconds after which a service has long taken what it was sent, or never will: the time after which a call is lost."""
+
+CLOCKS = 600.0
+"""Seconds by which the clocks of a service and of this machine may differ."""
+
+Result = tuple[str, "Completion | CallFailed | None"]
+"""The name of a question in its batch; its reply, why there is none, or None where it was not asked."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """How a batch stands at its service."""
+
+    id: str
+    state: Literal["going", "ended", "failed"]
+    words: str
+    where: tuple[str, ...] = ()
+    """The addresses of its results."""
+
+
+class BatchForm(Protocol):
+    """How a service takes orders."""
+
+    async def send(self, service: Service, name: str, bodies: Mapping[str, Mapping[str, Any]]) -> str:
+        """Send an order; its number there."""
+
+    async def look(self, service: Service, number: str) -> Order:
+        """How an order stands."""
+
+    async def cancel(self, service: Service, number: str) -> None:
+        """Ask for an order to be ended; what it has done is kept."""
+
+    async def find(self, service: Service, record: Mapping[str, Any], known: set[str]) -> str | None:
+        """The number of an order of which nobody knows whether it was sent; None where it was not."""
+
+    def result(self, service: Service, line: Mapping[str, Any]) -> Result:
+        """What one line of the results says."""
+
+
+def _root(service: Service) -> str:
+    """Where a service takes orders: the address of its calls without their last part."""
+    base = service.here.base
+    return base if base.endswith("/v1") else f"{base}/v1"
+
+
+async def _get(service: Service, address: str) -> Any:
+    return json.loads(await service.fetch("GET", service.address(address)))
+
+
+class OpenAIBatches:
+    """OpenAI's batches: a file of requests, an order of it, a file of replies and one of errors."""
+
+    async def send(self, service: Service, name: str, bodies: Mapping[str, Mapping[str, Any]]) -> str:
+        """Upload the file, then order it."""
+        import aiohttp
+
+        path = "/v1" + service.format.url("", "")
+        lines = (
+            json.dumps({"custom_id": one, "method": "POST", "url": path, "body": body}) for one, body in bodies.items()
+        )
+        form = aiohttp.FormData()
+        form.add_field("purpose", "batch")
+        form.add_field("file", "\n".join(lines).encode(), filename=f"{name}.jsonl", content_type="application/jsonl")
+        file = json.loads(await service.fetch("POST", service.address(f"{_root(service)}/files"), data=form))
+        order = {"input_file_id": file["id"], "endpoint": path, "completion_window": "24h"}
+        order["metadata"] = {"assay": name}
+        made = await service.fetch("POST", service.address(f"{_root(service)}/batches"), json=order)
+        return str(json.loads(made)["id"])
+
+    async def look(self, service: Service, number: str) -> Order:
+        """By its status."""
+        found = await _get(service, f"{_root(service)}/batches/{number}")
+        status, done = found["status"], found.get("request_counts") or {}
+        files = [found[name] for name in ("output_file_id", "error_file_id") if found.get(name)]
+        where = tuple(f"{_root(service)}/files/{one}/content" for one in files)
+        words = f"{status}, {done.get('completed', 0):,} of {done.get('total', 0):,} answered"
+        if status == "failed":
+            errors = (found.get("errors") or {}).get("data") or []
+            words = f"failed: {listing([one.get('message', '') for one in errors], 2)}"
+        state = (
+            "failed" if status == "failed" else "ended" if status in ("completed", "expired", "cancelled") else "going"
+        )
+        return Order(number, state, words, where)  # type: ignore[arg-type]
+
+    async def cancel(self, service: Service, number: str) -> None:
+        """By its address."""
+        await service.fetch("POST", service.address(f"{_root(service)}/batches/{number}/cancel"))
+
+    async def find(self, service: Service, record: Mapping[str, Any], known: set[str]) -> str | None:
+        """By the name in its metadata."""
+        listed = await _get(service, f"{_root(service)}/batches?limit=100")
+        names = {(one.get("metadata") or {}).get("assay"): str(one["id"]) for one in listed["data"]}
+        return names.get(record["name"])
+
+    def result(self, service: Service, line: Mapping[str, Any]) -> Result:
+        """A response with its status, or an error."""
+        response, name = line.get("response") or {}, str(line["custom_id"])
+        if response.get("status_code") == 200:
+            return name, service.read(json.dumps(response["body"]))
+        error = line.get("error") or {}
+        if error.get("code") in ("batch_expired", "batch_cancelled"):
+            return name, None
+        return name, _failed(service, response.get("status_code") or 400, response.get("body") or error)
+
+
+class AnthropicBatches:
+    """Anthropic's batches: requests in one body, results in one file."""
+
+    async def send(self, service: Service, name: str, bodies: Mapping[str, Mapping[str, Any]]) -> str:
+        """One POST."""
+        requests = [{"custom_id": one, "params": body} for one, body in bodies.items()]
+        made = await service.fetch("POST", f"{_root(service)}/messages/batches", json={"requests": requests})
+        return str(json.loads(made)["id"])
+
+    async def look(self, service: Service, number: str) -> Order:
+        """By its status."""
+        found = await _get(service, f"{_root(service)}/messages/batches/{number}")
+        done, status = found.get("request_counts") or {}, found["processing_status"]
+        words = f"{status}, {done.get('succeeded', 0):,} of {sum(done.values()):,} answered"
+        where = (found["results_url"],) if found.get("results_url") else ()
+        return Order(number, "ended" if status == "ended" else "going", words, where)
+
+    async def cancel(self, service: Service, number: str) -> None:
+        """By its address."""
+        await service.fetch("POST", f"{_root(service)}/messages/batches/{number}/cancel")
+
+    async def find(self, service: Service, record: Mapping[str, Any], known: set[str]) -> str | None:
+        """An order has no name here, but its results have: of those of this size and time, the one with ours.
+
+        Raises
+        ------
+        CallFailed
+            While one of them goes on, and nobody can tell whose it is.
+        """
+        from datetime import datetime
+
+        listed = await _get(service, f"{_root(service)}/messages/batches?limit=100")
+        for one in listed["data"]:
+            made = datetime.fromisoformat(str(one["created_at"]).replace("Z", "+00:00")).timestamp()
+            of_size = sum((one.get("request_counts") or {}).values()) == record.get("number")
+            if one["id"] in known or made < record["made_at"] - CLOCKS or not of_size:
+                continue
+            order = await self.look(service, str(one["id"]))
+            if order.state == "going":
+                raise CallFailed(
+                    "retry",
+                    f"batch {one['id']} may be one that was sent when a run was ended; that shows once it is done",
+                )
+            async for line in service.lines(order.where[0]):
+                if str(json.loads(line)["custom_id"]).startswith(f"{record['name']}-"):
+                    return str(one["id"])
+                break
+        return None
+
+    def result(self, service: Service, line: Mapping[str, Any]) -> Result:
+        """A message, or how it ended without one."""
+        found, name = line["result"], str(line["custom_id"])
+        if found["type"] == "succeeded":
+            return name, service.read(json.dumps(found["message"]))
+        if found["type"] in ("canceled", "expired"):
+            return name, None
+        return name, _failed(service, 400, found.get("error") or {})
+
+
+FORMS: dict[str, BatchForm] = {"openai": OpenAIBatches(), "anthropic": AnthropicBatches()}
+"""By the word in `assay.judging.providers.PROVIDERS`."""
+
+
+def _failed(service: Service, status: int, body: Any) -> CallFailed:
+    return failure(status, service.here.masked(json.dumps(body)), None, None)
+
+
+# -- a study's batches ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BatchRun:
+    """What was done about a study's batches.
+
+    Attributes
+    ----------
+    sent, answered, missing, failed, returned : int
+        Questions that were sent; that got a label; a reply without one; an error; that were not asked and are open.
+    going : int
+        Questions in batches that the services work on.
+    """
+
+    sent: int
+    answered: int
+    missing: int
+    failed: int
+    returned: int
+    going: int
+    left: int
+    cost: float
+    reasons: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def summary(self) -> str:
+        """What happened, in a few lines."""
+        lines = [f"{counted(self.sent, 'question')} sent." if self.sent else "Nothing was sent."]
+        if self.answered or self.missing or self.failed or self.returned:
+            lines.append(
+                f"Taken in: {self.answered} answered, {self.missing} without a label, {self.failed} without a reply, "
+                f"{self.returned} not asked; ${self.cost:.4f}."
+            )
+        lines += [f"  {number} × {reason}" for reason, number in sorted(self.reasons.items())]
+        lines += list(self.notes)
+        lines.append(
+            f"{counted(self.going, 'question')} in batches; take them in with the same command."
+            if self.going
+            else f"No batch is under way; {counted(self.left, 'question')} open."
+        )
+        return "\n".join(lines)
+
+
+def batch_study(
+    study: Study,
+    action: BatchAction = "send",
+    *,
+    store: str | None = None,
+    judges: Iterable[str] | None = None,
+    wait: float | None = None,
+    changed: Changed | None = None,
+    part: ItemPart | None = None,
+    tell: Tell = log.warning,
+) -> BatchRun:
+    """Ask a study's open questions in batches, and take in what has come.
+
+    Parameters
+    ----------
+    study : Study
+    action : {"send", "status", "cancel"}
+        Take in what has come and send what is open; only say how batches stand; end those that are under way (what
+        they have answered is taken in by the next call that sends).
+    store, judges, changed, part, tell
+        As for `assay.judging.run.judge_study`. Judges whose provider takes no batches are told and left alone.
+    wait : float, optional
+        Stay until no batch is under way, and look every so many seconds.
+
+    Raises
+    ------
+    JudgeError
+        Where no judge's provider takes batches, or where a service says no.
+    """
+    asked = chosen_judges(study, judges)
+    able = [judge for judge in asked if _form(judge) is not None]
+    if not able:
+        taking = [name for name, row in PROVIDERS.items() if row.batch]
+        raise JudgeError(
+            f"no judge of this study can be asked in a batch; these providers take them: {listing(taking)}"
+        )
+    for judge in asked:
+        if judge not in able and action == "send":
+            tell(f"{judge.name} is not asked: {judge.provider} takes no batches; ask it without --batch")
+    services = providers_of(able, study)
+    with asyncio.Runner() as loop:
+        try:
+            if action == "send":
+                loop.run(refuse_what_is_not_sent(able, services, study.config))
+            with store_in_use(study, store) as opened:
+                plan, _ = plan_study(study, opened, changed)
+                work_of = _Batches(plan, {judge.name: judge for judge in able}, services, part_asked(study, part), tell)
+                return loop.run(work_of.go(action, wait))
+        except CallFailed as error:
+            raise JudgeError(f"a service cannot be asked about batches: {error}") from None
+        finally:
+            for service in services.values():
+                loop.run(service.close())
+
+
+def _form(judge: Judge) -> BatchForm | None:
+    row = PROVIDERS.get(judge.provider)
+    return FORMS[row.batch] if row is not None and row.batch is not None else None
+
+
+class _Batches:
+    """The batches of one study, for one call."""
+
+    def __init__(
+        self, plan: Plan, judges: Mapping[str, Judge], services: Mapping[str, Any], part: str | None, tell: Tell
+    ) -> None:
+        self.plan, self.store, self.judges, self.services = plan, plan.store, judges, services
+        self.part, self.tell = part, tell
+        self.prices: dict[str, Pricer | None] = {name: pricer(judge) for name, judge in judges.items()}
+        self.counts: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self.notes: dict[str, str] = {}
+        self.cost = 0.0
+        self.going = 0
+        self.refused: set[str] = set()
+        """Judges that are sent nothing more: the service has refused a batch, or there is no money for another."""
+
+    async def go(self, action: BatchAction, wait: float | None) -> BatchRun:
+        """Do what is wanted, as often as is waited for."""
+        if action == "send":
+            work.open_failed(self.store)
+        await self._look(action)
+        if action == "send":
+            for name, judge in self.judges.items():
+                if name not in self.refused:
+                    await self._send(judge)
+        while wait is not None and self.going:
+            self.tell("; ".join(self.notes.values()))
+            await asyncio.sleep(wait)
+            await self._look(action)
+        open_now = work.counts(self.store, list(self.judges), self.part)
+        return BatchRun(
+            sent=self.counts["sent"],
+            answered=self.counts["valid"],
+            missing=self.counts["missing"],
+            failed=self.counts["failed"],
+            returned=self.counts["returned"],
+            going=self.going,
+            left=open_now.get("open", 0) + open_now.get("failed", 0),
+            cost=self.cost,
+            reasons=dict(self.reasons),
+            notes=tuple(self.notes.values()),
+        )
+
+    # -- what is under way ----------------------------------------------------------------------
+
+    async def _look(self, action: BatchAction) -> None:
+        """Find, look at, end or take in each batch that is not done."""
+        self.going = 0
+        records = work.batches_kept(self.store)
+        known = {record["id"] for record in records if record.get("id")}
+        for record in records:
+            if record["state"] == "done" or record["judge"] not in self.judges:
+                continue
+            service, form = self.services[record["judge"]], _form(self.judges[record["judge"]])
+            assert form is not None
+            try:
+                if record["state"] == "making" and not await self._is_found(form, service, record, known):
+                    continue
+                order = await form.look(service, record["id"])
+            except CallFailed as error:
+                self._note(record, str(error))
+                self.going += record.get("number", 0)
+                continue
+            self._note(record, order.words)
+            if action == "cancel" and order.state == "going":
+                await form.cancel(service, record["id"])
+                self._note(record, "is being ended; --batch --cancel once more takes in what it has answered")
+            if order.state == "going" or action == "status":
+                self.going += record.get("number", 0)
+            else:
+                await self._take_in(form, service, record, order)
+
+    def _note(self, record: Mapping[str, Any], words: str) -> None:
+        self.notes[record["name"]] = f"batch {record.get('id') or record['name']} of {record['judge']}: {words}"
+
+    async def _is_found(self, form: BatchForm, service: Service, record: dict[str, Any], known: set[str]) -> bool:
+        """Whether a batch was sent of which that is not known; where it was not, its claims are free again."""
+        age = work.seconds_since(self.store, record["made_at"])
+        if work.is_alive(record["host"], record["process"]):
+            self._note(record, "is being sent by another process")
+            return False
+        number = await form.find(service, record, known) if record.get("number") else None
+        if number is None and record.get("number") and age < SETTLED:
+            self._note(record, f"was being sent when a run was ended; that is looked for again in {SETTLED:.0f} s")
+            self.going += record["number"]
+            return False
+        if number is None:
+            self._end(record)
+            return False
+        known.add(number)
+        record |= {"id": number, "state": "sent"}
+        work.note_batch(self.store, record)
+        return True
+
+    def _end(self, record: dict[str, Any]) -> None:
+        """Open again what a batch still holds."""
+        work.end_run(self.store, record["run"])
+        work.note_batch(self.store, record | {"state": "done"})
+
+    async def _take_in(self, form: BatchForm, service: Service, record: dict[str, Any], order: Order) -> None:
+        """Write down every result of a batch that is not there yet."""
+        if order.state == "failed":
+            self.refused.add(record["judge"])
+        held, changed = work.claims_held(self.store, record["run"])
+        for address in order.where:
+            async for line in service.lines(address):
+                name, result = form.result(service, json.loads(line))
+                claim = held.pop(int(name.split("-")[1]), None)
+                if claim is not None and result is not None:
+                    await self._write(service, record["run"], claim, result)
+                elif claim is not None:
+                    held[claim.id] = claim
+        if changed:
+            self._note(
+                record,
+                f"{counted(changed, 'answer')} to questions that are asked otherwise now; take the study's change back "
+                f"within {work.BATCH_DAYS} days, and --batch takes them in",
+            )
+            return
+        self.counts["returned"] += len(held)
+        self._end(record)
+
+    async def _write(self, service: Service, run: int, claim: Claim, result: Completion | CallFailed) -> None:
+        request = self.plan.request(claim)
+        name, text = kept_call(await service.sent(request))
+        about: dict[str, Any] = {"shown": claim.shown, "model": request.model, "fingerprint": name, "prompt": text}
+        if isinstance(result, CallFailed):
+            form = request.schema is not None and ABOUT_FORM.search(str(result))
+            hint = (
+                " (single calls go without that form by themselves; for batches say structured: never)" if form else ""
+            )
+            answer = Answer("failed", reason=f"no reply: {result}{hint}", **about)
+        else:
+            price = self.prices[claim.annotator]
+            cost = None if price is None else DISCOUNT * price(result.tokens_in or 0, result.tokens_out or 0)
+            answer = build_answer(self.plan, claim, result, about, cost)
+            self.cost += cost or 0.0
+        if add_answer(self.store, claim, run, answer, claim.revision + 1):
+            self.counts["missing" if answer.status == "unreadable" else answer.status] += 1
+            if answer.reason is not None:
+                self.reasons[f"{claim.annotator}: {answer.reason}"] += 1
+
+    # -- what is sent ---------------------------------------------------------------------------
+
+    async def _send(self, judge: Judge) -> None:
+        """Send all that is open of a judge, in as many batches as it takes."""
+        form, service = _form(judge), self.services[judge.name]
+        assert form is not None
+        while True:
+            about = {"name": secrets.token_hex(6), "judge": judge.name, "state": "making"} | work.this_process()
+            if not work.counts(self.store, [judge.name], self.part).get("open"):
+                return
+            promised = self._promised()
+            record = work.start_batch(self.store, about)
+            claims = work.claim(self.store, record["run"], [judge.name], MOST_IN_ONE, part=self.part)
+            bodies = dict(await self._bodies(judge, service, record["name"], claims, promised))
+            if not bodies:
+                self._end(record)
+                return
+            record["number"] = len(bodies)
+            work.note_batch(self.store, record)
+            try:
+                record["id"] = await form.send(service, record["name"], bodies)
+            except CallFailed as error:
+                if error.kind != "retry":  # the service has said no: there is no order
+                    self._end(record)
+                raise
+            work.note_batch(self.store, record | {"state": "sent"})
+            self.counts["sent"] += len(bodies)
+            self.going += len(bodies)
+            self._note(record, f"{counted(len(bodies), 'question')} sent")
+            if judge.name in self.refused:
+                return
+
+    async def _bodies(
+        self, judge: Judge, service: Service, name: str, claims: list[Claim], may_cost: float
+    ) -> Iterable[tuple[str, Mapping[str, Any]]]:
+        """The bodies of a batch that money and its size allow; what is not among them is given back."""
+        most, price = self.plan.study.config.limits.max_cost, self.prices[judge.name]
+        if most is not None and price is None:
+            raise JudgeError(f"max_cost cannot be kept: the price of {judge.name} is not known; give it a price")
+        found: list[tuple[str, Mapping[str, Any]]] = []
+        size = 0
+        typical = typical_output(self.store, judge.name) or WRITTEN
+        for claim in claims:
+            request = self.plan.request(claim)
+            if price is not None:
+                out = judge.max_tokens or typical
+                may_cost += DISCOUNT * price(round(expected_tokens(request)), round(out))
+            sent = await service.sent(request)
+            size += len(json.dumps(sent.body)) + 200  # and what names the question
+            if (most is not None and may_cost > most) or size > LARGEST_FILE:
+                break
+            found.append((f"{name}-{claim.id}-{claim.revision}", sent.body))
+        if len(found) < len(claims):
+            work.give_back(self.store, claims[len(found) :])
+            if most is not None and may_cost > most:
+                self.refused.add(judge.name)
+                self.tell(f"max_cost (${most:g}) lets {counted(len(found), 'question')} of {judge.name} be sent now")
+        return found
+
+    def _promised(self) -> float:
+        """Dollars spent, and those that batches under way may cost."""
+        promised = 0.0
+        for record in work.batches_kept(self.store):
+            price = self.prices.get(record["judge"])
+            if record["state"] == "done" or price is None:
+                continue
+            held, _ = work.claims_held(self.store, record["run"])
+            out = self.judges[record["judge"]].max_tokens or typical_output(self.store, record["judge"]) or WRITTEN
+            each = (price(round(expected_tokens(self.plan.request(one))), round(out)) for one in held.values())
+            promised += DISCOUNT * sum(each)
+        return work.dollars_spent(self.store) + promised

@@ -1,0 +1,273 @@
+"""Batches of both services at a local server: sent, taken in, resumed, and never asked twice."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+from chat_server import ChatServer, Say
+from test_run import rows
+
+from assay.errors import AssayError, JudgeError
+from assay.judging import batch
+from assay.judging.batch import batch_study
+from assay.judging.run import judge_study
+from assay.reading import study_labels
+
+SERVICES = ["openai", "openai-responses", "anthropic"]
+PRICE = {"price": {"input": 1.0, "output": 10.0}}  # 100 and 10 tokens a call: $0.0002, and half of it in a batch
+
+
+def judged(server, provider):
+    url = server.url if provider != "anthropic" else server.url.removesuffix("/v1")
+    return {"provider": provider, "base_url": url, "key": "TEST_KEY"} | PRICE
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("TEST_KEY", "test-key-0123456789")
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_batch_is_sent_looked_at_and_taken_in(make_study, provider):
+    with ChatServer() as server:
+        server.looks = 2
+        study = make_study(7, judge=judged(server, provider))
+        sent = batch_study(study)
+        assert (sent.sent, sent.answered, sent.going) == (7, 0, 7)
+        assert "7 questions sent." in sent.summary()
+        again = batch_study(study)
+        assert (again.sent, again.answered, again.going) == (0, 0, 7), "nothing is asked twice"
+        live = judge_study(study)
+        assert (live.answered, live.elsewhere) == (0, 7)
+        last = batch_study(study)
+        assert (last.sent, last.answered, last.going, last.left) == (0, 7, 0, 0)
+        assert last.cost == pytest.approx(7 * 0.0001)
+        assert batch_study(study).summary() == "Nothing was sent.\nNo batch is under way; 0 questions open."
+        assert (len(server.orders), set(server.answered.values()) or {1}) == (1, {1})
+    labels = study_labels(study).labels
+    assert labels["label"].to_list() == [3] * 7
+    assert rows(study, "select round(sum(cost), 6) from answers") == [(0.0007,)]
+    assert rows(study, "select count(*) from answers join prompts using (fingerprint)") == [(7,)]
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_replies_that_cannot_be_read_and_errors_are_asked_again(make_study, provider):
+    def script(n, body, server):
+        if "cannot be used" in json.dumps(body):
+            return Say('{"label": 5}')
+        if "@q00001@" in json.dumps(body) and server.answered["q00001"] == 0 and not script.failed:
+            script.failed = True
+            return Say(status=400, error="no")
+        return Say("No idea.") if "@q00002@" in json.dumps(body) else Say()
+
+    script.failed = False
+    with ChatServer(script) as server:
+        study = make_study(4, judge=judged(server, provider))
+        assert batch_study(study).sent == 4
+        second = batch_study(study)
+        assert (second.answered, second.missing, second.failed, second.sent) == (2, 1, 1, 1)
+        third = batch_study(study)
+        assert (third.answered, third.sent) == (1, 1)
+        assert batch_study(study).answered == 1
+    assert study_labels(study).labels["label"].to_list() == [3, 3, 5, 3]
+    assert "HTTP 400: no" in " ".join(second.reasons)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_batch_that_is_cancelled_keeps_what_it_answered_and_frees_the_rest(make_study, provider):
+    with ChatServer() as server:
+        server.looks = 99
+        study = make_study(6, judge=judged(server, provider))
+        batch_study(study)
+        assert batch_study(study, "status").going == 6
+        assert "is being ended" in batch_study(study, "cancel").summary()
+        done = batch_study(study, "cancel")
+        assert (done.answered, done.returned, done.sent, done.left) == (3, 3, 0, 3)
+        assert judge_study(study).answered == 3
+
+
+def test_a_batch_whose_study_has_changed_waits_until_it_is_changed_back(make_study):
+    question = [{"name": "quality", "text": "How bad is it?", "scale": "1-5"}]
+    with ChatServer() as server:
+        judge = judged(server, "openai")
+        batch_study(make_study(3, judge=judge))
+        changed = make_study(3, judge=judge, questions=question)
+        held = batch_study(changed, "cancel", changed="new-version")
+        assert "3 answers to questions that are asked otherwise now" in held.summary()
+        study = make_study(3, judge=judge)
+        assert batch_study(study).answered == 3
+        assert server.count == 3
+
+
+def test_a_form_that_a_model_refuses_is_said_with_what_to_do(make_study):
+    words = "response_format json_schema is not supported"
+    with ChatServer(lambda n, b, server: Say(status=400, error=words)) as server:
+        study = make_study(1, judge=judged(server, "openai"))
+        batch_study(study)
+        assert "for batches say structured: never" in batch_study(study).summary()
+
+
+def test_what_is_spent_in_batches_keeps_to_max_cost(make_study):
+    told = []
+    with ChatServer() as server:
+        server.looks = 2
+        judge = judged(server, "openai") | {"max_tokens": 10}
+        study = make_study(20, judge=judge, limits={"max_cost": 0.001, "loading": 0})
+        first = batch_study(study, tell=told.append)
+        assert 3 <= first.sent <= 8
+        assert batch_study(study, tell=told.append).sent == 0, "what is under way counts"
+    assert [one.split(" questions")[0] for one in told] == [f"max_cost ($0.001) lets {first.sent}",
+                                                             "max_cost ($0.001) lets 0"]  # fmt: skip
+
+
+def test_who_takes_no_batches_is_told_and_left_alone(make_study):
+    told = []
+    with ChatServer() as server:
+        judges = [{"name": "a", "model": "x"} | judged(server, "openai")]
+        judges += [{"name": "b", "model": "y", "provider": "vllm", "base_url": server.url}]
+        assert batch_study(make_study(2, judges=judges), tell=told.append).sent == 2
+        assert told == ["b is not asked: vllm takes no batches; ask it without --batch"]
+        with pytest.raises(JudgeError, match="no judge of this study can be asked in a batch; these providers take"):
+            batch_study(make_study(2, judges=judges[1:]))
+
+
+def test_a_service_that_refuses_a_batch_keeps_no_question(make_study):
+    with ChatServer() as server:
+        study = make_study(3, judge=judged(server, "openai") | {"base_url": server.url + "x"})
+        with pytest.raises(JudgeError, match="a service cannot be asked about batches: HTTP 404"):
+            batch_study(study)
+        study = make_study(3, judge=judged(server, "openai"))
+        assert batch_study(study).sent == 3
+
+
+def test_a_batch_that_fails_as_a_whole_is_said_and_not_sent_again_at_once(make_study):
+    with ChatServer() as server:
+        study = make_study(3, judge=judged(server, "openai"))
+        batch_study(study)
+        server.orders["batch-1"]["ended"] = "failed"
+        done = batch_study(study)
+        assert (done.sent, done.returned, done.left) == (0, 3, 3)
+        assert "failed: " in done.summary()
+
+
+def test_at_the_command_line(make_study, capsys):
+    from assay.cli.app import main
+
+    def assay(*words):
+        with pytest.raises(SystemExit) as ended:
+            main(("judge", str(study.folder), *words))
+        return ended.value.code, *capsys.readouterr()
+
+    with ChatServer() as server:
+        study = make_study(2, judge=judged(server, "openai"))
+        assert assay("--batch")[:2] == (
+            0,
+            "2 questions sent.\nbatch batch-1 of m1: 2 questions sent\n"
+            "2 questions in batches; take them in with the same command.\n",
+        )
+        assert "in batches, OpenAI and Anthropic ask half" in assay("--batch", "--dry-run")[1]
+        server.looks = 9
+        assert "in_progress, 0 of 2 answered" in assay("--batch", "--status")[1]
+        server.looks = 1
+        assert "Taken in: 2 answered" in assay("--batch", "--wait")[1]
+        code, _, err = assay("--status")
+        assert (code, "--status, --cancel and --wait are about batches" in err) == (2, True)
+        assert assay("--batch", "--retry", "missing")[0] == 2
+
+
+# -- killed in between ------------------------------------------------------------------------------
+
+SEND = """
+import sys
+from assay.judging import batch
+from assay.study.definition import load_study
+batch.MOST_IN_ONE = int(sys.argv[2])
+batch.batch_study(load_study(sys.argv[1]))
+"""
+
+
+def start(study, most=1000):
+    return subprocess.Popen(
+        [sys.executable, "-c", SEND, str(study.folder), str(most)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_process_that_is_killed_as_it_sends_leaves_an_order_that_is_found(make_study, monkeypatch, provider):
+    with ChatServer() as server:
+        study = make_study(5, judge=judged(server, provider))
+        process = None
+        server.after_order = lambda: process.send_signal(signal.SIGKILL)
+        process = start(study)
+        process.wait(60)
+        server.after_order = None
+        assert len(server.orders) == 1
+        done = batch_study(study)
+        if provider == "anthropic":  # whose orders have no name until they are done
+            assert (done.answered, done.going) in ((0, 5), (5, 0))
+            done = batch_study(study)
+            done = done if done.answered else batch_study(study)
+        assert done.left == 0
+        assert len(server.orders) == 1
+    assert study_labels(study).labels.height == 5
+
+
+def test_a_process_that_is_killed_before_it_sends_leaves_nothing_claimed(make_study, monkeypatch):
+    monkeypatch.setattr(batch, "SETTLED", 0.0)
+    with ChatServer() as server:
+        study = make_study(5, judge=judged(server, "openai"))
+
+        async def killed(*_, **__):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(batch.FORMS["openai"], "send", killed, raising=False)
+            with pytest.raises(KeyboardInterrupt):
+                batch_study(study)
+        assert batch_study(study).sent == 5
+        assert len(server.orders) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("provider", SERVICES)
+def test_twenty_kills_over_a_thousand_questions(make_study, monkeypatch, provider):
+    """In three wire formats: 60 kills over 3,000 questions in batches of 40, each asked and answered once."""
+    monkeypatch.setattr(batch, "SETTLED", 1.0)
+    rng = random.Random(provider)
+    with ChatServer() as server:
+        server.looks = 2
+        study = make_study(1000, judge=judged(server, provider))
+        kills = 0
+        while kills < 20:
+            before, process = server.contacts, start(study, most=40)
+            while server.contacts == before and process.poll() is None:
+                time.sleep(0.005)
+            time.sleep(rng.uniform(0, 0.4))
+            kills += process.poll() is None
+            process.kill()
+            process.wait()
+            if len(server.orders) == 25 and process.returncode == 0:
+                break
+        print(f"{provider}: {kills} kills, {len(server.orders)} orders")
+        for _ in range(200):
+            done = batch_study(study)
+            if not done.going and not done.left:
+                break
+            time.sleep(1.0)
+        assert kills >= 5
+        asked = Counter(name.split("-")[1] for order in server.orders.values() for name, _ in order["wanted"])
+        assert max(asked.values()) == 1
+        assert len(asked) == 1000
+    query = "select count(*), count(distinct assignment) from answers where status = 'valid'"
+    assert rows(study, query) == [(1000, 1000)]
+
+
+def test_errors_are_ours():
+    assert issubclass(JudgeError, AssayError)
