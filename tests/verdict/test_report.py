@@ -1,9 +1,12 @@
 """The report: verdicts in words, sections, one offline page."""
 
+import base64
+import hashlib
 import html
 import json
 import re
 import shlex
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -75,16 +78,23 @@ def test_verdicts_are_the_three_of_the_simulation(found: Report) -> None:
     assert found.cards[2].headline == "Do not replace a skilled annotator with careless."
 
 
-def test_the_page_is_one_file_without_script_or_outside_request(page: str) -> None:
+def test_the_page_is_one_file_without_outside_request(page: str) -> None:
     seen = outline(page)
-    assert "script" not in seen.tags
+    assert seen.tags.count("script") == 2, "the numbers, and what sorts and filters"
+    script = re.search(r"<script>(.*?)</script>", page, re.S)
+    digest = re.search(r"script-src 'sha256-([^']+)'", page)
+    assert script is not None
+    assert digest is not None, "no other script may run"
+    assert base64.b64encode(hashlib.sha256(script[1].encode()).digest()).decode() == digest[1]
+    assert not re.search(r"fetch\(|XMLHttpRequest|https?://", script[1])
     assert "link" not in seen.tags
     assert all(r.startswith("#") for r in seen.references)
     assert "default-src 'none'" in page
     assert "prefers-color-scheme: dark" in page
     assert "@media print" in page
-    # Judges, three forests, two curves, labels, agreement twice; categories and three confusions.
-    assert seen.tags.count("svg") == 13
+    # Two curves, labels, agreement twice, categories and three confusions; intervals are drawn in the tables' cells.
+    assert page.count('<svg role="img"') == 9
+    assert page.count('class="iv"') > 20
 
 
 def test_ids_of_pictures_do_not_clash(page: str) -> None:
@@ -101,7 +111,7 @@ def test_markup_in_names_is_text() -> None:
     )
     labels = assay.Annotations.from_frame(frame, judges=[evil])
     page = report(labels, epsilon=0.1).html()
-    assert "<script" not in page
+    assert "<script>alert" not in page
     assert "<b>bold" not in page
 
 
@@ -139,7 +149,8 @@ def test_two_scales_of_one_kind_put_no_row_on_the_page_twice() -> None:
     )
     expected = alone.table.filter(pl.col("who") == "human pairs")["p_adjusted"].to_list()
     assert shown.filter(pl.col("who") == "human pairs")["p_adjusted"].to_list() == expected
-    assert report(labels, expertise="skilled").html().count("another human") == 2
+    shown = [t for s in report(labels, expertise="skilled").page.sections if "agrees" in s.title for t in s.tables]
+    assert [row[2] for row in shown[0].rows].count("another human") == 2
 
 
 def test_json_round_trip(found: Report) -> None:
@@ -283,9 +294,11 @@ def test_votes_of_judges_are_not_counted_among_those_of_people() -> None:
 
 
 def test_the_page_says_first_what_was_asked_of_whom(found: Report, page: str) -> None:
-    assert found.page.asked.startswith("May one of these judges stand in for a skilled annotator")
-    assert "3 judges (careful, middling, careless) and 4 annotators (ann_1, ann_2, ann_3, ann_4)" in found.page.asked
-    assert page.index("of closeness? Asked of") < page.index('class="card')
+    assert found.title == "May one of these judges stand in for a skilled annotator?"
+    assert "3 judges (careful, middling, careless) beside 4 annotators (ann_1, ann_2, ann_3, ann_4)" in found.page.asked
+    assert page.index("<h1>May one") < page.index("Asked of") < page.index('<table class="card')
+    titled = replace(found.page, title="Mine")
+    assert "<h1>Mine</h1>" in titled.html()
 
 
 def test_results_methods_and_works_can_be_pasted(found: Report, page: str) -> None:
@@ -300,7 +313,8 @@ def test_results_methods_and_works_can_be_pasted(found: Report, page: str) -> No
         named = re.search(r"author\s*= {(\w+)", entry)
         in_words = named is not None and named[1] in said
         assert not in_words or key in page, f"{key} is named and not given"
-    assert page.count("<pre>") == 2
+    # Two judges have a command to go on with; then the works, and what makes the page again.
+    assert page.count("<pre>") == 4
 
 
 def test_the_page_holds_what_makes_it_again_to_the_byte(labels: assay.Annotations, found: Report, page: str) -> None:
@@ -327,7 +341,8 @@ def test_the_page_holds_the_command_that_makes_it_again(labels: assay.Annotation
 
 def test_every_judge_has_its_table_of_annotators(found: Report) -> None:
     section = next(s for s in found.page.sections if s.title == "Annotator by annotator")
-    assert [t.caption.split()[0] for t in section.tables] == ["careful", "middling", "careless"]
+    assert [row[0] for row in section.tables[0].rows] == ["careful"] * 4 + ["middling"] * 4 + ["careless"] * 4
+    assert section.words[0].startswith("As published, careful wins against 4 of 4; middling wins against 1 of 4; ")
 
 
 def test_a_card_over_criteria_shows_each_with_its_figures() -> None:
@@ -343,11 +358,13 @@ def test_a_card_over_criteria_shows_each_with_its_figures() -> None:
 
 
 def test_one_verdict_has_one_colour_in_every_picture(found: Report, page: str) -> None:
-    for title in ("Advantage probability of each judge", "Winning rate against epsilon",
+    for title in ("Winning rate against epsilon",
                   "Studies that end in a verdict against the number of items"):  # fmt: skip
         svg = page[page.index(f'aria-label="{title}"') :].partition("</svg>")[0]
         assert set(re.findall(r"var\(--(good|bad|open|split|judge)\)", svg)) == {"good", "bad", "open"}, title
     assert "#000000" not in page, "ink that is black on a dark page"
+    for tone, sign in (("good", "✓"), ("open", "?"), ("bad", "✗")):
+        assert page.count(f'<span class="sign {tone}" aria-hidden="true">{sign}</span>') >= 2, "card and table"
 
 
 @pytest.mark.usefixtures("sketches")
