@@ -552,6 +552,7 @@ def report(
 
     _report_target(out, source, ask.labels.items, ask.labels.annotator_table, pdf=pdf, force=force)
     given = ask.options.options()
+    target(out.with_suffix(".json"), given.get("compare"), suffixes=(".json",), force=force)
     table = ask.labels.read(source)
     given.setdefault("plan", plan_beside(table))
     tested.among(table)

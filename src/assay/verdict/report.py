@@ -69,6 +69,7 @@ from assay.reporting import pictures, tables
 from assay.reporting.page import Card, Copy, Page, Part, Picture, Section, Step, section_of, written_whole
 from assay.reporting.references import bibtex
 from assay.verdict.card import CardSettings, JudgeCard, contrasts_part, judge_card
+from assay.verdict.changes import OldReport, changes_since
 from assay.verdict.preregistration import Preregistration, before_verdict, plan_beside, replies_about
 
 if TYPE_CHECKING:
@@ -127,6 +128,9 @@ class ReportSettings(AltTestSettings):
     lesson: str | None = option(None, "Column of the occasions of an object, such as the lesson, for the card.")
     family: str | None = option(None, "Annotator column that says which family a judge is of, for the card.")
     group: str | None = option(None, "Column of groups of objects, for the card's fairness.")
+    compare: str | None = option(
+        None, "The .json file of an older report: what changed since, judge beside judge and cell beside cell.", key=""
+    )
     title: str | None = option(None, "Headline of the page.", key="")
     progress: Progress | None = option(None, "Called with (what, done, steps).", transient=True)
 
@@ -163,6 +167,7 @@ def report(source: Annotations | Chunks | str | os.PathLike[str], settings: Repo
     DesignError
         Where there is no judge, or no test can be made.
     """
+    old = None if settings.compare is None else OldReport.read(settings.compare)
     read_already = isinstance(source, Annotations | Chunks)
     labels = in_memory(source if isinstance(source, Annotations | Chunks) else read(source), "a report")
     judges = list(settings.judges or labels.judges)
@@ -171,7 +176,7 @@ def report(source: Annotations | Chunks | str | os.PathLike[str], settings: Repo
     settings, first = before_verdict(labels, judges, settings, settings.plan or plan_beside(labels))
     by = settings.by or ("criterion" if len(labels.criteria) > 1 else None)
     named = "labels" if read_already else repr(os.fspath(source))  # type: ignore[arg-type]
-    return ReportBuilder(labels, named, judges, by, settings, first).report()
+    return ReportBuilder(labels, named, judges, by, settings, first, old).report()
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,6 +233,8 @@ class Report(Result):
         """The verdicts as plain lines."""
         lines = [self.title]
         lines += ["", *self.page.first] if self.page.first else []
+        if self.page.changes is not None:
+            lines += ["", "Since the older report:", *(f"  {line}" for line in self.page.changes.words)]
         for one in self.cards:
             lines += ["", one.headline, "  " + one.evidence.strip().replace("\n", "\n  ")]
             if one.advice.strip():
@@ -263,7 +270,7 @@ class Report(Result):
     def to_dict(self) -> dict[str, Any]:
         """Everything, safe for JSON: verdicts, tests, the card, the tables of every section with all their digits."""
         said = {"title": self.title, "first": list(self.page.first), "cards": json_safe(self.cards)}
-        sections = [json_safe(section.to_dict()) for section in self.page.sections]
+        sections = [json_safe(section.to_dict()) for _, section in self.page.placed]
         return {**super().to_dict(), **said, "sections": sections}
 
 
@@ -285,10 +292,10 @@ class ReportBuilder:
 
     def __init__(
         self, labels: Annotations, named: str, judges: list[str], by: str | None, settings: ReportSettings,
-        first: tuple[str, ...] = (),
+        first: tuple[str, ...] = (), old: OldReport | None = None,
     ) -> None:  # fmt: skip
         self.labels, self.named, self.judges, self.by, self.settings = labels, named, judges, by, settings
-        self.first = first
+        self.first, self.old = first, old
         self.steps = 5 if by is None else 3 + len(judges)
         self.done = 0
 
@@ -383,8 +390,11 @@ class ReportBuilder:
         leading = tuple(_with_command(one, partial(_call, labels="labels")) for one in cards)
         page = Page(
             s.title or question_words(tests), about, leading, (*sections, *behind, *ends), asked, call(s, self.named),
-            self.first,            None if marks is None else marks.marks(), rule=rule_words(tests), document=s.clusters,
+            self.first, None if marks is None else marks.marks(), rule=rule_words(tests), document=s.clusters,
         )  # fmt: skip
+        if self.old is not None and marks is not None:
+            data = (comparison or next(iter(by.values()))).run.data
+            page = replace(page, changes=changes_since(self.old, marks, s.to_dict(), data))
         facts = {"judges": tuple(self.judges), "items": labels.n_items, "score": tests[0].score}
         first = comparison.run if comparison is not None else next(iter(by.values())).run
         run = Run(
