@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from assay.data.annotations import Annotations
     from assay.estimation.result import Result
     from assay.looking import Look
-    from assay.reporting.page import Step
+    from assay.reporting.page import NextStep
 
 # -- how labels are read ------------------------------------------------------------------------------
 
@@ -580,7 +580,7 @@ _READING_WORDS = frozenset(NAMES.values())
 """Options that say how labels are read, as they are typed."""
 
 
-def _next_command(source: str, step: Step) -> str:
+def _next_command(source: str, step: NextStep) -> str:
     """The command with which to go on after a report: of the same labels, read the same way."""
     kept, words = list[str](), TYPED.get()
     for at, word in enumerate(words):

@@ -56,9 +56,10 @@ def agreement_parts(found: Agreement) -> tuple[Part, ...]:
     ]
     if closer.height:
         caption = f"{title} of the judge with people, less that of people with each other."
-        frame = _tidy(closer, "judge")
-        parts.append(Part("Is the judge closer to people than they are to each other?", compared, ((caption, frame),)))
-    if others.height:
+        frames = [(caption, _tidy(closer, "judge"))]
+        frames += [(f"{title} of pairs.", _tidy(others, "who", "first", "second"))] if others.height else []
+        parts.append(Part("Is the judge closer to people than they are to each other?", compared, tuple(frames)))
+    elif others.height:
         parts.append(
             Part(
                 "Who agrees with whom?",

@@ -15,7 +15,7 @@ from assay.replacement.decision import FEWEST, TONES, Verdict
 from assay.replacement.domains import AltTestBy
 from assay.replacement.panel import AltTestSettings
 from assay.reporting import pictures
-from assay.reporting.page import Card, Step
+from assay.reporting.page import Card, NextStep
 from assay.reporting.tables import interval, number, p_value
 
 if TYPE_CHECKING:
@@ -151,30 +151,30 @@ _REPORTED = "report what people would say of all items:"
 _READ = "read the items where it is farthest from people; then mend its prompt, or ask another judge."
 
 
-def _step(test: AltTest) -> Step:
+def _step(test: AltTest) -> NextStep:
     """What to do next, in a sentence, with the question to ask."""
     kind = test.tally.table.ratings.scale.kind if test.n_annotators else "text"
     compared = "" if kind in ("text", "odd-one-out") else "disagreement"
     if test.verdict == "replace":
         corrected = kind not in ("text", "odd-one-out", "preference") and test.settings.gold is None
         words = "let it label the rest, and people a random share of it; " if corrected else "let it label the rest."
-        return Step(words + _REPORTED, "estimate", test.judge) if corrected else Step(words)
+        return NextStep(words + _REPORTED, "estimate", test.judge) if corrected else NextStep(words)
     if test.verdict == "do not replace":
-        return Step(_READ, compared, test.judge)
+        return NextStep(_READ, compared, test.judge)
     if test.verdict == "people differ":
         worse = listing(test.worse_than, 4) or "some of them"
-        return Step(f"decide for whom it may stand in: it loses to {worse}.", compared, test.judge)
+        return NextStep(f"decide for whom it may stand in: it loses to {worse}.", compared, test.judge)
     if test.reason in MORE_ITEMS_TELL and test.n_annotators:
         needed = test.items_needed.n_items
         if needed is None:
-            return Step(
+            return NextStep(
                 "mend the judge, or ask another one: more items like these would hardly tell.", compared, test.judge
             )
         if needed > test.n_items:
             more, people = needed - test.n_items, counted(test.n_annotators, "annotator")
-            return Step(f"have these {people} label about {more:,} more items, and make this page again.")
+            return NextStep(f"have these {people} label about {more:,} more items, and make this page again.")
     said = (_advice(test) or ["ask more people, and make this page again."])[0]
-    return Step(f"{said[:1].lower()}{said[1:]}")
+    return NextStep(f"{said[:1].lower()}{said[1:]}")
 
 
 def _headline(test: AltTest) -> str:
@@ -341,7 +341,7 @@ def card_by(result: AltTestBy) -> Card:
     )  # fmt: skip
 
 
-def _step_by(result: AltTestBy, found: Mapping[Verdict, Sequence[str]]) -> Step | None:
+def _step_by(result: AltTestBy, found: Mapping[Verdict, Sequence[str]]) -> NextStep | None:
     """What to do next with a judge of several domains: the passed ones first."""
     passed = found["replace"]
     if passed:

@@ -157,12 +157,12 @@ SIGNS: Mapping[Tone, str] = {"good": "✓", "bad": "✗", "open": "?", "split": 
 
 _TONES: Mapping[str, str] = {sign: tone for tone, sign in SIGNS.items()}
 
-OPEN_WORDS = 4
+OPEN_WORDS = 3
 """Sentences of a section that are read at once; the others are unfolded."""
 
 
 @dataclass(frozen=True)
-class Step:
+class NextStep:
     """What to do next: the words, and the command (or call) to copy, where there is one.
 
     Attributes
@@ -192,7 +192,7 @@ class Card:
     beside: tuple[str, ...] = ()
     folded: str = ""
     """What the lines beside it are called, where a reader opens them; empty where they are always shown."""
-    step: Step | None = None
+    step: NextStep | None = None
 
     @property
     def sign(self) -> str:
@@ -323,7 +323,7 @@ class Section:
     @property
     def wide(self) -> bool:
         """Whether its tables need the whole width."""
-        return any(len(table.columns) > 8 for table in self.tables)
+        return any(table.wide for table in self.tables)
 
     @property
     def more(self) -> str:
@@ -338,7 +338,7 @@ class Section:
         """Words, and tables with all their digits."""
         frames = [(table.caption, table.frame) for table in self.tables if table.frame is not None]
         return {
-            "title": self.title, "words": list(self.words), "lines": list(self.lines),
+            "title": self.title, "words": list(self.words),
             "tables": [{"caption": caption, "columns": frame.to_dict(as_series=False)} for caption, frame in frames],
         }  # fmt: skip
 

@@ -105,6 +105,9 @@ FOLDED, UNFOLDED = 30, 12
 LONG = 32
 """Characters of a cell from which its column is text that goes on over several lines."""
 
+WIDE = 95
+"""Characters that fit beside the title of a section: 57 rem at .9 rem a line."""
+
 Drawn = tuple[float, float, float]
 """An estimate and its ends, in percent of the width of its column's axis."""
 
@@ -161,6 +164,13 @@ class Table:
         )
 
     @property
+    def wide(self) -> bool:
+        """Whether a page gives it the whole width: by its characters, and 15 for each column of drawn intervals."""
+        columns = zip(self.columns, *self.rows, strict=True)
+        most = (max(len(cell) for cell in (column[0].partition(" ")[0], *column[1:])) for column in columns)
+        return sum(min(one, LONG) + 2 for one in most) + 15 * len(self.intervals) > WIDE
+
+    @property
     def first(self) -> tuple[tuple[str, ...], ...]:
         """The rows that a page shows at once: all, or those before a long table is folded."""
         return self.rows if len(self.rows) <= FOLDED else self.rows[:UNFOLDED]
@@ -201,7 +211,7 @@ def shown(
     drawn = {
         columns.index(name): IntervalColumn.of(*(frame[c].to_list() for c in (name, *pair)))
         for name, pair in ends.items()
-        if frame.schema[name].is_float()
+        if name in columns and frame.schema[name].is_float()
     }
     coloured = {columns.index(name): words for name, words in (tones or {}).items() if name in columns}
     known = {i: one for i, one in drawn.items() if one is not None}

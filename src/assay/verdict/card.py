@@ -258,7 +258,8 @@ class JudgeCard(Result):
         """The card as a page shows it; as good as some people and worse than others has a mark of its own."""
         rows: list[tuple[str, tuple[str, ...]]] = []
         meaning: dict[str, str] = dict(MEANING.items())
-        for row in self.rows[:SHOWN_ROWS]:
+        order = list(dict.fromkeys(row.name for row in self.rows))
+        for row in sorted(self.rows, key=lambda one: order.index(one.name))[:SHOWN_ROWS]:
             marks: dict[Dimension, str] = dict(row.marks)
             if row.test is not None and row.test.verdict == "people differ":
                 marks["replacement"] = SIGNS["split"]

@@ -68,7 +68,24 @@ class OldReport:
 
 
 def changes_since(old: OldReport, card: JudgeCard, settings: Mapping[str, Any], data: str) -> Section:
-    """What changed since the older report."""
+    """What changed since the older report.
+
+    Parameters
+    ----------
+    old : OldReport
+    card : JudgeCard
+        The one of now.
+    settings : mapping
+        Every option of now.
+    data : str
+        Fingerprint of the labels of now.
+
+    Returns
+    -------
+    Section
+        Its first sentence counts the cells that differ and names them; its table has every cell that both cards have,
+        those that differ first.
+    """
     before = old.rows()
     now = {_place(row): row for row in card.table.iter_rows(named=True)}
     judges = [list(dict.fromkeys(place[0] for place in rows)) for rows in (before, now)]

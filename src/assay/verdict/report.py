@@ -66,7 +66,7 @@ from assay.replacement.page import (
 )
 from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareSettings
 from assay.reporting import pictures, tables
-from assay.reporting.page import Card, Copy, Page, Part, Picture, Section, Step, section_of, written_whole
+from assay.reporting.page import Card, Copy, NextStep, Page, Part, Picture, Section, section_of, written_whole
 from assay.reporting.references import bibtex
 from assay.verdict.card import CardSettings, JudgeCard, contrasts_part, judge_card
 from assay.verdict.changes import OldReport, changes_since
@@ -242,7 +242,7 @@ class Report(Result):
             lines += ["  - " + beside for beside in one.beside]
         return "\n".join([*lines, "", self.signature])
 
-    def made_by(self, command: str, asked: Callable[[Step], str] | None = None) -> Report:
+    def made_by(self, command: str, asked: Callable[[NextStep], str] | None = None) -> Report:
         """The same report, whose page says that this command makes it again, and with which ones to go on."""
         cards = self.cards if asked is None else tuple(_with_command(one, asked) for one in self.cards)
         return replace(self, page=replace(self.page, again=command, cards=cards))
@@ -270,17 +270,17 @@ class Report(Result):
     def to_dict(self) -> dict[str, Any]:
         """Everything, safe for JSON: verdicts, tests, the card, the tables of every section with all their digits."""
         said = {"title": self.title, "first": list(self.page.first), "cards": json_safe(self.cards)}
-        sections = [json_safe(section.to_dict()) for _, section in self.page.placed]
+        sections = [json_safe(section.to_dict()) for _, section in self.page.placed if section.tables]
         return {**super().to_dict(), **said, "sections": sections}
 
 
-def _with_command(one: Card, asked: Callable[[Step], str]) -> Card:
+def _with_command(one: Card, asked: Callable[[NextStep], str]) -> Card:
     if one.step is None or not one.step.ask:
         return one
     return replace(one, step=replace(one.step, command=asked(one.step)))
 
 
-def _call(step: Step, labels: str) -> str:
+def _call(step: NextStep, labels: str) -> str:
     """The call that goes on, in Python."""
     column, _, value = step.where.partition("=")
     those = f"{labels}.where({column}={value!r})" if column else labels
@@ -508,7 +508,7 @@ def _domains_section(found: Mapping[str, AltTestBy]) -> Section:
     shown = tables.shown(_all_tables(found), drop=("passed",), symbol="ρ", caption=f"Every judge by {first.by}.",
                          tones={"verdict": dict(TONES)})  # fmt: skip
     scope = "all domains together" if first.correction == "across" else "each domain on its own"
-    passed = "; ".join(f"{judge} passes in {result.passed_in}" for judge, result in found.items())
+    passed = "; ".join(f"{judge} passes in {result.passed_in} of {result.n_domains}" for judge, result in found.items())
     words = (f"As published, {passed}.", f"The false discovery rate is held over {scope}.")
     return Section(f"By {first.by}", words, (shown,))
 
