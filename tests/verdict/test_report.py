@@ -16,6 +16,7 @@ import pytest
 
 import assay
 from assay.cli.app import main
+from assay.concordance.disagreement import farthest_items
 from assay.replacement.panel import AltTestSettings
 from assay.reporting import references, tables
 from assay.verdict import report as plots
@@ -342,6 +343,60 @@ def test_the_page_holds_the_command_that_makes_it_again(labels: assay.Annotation
     with pytest.raises(SystemExit):
         main(shlex.split(command[1])[1:])
     assert html.unescape((tmp_path / "one.html").read_text()) == page
+
+
+@pytest.mark.usefixtures("sketches", "few_truths")
+def test_the_command_to_go_on_with_runs_and_reads_the_same_labels(
+    labels: assay.Annotations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = {"item": "unit", "annotator": "who"}
+    labels.labels.rename(names).write_csv("la bels.csv")
+    read = ["--item", "unit", "--annotator=who", "--judges", "careful,middling,careless"]
+    with pytest.raises(SystemExit) as ended:
+        main(["report", "la bels.csv", *read, "--expertise", "skilled", "--n-resamples", "40", "-o", "one.html"])
+    assert ended.value.code == 0
+    page = html.unescape(Path("one.html").read_text(encoding="utf-8"))
+    commands = re.findall(r"<pre>(assay (?:estimate|disagreement) .*?)</pre>", page)
+    assert commands == [
+        f"assay estimate 'la bels.csv' {shlex.join(read)} --only careful",
+        f"assay disagreement 'la bels.csv' {shlex.join(read)} --first judges",
+    ]
+    for command, words in zip(commands, ("'careful' alone", "Judges are farthest from people on"), strict=True):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(shlex.split(command)[1:])
+        assert ended.value.code == 0
+        assert words in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_the_farthest_items_are_those_that_the_judge_alone_gets_wrong() -> None:
+    rows = [(f"i{i}", who, 3) for i in range(40) for who in ("ann", "bob", "cho")]
+    rows += [(f"i{i}", "gpt", 5 if i == 7 else 4 if i == 11 else 3) for i in range(40)]
+    rows[3 * 20] = ("i20", "ann", 1)  # people differ here, and the judge is no farther from them than they are
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    found = farthest_items(assay.read(frame, judges=["gpt"], scale="1-5"), "gpt", 5)
+    assert found.select("item", "people_say", "judge_says", "apart", "people_apart").rows() == [
+        ("i7", "3 (3 of 3)", "5", 0.5, 0.0), ("i11", "3 (3 of 3)", "4", 0.25, 0.0),
+    ]  # fmt: skip
+    copy = assay.read(frame.filter(annotator="ann").with_columns(annotator=pl.lit("gpt")).vstack(
+        frame.filter(pl.col("annotator") != "gpt")), judges=["gpt"], scale="1-5")  # fmt: skip
+    assert farthest_items(copy.where(annotator=["ann", "gpt"]), "gpt", 5).height == 0
+
+
+def test_every_table_has_its_answer_in_a_sentence(found: Report) -> None:
+    for section in found.page.sections:
+        assert section.words or section.folded or section.pictures, section.title
+    by_title = {section.title: section for section in found.page.sections}
+    people = found.page.sections[0]
+    assert people.title == "The judges side by side"
+    frame = by_title["Do the annotators agree?"].tables[0].frame
+    assert frame is not None
+    row = frame.row(by_predicate=pl.col("first") == "humans", named=True)
+    assert (
+        f"people {row['estimate']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+        in by_title["Do the annotators agree?"].words[0]
+    )
 
 
 def test_every_judge_has_its_table_of_annotators(found: Report) -> None:

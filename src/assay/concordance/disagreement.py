@@ -372,15 +372,16 @@ def mean_distance(cells: Floats, *, ordered: bool) -> Floats:
 
 
 def _labels_given(ratings: Ratings, items: Sequence[str]) -> list[str]:
-    """``5 (3), 4`` for each of these items: its labels, the commonest first, and how many gave each."""
+    """``5 (3 of 4), 4 (1 of 4)`` for each item: its labels, the commonest first; of one annotator the label."""
     answers = ratings.answers
     number = {name: i for i, name in enumerate(answers.items)}
     found = []
     for name in items:
         values, counts = np.unique(answers.value[answers.item == number[name]], return_counts=True)
         order = np.argsort(-counts, kind="stable")
-        each = ((label_word(ratings, float(values[k])), int(counts[k])) for k in order)
-        found.append(", ".join(word if count == 1 else f"{word} ({count})" for word, count in each))
+        each = [(label_word(ratings, float(values[k])), int(counts[k])) for k in order]
+        total = int(counts.sum())
+        found.append(", ".join(word if total == 1 else f"{word} ({count} of {total})" for word, count in each))
     return found
 
 

@@ -92,8 +92,8 @@ def _panel_words(panels: pl.DataFrame, title: str) -> tuple[str, ...]:
                 tables.estimated(r["estimate"], r["low"], r["high"])
                 for r in (rows.row(0, named=True), rows.row(-1, named=True))
             ]
-            said.append(f"of {name} {ends[0] if rows.height == 1 else ' to '.join(ends)}")
-    return (f"{title} is {' and '.join(said)}.",) if said else ()
+            said.append(f"{name} {ends[0] if rows.height == 1 else ' to '.join(ends)}")
+    return (f"{title}: {'; '.join(said)}.",) if said else ()
 
 
 def _pair_words(others: pl.DataFrame, title: str) -> tuple[str, ...]:

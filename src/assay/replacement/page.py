@@ -348,8 +348,9 @@ def _step_by(result: AltTestBy, found: Mapping[Verdict, Sequence[str]]) -> NextS
         step = _step(result.tests[passed[0]])
         where = "" if len(passed) == len(result.tests) else f" For {listing(passed, 4)} only:"
         return replace(step, words=f"{where} {step.words}".strip(), where=f"{result.by}={passed[0]}")
-    each = [_step(test) for test in result.tests.values()]
-    return each[0] if each and len({test.verdict for test in result.tests.values()}) == 1 else None
+    # Where it fails for sure comes before what is open.
+    tests = sorted(result.tests.values(), key=lambda test: test.verdict != "do not replace")
+    return _step(tests[0]) if tests else None
 
 
 def _domain_line(name: str, test: AltTest) -> str:

@@ -98,7 +98,7 @@ TITLES: Mapping[str, str] = {
 }
 
 
-FOLDED, UNFOLDED = 30, 12
+FOLDED, UNFOLDED = 20, 8
 """A page folds a table of more rows than the first number, and shows as many of it as the second: a screen's."""
 
 
