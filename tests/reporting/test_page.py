@@ -199,6 +199,19 @@ def test_the_page_is_whole_without_its_script(browser: Any, written: Path) -> No
 
 
 @pytest.mark.served
+def test_a_printed_page_has_its_folded_parts_and_the_heads_of_its_tables(browser: Any, written: Path) -> None:
+    page = opened(browser, written, 1000)
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("#how-to-report-this").get_by_text("We used the alternative annotator test").is_visible()
+    assert page.locator("#annotator-by-annotator thead").first.inner_text().startswith("judge")
+    assert not page.locator(".copy button").first.is_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("#how-to-report-this details[open]").count() == 0
+    page.context.close()
+
+
+@pytest.mark.served
 def test_a_pdf_holds_what_the_page_folds(written: Path) -> None:
     if shutil.which("pdftotext") is None or not any(shutil.which(name) for name in pages.BROWSERS):
         pytest.skip("needs a browser and pdftotext")
