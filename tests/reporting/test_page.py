@@ -20,6 +20,8 @@ from assay.reporting import page as pages
 from assay.reporting import tables
 from assay.reporting.page import Card, Marks, NextStep, Page, Section, page_of, print_page
 
+pytestmark = pytest.mark.xdist_group("page")  # one process, so that the page is made once
+
 AXE = Path(__file__).parents[1] / "collecting" / "vendor" / "axe.min.js"
 
 
