@@ -384,6 +384,35 @@ def test_the_farthest_items_are_those_that_the_judge_alone_gets_wrong() -> None:
     assert farthest_items(copy.where(annotator=["ann", "gpt"]), "gpt", 5).height == 0
 
 
+@pytest.mark.usefixtures("sketches", "few_truths")
+def test_why_there_is_no_card_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    labels = assay.simulate(n_items=40, seed=2)
+    old = report(labels, epsilon=0.2, n_resamples=40).save(tmp_path / "old.html").with_suffix(".json")
+
+    def refused(*_: object) -> None:
+        raise assay.DesignError("nobody is beside the judge")
+
+    monkeypatch.setattr("assay.verdict.report.judge_card", refused)
+    found = report(labels, epsilon=0.2, n_resamples=40)
+    assert found.card is None
+    assert "There is no card: nobody is beside the judge. “May replace” wants three things" in found.html()
+    for more in ({"compare": str(old)}, {"group": "truth"}):
+        with pytest.raises(assay.DesignError, match="nobody is beside the judge"):
+            report(labels, epsilon=0.2, n_resamples=40, **more)
+
+
+@pytest.mark.usefixtures("sketches", "few_truths")
+def test_clusters_are_the_objects_of_the_card_unless_others_are_named() -> None:
+    labels = assay.simulate(90, 4, scale="1-5", documents=30, judges={"gpt": 0.1}, seed=4)
+    named = {None: 90, "document": 30}
+    for clusters, n in named.items():
+        found = report(labels, expertise="skilled", n_resamples=40, clusters=clusters)
+        assert found.card is not None
+        assert found.card.objects == n
+        (cell,) = found.card.table.filter(dimension="replacement").rows(named=True)
+        assert {"replace": "✓", "do not replace": "✗"}.get(found.comparison.tests["gpt"].verdict, "?") == cell["mark"]
+
+
 def test_every_table_has_its_answer_in_a_sentence(found: Report) -> None:
     for section in found.page.sections:
         assert section.words or section.folded or section.pictures, section.title

@@ -295,7 +295,7 @@ class ReportBuilder:
         first: tuple[str, ...] = (), old: OldReport | None = None,
     ) -> None:  # fmt: skip
         self.labels, self.named, self.judges, self.by, self.settings = labels, named, judges, by, settings
-        self.first, self.old = first, old
+        self.first, self.old, self.no_card = first, old, ""
         self.steps = 5 if by is None else 3 + len(judges)
         self.done = 0
 
@@ -355,18 +355,20 @@ class ReportBuilder:
             return f"no test: {reason}"
 
     def _card(self, judges: Sequence[str], tested: Callable[[str, str | None], AltTest | str]) -> JudgeCard | None:
-        """The seven questions about every judge, best first; none where these labels allow none."""
+        """The seven questions about every judge, best first; none where these labels allow none, which is said."""
         s = self.settings
-        settings = CardSettings(
-            judges=tuple(judges), object=s.object or (s.clusters if s.lesson is None else None), lesson=s.lesson,
-            family=s.family, group=s.group, expertise=s.expertise, epsilon=s.epsilon, alpha=s.alpha, repeats=s.repeats,
-        )  # fmt: skip
-        try:
-            return judge_card(self.labels, settings, tested)
-        except DesignError:
-            if s.object or s.lesson or s.family or s.group:
-                raise
-            return None
+        named = {name: getattr(s, name) for name in ("object", "lesson", "family", "group") if getattr(s, name)}
+        implied = {"object": s.clusters} if s.clusters is not None and "object" not in named else {}
+        shared = {name: getattr(s, name) for name in ("expertise", "epsilon", "alpha", "repeats")}
+        for more in (implied, {}) if implied else ({},):
+            try:
+                settings = CardSettings(judges=tuple(judges), **{**more, **named}, **shared)
+                return judge_card(self.labels, settings, tested)
+            except DesignError as reason:
+                if (named or self.old is not None) and not more:
+                    raise
+                self.no_card = f"There is no card: {reason}. "
+        return None
 
     def _as(self, kind: type[S], **own: Any) -> S:
         """The options of the test, with those that a question has of its own."""
@@ -390,7 +392,8 @@ class ReportBuilder:
         leading = tuple(_with_command(one, partial(_call, labels="labels")) for one in cards)
         page = Page(
             s.title or question_words(tests), about, leading, (*sections, *behind, *ends), asked, call(s, self.named),
-            self.first, None if marks is None else marks.marks(), rule=rule_words(tests), document=s.clusters,
+            self.first, None if marks is None else marks.marks(), document=s.clusters,
+            rule=("" if marks is not None else self.no_card) + rule_words(tests),
         )  # fmt: skip
         if self.old is not None and marks is not None:
             data = (comparison or next(iter(by.values()))).run.data
@@ -409,11 +412,15 @@ class ReportBuilder:
         if any(scale.kind in ("text", "odd-one-out") for scale in labels.scales.values()):
             return []
         each = max(2, MOST_FARTHEST // (len(judges) * max(len(labels.criteria), 1)))
-        frames = [farthest_items(labels, judge, each, s.repeats) for judge in judges]
-        found = pl.concat([frame for frame in frames if frame.height], how="diagonal_relaxed") if any(
-            frame.height for frame in frames) else pl.DataFrame()  # fmt: skip
-        replies = replies_about(labels, found.select("judge", "item").rows()) if found.height else {}
-        return [section_of(farthest_part(found, replies, s.clusters))]
+
+        def farthest() -> tuple[Part, ...]:
+            frames = [farthest_items(labels, judge, each, s.repeats) for judge in judges]
+            known = [frame for frame in frames if frame.height]
+            found = pl.concat(known, how="diagonal_relaxed") if known else pl.DataFrame()
+            replies = replies_about(labels, found.select("judge", "item").rows()) if known else {}
+            return (farthest_part(found, replies, s.clusters),)
+
+        return [section_of(part) for part in _parts("Where is a judge farthest from people?", farthest)]
 
     def _labels_sections(self, parts: Sequence[Annotations]) -> list[Section]:
         drawn: list[Picture] = []
