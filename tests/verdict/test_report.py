@@ -413,6 +413,31 @@ def test_clusters_are_the_objects_of_the_card_unless_others_are_named() -> None:
         assert {"replace": "✓", "do not replace": "✗"}.get(found.comparison.tests["gpt"].verdict, "?") == cell["mark"]
 
 
+@pytest.mark.usefixtures("sketches", "few_truths")
+def test_of_a_study_the_farthest_items_have_their_text_and_the_reply(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sqlalchemy", reason="a study needs the extra judge")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    for command in ("init st", "judge st"):
+        replies = Path("st/replies.jsonl")
+        if command == "judge st":
+            first, *others = replies.read_text(encoding="utf-8").splitlines()
+            wrong = json.loads(first) | {"reply": 'Everybody would come back. {"label": 5}'}
+            replies.write_text("\n".join([json.dumps(wrong), *others]) + "\n", encoding="utf-8")
+        with pytest.raises(SystemExit) as ended:
+            main(command.split())
+        assert ended.value.code in (0, None)
+    found = report("st", epsilon=0.2, min_items=2, n_resamples=40)
+    section = next(one for one in found.page.sections if "farthest" in one.title)
+    assert section.tables[0].frame is not None
+    row = section.tables[0].frame.row(0, named=True)
+    assert row["reply"] == 'Everybody would come back. {"label": 5}'
+    assert row["judge_says"] == "5"
+    assert len(row["review"]) > 12
+
+
 def test_every_table_has_its_answer_in_a_sentence(found: Report) -> None:
     for section in found.page.sections:
         assert section.words or section.folded or section.pictures, section.title
