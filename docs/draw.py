@@ -1,4 +1,4 @@
-"""Draws the pictures of the how-tos from the example labels: python docs/draw.py [names], from the project's folder.
+"""Draws the pictures of the how-tos: python docs/draw.py [names] [--to FOLDER], from the project's folder.
 
 Texts, of which there are no examples, are made up here: words of an idea, and words that anybody says.
 """
@@ -6,8 +6,10 @@ Texts, of which there are no examples, are made up here: words of an idea, and w
 import sys
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import polars as pl
+from matplotlib.axes import Axes
 
 import assay
 from assay.replacement import page
@@ -55,23 +57,37 @@ def answers() -> assay.Annotations:
     return assay.read(frame, scale="text", judges=["like people", "in its own words", "at random"])
 
 
-found = {
-    "forest": judges.tests["gpt-4o"].plot(),
-    "epsilon": page.epsilon_curves(tests),
-    "size": page.size_curves(tests),
-    "labels": report.label_shares(table),
-    "ratings": assay.bradley_terry(votes).plot(),
-    "wins": assay.bradley_terry(votes).plot_wins(),
-    "separability": assay.separability(outputs()).plot(),
-    "annotators": assay.annotator_similarity(answers()).plot(),
-    "sets": assay.consistency(votes, by="separability", who=["humans"]).plot_values(),
-    "raters": assay.rater_model(table, quick=True).plot(),
-    "measures": assay.validate_similarity(odd, ["words", "rouge-1"]).plot(),
+def card() -> Axes:
+    """The card of three judges whose truth is known; its text stays text, so that a test can read it."""
+    judges = {"careful": 0.15, "middling": 0.45, "careless": 0.9}
+    labels = assay.simulate(300, 8, scale="1-5", judges=judges, documents=60, seed=7)
+    return assay.card(labels, object="document", expertise="skilled").plot()
+
+
+pictures = {
+    "card": card,
+    "forest": lambda: judges.tests["gpt-4o"].plot(),
+    "epsilon": lambda: page.epsilon_curves(tests),
+    "size": lambda: page.size_curves(tests),
+    "labels": lambda: report.label_shares(table),
+    "ratings": lambda: assay.bradley_terry(votes).plot(),
+    "wins": lambda: assay.bradley_terry(votes).plot_wins(),
+    "separability": lambda: assay.separability(outputs()).plot(),
+    "annotators": lambda: assay.annotator_similarity(answers()).plot(),
+    "sets": lambda: assay.consistency(votes, by="separability", who=["humans"]).plot_values(),
+    "raters": lambda: assay.rater_model(table, quick=True).plot(),
+    "measures": lambda: assay.validate_similarity(odd, ["words", "rouge-1"]).plot(),
 }
-for name, ax in found.items():
-    if sys.argv[1:] and name not in sys.argv[1:]:
+to, names = FOLDER, sys.argv[1:]
+if "--to" in names:
+    to = Path(names.pop(names.index("--to") + 1))
+    names.remove("--to")
+for name, draw in pictures.items():
+    if names and name not in names:
         continue
-    ax.figure.set_facecolor("white")
-    ax.figure.patch.set_alpha(1)
-    ax.figure.savefig(FOLDER / f"{name}.svg", metadata={"Date": None, "Creator": None})
-    print(FOLDER / f"{name}.svg")
+    with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none" if name == "card" else "path"}):
+        ax = draw()
+        ax.figure.set_facecolor("white")
+        ax.figure.patch.set_alpha(1)
+        ax.figure.savefig(to / f"{name}.svg", metadata={"Date": None, "Creator": None})
+    print(to / f"{name}.svg")

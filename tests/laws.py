@@ -825,7 +825,8 @@ QUESTIONS = (
         # What decides the test is varied above; here, what the whole page must follow.
         {**dict.fromkeys(DECISION, ()), "epsilon": [0.2], "score": ["accuracy"], "clusters": ["document"],
          "repeats": ["first"], "confidence": [0.8], "method": ["bca"], "judges": [("gpt",)], "by": ["language"],
-         "title": [], "plan": [], "progress": [], "min_items": [2]},
+         "title": [], "plan": [], "progress": [], "min_items": [2], "object": ["document"], "lesson": [],
+         "family": ["maker"], "group": ["language"], "compare": []},
         {**EPSILON, "min_items": 10},
     ),
 )  # fmt: skip

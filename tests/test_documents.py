@@ -4,6 +4,8 @@ import doctest
 import importlib
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,16 @@ def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path
     for block in code:
         exec(compile(block, str(page), "exec"), names)
     assert names
+
+
+def test_the_card_in_the_readme_is_what_the_code_draws(tmp_path: Path) -> None:
+    """Its marks and names; where exactly they are placed is matplotlib's."""
+    draw = [sys.executable, str(ROOT / "docs" / "draw.py"), "card", "--to", str(tmp_path)]
+    subprocess.run(draw, cwd=ROOT, check=True, capture_output=True)
+    texts = [re.findall(r"<text[^>]*>([^<]*)</text>", path.read_text(encoding="utf-8"))
+             for path in (ROOT / "docs" / "pictures" / "card.svg", tmp_path / "card.svg")]  # fmt: skip
+    assert texts[0] == texts[1], "the card has changed: python docs/draw.py card"
+    assert texts[0].count("✓") == 4
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/agreement.md", "docs/preferences.md"])

@@ -171,5 +171,5 @@ def test_devices_are_written_to_as_they_are(tmp_path: Path) -> None:
 
 
 def test_a_page_is_no_pdf(tmp_path: Path) -> None:
-    with pytest.raises(AssayError, match=r"written as .html, .htm, not as 'x.pdf'"):
+    with pytest.raises(AssayError, match=r"written as .html, .htm, .md, not as 'x.pdf'"):
         Page("t", "", (), ()).save(tmp_path / "x.pdf")

@@ -313,13 +313,14 @@ def test_parts_of_a_page_can_be_drawn(found):
     parts = agreement_parts(found)
     assert [p.title for p in parts] == [
         "Do the annotators agree?",
-        "Who agrees with whom?",
         "Is the judge closer to people than they are to each other?",
     ]
+    # Who agrees with whom is unfolded beside it.
+    assert [caption.endswith("of pairs.") for caption, _ in parts[1].frames] == [False, True]
     for part in parts:
         assert all(caption and frame.height for caption, frame in part.frames)
         assert all(draw().figure is not None for _, draw in part.pictures)
-    assert parts[2].frames[0][1]["closer"].to_list() == ["yes", "no"]
+    assert parts[1].frames[0][1]["closer"].to_list() == ["yes", "no"]
 
 
 def test_agreement_is_simply_a_function():

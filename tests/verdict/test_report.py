@@ -1,9 +1,12 @@
 """The report: verdicts in words, sections, one offline page."""
 
+import base64
+import hashlib
 import html
 import json
 import re
 import shlex
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,6 +16,7 @@ import pytest
 
 import assay
 from assay.cli.app import main
+from assay.concordance.disagreement import farthest_items
 from assay.replacement.panel import AltTestSettings
 from assay.reporting import references, tables
 from assay.verdict import report as plots
@@ -75,16 +79,23 @@ def test_verdicts_are_the_three_of_the_simulation(found: Report) -> None:
     assert found.cards[2].headline == "Do not replace a skilled annotator with careless."
 
 
-def test_the_page_is_one_file_without_script_or_outside_request(page: str) -> None:
+def test_the_page_is_one_file_without_outside_request(page: str) -> None:
     seen = outline(page)
-    assert "script" not in seen.tags
+    assert seen.tags.count("script") == 2, "the numbers, and what sorts and filters"
+    script = re.search(r"<script>(.*?)</script>", page, re.S)
+    digest = re.search(r"script-src 'sha256-([^']+)'", page)
+    assert script is not None
+    assert digest is not None, "no other script may run"
+    assert base64.b64encode(hashlib.sha256(script[1].encode()).digest()).decode() == digest[1]
+    assert not re.search(r"fetch\(|XMLHttpRequest|https?://", script[1])
     assert "link" not in seen.tags
     assert all(r.startswith("#") for r in seen.references)
     assert "default-src 'none'" in page
     assert "prefers-color-scheme: dark" in page
     assert "@media print" in page
-    # Judges, three forests, two curves, labels, agreement twice; categories and three confusions.
-    assert seen.tags.count("svg") == 13
+    # Two curves, labels, agreement twice, categories and three confusions; intervals are drawn in the tables' cells.
+    assert page.count('<svg role="img"') == 9
+    assert page.count('class="iv"') > 20
 
 
 def test_ids_of_pictures_do_not_clash(page: str) -> None:
@@ -101,7 +112,7 @@ def test_markup_in_names_is_text() -> None:
     )
     labels = assay.Annotations.from_frame(frame, judges=[evil])
     page = report(labels, epsilon=0.1).html()
-    assert "<script" not in page
+    assert "<script>alert" not in page
     assert "<b>bold" not in page
 
 
@@ -131,7 +142,7 @@ def test_two_scales_of_one_kind_put_no_row_on_the_page_twice() -> None:
     scales = {"clear": assay.Ordinal(1, 5), "true": assay.Ordinal(1, 3)}
     labels = assay.Annotations.from_frame(pl.concat([five, three]), judges=["judge"], scale=scales)
     parts = {part.title: part for part in _agreement(labels, None, AltTestSettings(epsilon=0.1), {})}
-    shown = parts["Who agrees with whom?"].frames[0][1]
+    shown = parts["Is the judge closer to people than they are to each other?"].frames[1][1]
     assert not shown.select("criterion", "who", "first", "second").is_duplicated().any()
     # Holm over the rows that there are: as agreement says it when it is asked for this coefficient alone.
     alone = assay.agreement(
@@ -139,7 +150,13 @@ def test_two_scales_of_one_kind_put_no_row_on_the_page_twice() -> None:
     )
     expected = alone.table.filter(pl.col("who") == "human pairs")["p_adjusted"].to_list()
     assert shown.filter(pl.col("who") == "human pairs")["p_adjusted"].to_list() == expected
-    assert report(labels, expertise="skilled").html().count("another human") == 2
+    shown = [
+        t
+        for s in report(labels, expertise="skilled").page.sections
+        if "Is the judge closer" in s.title
+        for t in s.tables
+    ]
+    assert [row[2] for row in shown[1].rows].count("another human") == 2
 
 
 def test_json_round_trip(found: Report) -> None:
@@ -283,9 +300,11 @@ def test_votes_of_judges_are_not_counted_among_those_of_people() -> None:
 
 
 def test_the_page_says_first_what_was_asked_of_whom(found: Report, page: str) -> None:
-    assert found.page.asked.startswith("May one of these judges stand in for a skilled annotator")
-    assert "3 judges (careful, middling, careless) and 4 annotators (ann_1, ann_2, ann_3, ann_4)" in found.page.asked
-    assert page.index("of closeness? Asked of") < page.index('class="card')
+    assert found.title == "May one of these judges stand in for a skilled annotator?"
+    assert "3 judges (careful, middling, careless) beside 4 annotators (ann_1, ann_2, ann_3, ann_4)" in found.page.asked
+    assert page.index("<h1>May one") < page.index("Asked of") < page.index('<table class="card')
+    titled = replace(found.page, title="Mine")
+    assert "<h1>Mine</h1>" in titled.html()
 
 
 def test_results_methods_and_works_can_be_pasted(found: Report, page: str) -> None:
@@ -300,7 +319,8 @@ def test_results_methods_and_works_can_be_pasted(found: Report, page: str) -> No
         named = re.search(r"author\s*= {(\w+)", entry)
         in_words = named is not None and named[1] in said
         assert not in_words or key in page, f"{key} is named and not given"
-    assert page.count("<pre>") == 2
+    # Two judges have a command to go on with; then the works, and what makes the page again.
+    assert page.count("<pre>") == 4
 
 
 def test_the_page_holds_what_makes_it_again_to_the_byte(labels: assay.Annotations, found: Report, page: str) -> None:
@@ -325,9 +345,118 @@ def test_the_page_holds_the_command_that_makes_it_again(labels: assay.Annotation
     assert html.unescape((tmp_path / "one.html").read_text()) == page
 
 
+@pytest.mark.usefixtures("sketches", "few_truths")
+def test_the_command_to_go_on_with_runs_and_reads_the_same_labels(
+    labels: assay.Annotations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = {"item": "unit", "annotator": "who"}
+    labels.labels.rename(names).write_csv("la bels.csv")
+    read = ["--item", "unit", "--annotator=who", "--judges", "careful,middling,careless"]
+    with pytest.raises(SystemExit) as ended:
+        main(["report", "la bels.csv", *read, "--expertise", "skilled", "--n-resamples", "40", "-o", "one.html"])
+    assert ended.value.code == 0
+    page = html.unescape(Path("one.html").read_text(encoding="utf-8"))
+    commands = re.findall(r"<pre>(assay (?:estimate|disagreement) .*?)</pre>", page)
+    assert commands == [
+        f"assay estimate 'la bels.csv' {shlex.join(read)} --only careful",
+        f"assay disagreement 'la bels.csv' {shlex.join(read)} --first judges",
+    ]
+    for command, words in zip(commands, ("'careful' alone", "Judges are farthest from people on"), strict=True):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(shlex.split(command)[1:])
+        assert ended.value.code == 0
+        assert words in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_the_farthest_items_are_those_that_the_judge_alone_gets_wrong() -> None:
+    rows = [(f"i{i}", who, 3) for i in range(40) for who in ("ann", "bob", "cho")]
+    rows += [(f"i{i}", "gpt", 5 if i == 7 else 4 if i == 11 else 3) for i in range(40)]
+    rows[3 * 20] = ("i20", "ann", 1)  # people differ here, and the judge is no farther from them than they are
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    found = farthest_items(assay.read(frame, judges=["gpt"], scale="1-5"), "gpt", 5)
+    assert found.select("item", "people_say", "judge_says", "apart", "people_apart").rows() == [
+        ("i7", "3 (3 of 3)", "5", 0.5, 0.0), ("i11", "3 (3 of 3)", "4", 0.25, 0.0),
+    ]  # fmt: skip
+    copy = assay.read(frame.filter(annotator="ann").with_columns(annotator=pl.lit("gpt")).vstack(
+        frame.filter(pl.col("annotator") != "gpt")), judges=["gpt"], scale="1-5")  # fmt: skip
+    assert farthest_items(copy.where(annotator=["ann", "gpt"]), "gpt", 5).height == 0
+
+
+@pytest.mark.usefixtures("sketches", "few_truths")
+def test_why_there_is_no_card_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    labels = assay.simulate(n_items=40, seed=2)
+    old = report(labels, epsilon=0.2, n_resamples=40).save(tmp_path / "old.html").with_suffix(".json")
+
+    def refused(*_: object) -> None:
+        raise assay.DesignError("nobody is beside the judge")
+
+    monkeypatch.setattr("assay.verdict.report.judge_card", refused)
+    found = report(labels, epsilon=0.2, n_resamples=40)
+    assert found.card is None
+    assert "There is no card: nobody is beside the judge. “May replace” wants three things" in found.html()
+    for more in ({"compare": str(old)}, {"group": "truth"}):
+        with pytest.raises(assay.DesignError, match="nobody is beside the judge"):
+            report(labels, epsilon=0.2, n_resamples=40, **more)
+
+
+@pytest.mark.usefixtures("sketches", "few_truths")
+def test_clusters_are_the_objects_of_the_card_unless_others_are_named() -> None:
+    labels = assay.simulate(90, 4, scale="1-5", documents=30, judges={"gpt": 0.1}, seed=4)
+    named = {None: 90, "document": 30}
+    for clusters, n in named.items():
+        found = report(labels, expertise="skilled", n_resamples=40, clusters=clusters)
+        assert found.card is not None
+        assert found.card.objects == n
+        (cell,) = found.card.table.filter(dimension="replacement").rows(named=True)
+        assert {"replace": "✓", "do not replace": "✗"}.get(found.comparison.tests["gpt"].verdict, "?") == cell["mark"]
+
+
+@pytest.mark.usefixtures("sketches", "few_truths")
+def test_of_a_study_the_farthest_items_have_their_text_and_the_reply(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sqlalchemy", reason="a study needs the extra judge")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    for command in ("init st", "judge st"):
+        replies = Path("st/replies.jsonl")
+        if command == "judge st":
+            first, *others = replies.read_text(encoding="utf-8").splitlines()
+            wrong = json.loads(first) | {"reply": 'Everybody would come back. {"label": 5}'}
+            replies.write_text("\n".join([json.dumps(wrong), *others]) + "\n", encoding="utf-8")
+        with pytest.raises(SystemExit) as ended:
+            main(command.split())
+        assert ended.value.code in (0, None)
+    found = report("st", epsilon=0.2, min_items=2, n_resamples=40)
+    section = next(one for one in found.page.sections if "farthest" in one.title)
+    assert section.tables[0].frame is not None
+    row = section.tables[0].frame.row(0, named=True)
+    assert row["reply"] == 'Everybody would come back. {"label": 5}'
+    assert row["judge_says"] == "5"
+    assert len(row["review"]) > 12
+
+
+def test_every_table_has_its_answer_in_a_sentence(found: Report) -> None:
+    for section in found.page.sections:
+        assert section.words or section.folded or section.pictures, section.title
+    by_title = {section.title: section for section in found.page.sections}
+    people = found.page.sections[0]
+    assert people.title == "The judges side by side"
+    frame = by_title["Do the annotators agree?"].tables[0].frame
+    assert frame is not None
+    row = frame.row(by_predicate=pl.col("first") == "humans", named=True)
+    assert (
+        f"people {row['estimate']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+        in by_title["Do the annotators agree?"].words[0]
+    )
+
+
 def test_every_judge_has_its_table_of_annotators(found: Report) -> None:
     section = next(s for s in found.page.sections if s.title == "Annotator by annotator")
-    assert [t.caption.split()[0] for t in section.tables] == ["careful", "middling", "careless"]
+    assert [row[0] for row in section.tables[0].rows] == ["careful"] * 4 + ["middling"] * 4 + ["careless"] * 4
+    assert section.words[0].startswith("As published, careful wins against 4 of 4; middling wins against 1 of 4; ")
 
 
 def test_a_card_over_criteria_shows_each_with_its_figures() -> None:
@@ -343,11 +472,13 @@ def test_a_card_over_criteria_shows_each_with_its_figures() -> None:
 
 
 def test_one_verdict_has_one_colour_in_every_picture(found: Report, page: str) -> None:
-    for title in ("Advantage probability of each judge", "Winning rate against epsilon",
+    for title in ("Winning rate against epsilon",
                   "Studies that end in a verdict against the number of items"):  # fmt: skip
         svg = page[page.index(f'aria-label="{title}"') :].partition("</svg>")[0]
         assert set(re.findall(r"var\(--(good|bad|open|split|judge)\)", svg)) == {"good", "bad", "open"}, title
     assert "#000000" not in page, "ink that is black on a dark page"
+    for tone, sign in (("good", "✓"), ("open", "?"), ("bad", "✗")):
+        assert page.count(f'<span class="sign {tone}" aria-hidden="true">{sign}</span>') >= 2, "card and table"
 
 
 @pytest.mark.usefixtures("sketches")

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from assay.data.annotations import Annotations
     from assay.estimation.result import Result
     from assay.looking import Look
+    from assay.reporting.page import NextStep
 
 # -- how labels are read ------------------------------------------------------------------------------
 
@@ -459,7 +460,7 @@ def demo(*, out: _HTML = Path("report.html"), force: Force = False, seed: int = 
     from assay.simulation import simulate
     from assay.verdict.report import report as make
 
-    target(out, force=force)
+    _report_target(out, force=force)
     labels = simulate(n_items=150, n_annotators=4, annotator_noise=0.3, judges=DEMO_NOISE, seed=seed)
     said = (
         "A simulated study, not real data: 4 people and 3 judges rate 150 items. Each answers with the item's true\n"
@@ -529,6 +530,7 @@ def report(
     source: str,
     *,
     out: _HTML = Path("report.html"),
+    pdf: bool = False,
     force: Force = False,
     tested: Tested = ALL_JUDGES,
     ask: Ask = ASK,
@@ -540,21 +542,54 @@ def report(
     source
         A file, a folder with human_annotations.json and llm_annotations.json, or a study folder.
     out
-        Where the page is written.
+        Where the page is written: .html, or .md for Markdown. Every number is written beside it as .json.
+    pdf
+        Also print the page, as .pdf beside it; needs Chromium or Chrome on this machine.
     """
+    from assay.reporting.page import print_page
     from assay.verdict.preregistration import plan_beside
     from assay.verdict.report import report as make
 
-    ask.to(out, source, force=force)
+    _report_target(out, source, ask.labels.items, ask.labels.annotator_table, pdf=pdf, force=force)
     given = ask.options.options()
+    target(out.with_suffix(".json"), given.get("compare"), suffixes=(".json",), force=force)
     table = ask.labels.read(source)
     given.setdefault("plan", plan_beside(table))
     tested.among(table)
     with progress_bar("Testing") as progress:
         found = make(table, judges=tested.names(), progress=progress, **given)
-        path = found.made_by(command_line()).save(out)
+        path = found.made_by(command_line(), partial(_next_command, source)).save(out)
+        printed = print_page(path, path.with_suffix(".pdf")) if pdf else None
     ask.output.words(found)
-    note(f"written to {path}")
+    note(f"written to {path}" + (f" and {printed}" if printed is not None else ""))
+
+
+def _report_target(out: Path, *sources: str | Path | None, pdf: bool = False, force: bool = False) -> None:
+    """Refuse a report whose page, numbers or PDF would take the place of something else."""
+    from assay.reporting.page import REPORTS
+
+    target(out, *sources, suffixes=REPORTS, force=force)
+    target(out.with_suffix(".json"), *sources, suffixes=(".json",), force=force)
+    if pdf:
+        if out.suffix == ".md":
+            raise AssayError("--pdf prints the page, and Markdown is none; name an output that ends in .html")
+        target(out.with_suffix(".pdf"), *sources, suffixes=(".pdf",), force=force)
+
+
+_READING_WORDS = frozenset(NAMES.values())
+"""Options that say how labels are read, as they are typed."""
+
+
+def _next_command(source: str, step: NextStep) -> str:
+    """The command with which to go on after a report: of the same labels, read the same way."""
+    kept, words = list[str](), TYPED.get()
+    for at, word in enumerate(words):
+        option, equals, _ = word.partition("=")
+        if option in _READING_WORDS:
+            kept += words[at : at + (1 if equals or option == "--wide" else 2)]
+    only = ["--only", step.judge] if step.ask == "estimate" else ["--first", "judges"]
+    where = ["--where", step.where] if step.where else []
+    return shlex.join(["assay", step.ask, source, *kept, *where, *only])
 
 
 def card(

@@ -276,8 +276,8 @@ def _ranked_by(first: First) -> str:
 # -- items -------------------------------------------------------------------------------------------
 
 
-def item_distances(ratings: Ratings) -> pl.DataFrame:
-    """How far the labels of each item with two or more lie apart, as a share of the scale."""
+def item_distances(ratings: Ratings, *, quoted: bool = True) -> pl.DataFrame:
+    """How far the labels of each item with two or more lie apart, as a share of the scale; quoted: who said what."""
     m = len(ratings.annotators)
     if ratings.n_items * m > MOST_CELLS:
         raise DesignError(f"{ratings.n_items:,} items by {m:,} annotators are too many to lay out; choose some items")
@@ -298,8 +298,40 @@ def item_distances(ratings: Ratings) -> pl.DataFrame:
         "item": [names[i] for i in keep.tolist()],
         "disagreement": both[keep], "people": among[keep], "judges": beside[keep],
         "excess": beside[keep] - among[keep], "n": number[keep],
-        "labels": _who_said_what(ratings, set(keep.tolist())),
+        **({"labels": _who_said_what(ratings, [names[i] for i in keep.tolist()])} if quoted else {}),
     }).with_columns(pl.col(pl.Float64).fill_nan(None))  # fmt: skip
+
+
+def farthest_items(labels: Annotations, judge: str, most: int, repeats: Repeats = "error") -> pl.DataFrame:
+    """The items on which a judge is farther from people than people are from each other, the farthest first.
+
+    Returns
+    -------
+    polars.DataFrame
+        Of each criterion at most ``most`` items: ``criterion, judge, item, people_say, judge_says, apart`` (mean
+        distance from people's labels, as a share of the scale), ``people_apart`` (people's from each other), then what
+        the item table knows.
+    """
+    labels = labels.where(annotator=[*labels.humans, judge]).resolve_repeats(repeats)
+    found = []
+    for criterion in labels.criteria or (None,):
+        one = labels if criterion is None else labels.where(criterion=criterion)
+        if judge not in one.judges or not one.humans:
+            continue
+        ratings = Ratings.of(one)
+        far = item_distances(ratings, quoted=False).filter(pl.col("judges").is_not_null())
+        far = far.with_columns(more=pl.coalesce("excess", "judges")).filter(pl.col("more") > 0)
+        far = far.sort("more", "judges", descending=True, maintain_order=True).head(most)
+        people, says = (_labels_given(ratings.only(who), far["item"].to_list()) for who in (ratings.humans, (judge,)))
+        found.append(
+            far.select(
+                pl.lit(criterion, pl.String).alias("criterion"), pl.lit(judge).alias("judge"), "item",
+                pl.Series("people_say", people, pl.String),
+                pl.Series("judge_says", says, pl.String),
+                pl.col("judges").alias("apart"), pl.col("people").alias("people_apart"),
+            ).join(one.items, on="item", how="left", maintain_order="left")
+        )  # fmt: skip
+    return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame()
 
 
 def _span(ratings: Ratings) -> float:
@@ -339,11 +371,26 @@ def mean_distance(cells: Floats, *, ordered: bool) -> Floats:
     return ratio(total, number * (number - 1) / 2.0)
 
 
-def _who_said_what(ratings: Ratings, keep: set[int]) -> list[str]:
-    """``ann 1, bob 5`` for each item, people first."""
+def _labels_given(ratings: Ratings, items: Sequence[str]) -> list[str]:
+    """``5 (3 of 4), 4 (1 of 4)`` for each item: its labels, the commonest first; of one annotator the label."""
+    answers = ratings.answers
+    number = {name: i for i, name in enumerate(answers.items)}
+    found = []
+    for name in items:
+        values, counts = np.unique(answers.value[answers.item == number[name]], return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        each = [(label_word(ratings, float(values[k])), int(counts[k])) for k in order]
+        total = int(counts.sum())
+        found.append(", ".join(word if total == 1 else f"{word} ({count} of {total})" for word, count in each))
+    return found
+
+
+def _who_said_what(ratings: Ratings, items: Sequence[str]) -> list[str]:
+    """``ann 1, bob 5`` for each of these items, people first."""
     answers = ratings.answers
     order = {name: i for i, name in enumerate((*ratings.humans, *ratings.judges))}
-    said_of: dict[int, list[tuple[int, str]]] = {i: [] for i in sorted(keep)}
+    number = {name: i for i, name in enumerate(answers.items)}
+    said_of: dict[int, list[tuple[int, str]]] = {number[name]: [] for name in items}
     words = {value: label_word(ratings, value) for value in np.unique(answers.value).tolist()}
     for i, j, value in zip(answers.item.tolist(), answers.annotator.tolist(), answers.value.tolist(), strict=True):
         if i in said_of:

@@ -102,7 +102,8 @@ def rater_parts(found: RaterModel) -> tuple[Part, ...]:
         frames = [("Modes, and how far their φ and ψ are from the best's.", found.modes)]
         if checked.height:
             frames.append(("The ten largest R-hat.", checked.sort("rhat", descending=True).head(10)))
-        parts.append(Part("Can the fit be trusted?", (), tuple(frames)))
+        trust = "A fit is not to be trusted where starts end in modes that are far apart, or chains have not mixed."
+        parts.append(Part("Can the fit be trusted?", (trust,), tuple(frames)))
     return tuple(parts)
 
 

@@ -316,8 +316,11 @@ class AltTest(Result):
                 lines.append(self.document_effect.words())
         return "\n".join([*lines, *self.run.closing()])
 
-    def evidence(self) -> list[str]:
-        """What the verdict rests on, in three sentences: as good as whom, whether it looks, what it keeps."""
+    def evidence(self, *, agreement: bool = True) -> list[str]:
+        """What the verdict rests on, in three sentences: as good as whom, whether it looks, what it keeps.
+
+        ``agreement=False`` leaves out the figure of people's agreement, for a page that has their α elsewhere.
+        """
         if not self.n_annotators:
             return [f"Nobody has the {self.settings.min_items} comparable items that the test asks for."]
         g, n = self.grounds, self.n_annotators
@@ -336,17 +339,17 @@ class AltTest(Result):
         lines.append(
             f"{'Shown' if g.p_looks <= g.alpha else 'Not shown'} to look at the items{beyond} ({p_value(g.p_looks)})."
         )
-        return [*lines, self._kept()]
+        return [*lines, self._kept(agreement)]
 
-    def _kept(self) -> str:
+    def _kept(self, agreement: bool) -> str:
         """What it keeps of people's agreement, in a sentence."""
         g, people, least = self.grounds, self.people_agreement, number(self.settings.least_retention)
         if people.reason:
             return f"How much it keeps of what people agree on is not known: {people.reason}."
         within = f" within “{self.looked.kept.structure}”" if self.looked.kept.structure else ""
-        found = f"A = {number(people.estimate)} {interval(people.low, people.high)}"
+        found = f", A = {number(people.estimate)} {interval(people.low, people.high)}" if agreement else ""
         whom = " with the reference" if self.settings.fixed_reference else ""
-        agree = f"people's chance-corrected agreement{whom}{within}, {found}"
+        agree = f"people's chance-corrected agreement{whom}{within}{found}"
         kept = self.retention
         if g.p_keeps <= g.alpha:
             said = f"Shown to keep more than {least} ({p_value(g.p_keeps)})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from assay._version import __version__
@@ -14,7 +15,7 @@ from assay.replacement.decision import FEWEST, TONES, Verdict
 from assay.replacement.domains import AltTestBy
 from assay.replacement.panel import AltTestSettings
 from assay.reporting import pictures
-from assay.reporting.page import Card
+from assay.reporting.page import Card, NextStep
 from assay.reporting.tables import interval, number, p_value
 
 if TYPE_CHECKING:
@@ -109,32 +110,71 @@ _REASONS: Mapping[Reason, str] = {
 
 
 def question_words(tests: Sequence[AltTest]) -> str:
-    """What is asked, and of whom: the first thing that a reader wants to know."""
-    test = max(tests, key=lambda t: t.n_annotators)
-    s, judges = test.settings, list(dict.fromkeys(t.judge for t in tests))
-    people = test.tally.table.humans
-    who = _PEOPLE.get(s.expertise or "", "one of these annotators")
-    what = f"May {judges[0] if len(judges) == 1 else 'one of these judges'} stand in for {who}"
+    """The question, which is the first thing that a reader wants to know."""
+    s, judges = tests[0].settings, list(dict.fromkeys(t.judge for t in tests))
+    which = judges[0] if len(judges) == 1 else "one of these judges"
     if s.gold is not None:
-        what = (
-            f"Is {judges[0] if len(judges) == 1 else 'one of these judges'} as close to the gold labels as people are"
-        )
+        return f"Is {which} as close to the gold labels as people are?"
+    return f"May {which} stand in for {_PEOPLE.get(s.expertise or '', 'one of these annotators')}?"
+
+
+def asked_words(tests: Sequence[AltTest]) -> str:
+    """Of whom it is asked."""
+    judges, people = list(dict.fromkeys(t.judge for t in tests)), tests[0].tally.table.humans
     return (
-        f"{what}, where its low cost is worth ε = {number(test.epsilon, 3)} of closeness? Asked of "
-        f"{counted(len(judges), 'judge')} ({listing(judges, 4)}) and {counted(len(people), 'annotator')} "
-        f"({listing(people, 4)}). “May replace” wants three things: as good as at least {100 * s.threshold:g}% of "
-        f"the annotators; it looks at the items; and it keeps at least {number(s.least_retention)} of what people "
-        f"agree on. Each at level {s.level:.2g}."
+        f"Asked of {counted(len(judges), 'judge')} ({listing(judges, 4)}) beside {counted(len(people), 'annotator')} "
+        f"({listing(people, 4)})."
+    )
+
+
+def rule_words(tests: Sequence[AltTest]) -> str:
+    """What a yes wants."""
+    test = max(tests, key=lambda t: t.n_annotators)
+    s = test.settings
+    return (
+        f"“May replace” wants three things to be shown, each at level {s.level:.2g}: the judge is as good as at least "
+        f"{100 * s.threshold:g}% of the annotators, where its low cost is worth ε = {number(test.epsilon, 3)} of "
+        f"closeness; it looks at the items; it keeps at least {number(s.least_retention)} of what people agree on."
     )
 
 
 def card(test: AltTest) -> Card:
     """The verdict of one test: what, on what grounds, and what would change it."""
-    evidence, advice = "\n".join(test.evidence()), " ".join(_advice(test))
+    evidence, advice = "\n".join(test.evidence(agreement=False)), " ".join(_advice(test))
     return Card(
         test.judge, test.domain, TONES[test.verdict], _headline(test), evidence, advice, tuple(_beside(test)),
-        "Closeness, the published outcome, whom this speaks of",
+        "the three tests, the published outcome, whom this speaks of", _step(test),
     )  # fmt: skip
+
+
+_REPORTED = "report what people would say of all items:"
+_READ = "read the items where it is farthest from people; then mend its prompt, or ask another judge."
+
+
+def _step(test: AltTest) -> NextStep:
+    """What to do next, in a sentence, with the question to ask."""
+    kind = test.tally.table.ratings.scale.kind if test.n_annotators else "text"
+    compared = "" if kind in ("text", "odd-one-out") else "disagreement"
+    if test.verdict == "replace":
+        corrected = kind not in ("text", "odd-one-out", "preference") and test.settings.gold is None
+        words = "let it label the rest, and people a random share of it; " if corrected else "let it label the rest."
+        return NextStep(words + _REPORTED, "estimate", test.judge) if corrected else NextStep(words)
+    if test.verdict == "do not replace":
+        return NextStep(_READ, compared, test.judge)
+    if test.verdict == "people differ":
+        worse = listing(test.worse_than, 4) or "some of them"
+        return NextStep(f"decide for whom it may stand in: it loses to {worse}.", compared, test.judge)
+    if test.reason in MORE_ITEMS_TELL and test.n_annotators:
+        needed = test.items_needed.n_items
+        if needed is None:
+            return NextStep(
+                "mend the judge, or ask another one: more items like these would hardly tell.", compared, test.judge
+            )
+        if needed > test.n_items:
+            more, people = needed - test.n_items, counted(test.n_annotators, "annotator")
+            return NextStep(f"have these {people} label about {more:,} more items, and make this page again.")
+    said = (_advice(test) or ["ask more people, and make this page again."])[0]
+    return NextStep(f"{said[:1].lower()}{said[1:]}")
 
 
 def _headline(test: AltTest) -> str:
@@ -297,8 +337,20 @@ def card_by(result: AltTestBy) -> Card:
         f"{result.judge} may stand in for people in {len(found['replace'])} out of {result.n_domains} ({result.by}).",
         f"{evidence[:1].upper()}{evidence[1:]}. As published it passes in {result.passed_in}.",
         " ".join([*advice, *dict.fromkeys(c for test in tests.values() for c in test.cautions)]),
-        tuple(_domain_line(name, test) for name, test in tests.items()),
+        tuple(_domain_line(name, test) for name, test in tests.items()), f"each {result.by}", _step_by(result, found),
     )  # fmt: skip
+
+
+def _step_by(result: AltTestBy, found: Mapping[Verdict, Sequence[str]]) -> NextStep | None:
+    """What to do next with a judge of several domains: the passed ones first."""
+    passed = found["replace"]
+    if passed:
+        step = _step(result.tests[passed[0]])
+        where = "" if len(passed) == len(result.tests) else f" For {listing(passed, 4)} only:"
+        return replace(step, words=f"{where} {step.words}".strip(), where=f"{result.by}={passed[0]}")
+    # Where it fails for sure comes before what is open.
+    tests = sorted(result.tests.values(), key=lambda test: test.verdict != "do not replace")
+    return _step(tests[0]) if tests else None
 
 
 def _domain_line(name: str, test: AltTest) -> str:

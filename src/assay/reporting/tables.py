@@ -7,7 +7,7 @@ import math
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
@@ -98,18 +98,77 @@ TITLES: Mapping[str, str] = {
 }
 
 
-FOLDED, UNFOLDED = 30, 12
+FOLDED, UNFOLDED = 20, 8
 """A page folds a table of more rows than the first number, and shows as many of it as the second: a screen's."""
+
+
+LONG = 32
+"""Characters of a cell from which its column is text that goes on over several lines."""
+
+WIDE = 95
+"""Characters that fit beside the title of a section: 57 rem at .9 rem a line."""
+
+Drawn = tuple[float, float, float]
+"""An estimate and its ends, in percent of the width of its column's axis."""
+
+
+@dataclass(frozen=True)
+class IntervalColumn:
+    """The intervals of a column on their common axis: one of each row, None where there is none; where 0 is."""
+
+    rows: tuple[Drawn | None, ...]
+    zero: float | None
+
+    @classmethod
+    def of(cls, values: Sequence[Any], lows: Sequence[Any], highs: Sequence[Any]) -> IntervalColumn | None:
+        """None where fewer than two rows have an interval: one by itself has nothing to stand beside."""
+        rows = [tuple(map(_float, row)) for row in zip(values, lows, highs, strict=True)]
+        known = [row for row in rows if all(map(math.isfinite, row))]
+        if len(known) < 2:
+            return None
+        first, last = min(min(row) for row in known), max(max(row) for row in known)
+        # An axis starts at 0 where that costs it no more than a third of its width.
+        if 0 < first < (last - first) / 2:
+            first = 0.0
+        if 0 > last > (first - last) / 2:
+            last = 0.0
+        width = last - first or 1.0
+
+        def at(value: float) -> float:
+            return round(2 + 96 * (value - first) / width, 1)
+
+        drawn = tuple((at(row[0]), at(row[1]), at(row[2])) if row in known else None for row in rows)
+        return cls(drawn, at(0.0) if first <= 0 <= last else None)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text ready to be shown; ``numeric`` tells which columns are numbers."""
+    """Rows of text ready to be shown; ``numeric`` tells which columns are numbers, ``intervals`` what is drawn."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: tuple[bool, ...]
     caption: str = ""
+    intervals: Mapping[int, IntervalColumn] = field(default_factory=dict)
+    tones: Mapping[int, Mapping[Any, str]] = field(default_factory=dict)
+    """The class of colour of the words of a column."""
+    frame: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+    """What is shown, with all its digits."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What each column holds: numbers, text that goes on, or names."""
+        return tuple(
+            "number" if numeric else "text" if any(len(row[i]) > LONG for row in self.rows) else "name"
+            for i, numeric in enumerate(self.numeric)
+        )
+
+    @property
+    def wide(self) -> bool:
+        """Whether a page gives it the whole width: by its characters, and 15 for each column of drawn intervals."""
+        columns = zip(self.columns, *self.rows, strict=True)
+        most = (max(len(cell) for cell in (column[0].partition(" ")[0], *column[1:])) for column in columns)
+        return sum(min(one, LONG) + 2 for one in most) + 15 * len(self.intervals) > WIDE
 
     @property
     def first(self) -> tuple[tuple[str, ...], ...]:
@@ -124,9 +183,11 @@ class Table:
 
 def shown(
     frame: pl.DataFrame, *, caption: str = "", drop: Sequence[str] = (), symbol: str = "estimate",
-    counted: str = "items",
+    counted: str = "items", tones: Mapping[str, Mapping[Any, str]] | None = None,
 ) -> Table:  # fmt: skip
     """A result's table for readers: a number, its low and its high become one column; ``n`` is what it counts.
+
+    ``tones`` has the colours of the words of columns such as the verdict.
 
     Numbers get two decimals, and none in a column of hundreds and more, such as ratings.
     """
@@ -147,7 +208,14 @@ def shown(
     named = {**TITLES, "estimate": symbol, "n": counted}
     titles = tuple(named.get(c, c.replace("_", " ")) for c in columns)
     numeric = tuple(frame.schema[c].is_numeric() for c in columns)
-    return Table(titles, tuple(rows), numeric, caption)
+    drawn = {
+        columns.index(name): IntervalColumn.of(*(frame[c].to_list() for c in (name, *pair)))
+        for name, pair in ends.items()
+        if name in columns and frame.schema[name].is_float()
+    }
+    coloured = {columns.index(name): words for name, words in (tones or {}).items() if name in columns}
+    known = {i: one for i, one in drawn.items() if one is not None}
+    return Table(titles, tuple(rows), numeric, caption, known, coloured, frame)
 
 
 def empty_columns(frame: pl.DataFrame) -> tuple[str, ...]:
@@ -177,6 +245,13 @@ def to_latex(table: Table) -> str:
     lines = [f"\\begin{{tabular}}{{{spec}}}", "\\toprule", " & ".join(map(_tex, table.columns)) + r" \\", "\\midrule"]
     lines += [" & ".join(map(_tex, row)) + r" \\" for row in table.rows]
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
+
+
+def to_markdown(table: Table) -> str:
+    """A table in Markdown."""
+    cells = [table.columns, tuple("--:" if n else "---" for n in table.numeric), *table.rows]
+    escaped = ([cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in cells)
+    return "\n".join("| " + " | ".join(row) + " |" for row in escaped)
 
 
 def to_html(table: Table) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -24,7 +24,7 @@ from assay.psychometrics.covariances import LabelTables
 from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.panel import Expertise
 from assay.reporting import pictures
-from assay.reporting.page import Part
+from assay.reporting.page import SIGNS, Marks, Part
 from assay.verdict.cells import Boundaries, CellMeasure, Dimension, JudgeCells, shown
 
 if TYPE_CHECKING:
@@ -39,11 +39,24 @@ BRIEF: Mapping[Dimension, str] = {
     "fairness": "fair", "helpfulness": "helps",
 }  # fmt: skip
 
+ASKS: Mapping[Dimension, str] = {
+    "replacement": "may it stand in for a person?",
+    "concordance": "does it agree with people as they agree with each other?",
+    "confidence": "do scores of its family carry over as people's do?",
+    "validity": "does it measure what people measure?",
+    "bias": "is it as severe as a person may be?",
+    "fairness": "does it treat groups as people do?",
+    "helpfulness": "does it beside one person come nearer to what all people would say?",
+}
+
 MEANING: Mapping[Mark, str] = {
     "✓": "shown as good as people or better", "✗": "shown worse", "?": "open", "–": "this table cannot say",
 }  # fmt: skip
 
 TONE: Mapping[Mark, pictures.Tone] = {"✓": "good", "✗": "bad", "?": "open"}
+
+Tested = Callable[[str, str | None], AltTest | str]
+"""The test of a judge on a criterion, or why there is none, where it was made before."""
 
 SHOWN_ROWS = 40
 """Judges and criteria that a summary says one by one."""
@@ -231,12 +244,33 @@ class JudgeCard(Result):
             if row.marks["replacement"] == "✓" and row.marks["validity"] == "✗":
                 beside += "; it is as close to people as they are to each other, and yet does not measure what they do"
             lines.append(f"{row.where}: {'shown ' + ', '.join(found) if found else 'nothing is shown yet'}{beside}.")
-        needs: dict[str, list[Dimension]] = {}
+        return [*lines, *(f"– {line}" for line in self.needs()), *self.next_steps()]
+
+    def needs(self) -> list[str]:
+        """What this table lacks for the questions that it cannot answer."""
+        found: dict[str, list[Dimension]] = {}
         for _, dimension, one in self._parts():
             if one.found.reason is not None and one.measure == "":
-                needs.setdefault(one.found.reason, []).append(dimension)
-        dashes = [f"– {listing(list(dict.fromkeys(d)))}: {why}." for why, d in needs.items()]
-        return [*lines, *dashes, *self.next_steps()]
+                found.setdefault(one.found.reason, []).append(dimension)
+        return [f"{listing(list(dict.fromkeys(d)))}: {why}." for why, d in found.items()]
+
+    def marks(self) -> Marks:
+        """The card as a page shows it; as good as some people and worse than others has a mark of its own."""
+        rows: list[tuple[str, tuple[str, ...]]] = []
+        meaning: dict[str, str] = dict(MEANING.items())
+        order = list(dict.fromkeys(row.name for row in self.rows))
+        for row in sorted(self.rows, key=lambda one: order.index(one.name))[:SHOWN_ROWS]:
+            marks: dict[Dimension, str] = dict(row.marks)
+            if row.test is not None and row.test.verdict == "people differ":
+                marks["replacement"] = SIGNS["split"]
+                meaning[SIGNS["split"]] = "as good as some people, worse than others"
+            rows.append((row.where, tuple(marks[d] for d in DIMENSIONS)))
+        seen = {mark for _, marks in rows for mark in marks}
+        return Marks(
+            tuple(BRIEF[d].replace(".", "") for d in DIMENSIONS), tuple(rows),
+            {mark: words for mark, words in meaning.items() if mark in seen}, tuple(self.needs()),
+            {BRIEF[d].replace(".", ""): f"{d}: {words}" for d, words in ASKS.items()},
+        )  # fmt: skip
 
     def next_steps(self) -> list[str]:
         """What to do with judges that are shown fit to replace, and with those that are shown not to be."""
@@ -275,11 +309,18 @@ class JudgeCard(Result):
 
 def card_parts(found: JudgeCard) -> tuple[Part, ...]:
     """The card as a page: marks and sentences, then every contrast."""
-    words = (*found.sentences(), "; ".join(f"{mark} {words}" for mark, words in MEANING.items()) + ".")
-    contrasts = found.table.filter(pl.col("estimate").is_not_null()).drop("alone", "kind")
-    frames = (("Marks of every judge.", found.cells), ("The contrasts: above 0 is within the boundary.", contrasts))
-    drawn = (("The card of every judge.", found.plot),)
-    return (Part("Seven questions about every judge", words, frames, drawn, found.notes),)
+    return (
+        Part("Seven questions about every judge", tuple(found.sentences()), lines=found.notes, marks=found.marks()),
+        contrasts_part(found),
+    )
+
+
+def contrasts_part(found: JudgeCard) -> Part:
+    """The number behind every mark."""
+    contrasts = found.table.filter(pl.col("estimate").is_not_null()).drop("alone", "kind", "reason")
+    contrasts = contrasts.drop([c for c in ("criterion",) if contrasts[c].null_count() == contrasts.height])
+    words = "Each mark rests on a contrast: above 0 the judge is within its boundary, below 0 it is not."
+    return Part("The numbers behind the card", (words,), (("", contrasts),))
 
 
 @question(CardSettings)
@@ -311,6 +352,11 @@ def card(labels: Annotations | Chunks, settings: CardSettings) -> JudgeCard:
     DataError
         For a column that is not there.
     """
+    return judge_card(labels, settings)
+
+
+def judge_card(labels: Annotations | Chunks, settings: CardSettings, tested: Tested | None = None) -> JudgeCard:
+    """The card, with the tests where they were made before."""
     labels = in_memory(labels, "the card")
     chosen = [settings.judges] if isinstance(settings.judges, str) else list(settings.judges or labels.judges)
     if not chosen or not labels.humans:
@@ -322,7 +368,7 @@ def card(labels: Annotations | Chunks, settings: CardSettings) -> JudgeCard:
     objects, data = 0, labels.fingerprint
     for criterion in labels.criteria or (None,):
         one = labels if criterion is None else labels.where(criterion=criterion)
-        found = _Criterion(one, criterion, chosen, settings)
+        found = _Criterion(one, criterion, chosen, settings, tested)
         rows += found.rows()
         objects, data = max(objects, found.n_objects), found.data or data
     run = Run(
@@ -346,9 +392,10 @@ class _Criterion:
     """The labels of one criterion, and every row of the card that they give."""
 
     def __init__(
-        self, labels: Annotations, criterion: str | None, judges: Sequence[str], settings: CardSettings
-    ) -> None:
-        self.criterion, self.settings = criterion, settings
+        self, labels: Annotations, criterion: str | None, judges: Sequence[str], settings: CardSettings,
+        tested: Tested | None,
+    ) -> None:  # fmt: skip
+        self.criterion, self.settings, self.tested = criterion, settings, tested
         self.labels = labels.resolve_repeats(settings.repeats)
         self.judges = [name for name in judges if name in self.labels.judges]
         self.data: str | None = None
@@ -402,6 +449,8 @@ class _Criterion:
     def _test(self, name: str, people: Sequence[str] | None = None) -> AltTest | str:
         """The alternative annotator test, or why there is none. Without epsilon it says only whom the judge repeats."""
         s, table = self.settings, self.labels
+        if people is None and self.tested is not None:
+            return self.tested(name, self.criterion)
         if people is not None:
             kinds = pl.when(pl.col("annotator") == name).then(pl.lit("judge")).otherwise("kind")
             about = table.annotators.with_columns(kind=kinds)

@@ -491,6 +491,22 @@ def _study_of(labels: Annotations) -> Study | None:
     return load_study(folder)
 
 
+def replies_about(labels: Annotations, asked: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
+    """What judges replied, word for word, by judge and item, where the labels' study keeps it."""
+    study = _study_of(labels)
+    if study is None:
+        return {}
+    from assay.study.store.answers import latest_replies
+
+    judges, items = ({one[k] for one in asked} for k in range(2))
+
+    def look_up(store: Store) -> dict[tuple[str, str], str]:
+        rows = (row for item in items for row in latest_replies(store, judges=sorted(judges), item=item))
+        return {(row["annotator"], row["item"]): row["reasoning"] or row["reply"] for row in rows}
+
+    return _in_store(study, look_up)
+
+
 R = TypeVar("R")
 
 

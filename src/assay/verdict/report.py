@@ -1,11 +1,12 @@
-"""What do these labels say about the judges? Verdicts first, then every question the table allows, on one page.
+"""What do these labels say about the judges? One screen first, then every question the table allows, on one page.
 
-`report` puts the alt-test to every judge, then asks `FURTHER` questions, and gathers their parts in a `Report`.
+`report` puts the alt-test to every judge, fills the card, asks `FURTHER` questions, and gathers all in a `Report`.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -17,13 +18,13 @@ import numpy as np
 import polars as pl
 
 from assay.concordance.agreement import agreement
-from assay.concordance.disagreement import disagreement
+from assay.concordance.disagreement import disagreement, farthest_items
 from assay.concordance.measures import level_of
-from assay.concordance.page import MOST_ANNOTATORS, agreement_parts, disagreement_parts
+from assay.concordance.page import MOST_ANNOTATORS, agreement_parts, disagreement_parts, farthest_part
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.data.scales import Label
-from assay.errors import DesignError, counted, listing
+from assay.errors import AssayError, DesignError, counted, listing
 from assay.estimates.corrected import estimate
 from assay.estimates.page import estimate_parts
 from assay.estimation.intervals import Estimate
@@ -47,15 +48,29 @@ from assay.psychometrics.page import disattenuation_parts, g_study_parts, rater_
 from assay.psychometrics.raters.model import rater_model
 from assay.psychometrics.raters.table import RepeatsKept
 from assay.reading import read
-from assay.replacement.alt_test import AltTest
+from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.compare import JudgeComparison, compare
+from assay.replacement.decision import TONES
 from assay.replacement.domains import AltTestBy, correct_judges, test_domains
-from assay.replacement.page import card, card_by, epsilon_curves, methods, question_words, results, size_curves, works
+from assay.replacement.page import (
+    asked_words,
+    card,
+    card_by,
+    epsilon_curves,
+    methods,
+    question_words,
+    results,
+    rule_words,
+    size_curves,
+    works,
+)
 from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareSettings
 from assay.reporting import pictures, tables
-from assay.reporting.page import Card, Copy, Page, Part, Picture, Section, section_of
+from assay.reporting.page import Card, Copy, NextStep, Page, Part, Picture, Section, section_of, written_whole
 from assay.reporting.references import bibtex
-from assay.verdict.preregistration import Preregistration, before_verdict, plan_beside
+from assay.verdict.card import CardSettings, JudgeCard, contrasts_part, judge_card
+from assay.verdict.changes import OldReport, changes_since
+from assay.verdict.preregistration import Preregistration, before_verdict, plan_beside, replies_about
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,8 +92,8 @@ REPORTED_STARTS = 2
 MOST_RATED = 20_000
 """Labels of a table for which a report fits the rater model: with two starts it takes some ten seconds."""
 
-MOST_FORESTS = 12
-"""Forest plots on one page; beyond that the table has to do."""
+MOST_FARTHEST = 10
+"""Items on which judges are farthest from people: of all judges together, at least two of each."""
 
 MOST_ESTIMATED = 4
 """Judges whose labels are corrected on the page."""
@@ -106,6 +121,15 @@ class ReportSettings(AltTestSettings):
         key="",
         details="It gives every option that it decides and that you do not give yourself. Without it, labels are held "
         "against the plan in their study's folder.",
+    )
+    object: str | None = option(
+        None, "Column of what scores are about, such as the teacher, for the card; the clusters when not given."
+    )
+    lesson: str | None = option(None, "Column of the occasions of an object, such as the lesson, for the card.")
+    family: str | None = option(None, "Annotator column that says which family a judge is of, for the card.")
+    group: str | None = option(None, "Column of groups of objects, for the card's fairness.")
+    compare: str | None = option(
+        None, "The .json file of an older report: what changed since, judge beside judge and cell beside cell.", key=""
     )
     title: str | None = option(None, "Headline of the page.", key="")
     progress: Progress | None = option(None, "Called with (what, done, steps).", transient=True)
@@ -143,6 +167,7 @@ def report(source: Annotations | Chunks | str | os.PathLike[str], settings: Repo
     DesignError
         Where there is no judge, or no test can be made.
     """
+    old = None if settings.compare is None else OldReport.read(settings.compare)
     read_already = isinstance(source, Annotations | Chunks)
     labels = in_memory(source if isinstance(source, Annotations | Chunks) else read(source), "a report")
     judges = list(settings.judges or labels.judges)
@@ -151,7 +176,7 @@ def report(source: Annotations | Chunks | str | os.PathLike[str], settings: Repo
     settings, first = before_verdict(labels, judges, settings, settings.plan or plan_beside(labels))
     by = settings.by or ("criterion" if len(labels.criteria) > 1 else None)
     named = "labels" if read_already else repr(os.fspath(source))  # type: ignore[arg-type]
-    return ReportBuilder(labels, named, judges, by, settings, first).report()
+    return ReportBuilder(labels, named, judges, by, settings, first, old).report()
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +191,8 @@ class Report(Result):
         All judges of a table with one criterion.
     by : mapping of judge to AltTestBy
         For a table with several criteria or domains.
+    card : JudgeCard or None
+        The seven questions about every judge; None where these labels allow none.
     results, methods : tuple of str
         Sentences for the results and the methods section of a paper.
     """
@@ -176,6 +203,7 @@ class Report(Result):
     comparison: JudgeComparison | None = field(repr=False)
     by: Mapping[str, AltTestBy] = field(repr=False)
     run: Run
+    card: JudgeCard | None = field(default=None, repr=False)
     results: tuple[str, ...] = ()
     methods: tuple[str, ...] = ()
 
@@ -205,6 +233,8 @@ class Report(Result):
         """The verdicts as plain lines."""
         lines = [self.title]
         lines += ["", *self.page.first] if self.page.first else []
+        if self.page.changes is not None:
+            lines += ["", "Since the older report:", *(f"  {line}" for line in self.page.changes.words)]
         for one in self.cards:
             lines += ["", one.headline, "  " + one.evidence.strip().replace("\n", "\n  ")]
             if one.advice.strip():
@@ -212,22 +242,49 @@ class Report(Result):
             lines += ["  - " + beside for beside in one.beside]
         return "\n".join([*lines, "", self.signature])
 
-    def made_by(self, command: str) -> Report:
-        """The same report, whose page says that this command makes it again."""
-        return replace(self, page=replace(self.page, again=command))
+    def made_by(self, command: str, asked: Callable[[NextStep], str] | None = None) -> Report:
+        """The same report, whose page says that this command makes it again, and with which ones to go on."""
+        cards = self.cards if asked is None else tuple(_with_command(one, asked) for one in self.cards)
+        return replace(self, page=replace(self.page, again=command, cards=cards))
 
     def html(self) -> str:
-        """The page, see `Page.html`."""
-        return self.page.html()
+        """The page, see `Page.html`, with every number inside as JSON."""
+        return replace(self.page, data=self.json()).html()
+
+    def markdown(self) -> str:
+        """The page in Markdown, without pictures."""
+        return self.page.markdown()
+
+    def json(self) -> str:
+        """`to_dict` as one line."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page; the folder is made where it is missing."""
-        return self.page.save(path)
+        """Write the page (.html or .md) and every number as .json beside it; the folder is made where it is missing."""
+        found = replace(self.page, data=self.json())
+        target = found.save(path)
+        with written_whole(target.with_suffix(".json")) as place:
+            place.write_text(found.data + "\n", encoding="utf-8")
+        return target
 
     def to_dict(self) -> dict[str, Any]:
-        """Verdicts, tests and tables, safe for JSON; ``first`` is what has to be known before the verdicts."""
+        """Everything, safe for JSON: verdicts, tests, the card, the tables of every section with all their digits."""
         said = {"title": self.title, "first": list(self.page.first), "cards": json_safe(self.cards)}
-        return {**super().to_dict(), **said}
+        sections = [json_safe(section.to_dict()) for _, section in self.page.placed if section.tables]
+        return {**super().to_dict(), **said, "sections": sections}
+
+
+def _with_command(one: Card, asked: Callable[[NextStep], str]) -> Card:
+    if one.step is None or not one.step.ask:
+        return one
+    return replace(one, step=replace(one.step, command=asked(one.step)))
+
+
+def _call(step: NextStep, labels: str) -> str:
+    """The call that goes on, in Python."""
+    column, _, value = step.where.partition("=")
+    those = f"{labels}.where({column}={value!r})" if column else labels
+    return f"assay.{step.ask}({those}, {f'{step.judge!r}' if step.ask == 'estimate' else 'first=' + repr('judges')})"
 
 
 class ReportBuilder:
@@ -235,11 +292,11 @@ class ReportBuilder:
 
     def __init__(
         self, labels: Annotations, named: str, judges: list[str], by: str | None, settings: ReportSettings,
-        first: tuple[str, ...] = (),
+        first: tuple[str, ...] = (), old: OldReport | None = None,
     ) -> None:  # fmt: skip
         self.labels, self.named, self.judges, self.by, self.settings = labels, named, judges, by, settings
-        self.first = first
-        self.steps = 4 if by is None else 2 + len(judges)
+        self.first, self.old, self.no_card = first, old, ""
+        self.steps = 5 if by is None else 3 + len(judges)
         self.done = 0
 
     def report(self) -> Report:
@@ -258,13 +315,14 @@ class ReportBuilder:
         self._step("looking ahead")
         cards = tuple(card(test) for test in tests)
         tested = [test for test in tests if test.n_annotators]
-        sections = [_judges_section(found), _annotators_section(tested)]
-        sections += [_curves_section(tested)] if tested else []
-        sections += self._labels_sections([self.labels])
+        sections = [_judges_section(found, tested), *([_annotators_section(tested)] if tested else [])]
+        sections += [*self._farthest_sections([test.judge for test in tests]), *self._labels_sections([self.labels])]
+        self._step("filling the card")
+        marks = self._card([test.judge for test in tests], lambda judge, _: found.tests[judge])
         self._step("measuring agreement")
-        sections += [*self._further_sections(), self._exclusions_section(tests, {}), _cite_section(tests, tests)]
+        sections += self._further_sections()
         self._step("drawing")
-        return self._finish(cards, sections, tests, found, {})
+        return self._finish(cards, sections, tests, found, {}, marks)
 
     def _several_domains(self, by: str) -> Report:
         found: dict[str, AltTestBy] = {}
@@ -275,12 +333,42 @@ class ReportBuilder:
         found = correct_judges(dict(sorted(found.items(), key=lambda one: (-one[1].passed_in, one[0]))))
         tests = [test for result in found.values() for test in result.tests.values()]
         cards = tuple(card_by(result) for result in found.values())
-        sections = [_domains_section(found), *self._labels_sections([part for _, part in self.labels.split(by)])]
+        sections = [_domains_section(found), *self._farthest_sections(list(found))]
+        sections += self._labels_sections([part for _, part in self.labels.split(by)])
+        self._step("filling the card")
+        marks = self._card(list(found), lambda judge, criterion: self._tested(found, judge, criterion))
         self._step("measuring agreement")
         sections += self._further_sections()
-        sections += [self._exclusions_section(tests, found), _cite_section(tests, list(found.values()))]
         self._step("drawing")
-        return self._finish(cards, sections, tests, None, found)
+        return self._finish(cards, sections, tests, None, found, marks)
+
+    def _tested(self, found: Mapping[str, AltTestBy], judge: str, criterion: str | None) -> AltTest | str:
+        """The test of a judge on a criterion; where domains are none, one over all of them."""
+        if self.by == "criterion" and criterion is not None:
+            one = found[judge]
+            return one.tests.get(criterion) or f"no test: {one.untested.get(criterion, 'it has no labels of it')}"
+        part = self.labels if criterion is None else self.labels.where(criterion=criterion)
+        try:
+            options = {name: value for name, value in vars(self._as(AltTestSettings)).items() if value is not None}
+            return alt_test(part, judge, **options)
+        except AssayError as reason:
+            return f"no test: {reason}"
+
+    def _card(self, judges: Sequence[str], tested: Callable[[str, str | None], AltTest | str]) -> JudgeCard | None:
+        """The seven questions about every judge, best first; none where these labels allow none, which is said."""
+        s = self.settings
+        named = {name: getattr(s, name) for name in ("object", "lesson", "family", "group") if getattr(s, name)}
+        implied = {"object": s.clusters} if s.clusters is not None and "object" not in named else {}
+        shared = {name: getattr(s, name) for name in ("expertise", "epsilon", "alpha", "repeats")}
+        for more in (implied, {}) if implied else ({},):
+            try:
+                settings = CardSettings(judges=tuple(judges), **{**more, **named}, **shared)
+                return judge_card(self.labels, settings, tested)
+            except DesignError as reason:
+                if (named or self.old is not None) and not more:
+                    raise
+                self.no_card = f"There is no card: {reason}. "
+        return None
 
     def _as(self, kind: type[S], **own: Any) -> S:
         """The options of the test, with those that a question has of its own."""
@@ -289,7 +377,7 @@ class ReportBuilder:
 
     def _finish(
         self, cards: tuple[Card, ...], sections: Sequence[Section], tests: Sequence[AltTest],
-        comparison: JudgeComparison | None, by: Mapping[str, AltTestBy],
+        comparison: JudgeComparison | None, by: Mapping[str, AltTestBy], marks: JudgeCard | None,
     ) -> Report:  # fmt: skip
         labels, s = self.labels, self.settings
         people = counted(len(labels.humans), "person").replace("persons", "people")
@@ -297,15 +385,42 @@ class ReportBuilder:
             f"{counted(len(labels), 'label')}: {counted(labels.n_items, 'item')}, {people}, "
             f"{counted(len(labels.judges), 'judge')}; {labels.reading.source}"
         )
-        title = s.title or "May the judge stand in for people?"
-        page = Page(title, about, cards, tuple(sections), question_words(tests), call(s, self.named), self.first)
+        asked = asked_words(tests) if s.title is None else f"{question_words(tests)} {asked_words(tests)}"
+        behind = [] if marks is None else [replace(section_of(contrasts_part(marks)), folded=True)]
+        cited = tests if comparison is not None else list(by.values())
+        ends = (self._exclusions_section(tests, by), _cite_section(tests, cited))
+        leading = tuple(_with_command(one, partial(_call, labels="labels")) for one in cards)
+        page = Page(
+            s.title or question_words(tests), about, leading, (*sections, *behind, *ends), asked, call(s, self.named),
+            self.first, None if marks is None else marks.marks(), document=s.clusters,
+            rule=("" if marks is not None else self.no_card) + rule_words(tests),
+        )  # fmt: skip
+        if self.old is not None and marks is not None:
+            data = (comparison or next(iter(by.values()))).run.data
+            page = replace(page, changes=changes_since(self.old, marks, s.to_dict(), data))
         facts = {"judges": tuple(self.judges), "items": labels.n_items, "score": tests[0].score}
         first = comparison.run if comparison is not None else next(iter(by.values())).run
         run = Run(
             "report", s, first.data, facts, first.interval, labels.reading.exclusions, labels.reading.notes,
             tuple(dict.fromkeys((*self.first, *(c for test in tests for c in test.cautions)))),
         )  # fmt: skip
-        return Report(page, comparison, by, run, tuple(results(tests)), tuple(methods(tests)))
+        return Report(page, comparison, by, run, marks, tuple(results(tests)), tuple(methods(tests)))
+
+    def _farthest_sections(self, judges: Sequence[str]) -> list[Section]:
+        """The items on which each judge is farthest from people, with what it replied where the study keeps it."""
+        labels, s = self.labels, self.settings
+        if any(scale.kind in ("text", "odd-one-out") for scale in labels.scales.values()):
+            return []
+        each = max(2, MOST_FARTHEST // (len(judges) * max(len(labels.criteria), 1)))
+
+        def farthest() -> tuple[Part, ...]:
+            frames = [farthest_items(labels, judge, each, s.repeats) for judge in judges]
+            known = [frame for frame in frames if frame.height]
+            found = pl.concat(known, how="diagonal_relaxed") if known else pl.DataFrame()
+            replies = replies_about(labels, found.select("judge", "item").rows()) if known else {}
+            return (farthest_part(found, replies, s.clusters),)
+
+        return [section_of(part) for part in _parts("Where is a judge farthest from people?", farthest)]
 
     def _labels_sections(self, parts: Sequence[Annotations]) -> list[Section]:
         drawn: list[Picture] = []
@@ -337,7 +452,7 @@ class ReportBuilder:
         for judge, result in by.items():
             for domain, why in result.untested.items():
                 lines[f"{judge}, {domain}: not tested; {why}"] = None
-        return Section("Exclusions and assumptions", lines=tuple(lines) or ("Nothing is excluded.",))
+        return Section("Exclusions and assumptions", lines=tuple(lines) or ("Nothing is excluded.",), folded=True)
 
 
 def call(settings: ReportSettings, labels: str) -> str:
@@ -349,18 +464,18 @@ def call(settings: ReportSettings, labels: str) -> str:
 # -- the sections of the alt-test --------------------------------------------------------------------
 
 
-def _judges_section(found: JudgeComparison) -> Section:
+def _judges_section(found: JudgeComparison, tested: Sequence[AltTest]) -> Section:
     shown = tables.shown(
         found.table.drop("kind"),
         drop=("passed",),
         symbol="ρ",
+        tones={"verdict": dict(TONES)},
         caption="ρ with its interval; ω is the winning rate; at the smallest ε the judge would just pass, "
         "from the needed ε up it is truly as good as half of the people. Items needed, with their range, where too "
         "few are why these do not tell.",
     )
     words = tuple(found.summary().splitlines()[:-1])
-    picture = Picture(found.plot, "Advantage probability of each judge", "Advantage probability ρ.")
-    return Section("The judges side by side", words, (shown,), (picture,))
+    return Section("The judges side by side", words, (shown,), _curves(tested) if tested else ())
 
 
 _COLUMNS = (
@@ -370,43 +485,39 @@ _COLUMNS = (
 
 
 def _annotators_section(tested: Sequence[AltTest]) -> Section:
-    drawn, shown = [], []
-    for test in tested[:MOST_FORESTS]:
-        judge = test.judge
-        caption = f"{judge}: how often it is as close to the others as each annotator, or closer."
-        drawn.append(Picture(test.plot, f"Judge {judge} against each annotator", caption))
-        caption = f"{judge} against each annotator."
-        shown.append(tables.shown(test.table.select(_COLUMNS), symbol="ρ", caption=caption))
-    words = (
-        "Each annotator is left out in turn. A dot right of its blue mark (the annotator's own probability less "
-        "ε) speaks for the judge; green dots are significant after correction.",
-    )
-    return Section("Annotator by annotator", words, tuple(shown), tuple(drawn))
+    rows = [test.table.select(pl.lit(test.judge).alias("judge"), *_COLUMNS) for test in tested]
+    shown = tables.shown(
+        pl.concat(rows), symbol="ρ", caption="Each annotator is left out in turn: how often the judge is as close to "
+        "the others as that annotator, or closer (ρ), beside the annotator's own ρ; p-values of being as good, less "
+        "ε, and of being worse.",
+    )  # fmt: skip
+    won = (f"{test.judge} wins against {int(test.table['rejected'].sum())} of {test.n_annotators}" for test in tested)
+    words = (f"As published, {'; '.join(won)} annotators.",)
+    return Section("Annotator by annotator", words, (shown,))
 
 
-def _curves_section(tested: Sequence[AltTest]) -> Section:
-    by_epsilon = Picture(
-        partial(epsilon_curves, tested), "Winning rate against epsilon",
-        "The winning rate at every ε, for exploring: ε is chosen before the labels are seen.",
+def _curves(tested: Sequence[AltTest]) -> tuple[Picture, ...]:
+    return (
+        Picture(
+            partial(epsilon_curves, tested), "Winning rate against epsilon",
+            "The winning rate at every ε, for exploring: ε is chosen before the labels are seen.",
+        ),
+        Picture(
+            partial(size_curves, tested), "Studies that end in a verdict against the number of items",
+            "How many studies of other sizes, by the same annotators, would end in a verdict, yes or no, averaged "
+            "over what these labels leave open.",
+        ),
     )  # fmt: skip
-    by_size = Picture(
-        partial(size_curves, tested), "Studies that end in a verdict against the number of items",
-        "How many studies of other sizes, by the same annotators, would end in a verdict, yes or no, averaged "
-        "over what these labels leave open.",
-    )  # fmt: skip
-    words = ("How the published outcome depends on ε, and a verdict on how much is annotated.",)
-    return Section("Sensitivity of the verdict", words, pictures=(by_epsilon, by_size))
 
 
 def _domains_section(found: Mapping[str, AltTestBy]) -> Section:
     first = next(iter(found.values()))
-    shown = tables.shown(_all_tables(found), drop=("passed",), symbol="ρ", caption=f"Every judge by {first.by}.")
-    drawn = tuple(
-        Picture(result.plot, f"Advantage probability of {judge} by {first.by}", f"{judge}, by {first.by}.")
-        for judge, result in list(found.items())[:MOST_FORESTS]
-    )
+    shown = tables.shown(_all_tables(found), drop=("passed",), symbol="ρ", caption=f"Every judge by {first.by}.",
+                         tones={"verdict": dict(TONES)})  # fmt: skip
     scope = "all domains together" if first.correction == "across" else "each domain on its own"
-    return Section(f"By {first.by}", (f"The false discovery rate is held over {scope}.",), (shown,), drawn)
+    passed = "; ".join(f"{judge} passes in {result.passed_in} of {result.n_domains}" for judge, result in found.items())
+    words = (f"As published, {passed}.", f"The false discovery rate is held over {scope}.")
+    return Section(f"By {first.by}", words, (shown,))
 
 
 def _all_tables(found: Mapping[str, AltTestBy]) -> pl.DataFrame:
@@ -418,7 +529,7 @@ def _cite_section(tests: Sequence[AltTest], cited: Sequence[Result]) -> Section:
     words = (*results(tests), *methods(tests))
     signatures = tuple(result.signature for result in cited)
     copies = (Copy("Works named above", bibtex(works(tests))),)
-    return Section("How to report this", words, lines=signatures, copies=copies)
+    return Section("How to report this", words, lines=signatures, copies=copies, folded=True)
 
 
 # -- which labels people and judges give, as a picture -----------------------------------------------

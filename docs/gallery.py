@@ -1,0 +1,80 @@
+"""Makes the reports of the gallery: python docs/gallery.py FOLDER [--photograph], from the project's folder.
+
+From published data where they lie beside the project (../shared/data), and simulated of the same shape where not.
+With --photograph their first screens become docs/pictures/report-*.png; needs Playwright and Chromium.
+"""
+
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import assay
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path("../shared/data/alt_test")
+Simulated = Callable[[], assay.Annotations]
+
+
+def published(name: str, otherwise: Simulated, **options: Any) -> assay.Annotations:
+    """A published data set, or what stands for it."""
+    return assay.read(DATA / name, **options) if (DATA / name).is_dir() else otherwise()
+
+
+def relations() -> assay.Annotations:
+    """Word association: ten annotators, many categories."""
+    judges = {"near": 0.2, "far": 0.8}
+    return published("wax", lambda: assay.simulate(200, 8, scale=11, judges=judges, seed=1))
+
+
+def stars() -> assay.Annotations:
+    """Reviews of restaurants, one to five stars."""
+    judges = {"near": 0.1, "far": 0.7}
+    return published("cebab_stars", lambda: assay.simulate(300, 10, scale="1-5", judges=judges, seed=2))
+
+
+def lesions() -> assay.Annotations:
+    """Lesions of the skin: five questions, six annotators."""
+    criteria, judges = ["Asymmetry", "Border", "Color"], {"near": 0.2, "far": 0.8}
+    return published("lesion", lambda: assay.simulate(100, 6, criteria=criteria, judges=judges, seed=3))
+
+
+def lessons() -> assay.Annotations:
+    """Lessons of teachers, simulated: what scores of several items an object add to the card."""
+    judges = {"careful": 0.15, "middling": 0.45, "careless": 0.9}
+    return assay.simulate(300, 8, scale="1-5", judges=judges, documents=60, seed=7)
+
+
+REPORTS: Mapping[str, tuple[Simulated, dict[str, Any]]] = {
+    "relations": (relations, {"expertise": "crowd"}),
+    "stars": (stars, {"expertise": "crowd"}),
+    "lesions": (lesions, {"expertise": "skilled"}),
+    "lessons": (lessons, {"expertise": "skilled", "clusters": "document"}),
+}
+
+
+def photograph(pages: Mapping[str, Path]) -> None:
+    """The first screen of each page, in 256 colours: a third of the bytes."""
+    from PIL import Image
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for name, path in pages.items():
+            page = browser.new_page(viewport={"width": 1200, "height": 640})
+            page.goto(path.resolve().as_uri())
+            place = ROOT / "docs" / "pictures" / f"report-{name}.png"
+            page.screenshot(path=place)
+            Image.open(place).convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE).save(place, optimize=True)
+        browser.close()
+
+
+if __name__ == "__main__":
+    folder = Path(next(word for word in sys.argv[1:] if not word.startswith("--")))
+    made = {}
+    for name, (labels, options) in REPORTS.items():
+        made[name] = assay.report(labels(), **options).save(folder / f"{name}.html")
+        print(made[name])
+    if "--photograph" in sys.argv:
+        photograph(made)
