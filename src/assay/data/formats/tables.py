@@ -38,7 +38,8 @@ would fill the memory."""
 
 def read_table(path: Path, sheet: str | None = None) -> Rows:
     """A table from a file, or from all files of a folder of Parquet or Arrow; ``sheet`` names one of a spreadsheet."""
-    suffix, notes, first = path.suffix.lower(), [], 1
+    suffix, first = path.suffix.lower(), 1
+    notes: list[str] = []
     if not path.is_dir():
         _refuse_what_is_no_table(path)
     if (path.is_dir() and not any(path.glob("*.parquet"))) or suffix in ARROW:
