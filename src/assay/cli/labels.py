@@ -507,7 +507,7 @@ def look(
         raise AssayError("name a file to look at: assay look FILE")
     target(write, *sources, suffixes=READING, force=force)
     found = look_at(replace(labels, labels_from=list(sources[1:])).files(sources[0]), **labels.read_options(sources[0]))
-    command = _command_for(found, sources)
+    command = command_for(found, sources)
     if output.json:
         print_json({**found.to_dict(), "command": command})
     elif not output.for_people:
@@ -522,7 +522,7 @@ def look(
         note(f"written to {found.write(write)}; read it with: assay report {write}")
 
 
-def _command_for(found: Look, sources: Sequence[str]) -> str | None:
+def command_for(found: Look, sources: Sequence[str]) -> str | None:
     """The command that asks the first question that a table answers; None where it cannot be read."""
     if found.labels is None:
         return None
