@@ -213,7 +213,14 @@ def texts() -> None:
     for i in range(16):
         first, second = rng.permutation(ideas)[:2].tolist()
         note = f"In minute {3 * i + 2} the teacher {first} and {second}."
-        notes.append({"item": f"n{i + 1:02}", "note": note, "lesson": f"lesson {i // 8 + 1}", "author": ("ann", "bob", "gpt-4o")[i % 3]})
+        notes.append(
+            {
+                "item": f"n{i + 1:02}",
+                "note": note,
+                "lesson": f"lesson {i // 8 + 1}",
+                "author": ("ann", "bob", "gpt-4o")[i % 3],
+            }
+        )
     write("notes.csv", notes)
 
 

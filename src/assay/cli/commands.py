@@ -327,10 +327,10 @@ STUDIES = (
     Command("split", "my-study --test 0.75", run=f"{_STUDIES}:split"),
     Command("judge", "my-study --dry-run", run=f"{_STUDIES}:judge"),
     Command("replies", "my-study --missing", run=f"{_STUDIES}:replies"),
-    Command("invite", "my-study 'Ana Ruiz' ben --attribute expertise=nurse", run=f"{_STUDIES}:invite"),
+    Command("invite", "my-study 'Ana Ruiz' 'Ben Okoro' --attribute expertise=nurse", run=f"{_STUDIES}:invite"),
     Command("serve", "my-study", run=f"{_STUDIES}:serve"),
-    Command("exclude", "my-study ben --reason 'failed 4 of 5 checks'", run=f"{_STUDIES}:exclude"),
-    Command("erase", "my-study ben --yes", run=f"{_STUDIES}:erase"),
+    Command("exclude", "my-study 'Ben Okoro' --reason 'failed 4 of 5 checks'", run=f"{_STUDIES}:exclude"),
+    Command("erase", "my-study 'Ben Okoro' --yes", run=f"{_STUDIES}:erase"),
     Command(
         "import",
         "examples/export.json --item key --option users=examples/users.json -o labels.csv",
