@@ -53,7 +53,8 @@ stopped before its end, and with 2 on bad input, with one line on standard error
 that `--json`, `--csv` and `--latex` leave nothing but the answer on standard output. A bar is drawn on a terminal, for
 work that takes longer than a second.
 
-`python -m assay` is the same as `assay`. `assay COMMAND --help` shows what is below. `assay --install-completion` lets
+`python -m assay` is the same as `assay`. `assay COMMAND --help` shows the options that most people need,
+`--help-all` what is below. `assay --install-completion` lets
 bash, zsh, fish or PowerShell complete commands and options with the tab key: it writes a script where the shell looks
 for one, adds a line to the shell's startup file, and says where; `--shell` names a shell that it does not find itself.
 

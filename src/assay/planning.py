@@ -75,29 +75,44 @@ class PlanSettings(RuleSettings):
     renamed: ClassVar[Mapping[str, str]] = AltTestSettings.renamed
 
     n_items: int | Sequence[int] = option(
-        SIZES, "Numbers of items to look at, separated by commas.", low=2, key="items"
+        SIZES,
+        "Numbers of items to look at, separated by commas.",
+        low=2,
+        key="items",
+        first=True,
     )
     n_annotators: int | Sequence[int] = option(
-        (3,), "Numbers of annotators to look at, separated by commas.", low=2, key="humans", always=True
+        (3,),
+        "Numbers of annotators to look at, separated by commas.",
+        low=2,
+        key="humans",
+        always=True,
+        first=True,
     )
     _: KW_ONLY
     epsilon: float | Sequence[float] | None = option(
         None, "Values of epsilon, separated by commas; .1, .15 and .2 when not given.", low=0, high=1, key="eps",
         always=True, details="These are the paper's for crowd workers, skilled and expert annotators, side by side.",
+        first=True,
     )  # fmt: skip
-    expertise: Expertise | None = option(None, "Whom the judge would replace: sets epsilon to .2, .15 or .1.", key="")
+    expertise: Expertise | None = option(
+        None, "Whom the judge would replace: sets epsilon to .2, .15 or .1.", key="", first=True
+    )
     annotator_noise: float | Sequence[float] | None = option(
         None, "Probability that a person answers at random, 0.3 when not given.", low=0, high=1,
         details="That is, with a draw from the prior. From several, each person's noise is drawn at random.",
+        first=True,
     )  # fmt: skip
     judge_noise: float | None = option(
         None, "The same for the judge; as a person's when not given.", low=0, high=1,
-        details="The mean of annotator_noise: a judge as good as a person.",
+        details="The mean of annotator_noise: a judge as good as a person.", first=True,
     )  # fmt: skip
     judge_bias: float = option(
         0.0, "How far the judge's labels lie too high, in points.", details="On an ordered scale."
     )
-    scale: Any = option(None, "How many categories, or a scale such as 1-5.", details="4 categories when not given.")
+    scale: Any = option(
+        None, "How many categories, or a scale such as 1-5.", details="4 categories when not given.", first=True
+    )
     prior: Sequence[float] | None = option(
         None, "Probability of each label.", low=0, high=1, hidden=True,
         details="Drawn from a flat Dirichlet for each study when not given.",
@@ -115,10 +130,10 @@ class PlanSettings(RuleSettings):
         None, "Labels at hand, drawn from in place of a simulation.", hidden=True,
         details="Panels are drawn from its people, and studies from what the items that at least two of the panel and "
         "the judge answered leave open: power is averaged over the middle four fifths of it (assurance), and a study "
-        "that ends in any verdict counts. The plan holds if further items and people are like these.",
+        "that ends in any verdict counts. The plan holds if further items and people are like these.", first=True,
     )  # fmt: skip
     judge: str | None = option(None, "The judge of the pilot.", details="Needed where it has several.")
-    power: float = option(0.8, "The power wanted.", above=0, below=1, details="For `AltTestPlan.smallest`.")
+    power: float = option(0.8, "The power wanted.", above=0, below=1, details="For `AltTestPlan.smallest`.", first=True)
     n_studies: int = option(
         1000, "Simulated studies.", low=1, key="studies", always=True,
         details="For each number of annotators. All sizes and epsilons look at the same studies, a study of 50 items "

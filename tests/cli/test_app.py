@@ -14,6 +14,7 @@ import pytest
 
 import assay
 from assay.cli import app as cli
+from assay.cli.commands import BY_NAME, Command
 
 COLUMNS = ("--item", "id", "--annotator", "worker", "--label", "stars", "--judges", "gpt-4o,llama")
 
@@ -149,9 +150,41 @@ def test_help_names_every_command_and_option(run: Run) -> None:
     assert code == 0
     for command in ("alt-test", "report", "demo"):
         assert command in out
-    code, out, _ = run("alt-test", "--help")
+    code, out, _ = run("alt-test", "--help-all")
     assert code == 0
     assert "Example: assay alt-test" in out
+    assert "--min-class" in out
+
+
+@pytest.mark.parametrize("row", BY_NAME.values(), ids=list(BY_NAME))
+def test_short_help_is_a_page_with_an_example_and_what_most_people_need(row: Command, run: Run) -> None:
+    code, out, _ = run(row.name, "--help")
+    assert code == 0
+    assert len(out.splitlines()) <= 40
+    assert max(map(len, out.splitlines())) <= 80
+    assert f"Example: {row.line} " in re.sub(r"\s+", " ", out)
+    assert out.count("Example:") == 1
+    shown = set(re.findall(r"(?m)^  (--[\w-]+)", out))
+    everything = {
+        one.name for one in cli.app[row.name].assemble_argument_collection() if one.show and one.index is None
+    }
+    assert shown <= everything
+    left = re.search(rf"(\d+) more options?: assay {row.name} --help-all", out)
+    assert len(everything) - len(shown) == (int(left[1]) if left else 0)
+    assert set(re.findall(r"(?<!assay )--[\w-]+", row.line)) <= shown | UNUSUAL, "the example shows what help explains"
+
+
+UNUSUAL = {"--criterion", "--repeat", "--condition", "--humans", "--conditions", "--option"}
+
+
+def test_short_help_puts_the_question_before_the_reading_and_names_few_choices(run: Run) -> None:
+    out = run("report", "--help")[1]
+    assert out.index("--epsilon") < out.index("--item") < out.index("--json")
+    assert "[expert, skilled, crowd]" in re.sub(r"\s+", " ", out)
+    assert "--n-resamples" not in out
+    assert "--n-resamples" in run("report", "--help-all")[1]
+    assert run("report", "-h") == run("report", "--help")
+    assert run("plan", "d-study", "--help") == run("d-study", "--help")
 
 
 def test_the_list_of_commands_imports_none_of_them_and_says_what_they_say(run: Run) -> None:

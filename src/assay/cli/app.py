@@ -9,18 +9,21 @@ A new command is one row of `assay.cli.commands`.
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import sys
+import textwrap
+import typing
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, Argument, CycloptsError, Parameter
 from cyclopts.group import Group
 
 from assay._version import __version__
 from assay.cli.commands import BY_NAME, COMMANDS, Command
-from assay.cli.output import TYPED, as_typed, settings_of
+from assay.cli.output import FIRST, TYPED, as_typed, settings_of
 from assay.errors import AssayError
 
 
@@ -66,6 +69,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = ["/dev/stdin" if w == "-" and not b.startswith("-") else w for b, w in zip(before, given, strict=False)]
     try:
         _any_letters()
+        if (row := _asks_for_help(given)) is not None:
+            print(short_help(row))
+            sys.exit(0)
+        given = ["--help" if word == ALL else word for word in given]
         # The list of commands imports none of them: nobody waits a second to read it.
         asked = _app(_first_line) if not given or given[0] in ("--help", "-h") else app
         status = asked(given, exit_on_error=False, print_error=False, result_action="return_value")
@@ -105,6 +112,70 @@ def _first_line(row: Command) -> str:
 @cache
 def _sources(module: str) -> ast.Module:
     return ast.parse(Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8"))
+
+
+# -- help in two levels ---------------------------------------------------------------------------------
+
+ALL = "--help-all"
+"""What is typed for every option of a command; ``--help`` shows those that are marked as `FIRST`."""
+
+_ORDER = {"Reading the labels": 1, "Output": 2}
+"""Where the groups of options stand; the question's own are before them."""
+
+_WIDTH, _NAMES = 80, 24
+"""Columns of a usual terminal, and of those the ones for the names of options."""
+
+
+def _asks_for_help(given: Sequence[str]) -> Command | None:
+    """The command whose short help is asked for."""
+    named = bool(given) and given[0] in BY_NAME and any(word in ("--help", "-h") for word in given[1:])
+    return BY_NAME[given[0]] if named and ALL not in given else None
+
+
+def short_help(row: Command) -> str:
+    """What a command does, an example, and the options that most people need; ``--help-all`` has the others."""
+    command = app[row.name]
+    arguments = [one for one in command.assemble_argument_collection(parse_docstring=True) if one.show]
+    places = [one for one in arguments if one.index is not None]
+    options = [one for one in arguments if one.index is None]
+    own = [one for one in options if _heading(one) == "Parameters"]
+    marked = [one for one in options if one not in own and FIRST in typing.get_args(one.field_info.annotation)]
+    marked.sort(key=lambda one: _ORDER.get(_heading(one), 0))
+    first = [*own, *marked]
+    usage = " ".join(["assay", row.name, *(_place(one) for one in places), "[OPTIONS]"])
+    lines = [f"Usage: {usage}", "", *textwrap.wrap((command.help or "").partition("\n")[0], _WIDTH), ""]
+    lines += ["Example:", *textwrap.wrap(row.line, _WIDTH, initial_indent="  ", subsequent_indent="    ",
+                                         break_on_hyphens=False, break_long_words=False)]  # fmt: skip
+    lines += ["", *(line for one in [*places, *first] for line in _entry(one))]
+    left = len(options) - len(first)
+    more = f"{left} more options: assay {row.name} {ALL}" if left else f"Choices and defaults: assay {row.name} {ALL}"
+    return "\n".join([*lines, "", more])
+
+
+def _heading(argument: Argument) -> str:
+    """The title under which an option stands."""
+    groups = argument.parameter.group
+    first = groups if isinstance(groups, Group) else next(iter(groups or ()), "")
+    return first if isinstance(first, str) else first.name
+
+
+def _place(argument: Argument) -> str:
+    name = argument.field_info.names[0].upper()
+    several = argument.field_info.kind is inspect.Parameter.VAR_POSITIONAL
+    return f"{name}..." if several else name if argument.required else f"[{name}]"
+
+
+def _entry(argument: Argument) -> list[str]:
+    """An option, what it is for, and its words where they are few."""
+    name = _place(argument) if argument.index is not None else ", ".join(argument.names)
+    about = (argument.parameter.help or "").partition(" [")[0]
+    choices = argument.get_choices() or ()
+    about += f" [{', '.join(choices)}]" if 0 < len(choices) < 5 else ""
+    wrapped = textwrap.wrap(about, _WIDTH - _NAMES - 2) or [""]
+    head = f"  {name}".ljust(_NAMES + 2)
+    if len(name) > _NAMES - 2:
+        return [head.rstrip(), *(" " * (_NAMES + 2) + line for line in wrapped)]
+    return [head + wrapped[0], *(" " * (_NAMES + 2) + line for line in wrapped[1:])]
 
 
 def all_commands() -> dict[str, App]:

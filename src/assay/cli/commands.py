@@ -80,11 +80,11 @@ _ESTIMATE = "The estimate"
 _LIKE_RATINGS = "Votes, as for assay ratings."
 
 QUESTIONS = (
-    Command("look", "ratings.csv", run=f"{_LABELS}:look"),
+    Command("look", "examples/sheet.csv", run=f"{_LABELS}:look"),
     Command("demo", "", run=f"{_LABELS}:demo"),
     Command(
         "report",
-        "annotations/ --expertise crowd --output report.html",
+        "examples/sheet.csv --judges gpt-4o --expertise crowd --output report.html",
         run=f"{_LABELS}:report",
         heading=_ALT_TEST,
         settings=("assay.verdict.report:ReportSettings",),
@@ -92,7 +92,7 @@ QUESTIONS = (
     ),
     Command(
         "alt-test",
-        "labels.csv --judges gpt-4o,llama --only gpt-4o --expertise crowd",
+        "examples/sheet.csv --judges gpt-4o --expertise crowd",
         run=f"{_LABELS}:alt_test",
         heading=_ALT_TEST,
         settings=("assay.replacement.panel:AltTestBySettings",),
@@ -100,7 +100,7 @@ QUESTIONS = (
     ),
     Command(
         "card",
-        "lessons.csv --object teacher --lesson lesson --family family --group dialect --expertise skilled",
+        "examples/lessons.csv --object teacher --lesson lesson --family family --group race --expertise skilled",
         run=f"{_LABELS}:card",
         page="assay.verdict.card:card_parts",
         title="May these judges stand in for people?",
@@ -110,7 +110,7 @@ QUESTIONS = (
     ),
     Command(
         "estimate",
-        "checked.csv --only gpt-4o --by language",
+        "examples/checked.csv --judges gpt-4o --by language",
         run=f"{_AFTER}:estimate",
         page="assay.estimates.page:estimate_parts",
         title="What would people say of all items?",
@@ -120,7 +120,7 @@ QUESTIONS = (
     ),
     Command(
         "drift",
-        "before.csv after.csv --judges gpt-4o --only gpt-4o",
+        "examples/june.csv examples/july.csv --judges gpt-4o --anchors examples/july-by-june-version.csv",
         run=f"{_AFTER}:drift",
         page="assay.estimates.page:drift_parts",
         title="Has the judge changed?",
@@ -130,7 +130,7 @@ QUESTIONS = (
     ),
     Command(
         "monitor",
-        "labels.csv --judges gpt-4o --only gpt-4o --order time --output monitor.html",
+        "examples/checked.csv --judges gpt-4o --share-of yes --order day --baseline 300",
         run=f"{_AFTER}:monitor",
         page="assay.estimates.page:monitor_parts",
         title="Has the judge moved?",
@@ -140,7 +140,7 @@ QUESTIONS = (
     ),
     Command(
         "route",
-        "labels.csv --judges gpt-4o --only gpt-4o --signal probability --epsilon 0.1 --rule rule.json",
+        "examples/checked.csv --judges gpt-4o --signal sure --epsilon 0.1 --rule rule.json",
         run=f"{_AFTER}:route",
         page="assay.estimates.page:route_parts",
         title="Which items may the judge have?",
@@ -150,7 +150,7 @@ QUESTIONS = (
     ),
     Command(
         "gate",
-        "assay.toml --comment comment.md --junit gate.xml",
+        "examples/assay.toml --comment comment.md --junit gate.xml",
         run=f"{_AFTER}:gate",
         heading="The policy",
         settings=("assay.verdict.gate:GateSettings",),
@@ -158,7 +158,7 @@ QUESTIONS = (
     ),
     Command(
         "agreement",
-        "labels.csv --item id --annotator worker --label stars --scale 1-5",
+        "examples/labels.csv --item id --annotator worker --label stars --judges gpt-4o,llama",
         run=f"{_LABELS}:agreement",
         heading=_AGREEMENT,
         page="assay.concordance.page:agreement_parts",
@@ -167,7 +167,7 @@ QUESTIONS = (
     ),
     Command(
         "disagreement",
-        "labels.csv --item id --annotator worker --label stars --scale 1-5 --first people",
+        "examples/labels.csv --item id --annotator worker --label stars --judges gpt-4o,llama --first people",
         run=f"{_LABELS}:disagreement",
         page="assay.concordance.page:disagreement_parts",
         title="Where do annotators disagree?",
@@ -176,7 +176,7 @@ QUESTIONS = (
     ),
     Command(
         "scales",
-        "answers.csv --scale-column range --judges gpt-4o,llama",
+        "examples/ranges.csv --judges gpt-4o,llama --scale interval:0-100 --conditions scale --by benchmark",
         run=f"{_LABELS}:scales",
         page="assay.concordance.page:grading_scale_parts",
         title="On which scale to ask?",
@@ -185,7 +185,7 @@ QUESTIONS = (
     ),
     Command(
         "separability",
-        "outputs.jsonl --annotator model --label text --repeat k --scale text --humans m1,m2",
+        "examples/outputs.jsonl --annotator model --label text --repeat number --scale text --humans m1,m2",
         run=f"{_LABELS}:separability",
         ask="assay.preference.separability:separability",
         page="assay.preference.page:separability_parts",
@@ -194,7 +194,8 @@ QUESTIONS = (
     ),
     Command(
         "sweep",
-        "outputs.jsonl --annotator model --label text --repeat k --scale text --humans m1,m2 --condition temperature",
+        "examples/temperatures.jsonl --annotator model --label text --repeat number --scale text --humans m1,m2 "
+        "--condition temperature",
         run=f"{_LABELS}:sweep",
         ask="assay.preference.separability:separability_sweep",
         page="assay.preference.page:sweep_parts",
@@ -203,7 +204,7 @@ QUESTIONS = (
     ),
     Command(
         "ratings",
-        "battles.csv --output leaderboard.html",
+        "examples/battles.csv --output leaderboard.html",
         run=f"{_LABELS}:ratings",
         ask="assay.preference.leaderboard:bradley_terry",
         page="assay.preference.page:leaderboard_parts",
@@ -213,7 +214,7 @@ QUESTIONS = (
     ),
     Command(
         "elo",
-        "votes.csv --scale preference --separability separability",
+        "examples/votes.csv --scale preference --repeat repeat --judges gpt-4o --separability separability",
         does="Which system do raters prefer? Elo ratings, also weighted by separability, and how much the order "
         "matters.",
         source=_LIKE_RATINGS,
@@ -225,7 +226,7 @@ QUESTIONS = (
     ),
     Command(
         "consistency",
-        "votes.csv --scale preference --repeat repeat --by separability",
+        "examples/votes.csv --scale preference --repeat repeat --judges gpt-4o --by separability",
         does="Can raters tell two systems apart? How consistent each rater's votes on an item are.",
         source=_LIKE_RATINGS,
         ask="assay.preference.consistency:consistency",
@@ -236,7 +237,7 @@ QUESTIONS = (
     ),
     Command(
         "strength",
-        "votes.csv --scale preference --repeat repeat --by separability",
+        "examples/votes.csv --scale preference --repeat repeat --judges gpt-4o --by separability",
         does="Which system do raters prefer, and how strongly? The mean vote of each rater on an item.",
         source=_LIKE_RATINGS,
         ask="assay.preference.consistency:preference_strength",
@@ -247,7 +248,7 @@ QUESTIONS = (
     ),
     Command(
         "ideas",
-        "my-study --measures words,rouge-l,embeddings:all-MiniLM-L6-v2 --output ideas.html",
+        "examples/odd_ones.csv --scale odd-one-out --judges gpt-4o --measures words,rouge-1 --output ideas.html",
         run=f"{_LABELS}:ideas",
         heading=_IDEAS,
         settings=("assay.ideas.choices:ValidateSettings", "assay.ideas.choices:MapSettings"),
@@ -263,7 +264,7 @@ QUESTIONS = (
     ),
     Command(
         "triplets",
-        "notes.csv --document lesson --name note --floor 5 -o triplets.csv",
+        "examples/notes.csv --document lesson --name item --text note --floor 5 -o triplets.csv",
         run=f"{_LABELS}:triplets",
         heading=_PLAN,
         settings=("assay.ideas.choices:PlanTripletsSettings", "assay.ideas.choices:SampleSettings"),
@@ -279,7 +280,7 @@ QUESTIONS = (
     ),
     Command(
         "g-study",
-        "lessons.csv --design 'r x (o:i)' --object i --facets r=annotator,o=lesson,i=teacher",
+        "examples/lessons.csv --design 'r x (o:i)' --object i --facets r=annotator,o=lesson,i=teacher",
         does="How far do scores carry: to other raters, lessons, segments?",
         ask="assay.psychometrics.g_study:g_study",
         page="assay.psychometrics.page:g_study_parts",
@@ -289,7 +290,7 @@ QUESTIONS = (
     ),
     Command(
         "d-study",
-        "lessons.csv --design 'r x (o:i)' --object i --facets r=annotator,o=lesson,i=teacher --levels r=1-3 "
+        "examples/lessons.csv --design 'r x (o:i)' --object i --facets r=annotator,o=lesson,i=teacher --levels r=1-3 "
         "--levels o=1-10",
         run=f"{_LABELS}:d_study",
         page="assay.psychometrics.page:d_study_parts",
@@ -300,7 +301,7 @@ QUESTIONS = (
     ),
     Command(
         "raters",
-        "labels.csv --judges gpt-4o,llama --group dialect --quick",
+        "examples/lessons.csv --group race --quick",
         run=f"{_LABELS}:raters",
         page="assay.psychometrics.page:rater_parts",
         title="Who is severe, who is erratic, who is unfair?",
@@ -310,7 +311,7 @@ QUESTIONS = (
     ),
     Command(
         "rasch",
-        "labels.csv --judges gpt-4o,llama --scale 1-5",
+        "examples/lessons.csv",
         does="How severe is each rater, and who rates as nobody would expect? The many-facet Rasch model.",
         source="A file or folder of labels in ordered categories.",
         ask="assay.psychometrics.raters.rasch:many_facet_rasch",
@@ -323,15 +324,21 @@ QUESTIONS = (
 
 STUDIES = (
     Command("init", "my-study", run=f"{_STUDIES}:init"),
-    Command("split", "my-study --test 0.75 --strata topic", run=f"{_STUDIES}:split"),
+    Command("split", "my-study --test 0.75", run=f"{_STUDIES}:split"),
     Command("judge", "my-study --dry-run", run=f"{_STUDIES}:judge"),
     Command("replies", "my-study --missing", run=f"{_STUDIES}:replies"),
-    Command("invite", "my-study 'Ana Ruiz' ben --attribute expertise=nurse", run=f"{_STUDIES}:invite"),
+    Command("invite", "my-study 'Ana Ruiz' 'Ben Okoro' --attribute expertise=nurse", run=f"{_STUDIES}:invite"),
     Command("serve", "my-study", run=f"{_STUDIES}:serve"),
-    Command("exclude", "my-study ben --reason 'failed 4 of 5 checks'", run=f"{_STUDIES}:exclude"),
-    Command("erase", "my-study ben", run=f"{_STUDIES}:erase"),
-    Command("import", "export.json --option users=users.json -o labels.csv", run=f"{_STUDIES}:import_"),
-    Command("export", "labels.csv predictions.json --to label-studio --judges gpt-4o", run=f"{_STUDIES}:export"),
+    Command("exclude", "my-study 'Ben Okoro' --reason 'failed 4 of 5 checks'", run=f"{_STUDIES}:exclude"),
+    Command("erase", "my-study 'Ben Okoro' --yes", run=f"{_STUDIES}:erase"),
+    Command(
+        "import",
+        "examples/export.json --item key --option users=examples/users.json -o labels.csv",
+        run=f"{_STUDIES}:import_",
+    ),
+    Command(
+        "export", "examples/sheet.csv predictions.json --to label-studio --judges gpt-4o", run=f"{_STUDIES}:export"
+    ),
 )
 
 COMMANDS = {"Questions": QUESTIONS, "Studies and files": STUDIES}

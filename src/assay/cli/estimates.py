@@ -18,6 +18,7 @@ from assay.cli.labels import (
     hidden_columns,
 )
 from assay.cli.output import (
+    FIRST,
     Force,
     Page,
     as_typed,
@@ -57,7 +58,7 @@ def drift(
     before: str,
     after: str,
     *,
-    anchors: Annotated[str | None, Parameter(group="The estimate")] = None,
+    anchors: Annotated[str | None, Parameter(group="The estimate"), FIRST] = None,
     tested: Tested = ALL_JUDGES,
     out: Page = None,
     force: Force = False,
@@ -112,7 +113,7 @@ def monitor(
 def route(
     source: str,
     *,
-    rule: Annotated[Path | None, Parameter(group="The estimate")] = None,
+    rule: Annotated[Path | None, Parameter(group="The estimate"), FIRST] = None,
     queue: Annotated[Path | None, Parameter(group="The estimate")] = None,
     tested: Tested = ALL_JUDGES,
     out: Page = None,
@@ -154,8 +155,8 @@ def route(
 def gate(
     policy: str = "assay.toml",
     *,
-    comment: Annotated[Path | None, Parameter(group="The policy")] = None,
-    junit: Annotated[Path | None, Parameter(group="The policy")] = None,
+    comment: Annotated[Path | None, Parameter(group="The policy"), FIRST] = None,
+    junit: Annotated[Path | None, Parameter(group="The policy"), FIRST] = None,
     force: Force = False,
     ask: Ask = ASK,
 ) -> int:

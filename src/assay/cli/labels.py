@@ -22,6 +22,7 @@ from cyclopts.group import Group
 
 from assay.cli.commands import BY_NAME, Command
 from assay.cli.output import (
+    FIRST,
     FOR_PEOPLE,
     NOTHING,
     TYPED,
@@ -67,16 +68,20 @@ class LabelOptions:
     """How the labels are read; see `assay.read`."""
 
     item: Annotated[
-        Names, Parameter(help="Column that names the item; several name it together.", show_default="item")
+        Names, Parameter(help="Column that names the item; several name it together.", show_default="item"), FIRST
     ] = None
-    annotator: Annotated[str, Parameter(help="Column that names who answered.")] = "annotator"
+    annotator: Annotated[str, Parameter(help="Column that names who answered."), FIRST] = "annotator"
     label: Annotated[
-        Names, Parameter(help="Column that holds the label; several are one criterion each.", show_default="label")
+        Names,
+        Parameter(help="Column that holds the label; several are one criterion each.", show_default="label"),
+        FIRST,
     ] = None
     criterion: Annotated[str | None, Parameter(help="Column that names the question asked.")] = None
     repeat: Annotated[str | None, Parameter(help="Column that numbers repeated answers.")] = None
     judges: Annotated[
-        Names, Parameter(help="Annotators that are models, all of them, separated by commas; the others are people.")
+        Names,
+        Parameter(help="Annotators that are models, all of them, separated by commas; the others are people."),
+        FIRST,
     ] = None
     humans: Annotated[Names, Parameter(help="Annotators that are people, where a name looks like a model's.")] = None
     spelling: Annotated[Spelling, Parameter(help="What becomes of names that differ only in case or inner spaces.")] = (
@@ -88,6 +93,7 @@ class LabelOptions:
             help="What a label may be: 1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, text, ...; "
             "CRITERION=SCALE where criteria differ, once each."
         ),
+        FIRST,
     ] = None
     missing: Annotated[
         Names, Parameter(help="Labels that are no answer, separated by commas: N/A,-99. '' where none of them is.")
@@ -98,7 +104,9 @@ class LabelOptions:
     decimal: Annotated[
         Decimal | None, Parameter(help="What stands before decimals, where labels such as 1,234 do not tell.")
     ] = None
-    wide: Annotated[bool, Parameter(help="One row an item, one column an annotator.", show_default=False)] = False
+    wide: Annotated[bool, Parameter(help="One row an item, one column an annotator.", show_default=False), FIRST] = (
+        False
+    )
     layout: Annotated[
         Layout,
         Parameter(help="What a row is: a label (long), an item (wide), a person (transposed); auto finds out."),
@@ -500,7 +508,7 @@ def look(
         raise AssayError("name a file to look at: assay look FILE")
     target(write, *sources, suffixes=READING, force=force)
     found = look_at(replace(labels, labels_from=list(sources[1:])).files(sources[0]), **labels.read_options(sources[0]))
-    command = _command_for(found, sources)
+    command = command_for(found, sources)
     if output.json:
         print_json({**found.to_dict(), "command": command})
     elif not output.for_people:
@@ -515,7 +523,7 @@ def look(
         note(f"written to {found.write(write)}; read it with: assay report {write}")
 
 
-def _command_for(found: Look, sources: Sequence[str]) -> str | None:
+def command_for(found: Look, sources: Sequence[str]) -> str | None:
     """The command that asks the first question that a table answers; None where it cannot be read."""
     if found.labels is None:
         return None
@@ -913,14 +921,14 @@ def plan(
 
 
 def triplets(
-    source: Annotated[str | None, Parameter(group="The plan")] = None,
+    source: Annotated[str | None, Parameter(group="The plan"), FIRST] = None,
     *,
-    out: Annotated[Path | None, Parameter(name=["--output", "-o"], group="The plan")] = None,
+    out: Annotated[Path | None, Parameter(name=["--output", "-o"], group="The plan"), FIRST] = None,
     force: Force = False,
-    pilot: Annotated[str | None, Parameter(group="The plan")] = None,
-    document: Annotated[str | None, Parameter(group="The plan")] = None,
-    name: Annotated[str | None, Parameter(group="The plan")] = None,
-    text: Annotated[str | None, Parameter(group="The plan")] = None,
+    pilot: Annotated[str | None, Parameter(group="The plan"), FIRST] = None,
+    document: Annotated[str | None, Parameter(group="The plan"), FIRST] = None,
+    name: Annotated[str | None, Parameter(group="The plan"), FIRST] = None,
+    text: Annotated[str | None, Parameter(group="The plan"), FIRST] = None,
     ask: Ask = ASK,
 ) -> None:
     """How many odd ones out are enough, and which triplets to ask about? Also: assay plan triplets.

@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 
 _GROUP = Group("Output", sort_key=9)
 
-Page = Annotated[Path | None, Parameter(name=["--output", "-o"], group=_GROUP, help="Also write a page here.")]
+FIRST = "first"
+"""Beside an option's `Parameter`: the short help shows it; see `assay.estimation.options.Limits.first`."""
+
+Page = Annotated[Path | None, Parameter(name=["--output", "-o"], group=_GROUP, help="Also write a page here."), FIRST]
 """Where a command also writes a page."""
 
 Force = Annotated[bool, Parameter(group=_GROUP, help="Write over a file that is there already.", show_default=False)]
@@ -53,7 +56,9 @@ TYPED: ContextVar[tuple[str, ...]] = ContextVar("TYPED", default=())
 class Output:
     """How the result is printed."""
 
-    json: Annotated[bool, Parameter(help="Print everything as JSON and nothing else.", show_default=False)] = False
+    json: Annotated[bool, Parameter(help="Print everything as JSON and nothing else.", show_default=False), FIRST] = (
+        False
+    )
     csv: Annotated[bool, Parameter(help="Print the table as CSV, all digits.", show_default=False)] = False
     latex: Annotated[bool, Parameter(help="Print the table as LaTeX.", show_default=False)] = False
 
@@ -272,7 +277,8 @@ def options_of(row: Command, read: Mapping[str, Callable[[Any], Any]]) -> type[G
             # A flag is given where it is not at its default, anything else where there is something.
             flag = typed is bool
             unset = field(default=defaults[name] if flag else None)
-            parts.append((name, Annotated[typed if flag else typed | None, parameter], unset))
+            shown = FIRST if limits.first else None
+            parts.append((name, Annotated[typed if flag else typed | None, parameter, shown], unset))
     mappings = {name: dict for name, (hint, _) in offered.items() if _mapped(hint) is not None}
     about = {"known": offered, "required": tuple(required), "read": {**mappings, **read}, "__module__": __name__}
     kind = make_dataclass("Given", parts, bases=(Given,), namespace=about, frozen=True)

@@ -497,7 +497,7 @@ def _opened(study: Path, store: str | None) -> AbstractContextManager[Store]:
 
 
 def serve(
-    study: Path,
+    study: Path | None = None,
     *,
     host: str = "127.0.0.1",
     port: int = 8321,
@@ -512,7 +512,7 @@ def serve(
     Parameters
     ----------
     study
-        The study folder, made by assay init.
+        The study folder, made by assay init. Without one: a page on this machine that says what a file is.
     host
         Where to listen; 0.0.0.0 lets other machines in, and needs a secret.
     port
@@ -527,12 +527,21 @@ def serve(
     from assay.estimation.options import number_in
     from assay.study.definition import load_study
 
+    number_in("port", port, low=1, high=65535, whole=True)
+    if study is None:
+        if (host, workers, base_url, store) != ("127.0.0.1", 1, None, None):
+            raise AssayError("without a study, assay serve is a page for this machine alone and takes --port only; "
+                             "name the study's folder: assay serve STUDY")  # fmt: skip
+        from assay.cli.drop import serve_drop
+
+        serve_drop(port)
+        return
+
     for library in ("sqlalchemy", "alembic", "fastapi", "uvicorn", "itsdangerous", "python_multipart"):
         require(library, "serve", "the annotation page")
     from assay.collecting import server
     from assay.collecting.invitations import checked_address
 
-    number_in("port", port, low=1, high=65535, whole=True)
     number_in("workers", workers, low=1, whole=True)
     address = None if base_url is None else checked_address(base_url)
     loaded = load_study(study)

@@ -71,7 +71,10 @@ class PanelSettings(IntervalSettings):
         "take raters as fixed.",
     )
     repeats: Repeats = option(
-        "error", "What repeated answers stand for.", details="A table with repeats is refused until this is said."
+        "error",
+        "What repeated answers stand for.",
+        details="A table with repeats is refused until this is said.",
+        first=True,
     )
     clusters: str | None = option(None, "Item column whose items are resampled together.")
 
@@ -214,7 +217,9 @@ class AgreementSettings(PanelSettings):
     """Options of `assay.agreement`."""
 
     coefficients: Sequence[str] | None = option(
-        None, "Names such as cohen-kappa or icc(a,1), separated by commas; every one that the scale allows."
+        None,
+        "Names such as cohen-kappa or icc(a,1), separated by commas; every one that the scale allows.",
+        first=True,
     )
     who: Sequence[Who] | None = option(
         None,
@@ -227,12 +232,14 @@ class AgreementSettings(PanelSettings):
         "judge with all people, and people with each other, over the pairs of labels of an item, each item counting "
         'once. random human: each annotator with one person drawn anew for each item (Hardy, "All that glitters", '
         "figure 1); the estimate is the mean over draws, and the interval takes draws with items resampled.",
+        first=True,
     )
     by: str | None = option(
         None,
         "A column whose values are analysed one by one.",
         details="Of the items (benchmark, language) or the single answer, to analyse each of its values beside all; or "
         "of the annotators (gender, expertise), to analyse the people with each of its values, with all judges.",
+        first=True,
     )
     draws: int = option(
         1000, "Draws of one person an item, for 'random human'.", low=1, details="The paper's number is 1,000."
@@ -266,7 +273,10 @@ class GradingScaleSettings(PanelSettings):
     """Options of `assay.grading_scale_study`."""
 
     scale_column: str = option(
-        "scale", "Column that names the range of each answer: 0-5, 0-100.", details="It is a condition of the table."
+        "scale",
+        "Column that names the range of each answer: 0-5, 0-100.",
+        details="It is a condition of the table.",
+        first=True,
     )
     _: KW_ONLY
     ranges: Mapping[str, tuple[float, float]] | None = option(
@@ -277,6 +287,7 @@ class GradingScaleSettings(PanelSettings):
         "Item column (benchmark) whose values are analysed beside the pooled figure.",
         details="When not given, the one text column of the items with 2 to 12 values, of 10 items each, or one that "
         "is called benchmark, dataset, task, domain, subset or source; a note says which. none for no column.",
+        first=True,
     )
     group: str | None = option(None, "Annotator column (gender, expertise) whose groups are set against the judges.")
     condition: str | None = option(None, "Another column that was varied for the judges (temperature).")

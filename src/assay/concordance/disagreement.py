@@ -67,8 +67,9 @@ class DisagreementSettings(IntervalSettings):
         "Which items come first.",
         details="all: those whose labels lie farthest apart; people: those on which people do; judges: those on which "
         "judges are farther from people than people are from each other.",
+        first=True,
     )
-    show: int = option(5, "Items that the summary names.", low=0)
+    show: int = option(5, "Items that the summary names.", low=0, first=True)
     repeats: Repeats = option(
         "error", "What repeated answers stand for.", details="A table with repeats is refused until this is said."
     )

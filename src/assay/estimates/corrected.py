@@ -67,25 +67,38 @@ class EstimateSettings(Settings):
     )
     _: KW_ONLY
     target: Target | None = option(
-        None, "What is estimated.", details="When not given, the mean of numbers and the shares of categories."
+        None,
+        "What is estimated.",
+        details="When not given, the mean of numbers and the shares of categories.",
+        first=True,
     )
     quantiles: Sequence[float] = option((0.25, 0.5, 0.75), "With target quantiles: which.", above=0, below=1)
     by: str | None = option(
-        None, "Item column of slices, each with its estimate.", details="Their intervals hold for all slices at once."
+        None,
+        "Item column of slices, each with its estimate.",
+        details="Their intervals hold for all slices at once.",
+        first=True,
     )
     contrast: str | None = option(
-        None, "Item column that names systems, whose means are compared.", details="Differences are paired on sources."
+        None,
+        "Item column that names systems, whose means are compared.",
+        details="Differences are paired on sources.",
+        first=True,
     )
-    sources: str | None = option(None, "With contrast: item column that says which outputs answer the same source.")
+    sources: str | None = option(
+        None, "With contrast: item column that says which outputs answer the same source.", first=True
+    )
     baseline: str | None = option(
         None, "With contrast: the system that others are compared with.", details="When not given, each with each."
     )
     length: str | None = option(None, "With contrast: item column with the length of an output.")
     adjust: Adjustment = option("holm", "With contrast: correction of the p-values for their number.")
-    raters: Raters = option("fixed", "Whether these people are meant, or people like them.")
+    raters: Raters = option("fixed", "Whether these people are meant, or people like them.", first=True)
     annotators: Sequence[str] | None = option(None, "People whose labels count.")
-    clusters: str | None = option(None, "Item column of documents or lessons that items are drawn with.")
-    probabilities: str | None = option(None, "Item column with the probability with which an item was given to people.")
+    clusters: str | None = option(None, "Item column of documents or lessons that items are drawn with.", first=True)
+    probabilities: str | None = option(
+        None, "Item column with the probability with which an item was given to people.", first=True
+    )
     strata: str | None = option(None, "Item column within which items were drawn for people.")
     population: Population = option("infinite", "Whether the number speaks of items like these, or of these alone.")
     covariates: Sequence[str] = option((), "Item columns that help to predict people's labels.")

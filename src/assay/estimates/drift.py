@@ -51,10 +51,12 @@ class DriftSettings(Settings):
     anchors: Annotations | None = option(
         None, "The earlier version's labels of texts of the later run.", hidden=True,
         details="Without them items whose text is the same in both runs are anchors.",
+        first=True,
     )  # fmt: skip
     text: str | None = option(
         None, "Item column with the text.", details="When not given, 'text' where both runs have it; else items of one "
         "name are taken for the same text, and that is said.",
+        first=True,
     )  # fmt: skip
     repeats: Repeats = option("error", "What repeated answers stand for.")
     confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")

@@ -45,20 +45,22 @@ a random sample, whatever the pilot says of its stratum."""
 class LabelPlanSettings(Settings):
     """Options of `assay.plan_labels`."""
 
-    half_width: float | None = option(None, "Half-width of the interval that is wanted.", above=0)
+    half_width: float | None = option(None, "Half-width of the interval that is wanted.", above=0, first=True)
     difference: float | None = option(
         None, "Difference from a known value that is to be shown.", above=0, details="In place of a half-width."
     )
     power: float = option(0.8, "With a difference: the power wanted.", above=0, below=1)
-    n_items: int = option(10_000, "Items that the judge labels.", low=2, key="items", always=True)
+    n_items: int = option(10_000, "Items that the judge labels.", low=2, key="items", always=True, first=True)
     sizes: Sequence[int] = option(SIZES, "Numbers of labelled items to look at, separated by commas.", low=LEAST_ITEMS)
     n_people: Sequence[int] = option((1,), "People who label each item, separated by commas.", low=1, key="humans")
     share: float | None = option(
         0.5, "Share that is expected, where labels are yes or no.", above=0, below=1, always=True,
-        details="Not used with sd.",
+        details="Not used with sd.", first=True,
     )  # fmt: skip
     sd: float | None = option(None, "Standard deviation of a person's labels, where they are numbers.", above=0)
-    correlation: float = option(0.7, "Correlation of the judge's labels with a person's.", low=-1, high=1, always=True)
+    correlation: float = option(
+        0.7, "Correlation of the judge's labels with a person's.", low=-1, high=1, always=True, first=True
+    )
     people_correlation: float = option(
         0.5, "Correlation of two people's labels.", low=0, high=1,
         details="With several people an item, what one more of them adds.",
@@ -66,7 +68,10 @@ class LabelPlanSettings(Settings):
     price: float = option(1.0, "Price of a person's label.", low=0)
     judge_price: float = option(0.0, "Price of a judge's label.", low=0)
     pilot: Annotations | Chunks | None = option(
-        None, "Labels at hand: share, standard deviation and correlations are theirs.", hidden=True
+        None,
+        "Labels at hand: share, standard deviation and correlations are theirs.",
+        hidden=True,
+        first=True,
     )
     judge: str | None = option(None, "The judge of the pilot.", details="Needed where it has several.")
     confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")

@@ -54,15 +54,19 @@ class MonitorSettings(Settings):
 
     judge: str | None = option(None, "The judge whose labels are watched.", details="The table's, if it has one.")
     _: KW_ONLY
-    watch: Watched = option("judge", "Its labels of all items, or its distance from people where they checked it.")
-    share_of: str | int | float | None = option(None, "Watch the share of this label.", details="The mean, otherwise.")
+    watch: Watched = option(
+        "judge", "Its labels of all items, or its distance from people where they checked it.", first=True
+    )
+    share_of: str | int | float | None = option(
+        None, "Watch the share of this label.", details="The mean, otherwise.", first=True
+    )
     order: str | None = option(None, "Column by which labels came in: a time, a number.", details="The items' names, "
-                               "otherwise.")  # fmt: skip
+                               "otherwise.", first=True)  # fmt: skip
     clusters: str | None = option(
         None, "Item column of documents whose labels come together; a document is a look.",
         details="Labels of one document looked at one by one raise false alarms to nearly 1.",
     )  # fmt: skip
-    baseline: int = option(2000, "First looks that are the baseline.", low=LEAST_BASELINE, always=True)
+    baseline: int = option(2000, "First looks that are the baseline.", low=LEAST_BASELINE, always=True, first=True)
     baseline_mean: float | None = option(
         None, "The baseline's true mean, where it is known for sure; no looks are used for it."
     )

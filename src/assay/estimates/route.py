@@ -61,9 +61,9 @@ class RouteSettings(Settings):
     signal: Annotated[str, Limits("Column that says how sure the judge is: the higher, the surer; or repeats, judges.",
                                   always=True,
                                   details="repeats is the agreement of its own repeated answers, judges that of the "
-                                  "other judges with it.")]  # fmt: skip
+                                  "other judges with it.", first=True)]  # fmt: skip
     epsilon: Annotated[float, Limits("How much less than people the judge may agree with them.", low=0, high=1,
-                                     key="eps", always=True)]  # fmt: skip
+                                     key="eps", always=True, first=True)]  # fmt: skip
     alpha: float = option(0.05, "Chance of a share on which the judge does not hold.", above=0, below=1, always=True)
     clusters: str | None = option(None, "Item column of documents that items are drawn with.")
     annotators: Sequence[str] | None = option(None, "People whose labels count.")

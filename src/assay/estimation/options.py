@@ -66,6 +66,8 @@ class Limits:
         What ``help()`` and the docs say after the one line.
     transient : bool
         Whether it decides nothing, such as a progress bar: no signature and no ``to_dict`` holds it.
+    first : bool
+        Whether the short help of a command shows it: one of the few that most people need.
     """
 
     help: str = ""
@@ -78,6 +80,7 @@ class Limits:
     hidden: bool = False
     details: str = ""
     transient: bool = False
+    first: bool = False
 
 
 def option(
@@ -93,12 +96,14 @@ def option(
     hidden: bool = False,
     details: str = "",
     transient: bool = False,
+    first: bool = False,
 ) -> T:
     """A field of `Settings`: its default, its help, the range of a number (``above`` and ``below`` refuse the ends)."""
-    first, last = above if low is None else low, below if high is None else high
+    lowest, highest = above if low is None else low, below if high is None else high
     limits = Limits(
-        help, first, last, above is not None, below is not None, key, always, hidden or transient, details, transient
-    )
+        help, lowest, highest, above is not None, below is not None, key, always, hidden or transient, details,
+        transient, first,
+    )  # fmt: skip
     return dataclasses.field(default=default, metadata={"option": limits})
 
 

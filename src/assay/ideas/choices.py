@@ -42,6 +42,7 @@ class ChoiceSettings(Settings):
         None,
         "Item column that names the document whose texts are compared; 'document' where the items have it.",
         details="Texts are compared within a document.",
+        first=True,
     )
     annotators: Chosen | Sequence[str] = option(
         "humans", "Whose choices count: humans, judges, or names separated by commas."
@@ -119,6 +120,7 @@ class ValidateSettings(ChoiceSettings):
         "prompts); a table of ``first``, ``second`` and a number; several of these, or a mapping of names to them. A "
         "mapping of settings to measures is a sweep: the best of its settings is in the table with what nested choice "
         "leaves of its ρ.",
+        first=True,
     )
     _: KW_ONLY
     contents: Sequence[str] | None = option(
@@ -177,7 +179,10 @@ class SampleSettings(Settings):
     """Options of `assay.sample_triplets`."""
 
     document: str | None = option(
-        None, "Of a frame: the column of the document within which texts are compared.", key="", hidden=True
+        None,
+        "Of a frame: the column of the document within which texts are compared.",
+        key="",
+        hidden=True,
     )
     name: str | None = option(
         None,
@@ -187,9 +192,14 @@ class SampleSettings(Settings):
         details="``item`` or ``name`` when not given, else the text itself.",
     )
     text: str | None = option(
-        None, "Of a frame: the column of the texts; 'text' where there is one.", key="", hidden=True
+        None,
+        "Of a frame: the column of the texts; 'text' where there is one.",
+        key="",
+        hidden=True,
     )
-    floor: int = option(3, "How often each pair of texts of a document is seen together.", low=1, always=True)
+    floor: int = option(
+        3, "How often each pair of texts of a document is seen together.", low=1, always=True, first=True
+    )
     n: int | None = option(
         None,
         "Number of triplets instead, those of what was seen least first.",
@@ -204,8 +214,8 @@ class SampleSettings(Settings):
 class PlanTripletsSettings(Settings):
     """Options of `assay.plan_triplets`."""
 
-    n_texts: int = option(15, "Texts of a document.", low=3, high=200, key="texts", always=True)
-    n_documents: int = option(1, "Documents.", low=1, key="documents", always=True)
+    n_texts: int = option(15, "Texts of a document.", low=3, high=200, key="texts", always=True, first=True)
+    n_documents: int = option(1, "Documents.", low=1, key="documents", always=True, first=True)
     _: KW_ONLY
     agreement: float | None = option(
         None,
@@ -214,6 +224,7 @@ class PlanTripletsSettings(Settings):
         below=1,
         always=True,
         details="With ``pilot`` it is that of its people.",
+        first=True,
     )
     floors: Sequence[int] = option(
         (1, 2, 3, 5, 8, 10, 15, 20, 30, 50),
@@ -225,7 +236,7 @@ class PlanTripletsSettings(Settings):
     power: float = option(0.8, "Share of studies that are to reach it.", above=0, below=1)
     dimensions: int = option(3, "Ways in which the simulated texts differ.", low=1, high=50)
     n_studies: int = option(200, "Simulated studies.", low=20, key="studies")
-    pilot: Any = option(None, "Odd ones out at hand, whose people's agreement is taken.", hidden=True)
+    pilot: Any = option(None, "Odd ones out at hand, whose people's agreement is taken.", hidden=True, first=True)
     seed: int = option(0, "Same seed, same numbers.", low=0, always=True)
 
 
@@ -258,6 +269,7 @@ class MapSettings(IntervalSettings):
         "words",
         "A measure by its name.",
         details="``words``, ``rouge-l``, ``embeddings:MODEL`` … or a function of two texts.",
+        first=True,
     )
     min_items: int = option(10, "Annotators who share fewer items with the people are not compared.", low=2)
     clusters: str | None = option(None, "Item column whose items are resampled together.")

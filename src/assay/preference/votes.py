@@ -67,6 +67,7 @@ class SetSettings(VotesSettings):
         None,
         "Column that tells sets apart: a number is cut into bins, such as separability.",
         details="A column of the items or of the answers.",
+        first=True,
     )
     bins: int = option(4, "Into how many bins a column of numbers is cut.", low=1)
     binning: Bins = option(
@@ -74,12 +75,15 @@ class SetSettings(VotesSettings):
         "Bins of equal width, or of equally many sets.",
         details="Equal width, between the least and the largest value, is the paper's.",
     )
-    who: Sequence[Who] = option(("humans", "judges"), "Whose votes: people together, each judge, each annotator.")
+    who: Sequence[Who] = option(
+        ("humans", "judges"), "Whose votes: people together, each judge, each annotator.", first=True
+    )
     choose: Choose | None = option(
         None,
         "How many ratings are saved where items are chosen so by separability.",
         details="For the same number of consistent votes; items are chosen by the column ``by``, as "
         "`Separability.pairs` chooses them.",
+        first=True,
     )
     share: float = option(0.5, "With choose: the share of the items that is rated.", above=0, below=1)
 
@@ -95,10 +99,12 @@ class RatingSettings(VotesSettings):
         "A board each of: humans, judges (each), annotators (each), a name; or one of all, together.",
         details="When not given: of the people together and of each judge, never of both together. Where there are "
         "both, each judge's board is set against the people's.",
+        first=True,
     )
     by: str | None = option(
         None, "Column, such as a category, for each of whose values a board is given too.",
         details="A column of the items or of the answers. One correction (Holm 1979) is made over all boards.",
+        first=True,
     )  # fmt: skip
     method: Method = option("percentile", "How intervals are made.")
     rating_scale: float = option(
@@ -114,6 +120,7 @@ class RatingSettings(VotesSettings):
         None,
         "Column by which votes are weighted: eq. 6 with alpha, beta and separability_threshold.",
         details="A vote on an item of separability δ weighs α / (1 + exp(−β (δ − T))).",
+        first=True,
     )
     alpha: float = option(ALPHA, "The weight of a vote on an item that is very separable.", above=0)
     beta: float = option(BETA, "How fast weights grow with separability.", above=0)
@@ -134,6 +141,7 @@ class EloSettings(RatingSettings):
         "is the mean over ``n_orders`` random orders, because the last votes of a run count most and no order is the "
         "right one; each resample is the mean over up to ten, and fewer of many votes, which makes the interval wider "
         "(a note says how many).",
+        first=True,
     )
     n_orders: int = option(
         100,
@@ -151,6 +159,7 @@ class BradleyTerrySettings(RatingSettings):
         "half",
         "A tie is half a vote for each, has a chance of its own, or counts for none.",
         details="The second is Davidson's (1970) model, which leaves ratings farther apart where ties are many.",
+        first=True,
     )
     prior: float = option(0.0, "Votes added to every pair, half for each: finite ratings for who never lost.", low=0)
     covariates: Sequence[str] | None = option(
@@ -160,6 +169,7 @@ class BradleyTerrySettings(RatingSettings):
         "differences (first less second), or for a count in the columns ``first_text`` and ``second_text``. Counts "
         "enter as (first − second) / (first + second), in units of their spread over all votes, as in Chatbot Arena's "
         "style control; ratings then speak of outputs that are alike in them.",
+        first=True,
     )
 
 
@@ -186,6 +196,7 @@ class OutputSettings(VotesSettings):
         details="The paper's is ``bertscore-length:MODEL``. Also a function of two texts, which may have a method "
         "``matrix`` that scores all pairs of a list at once, or a `assay.similarity.protocol.Similarity`. Each output "
         "is encoded once, whatever the number of systems.",
+        first=True,
     )
     span: Span = option(
         "study",
@@ -198,7 +209,9 @@ class OutputSettings(VotesSettings):
 class SeparabilitySettings(OutputSettings):
     """Options of `assay.separability`."""
 
-    by: str | None = option(None, "Item column, such as a benchmark, for each of whose values means are given.")
+    by: str | None = option(
+        None, "Item column, such as a benchmark, for each of whose values means are given.", first=True
+    )
 
 
 @dataclass(frozen=True)
@@ -240,14 +253,18 @@ class SweepSettings(OutputSettings):
         None,
         "Numbers of outputs of each system, drawn without replacement; from 2 to all when not given.",
         details="At least 2; an empty list draws none.",
+        first=True,
     )
     c: Sequence[int] | None = option(
         None,
         "Numbers of comparisons of outputs of both systems, drawn among all; five numbers when not given.",
         details="An empty list draws none.",
+        first=True,
     )
     condition: str | None = option(
-        None, "Column whose values are set side by side, such as the temperature of the systems."
+        None,
+        "Column whose values are set side by side, such as the temperature of the systems.",
+        first=True,
     )
     baseline: Any = option(
         None, "With condition: the value that everything is compared with; the first when not given."

@@ -48,14 +48,15 @@ class DesignSettings(Settings):
         str,
         Limits(
             "Facets crossed (x) and nested (:), such as 'r x (o:i)'.", always=True,
-            details="``r x (s:o:i)`` is raters crossed with segments in lessons in teachers.",
+            details="``r x (s:o:i)`` is raters crossed with segments in lessons in teachers.", first=True,
         ),
     ]  # fmt: skip
-    object: Annotated[str, Limits("The facet whose levels are measured.", always=True)]
+    object: Annotated[str, Limits("The facet whose levels are measured.", always=True, first=True)]
     _: KW_ONLY
     facets: Mapping[str, str] | None = option(
         None, "The column of each facet: r=annotator,o=lesson.", key="",
         details="Of the answers, the items or the annotators; a facet that is not named is a column of that name.",
+        first=True,
     )  # fmt: skip
     annotators: str | Sequence[str] | None = option(
         None, "Annotators whose labels count.", details="All when not given."
@@ -96,11 +97,13 @@ class GStudySettings(DesignSettings):
     fixed: str | Sequence[str] | None = option(
         None, "Facets whose levels are all there are, separated by commas.",
         details="Scores are means over them, and what the object has with them is a part of its universe score.",
+        first=True,
     )  # fmt: skip
     by: str | None = option(
         None, "A column whose values are studied one by one: kind for people and judges apart.",
         details="Together they are one population of raters, or families in the design: ``(r:f) x (o:i)`` with "
         '``facets={"f": "kind"}``.',
+        first=True,
     )  # fmt: skip
     method: IntervalMethod | None = option(
         None, "How intervals are made; by profile where variances come from a likelihood, by delta for large tables.",
@@ -121,15 +124,20 @@ class DStudySettings(Settings):
         None, "How many levels of each facet: o=1-10,r=1,2,3.",
         details="``d_study(r=[1, 2], o=range(1, 11))`` says the same. A facet that is not named stands at one level, a "
         "fixed one at all of its levels. A nested facet is counted within what it is nested in: segments of a lesson.",
+        first=True,
     )  # fmt: skip
     _: KW_ONLY
-    target: float = option(0.7, "The coefficient that is to be reached.", above=0, below=1)
+    target: float = option(0.7, "The coefficient that is to be reached.", above=0, below=1, first=True)
     coefficient: CoefficientName = option("dependability", "Which coefficient is to reach it.")
     along: str | None = option(
         None, "The facet whose smallest number is looked for.", details="The one with most numbers when not given."
     )
     price: float | None = option(
-        None, "What one rating costs.", low=0, details="Each object has as many as all numbers multiplied."
+        None,
+        "What one rating costs.",
+        low=0,
+        details="Each object has as many as all numbers multiplied.",
+        first=True,
     )
     prices: Mapping[str, float] | None = option(
         None, "What one level of a facet costs: o=20.", details="Such as a visit to a lesson."

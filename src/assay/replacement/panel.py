@@ -65,6 +65,7 @@ class RuleSettings(Settings):
     similarity: Any = option(
         None, f"For text: {FOR_HELP}; or a table of label pairs with a number each.",
         details="In Python also a function of two labels. Names are those of `assay.similarity_matrix`.",
+        first=True,
     )  # fmt: skip
     fdr: float = option(
         0.05, "q of the Benjamini-Yekutieli correction.", above=0, below=1, always=True, details="The paper's .05."
@@ -166,10 +167,12 @@ class AltTestSettings(IntervalSettings, RuleSettings):
     epsilon: float | None = option(
         None, "What the judge's low cost is worth, 0 to 1.", low=0, high=1, key="eps", always=True,
         details="In advantage probability. There is no default: give it, or expertise.",
+        first=True,
     )  # fmt: skip
     expertise: Expertise | None = option(
         None, "Whom the judge would replace: sets epsilon to .2, .15 or .1.", key="",
         details="The paper's rule of thumb (appendix B.1).",
+        first=True,
     )  # fmt: skip
     expert: str | None = option(
         None, "One trusted annotator that all others are compared with.", details="Appendix C.2."
@@ -182,6 +185,7 @@ class AltTestSettings(IntervalSettings, RuleSettings):
         None, "Item column whose items are resampled together.",
         details="Such as the document or the subject. The tests take a cluster-robust standard error and count "
         "effective clusters, not items; the verdict needs ten clusters.",
+        first=True,
     )  # fmt: skip
     method: Method = option(
         "jackknife", "How the intervals of rho are made: jackknife is Wilson's.",
@@ -257,7 +261,11 @@ class AltTestBySettings(AltTestSettings):
     """Options of the alt-test in several domains."""
 
     by: str = option(
-        "criterion", "Column that tells domains apart.", always=True, details="Of the labels, items or annotators."
+        "criterion",
+        "Column that tells domains apart.",
+        always=True,
+        details="Of the labels, items or annotators.",
+        first=True,
     )
     correction: Correction = option(
         "across", "Correct across all domains, or within each.", always=True,

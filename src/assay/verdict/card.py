@@ -72,18 +72,24 @@ class CardSettings(Settings):
     object: str | None = option(
         None, "Column of what scores are about, such as the teacher; each item by itself when not given.",
         details="Confidence and validity ask whether scores of objects carry over their lessons, so they need one.",
+        first=True,
     )  # fmt: skip
     lesson: str | None = option(
-        None, "Column of the occasions of an object, such as the lesson; each item when not given."
+        None,
+        "Column of the occasions of an object, such as the lesson; each item when not given.",
+        first=True,
     )
     family: str | None = option(
         None, "Annotator column that says which family a judge is of.",
         details="Each family of two judges or more has a row: one of its members, drawn for each item.",
+        first=True,
     )  # fmt: skip
-    group: str | None = option(None, "Column of groups of objects, for fairness.")
+    group: str | None = option(None, "Column of groups of objects, for fairness.", first=True)
     people: bool = option(False, "Rows for everybody in the judge's place, beside the other people.")
-    expertise: Expertise | None = option(None, "Whom the judge would replace; see `assay.alt_test`.")
-    epsilon: float | None = option(None, "What the judge's low cost is worth, in place of expertise.", low=0, high=1)
+    expertise: Expertise | None = option(None, "Whom the judge would replace; see `assay.alt_test`.", first=True)
+    epsilon: float | None = option(
+        None, "What the judge's low cost is worth, in place of expertise.", low=0, high=1, first=True
+    )
     alpha: float = option(0.05, "One-sided level of each mark.", above=0, below=0.5)
     adjust: bool = option(
         True, "Correct the marks of a question for the number of judges and criteria (Holm).",

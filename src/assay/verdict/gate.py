@@ -52,8 +52,8 @@ class GateSettings(Settings):
     """Options of `assay.gate`."""
 
     policy: str = option(POLICY, "The policy file.", key="")
-    labels: str | None = option(None, "Labels in place of those that the policy names.", key="")
-    before: str | None = option(None, "The earlier run in place of the one that the policy names.", key="")
+    labels: str | None = option(None, "Labels in place of those that the policy names.", key="", first=True)
+    before: str | None = option(None, "The earlier run in place of the one that the policy names.", key="", first=True)
 
 
 @dataclass(frozen=True)

@@ -114,13 +114,16 @@ class ReportSettings(AltTestSettings):
     """
 
     judges: Sequence[str] | str | None = option(None, "The judges to report on, separated by commas.")
-    by: str | None = option(None, "Column that tells domains apart; the criterion where the table has several.")
+    by: str | None = option(
+        None, "Column that tells domains apart; the criterion where the table has several.", first=True
+    )
     plan: str | None = option(
         None,
         "The plan file, written by assay plan --write: what is as planned is said, and what is not.",
         key="",
         details="It gives every option that it decides and that you do not give yourself. Without it, labels are held "
         "against the plan in their study's folder.",
+        first=True,
     )
     object: str | None = option(
         None, "Column of what scores are about, such as the teacher, for the card; the clusters when not given."

@@ -81,12 +81,6 @@ PROMPTFOO = {
              {"pass": True, "score": 1, "assertion": {"type": "contains"}}]}}
         for n in (0, 1)]},
 }  # fmt: skip
-DEEPEVAL = {"testCases": [
-    {"name": f"case_{n}", "input": "why?", "actualOutput": "so", "additionalMetadata": {"key": f"k{n}"},
-     "metricsData": [
-        {"name": "Tone [GEval]", "threshold": 0.5, "success": True, "score": 0.8, "evaluationModel": "m1"}]}
-    for n in (0, 1)
-]}  # fmt: skip
 MLFLOW = {
     "columns": ["inputs", "outputs", "tone/v1/score", "tone/v1/justification"],
     "data": [["q1", "a1", 4, "good"], ["q2", "a2", 2, "bad"]],
@@ -98,6 +92,19 @@ TRACES = [
         {"assessment_name": "good", "source": {"source_type": "HUMAN", "source_id": "ann"},
          "feedback": {"value": False}}]}, "data": {"spans": []}}
     for n in (1, 2)
+]  # fmt: skip
+DEEPEVAL = {
+    "testCases": [
+        {"name": f"case_{n}", "input": "?", "actualOutput": "because", "success": True, "order": n,
+         "metricsData": [{"name": "Tone [GEval]", "score": 0.8, "success": True, "evaluationModel": "gpt-4.1"},
+                         {"name": "Exact Match", "score": 1.0, "success": True}]}
+        for n in (0, 1)],
+    "metricsScores": [], "testPassed": 2,
+}  # fmt: skip
+LM_EVAL = [
+    {"doc_id": n, "doc": {"key": f"k{n}"}, "target": "x", "resps": [["y"]], "filtered_resps": ["y"], "filter": "none",
+     "metrics": ["exact_match", "judged"], "doc_hash": "a", "exact_match": 0.0, "judged": n + 1}
+    for n in (0, 1)
 ]  # fmt: skip
 POTATO = {
     "user_id": "ann", "instance_id_ordering": ["k1", "k2"],
@@ -140,6 +147,7 @@ SOUND: dict[str, tuple[str, str, Any, dict[str, Any]]] = {
     "promptfoo": ("promptfoo", "t.json", PROMPTFOO, {}),
     "promptfoo, lines": ("promptfoo", "t.jsonl", PROMPTFOO["results"]["results"], {"judge": "m1"}),
     "deepeval": ("deepeval", "t.json", DEEPEVAL, {}),
+    "lm-eval": ("lm-eval", "t.jsonl", LM_EVAL, {"criteria": ["judged"]}),
     "mlflow": ("mlflow", "t.json", MLFLOW, {}),
     "mlflow, traces": ("mlflow", "t.json", TRACES, {}),
     "parquet": ("table", "t.parquet", LABELS, {}),

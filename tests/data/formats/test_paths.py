@@ -1,4 +1,4 @@
-"""Formats whose fields are declared (Inspect AI, promptfoo, MLflow, Prodigy, Argilla): who judged, what is left out."""
+"""Formats whose fields are declared, such as Inspect AI and promptfoo: who judged, what is left out."""
 
 from __future__ import annotations
 
@@ -243,6 +243,65 @@ def test_a_test_run_again_is_a_repeat(put, answers):
     again = [outcome(0, "m1", component("g-eval", 0.5)), outcome(0, "m1", component("g-eval", 0.7))]
     labels = assay.read(put("results.json", {"evalId": "e", "results": {"results": again}}), judge="gpt")
     assert answers(labels, "item", "repeat", "label") == {("test 0", 1, 0.5), ("test 0", 2, 0.7)}
+
+
+# -- DeepEval, as version 4.3 writes a test run; lm-evaluation-harness 0.4.13 with --log_samples ---------------
+
+
+def case(number, *metrics, **more):
+    return {"name": f"test_case_{number}", "input": f"in {number}", "actualOutput": "out", "metricsData": [*metrics],
+            "order": number, **more}  # fmt: skip
+
+
+def metric(name, score, model="gpt-4.1", **more):
+    return {"name": name, "score": score, "success": score is not None and score >= 0.5, "threshold": 0.5,
+            **({"evaluationModel": model} if model else {}), **more}  # fmt: skip
+
+
+RUN = {
+    "testCases": [
+        case(0, metric("Tone", 0.8), metric("Exact Match", 1.0, None), metadata={"key": "q1", "deep": {}}),
+        case(1, metric("Tone", 0.2), metric("Exact Match", 0.0, None), metadata={"key": "q2"}),
+        case(2, metric("Tone [GEval]", None, error="timed out"), metadata={"key": "q3"}),
+    ],
+    "conversationalTestCases": [], "metricsScores": [], "testPassed": 1, "runDuration": 1.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_run_of_deepeval(put, answers, excluded, wrapped):
+    path = put("run.json", {"testRunData": RUN, "testRunLink": None} if wrapped else RUN)
+    labels = assay.read(path)
+    assert answers(labels) == {
+        ("test_case_0", "gpt-4.1", "Tone", 0.8),
+        ("test_case_1", "gpt-4.1", "Tone", 0.2),
+    }
+    assert labels.judges == ("gpt-4.1",)
+    assert excluded(labels) == {paths.BY_RULE: 2, intake.UNSCORED: 1}
+    assert labels.items.filter(pl.col("item") == "test_case_1")["input"].item() == "in 1"
+    own = assay.read(path, item="key", value="pass", criteria=["Exact Match"], judge="by rule")
+    assert answers(own) == {("q1", "by rule", "Exact Match", "true"), ("q2", "by rule", "Exact Match", "false")}
+    with pytest.raises(DataError, match="holds no test cases of DeepEval"):
+        assay.read(put("none.json", {"testCases": []}), format="deepeval")
+
+
+def lm_sample(number, **metrics):
+    return {"doc_id": number, "doc": {"id": f"q{number}", "question": "?"}, "target": "x", "resps": [["y"]],
+            "filtered_resps": ["y"], "filter": "none", "metrics": [*metrics], "doc_hash": "h", **metrics}  # fmt: skip
+
+
+def test_samples_of_lm_eval_need_to_be_told_what_a_judge_gave(put, answers, excluded):
+    lines = [lm_sample(0, exact_match=1.0, tone=4), lm_sample(1, exact_match=0.0, tone=2), lm_sample(2, tone=[1])]
+    path = put("samples_essays_2026-11-21T10-00-00.000001.jsonl", lines)
+    with pytest.raises(DataError, match=r"does not say which metrics a judge gave.*there are exact_match, tone"):
+        assay.read(path)
+    labels = assay.read(path, criteria=["tone"], judge="gpt", scale="1-5")
+    assert answers(labels) == {("essays/0", "gpt", "tone", 4), ("essays/1", "gpt", "tone", 2)}
+    assert excluded(labels) == {paths.BY_RULE: 2, intake.UNSCORED: 1}
+    assert labels.items["output"].to_list()[:2] == ["y", "y"]
+    own = assay.read(path, criteria=["tone"], item="id", scale="1-5")
+    assert answers(own) == {("q0", "lm-eval judge", "tone", 4), ("q1", "lm-eval judge", "tone", 2)}
+    assert "name it with judge=..." in " ".join(own.reading.notes)
 
 
 # -- MLflow -------------------------------------------------------------------------------------------

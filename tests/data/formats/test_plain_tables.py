@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -174,4 +175,87 @@ def test_an_open_quotation_mark_is_said_where_rows_have_another_width_than_the_h
         '"[]\tannotator\tlabel\ttext\nq1\t"ann\t[]\tone\nq1\tbob\t2\tone\nq2\tann\t3\ttwo\nq2\tbob\t1\ttwo\n\n'
     )
     with pytest.raises(DataError, match="is a quotation mark open in one of the lines"):
+        assay.read(path)
+
+
+# -- data sets of Hugging Face on disk, files of Arrow and SPSS ---------------------------------------------
+
+VISITS = pl.DataFrame({"item": ["a", "a", "b", "b"], "annotator": ["ann", "bob"] * 2, "label": [1, 0, 1, -1]})
+CLASSES = {"features": {"label": {"names": ["no", "yes"], "_type": "ClassLabel"}, "item": {"_type": "Value"}}}
+
+
+def save_to_disk(folder: Path, frame: pl.DataFrame, shards: int = 1) -> Path:
+    """As ``datasets`` 4 does it: streams of Arrow, with what is known of the columns beside them."""
+    folder.mkdir(parents=True)
+    (folder / "dataset_info.json").write_text(json.dumps(CLASSES))
+    (folder / "state.json").write_text("{}")
+    size = frame.height // shards
+    for i in range(shards):
+        name = f"data-{i:05}-of-{shards:05}.arrow"
+        frame[i * size : (i + 1) * size].write_ipc_stream(folder / name)
+    return folder
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_a_data_set_on_disk(tmp_path: Path, shards: int) -> None:
+    labels = assay.read(save_to_disk(tmp_path / "visits", VISITS, shards))
+    assert labels.labels["label"].to_list() == ["yes", "no", "yes"]
+    assert [(one.reason, one.count) for one in labels.reading.exclusions] == [("no label in it", 1)]
+
+
+def test_splits_on_disk_are_one_table_with_a_column(tmp_path: Path) -> None:
+    folder = tmp_path / "visits"
+    save_to_disk(folder / "train", VISITS)
+    save_to_disk(folder / "test", VISITS.with_columns(item="x" + pl.col("item")))
+    (folder / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    labels = assay.read(folder)
+    assert dict(labels.items.select("item", "split").rows()) == {"a": "train", "b": "train", "xa": "test", "xb": "test"}
+    assert "2 splits are one table: test, train" in labels.reading.notes
+    save_to_disk(folder / "more", VISITS.rename({"label": "stars"}))
+    with pytest.raises(DataError, match="have other columns each; name one of them"):
+        assay.read(folder)
+
+
+def test_a_clone_of_the_hub(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    VISITS[:2].write_parquet(tmp_path / "data" / "train-00000-of-00002.parquet")
+    VISITS[2:3].write_parquet(tmp_path / "data" / "train-00001-of-00002.parquet")
+    assert assay.read(tmp_path).labels["label"].to_list() == [1, 0, 1]
+    VISITS.with_columns(item="x" + pl.col("item")).write_parquet(tmp_path / "data" / "test-00000-of-00001.parquet")
+    assert sorted(set(assay.read(tmp_path, scale="interval:-1-1").items["split"])) == ["test", "train"]
+
+
+@pytest.mark.parametrize("name", ["t.arrow", "t.feather"])
+def test_files_of_arrow(tmp_path: Path, name: str) -> None:
+    VISITS[:3].write_ipc(tmp_path / name)
+    assert assay.read(tmp_path / name).labels["label"].to_list() == [1, 0, 1]
+    (tmp_path / name).write_bytes(b"ARROW1 and nothing more")
+    with pytest.raises(DataError):
+        assay.read(tmp_path / name)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="no Parquet or Arrow files"):
+        assay.read(tmp_path / "empty")
+
+
+def test_files_of_spss(tmp_path: Path) -> None:
+    spss = pytest.importorskip("pyreadstat", reason='files of SPSS need the extra "spss"')
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(
+        {"item": ["a", "a", "b", "b"], "annotator": [1.0, 2.0, 1.0, 2.0], "label": [1.0, 5.0, 3.0, None]}
+    )
+    path = tmp_path / "t.sav"
+    spss.write_sav(
+        table, str(path),
+        variable_value_labels={"annotator": {1.0: "ann", 2.0: "bob"}, "label": {1.0: "bad", 5.0: "good"}},
+        variable_measure={"annotator": "nominal", "label": "ordinal"},
+    )  # fmt: skip
+    labels = assay.read(path, scale="1-5")
+    assert labels.labels.select("item", "annotator", "label").rows() == [
+        ("a", "ann", 1),
+        ("a", "bob", 5),
+        ("b", "ann", 3),
+    ]
+    assert "'label' keeps its codes: 1 is bad, 5 is good" in " ".join(labels.reading.notes)
+    path.write_bytes(b"$FL2 no more")
+    with pytest.raises(DataError, match="cannot be read as a file of SPSS"):
         assay.read(path)

@@ -121,6 +121,8 @@ def test_real_exports_are_recognised(real_data):
         ("promptfoo", "x.json", {"results": [{"gradingResult": 5}]}),
         ("deepeval", "x.json", {"testCases": [{"name": "a", "metricsData": 5}]}),
         ("mlflow", "x.json", {"columns": ["a"], "data": [[1, 2]]}),
+        ("deepeval", "x.json", {"testCases": [{"metricsData": [5]}]}),
+        ("lm-eval", "x.jsonl", [{"doc_id": 1, "doc": {}}]),
     ],
 )
 def test_a_file_of_another_shape_is_refused_in_words(put, form, name, content):

@@ -58,7 +58,7 @@ class FormatSettings(Settings):
         None,
         "Questions wanted of an export; all when not given.",
         details="In flat exports of Label Studio also which columns are answers; in MLflow's tables also metrics "
-        "without a justification; in Inspect AI's logs also scorers that follow a rule.",
+        "without a justification; in logs of Inspect AI, DeepEval and lm-evaluation-harness also what follows a rule.",
     )
     users: str | Path | Mapping[Any, Any] | None = option(
         None,
@@ -115,7 +115,7 @@ class FormatSettings(Settings):
     salt: str = option("", "Mechanical Turk: makes codes impossible to guess for who has a list of worker ids.")
     judge: str | Mapping[str, str] | None = option(
         None,
-        "Inspect AI, promptfoo, DeepEval, MLflow: who judged, where the file does not say.",
+        "Inspect AI, promptfoo, DeepEval, lm-evaluation-harness, MLflow: who judged, where the file does not say.",
         details="Inspect AI: of all scorers, or by scorer; without it what the log says, else the scorer's name.",
     )
     with_model: bool = option(

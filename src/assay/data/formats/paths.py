@@ -1,8 +1,8 @@
 """Exports that are lists of records, read by the paths at which a record keeps its id, its answers and who gave them.
 
-Argilla, Prodigy, promptfoo, DeepEval, MLflow and Inspect AI each say in a subclass of `Export` where to `find` things,
-and write by hand only what no path says. A path is keys joined by dots; of several the first that leads to something
-counts.
+Argilla, Prodigy, promptfoo, DeepEval, lm-evaluation-harness, MLflow and Inspect AI each say in a subclass of `Export`
+where to `find` things, and write by hand only what no path says. A path is keys joined by dots; of several the first
+that leads to something counts.
 """
 
 from __future__ import annotations
@@ -493,47 +493,92 @@ def _system(result: Record) -> str:
     return _provider_name(result.get("provider")) or "provider"
 
 
-# -- DeepEval: ``test_run_*.json`` of DEEPEVAL_RESULTS_FOLDER, ``.deepeval/.latest_test_run.json`` ---------
+# -- DeepEval: the JSON of a test run -----------------------------------------------------------------------
 
 
 class DeepEval(Export):
-    """What DeepEval's metrics said of each test case: a criterion a metric, whose model is the judge."""
+    """What the models behind DeepEval's metrics said of each test case; metrics without a model follow a rule."""
 
     unit = "test case"
     ids = ("name",)
 
     def _records(self) -> Sequence[Record]:
-        found = table_records(self.path)
-        run = found.get("testRunData", found) if isinstance(found, dict) else {}
-        cases = [*(run.get("testCases") or ()), *(run.get("conversationalTestCases") or ())]
+        found = load_json(self.path)
+        found = found.get("testRunData", found) if isinstance(found, dict) else {}
+        cases = [*(found.get("testCases") or ()), *(found.get("conversationalTestCases") or ())]
         if not cases:
             raise DataError(
-                f"{self.path} holds no test cases of DeepEval; name the folder that keeps them in the variable "
-                "DEEPEVAL_RESULTS_FOLDER, and run 'deepeval test run' again"
+                f"{self.path} holds no test cases of DeepEval; set DEEPEVAL_RESULTS_FOLDER and run them again"
             )
         return cases
 
     def _fields_of(self, record: Record) -> dict[str, Any]:
-        return {**dict(find(record, "additionalMetadata", "metadata") or {}), "name": record.get("name")}
-
-    def _attributes(self, record: Record, name: str | None) -> Record | None:
-        texts = {"input": record.get("input"), "output": record.get("actualOutput")}
-        found = {**self._fields_of(record), **texts, "expected": record.get("expectedOutput")}
-        return {k: v for k, v in found.items() if v is not None}
+        about = find(record, "metadata", "additionalMetadata")
+        own = {"name": record.get("name"), "input": record.get("input"), "output": record.get("actualOutput")}
+        own |= {"expected": record.get("expectedOutput"), **(about if isinstance(about, dict) else {})}
+        return {name: value for name, value in own.items() if isinstance(value, str | int | float)}
 
     def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
-        metrics = record.get("metricsData")
-        if not metrics:
-            yield EMPTY
-        for one in metrics or ():
-            judge = one.get("evaluationModel")
-            value = one.get("score") if self.settings.value == "score" else one.get("success")
-            if judge is None:
+        wanted = self.settings.criteria or ()
+        for one in record.get("metricsData") or ():
+            label = one.get("success" if self.settings.value == "pass" else "score")
+            model, name = find(one, "evaluationModel"), re.sub(r" \[\w+\]$", "", str(one["name"]))
+            if model is None and name not in wanted:
                 yield BY_RULE
-            elif one.get("error") or value is None:
+            elif one.get("error") or label is None:
                 yield UNSCORED
             else:
-                yield answer(self.judge() or judge, value, re.sub(r" \[\w+\]$", "", str(one["name"])), "judge")
+                yield answer(self.judge() or model or "DeepEval", label, name, "judge")
+
+
+# -- lm-evaluation-harness: ``samples_TASK_TIME.jsonl`` of ``--log_samples`` ------------------------------------
+
+TASK = re.compile(r"samples_(.+)_\d{4}-\d\d-\d\dT.*")
+"""The name of a file of samples."""
+
+
+class LmEval(Export):
+    """Metrics of single samples. Nearly all follow a rule, so those that a judge gave are named."""
+
+    unit = "sample"
+    ids = ("doc_id",)
+
+    def _records(self) -> Sequence[Record]:
+        found = json_objects(self.path)
+        metrics = list(dict.fromkeys(str(name) for record in found for name in record["metrics"]))
+        if not self.settings.criteria:
+            raise DataError(
+                f"{self.path} does not say which metrics a judge gave, and most of lm-evaluation-harness follow a "
+                f"rule; name the judge's with criteria=[...] (there are {listing(metrics)})"
+            )
+        if self.judge() is None:
+            self.intake.note("the samples do not say which model judged; name it with judge=...")
+        return found
+
+    def _fields_of(self, record: Record) -> dict[str, Any]:
+        document = record.get("doc")
+        return {"doc_id": record.get("doc_id"), **(document if isinstance(document, dict) else {})}
+
+    def _name_of(self, name: str | None, record: Record, place: str) -> str:
+        # Of several tasks in one table, item 0 of each is another item.
+        task = TASK.fullmatch(self.path.stem)
+        return name or (f"{task[1]}/" if task else "") + str(record["doc_id"])
+
+    def _attributes(self, record: Record, name: str | None) -> Record | None:
+        output = next(iter(record.get("filtered_resps") or ()), None)
+        own = {**self._fields_of(record), "target": record.get("target"), "output": output}
+        return {key: value for key, value in own.items() if isinstance(value, str | int | float)}
+
+    def _answers(self, record: Record) -> Iterator[PlatformAnswer | str]:
+        wanted = self.settings.criteria or ()
+        for metric in record["metrics"]:
+            value = record.get(metric)
+            if metric not in wanted:
+                yield BY_RULE
+            elif not isinstance(value, str | int | float):
+                yield UNSCORED
+            else:
+                yield answer(self.judge() or "lm-eval judge", value, str(metric), "judge")
 
 
 # -- MLflow: tables of ``mlflow.evaluate``, traces with their assessments ---------------------------------

@@ -23,13 +23,14 @@ from assay.data.formats import FormatSettings, Rows, tables
 from assay.data.formats.intake import OFF_SCALE, is_number
 from assay.data.formats.label_studio import read_label_studio
 from assay.data.formats.mturk import read_mturk
-from assay.data.formats.paths import ARGILLA_SETTINGS, Argilla, DeepEval, Inspect, MLflow, Prodigy, Promptfoo
+from assay.data.formats.paths import ARGILLA_SETTINGS, Argilla, DeepEval, Inspect, LmEval, MLflow, Prodigy, Promptfoo
 from assay.data.formats.potato import is_potato, is_potato_line, read_potato
 from assay.data.formats.sheets import PACKED, SPREADSHEETS, standard_input, unpacked
 from assay.data.formats.tables import (
     COLUMNS,
     is_alt_test,
     is_arena,
+    is_dataset,
     read_alt_test,
     read_arena,
     read_hugging_face,
@@ -55,7 +56,7 @@ class Beginning:
     @cached_property
     def text(self) -> str:
         """The first characters of a text file."""
-        if self.folder or self.suffix in (".parquet", ".pq", ".eval", *SPREADSHEETS):
+        if self.folder or self.suffix in (".parquet", ".pq", ".eval", *tables.ARROW, *tables.SPSS, *SPREADSHEETS):
             return ""
         with self.path.open("rb") as file:
             return file.read(HEAD).decode("utf-8-sig", errors="replace")
@@ -209,6 +210,10 @@ FORMATS: dict[str, Format] = {
             lambda file: file.keys("testCases", "metricsData") or file.keys("testRunData"),
             ("criteria", "judge", "value"),
         ),
+        Format(
+            "lm-eval", "lm-evaluation-harness: samples_TASK_TIME.jsonl", LmEval.read,
+            lambda file: file.keys("doc_id", "filtered_resps", "metrics"), ("criteria", "judge"),
+        ),
         Format("mlflow", "MLflow: evaluation tables, traces", MLflow.read, _mlflow, ("criteria", "judge")),
         Format(
             "arena", "battles of models: model_a, model_b, winner", lambda path, item, _: read_arena(path, item),
@@ -282,7 +287,7 @@ class ReadSettings(FrameSettings, FormatSettings):
         "`auto`, or the name of a format.",
         details="Exports are recognised by marks that no plain table has; name the format where one is not: `table`, "
         "`alt-test`, `hugging-face`, `label-studio`, `argilla`, `prodigy`, `potato`, `mturk`, `inspect-ai`, "
-        "`promptfoo`, `deepeval`, `mlflow`, `arena`.",
+        "`promptfoo`, `deepeval`, `lm-eval`, `mlflow`, `arena`.",
     )
 
     split_item: str | None = option(
@@ -328,9 +333,10 @@ def rows_of(path: Path, settings: ReadSettings) -> Rows:
         rows = rows_of(inside[0], settings)
         return replace(rows, reading=replace(rows.reading, source=inside[1]))
     chosen = format_of(path, settings.format)
-    if chosen.name == "table" and path.is_dir() and not any(path.glob("*.parquet")):
+    if chosen.name == "table" and path.is_dir() and not is_dataset(path):
         raise DataError(
-            f"the folder '{path}' holds no study.yaml, no {tables.HUMANS} and no Parquet files; name a file in it"
+            f"the folder '{path}' holds no study.yaml, no {tables.HUMANS} and no Parquet or Arrow files; "
+            "name a file in it"
         )
     return chosen.rows(path, settings.own_item(), settings)
 

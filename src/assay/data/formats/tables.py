@@ -1,4 +1,4 @@
-"""Plain tables: CSV, TSV, JSON, JSON Lines, Parquet, a folder of Parquet files; long or wide."""
+"""Plain tables: CSV, TSV, JSON, JSON Lines, Parquet, Arrow, SPSS, a folder of Parquet or Arrow files; long or wide."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ from assay.data.names import strip_spaces
 from assay.data.roles import ROWS
 from assay.data.scales import Preference
 from assay.data.values import MARKS, parse_numbers
-from assay.errors import DataError, listing, unknown
+from assay.errors import DataError, listing, require, unknown
 from assay.estimation.result import Exclusion
 
-SUFFIXES = {*TEXTS, *SPREADSHEETS, ".json", ".jsonl", ".ndjson", ".parquet", ".pq"}
+ARROW = (".arrow", ".feather")
+SPSS = (".sav", ".zsav")
+SUFFIXES = {*TEXTS, *SPREADSHEETS, *ARROW, *SPSS, ".json", ".jsonl", ".ndjson", ".parquet", ".pq"}
 
 COMMENTS = re.compile(r"(?i)(comment|note|remark|feedback|kommentar|reason|rationale|explanation)s?")
 """Names of columns that hold words about an item, not labels."""
@@ -35,11 +37,16 @@ would fill the memory."""
 
 
 def read_table(path: Path, sheet: str | None = None) -> Rows:
-    """A table from one file, or from every Parquet file of a folder; ``sheet`` names one of a spreadsheet."""
-    suffix, notes, first = path.suffix.lower(), [], 1
+    """A table from a file, or from all files of a folder of Parquet or Arrow; ``sheet`` names one of a spreadsheet."""
+    suffix, first = path.suffix.lower(), 1
+    notes: list[str] = []
     if not path.is_dir():
         _refuse_what_is_no_table(path)
-    if path.is_dir() or suffix in (".parquet", ".pq"):
+    if (path.is_dir() and not any(path.glob("*.parquet"))) or suffix in ARROW:
+        frame, notes = _arrow(path)
+    elif suffix in SPSS:
+        frame, notes = _spss(path)
+    elif path.is_dir() or suffix in (".parquet", ".pq"):
         files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
         frame = read_safely(path, lambda: apply_declared(pl.read_parquet(files), files[0]))
         notes = _order_lost(frame, files[0])
@@ -57,6 +64,72 @@ def read_table(path: Path, sheet: str | None = None) -> Rows:
     untyped = not path.is_dir() and suffix in (*TEXTS, *SPREADSHEETS)
     frame = frame.with_columns(_row=pl.int_range(first, frame.height + first))
     return Rows(frame, reading=Reading(str(path), frame.height, notes=tuple(notes)), untyped=untyped)
+
+
+def is_dataset(folder: Path) -> bool:
+    """Whether a folder is a table: of Parquet, or a data set of Hugging Face (``save_to_disk``, a clone of its Hub)."""
+    return any(folder.glob("*.parquet")) or bool(_splits(folder))
+
+
+def _splits(folder: Path) -> dict[str, list[Path]]:
+    """The files of each split of a Hugging Face data set; of one without splits under no name."""
+    for files in ("*.arrow", "data/*.parquet"):
+        if found := sorted(folder.glob(files)):
+            # On the Hub a file is named by its split: train-00000-of-00002.parquet.
+            names = [re.sub(r"-\d{5}-of-\d{5}$", "", one.stem) if "parquet" in files else "" for one in found]
+            return {name: [f for f, n in zip(found, names, strict=True) if n == name] for name in dict.fromkeys(names)}
+    if not (folder / "dataset_dict.json").is_file():
+        return {}
+    return {one.name: sorted(one.glob("*.arrow")) for one in sorted(folder.iterdir()) if any(one.glob("*.arrow"))}
+
+
+def _arrow(path: Path) -> tuple[pl.DataFrame, list[str]]:
+    """A file of Arrow, or a data set of Hugging Face; of several splits the column ``split`` says which."""
+    splits = _splits(path) if path.is_dir() else {"": [path]}
+    frames = []
+    for name, files in splits.items():
+        for file in files:
+            frame = read_safely(file, lambda file=file: _arrow_or_parquet(file))
+            frames.append(frame.with_columns(split=pl.lit(name)) if len(splits) > 1 else frame)
+    if len({tuple(frame.columns) for frame in frames}) > 1:
+        raise DataError(f"the files of {path} have other columns each; name one of them")
+    notes = [f"{len(splits)} splits are one table: {listing(list(splits))}"] if len(splits) > 1 else []
+    return pl.concat(frames, how="vertical_relaxed"), notes
+
+
+def _arrow_or_parquet(file: Path) -> pl.DataFrame:
+    if file.suffix == ".parquet":
+        return apply_declared(pl.read_parquet(file), file)
+    with file.open("rb") as opened:
+        # A file has a magic word; ``datasets`` writes a stream, which has none.
+        is_file = opened.read(6) == b"ARROW1"
+    frame = pl.read_ipc(file) if is_file else pl.read_ipc_stream(file)
+    about = file.with_name("dataset_info.json")
+    said = json.loads(about.read_text("utf-8")) if about.is_file() else {}
+    return name_classes(frame, class_names({"huggingface": json.dumps({"info": said})}))
+
+
+def _spss(path: Path) -> tuple[pl.DataFrame, list[str]]:
+    """A file of SPSS: words in place of the codes of nominal variables, other codes as they are, with their labels."""
+    pyreadstat = require("pyreadstat", "spss", "reading files of SPSS")
+    try:
+        columns, about = pyreadstat.read_sav(str(path), output_format="dict")
+    except Exception as error:  # of the library's own, of several kinds
+        raise DataError(f"{path} cannot be read as a file of SPSS: {error}") from None
+    values = {name: [None if v != v else v for v in column] for name, column in columns.items()}
+    frame = pl.DataFrame(values, strict=False)
+    notes = []
+    for name, words in about.variable_value_labels.items():
+        coded = frame[name].drop_nulls().unique()
+        if about.variable_measure.get(name) == "nominal" and all(code in words for code in coded):
+            frame = frame.with_columns(pl.col(name).replace_strict(words, default=None, return_dtype=pl.String))
+        else:
+            shown = [f"{code:g}" if isinstance(code, float) else code for code in words]
+            pairs = [f"{code} is {word}" for code, word in zip(shown, words.values(), strict=True)]
+            notes.append(f"'{name}' keeps its codes: {listing(pairs, 8)}")
+    numbers = {name: frame[name].drop_nulls() for name, kind in frame.schema.items() if kind == pl.Float64}
+    whole = [name for name, one in numbers.items() if one.is_finite().all() and (one % 1 == 0).all()]
+    return frame.with_columns(pl.col(whole).cast(pl.Int64)), notes
 
 
 def apply_declared(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
@@ -449,7 +522,7 @@ def _refuse_what_is_no_table(path: Path) -> None:
     parquet = start[:4] == b"PAR1"
     if (path.suffix.lower() in (".parquet", ".pq")) != parquet:
         raise DataError(f"{path} is {'' if parquet else 'not '}a Parquet file, whatever its name says")
-    if path.suffix.lower() in SPREADSHEETS or start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    if path.suffix.lower() in (*SPREADSHEETS, *ARROW, *SPSS) or start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return
     if not parquet and b"\0" in start:
         kind = " (a spreadsheet or zip archive)" if start[:2] == b"PK" else ""

@@ -45,11 +45,11 @@ class FacetSettings(Settings):
     )  # fmt: skip
     reverse: str | Sequence[str] | None = option(
         None, "Criteria that are worded negatively, separated by commas.",
-        details="Their labels are turned round on the scale.",
+        details="Their labels are turned round on the scale.", first=True,
     )  # fmt: skip
     object: str | None = option(
         None, "Item column whose items share a trait, such as a teacher's lessons.",
-        details="Each item has its own when not given.",
+        details="Each item has its own when not given.", first=True,
     )  # fmt: skip
     confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
     seed: int = option(0, "Same seed, same numbers.", low=0)
@@ -67,7 +67,7 @@ class RaterSettings(FacetSettings):
 
     group: str | None = option(
         None, "Item column with the group of the subject: is anybody severer with one?",
-        details="Then φ and ψ are estimated by group.",
+        details="Then φ and ψ are estimated by group.", first=True,
     )  # fmt: skip
     _: KW_ONLY
     baseline: str | None = option(
@@ -82,12 +82,12 @@ class RaterSettings(FacetSettings):
     )  # fmt: skip
     dimensions: Mapping[str, str | Sequence[str]] | None = option(
         None, "The trait of each criterion: clarity=style,depth=content; style+content for two.",
-        details="Or its traits, which are independent; one for all criteria when not given.",
+        details="Or its traits, which are independent; one for all criteria when not given.", first=True,
     )  # fmt: skip
     quick: bool = option(
         False, "Penalised maximum likelihood in place of sampling.",
         details="The most probable parameters, with errors from the observed information: seconds, and no more than "
-        "the base install; intervals are those of a normal.",
+        "the base install; intervals are those of a normal.", first=True,
     )  # fmt: skip
     starts: int = option(
         10, "Fits from other starts, of which the best counts.", low=1, details="The one with most mass."

@@ -1,0 +1,107 @@
+"""The page of assay serve without a study: what it says of a file, to whom it answers, and that it keeps nothing."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from assay.cli import drop
+
+ROWS = [(1 + i % 5, 1 + (i + i // 5) % 5, 1 + (i + i // 7) % 5, 1 + (i + i // 9) % 5) for i in range(30)]
+SHEET = "ID,Ann,Bob,Cho,gpt-4o,Mean\n" + "".join(
+    f"q{i},{','.join(map(str, row))},{sum(row[:3]) / 3:.2f}\n" for i, row in enumerate(ROWS)
+)
+Ask = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ask]:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with drop.drop_server(0) as server:
+        port = server.server_address[1]
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+
+        def send(method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, str]:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            connection.request(method, path, body or None, headers)
+            reply = connection.getresponse()
+            found = reply.status, reply.read().decode()
+            connection.close()
+            return found
+
+        yield send
+        server.shutdown()
+        thread.join(10)
+    assert list(tmp_path.iterdir()) == [], "nothing is kept"
+
+
+def words(html: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
+
+
+def test_a_file_is_looked_at_and_the_command_is_printed(ask: Ask) -> None:
+    assert "Drop a table of labels here" in ask("GET", "/")[1]
+    status, said = ask("POST", "/look?name=..%2Fmy%20sheet.csv", SHEET.encode())
+    assert status == 200
+    plain = words(said)
+    assert "my sheet.csv: 30 rows × 6 columns" in plain
+    assert "Mean computed, left out equals the mean of Ann, Bob, Cho" in plain
+    assert "may gpt-4o stand in for people? Yes" in plain
+    assert re.search(r"Run assay report 'my sheet.csv' --wide --item ID .*--judges gpt-4o .*--expertise crowd", plain)
+    assert "assay.read('my sheet.csv', " in plain
+    assert "/assay-" not in said, "no folder that is gone is named"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("<img src=x>.exe", b"x", "this file type is not supported"),
+        ("empty.csv", b"", "empty.csv is empty"),
+        ("reading.yaml", b"read: [/etc/passwd]", "says how another file is read; drop that file"),
+        ("t.parquet", b"no such thing", "t.parquet is not a Parquet file"),
+    ],
+)
+def test_what_cannot_be_read_is_said_and_nothing_of_it_is_html(ask: Ask, name: str, content: bytes, why: str) -> None:
+    status, said = ask(
+        "POST", "/look?name=" + name.replace(" ", "%20"), content, **{"Content-Length": str(len(content))}
+    )
+    assert status == 200
+    assert why in words(said)
+    assert f"{name} cannot be read" in unescape(said)
+    assert "<img" not in said
+    assert "/assay-" not in said
+
+
+def test_cells_are_text(ask: Ask) -> None:
+    bold = SHEET.replace("ID,", "<b>ID</b>,").replace("q1,", "<script>1</script>,")
+    said = ask("POST", "/look?name=t.csv", bold.encode())[1]
+    assert "&lt;b&gt;ID" in said
+    assert "<script" not in said
+    assert "<b>" not in said
+
+
+def test_it_answers_its_own_page_on_this_machine_alone(ask: Ask) -> None:
+    assert ask("GET", "/", Host="elsewhere.example")[0] == 421
+    assert ask("POST", "/look?name=t.csv", SHEET.encode(), Origin="https://elsewhere.example")[0] == 421
+    assert ask("GET", "/etc/passwd")[0] == 404
+    assert ask("POST", "/", b"x")[0] == 404
+    assert ask("POST", "/look", b"x", **{"Content-Length": str(drop.LARGEST + 1)})[0] == 413
+
+
+def test_options_of_a_study_are_refused_without_one_and_so_is_a_port_that_is_taken(
+    run: Callable[..., tuple[int, str, str]],
+) -> None:
+    code, _, said = run("serve", "--host", "0.0.0.0")
+    assert (code, "takes --port only; name the study's folder" in said) == (2, True)
+    with drop.drop_server(0) as server:
+        port = server.server_address[1]
+        code, _, said = run("serve", "--port", str(port))
+    assert (code, f"port {port} is taken" in said) == (2, True)

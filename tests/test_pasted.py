@@ -1,0 +1,60 @@
+"""Every shell block of README and documents runs as it is pasted; those that cannot are marked, and counted here."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+if not (Path(__file__).parent.parent / "README.md").exists():
+    pytest.skip("the documents are not beside these tests", allow_module_level=True)
+
+from assay.cli.app import app
+from assay.cli.commands import BY_NAME
+from pasted import PAGES, ROOT, Newcomer, blocks, is_install, runnable
+
+MARKED = {
+    "raters.md": ["class_data.csv of the NCTE study"],
+    "similarities.md": ["assay[embed] and an encoder"],
+}
+"""The blocks that cannot be run from the project alone, by page: what they need."""
+
+SERVED = ("collecting.md", "commands.md", "ideas.md", "preferences.md")
+"""Pages on which people answer, or models: run with a browser by ``tests/collecting/test_pasted_pages.py``."""
+
+COMMANDS = [(page, block, one) for page in PAGES for block in blocks(page) for one in block.commands]
+
+
+def test_what_cannot_be_run_is_marked_and_counted() -> None:
+    marked = {page.name: [b.needs for b in blocks(page) if b.needs] for page in PAGES}
+    assert {name: needs for name, needs in marked.items() if needs} == MARKED
+    installs = [one for _, block, one in COMMANDS if is_install(one)]
+    assert len(installs) == 7, installs
+    assert len(COMMANDS) > 100
+
+
+def test_every_command_of_the_documents_is_one_that_assay_takes() -> None:
+    for page, block, command in COMMANDS:
+        words = shlex.split(command)
+        if words[0] != "assay":
+            assert is_install(command) or words[0] == "export", f"{page.name}:{block.line}: {command}"
+            continue
+        words = words[2:] if words[1:3] in (["plan", "d-study"], ["plan", "triplets"]) else words[1:]
+        assert words[0] in BY_NAME, f"{page.name}:{block.line}: {command}"
+        app.parse_args(words, exit_on_error=False, print_error=False)
+
+
+def test_every_file_that_the_documents_name_is_in_examples() -> None:
+    for page in PAGES:
+        for name in re.findall(r"examples/[\w./-]*\w", page.read_text(encoding="utf-8")):
+            assert (ROOT / name).exists(), f"{page.name} names {name}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page", [one for one in PAGES if one.name not in SERVED and runnable(one)], ids=lambda one: one.name
+)
+def test_a_page_runs_as_pasted(page: Path, tmp_path: Path) -> None:
+    assert Newcomer(tmp_path).paste(page) > 0
