@@ -109,6 +109,16 @@ QUESTIONS = (
         without=("judges",),
     ),
     Command(
+        "probes",
+        "labels.csv --judges gpt-4o,llama --length length --system system --family maker",
+        run=f"{_LABELS}:probes",
+        page="assay.verdict.probes:probe_parts",
+        title="Where may a judge go wrong?",
+        heading="The probes",
+        settings=("assay.verdict.probes:ProbeSettings",),
+        without=("judges",),
+    ),
+    Command(
         "estimate",
         "checked.csv --only gpt-4o --by language",
         run=f"{_AFTER}:estimate",

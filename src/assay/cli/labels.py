@@ -567,19 +567,36 @@ def card(
     source
         A file or folder of labels, or a study folder.
     """
-    from assay.verdict.card import card as make
+    _ask_of_judges("card", source, out, force=force, tested=tested, ask=ask)
 
+
+def probes(
+    source: str, *, out: Page = None, force: Force = False, tested: Tested = ALL_JUDGES, ask: Ask = ASK
+) -> None:  # fmt: skip
+    """Where may a judge go wrong? Eight probes from the labels at hand.
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels, or a study folder.
+    """
+    _ask_of_judges("probes", source, out, force=force, tested=tested, ask=ask)
+
+
+def _ask_of_judges(name: str, source: str, out: Path | None, *, force: bool, tested: Tested, ask: Ask) -> None:
+    """A question of all judges, or of those that are tested, at once."""
     ask.to(out, source, force=force)
     given = ask.options.options()
     table = ask.labels.read(source)
     tested.among(table)
     with progress_bar("Comparing"):
-        found = make(table, judges=tested.names(), **given)
+        found = found_at(f"assay.verdict.{name}:{name}")(table, judges=tested.names(), **given)
+    row = BY_NAME[name]
     if ask.output.for_people:
         ask.output.words(found)
-        write_page(out, BY_NAME["card"].title, found, found_at(BY_NAME["card"].page))
+        write_page(out, row.title, found, found_at(row.page))
     else:
-        ask.show(BY_NAME["card"], found, out)
+        ask.show(row, found, out)
 
 
 def alt_test(
