@@ -1,6 +1,7 @@
 """How often does a probe find a judge with its fault, and how often does it accuse one without? Tables of docs/card.md.
 
-    python benchmarks/probe_rates.py 200
+    python benchmarks/probe_rates.py 200        # all of it
+    python benchmarks/probe_rates.py 200 rest   # without length and own family
 
 Items have a quality and a covariate (a length, an own family) that goes with it; people err by as much as quality
 varies, are severe or lenient, and label on 1-5, four of eight on each item. Judges follow quality with a small error,
@@ -79,18 +80,17 @@ def covariates(n: int, studies: int, r: float, effect: float, *, own: bool, per_
 
 
 def halo(n: int, studies: int, r: float) -> float:
-    """Two criteria whose qualities correlate by .8, and a judge whose errors of both do by ``r`` of its variance."""
+    """Two criteria whose qualities correlate by .8, and a judge whose labels of both correlate by ``r`` beyond that."""
     shown = 0
     for seed in range(studies):
         rng = np.random.default_rng([2, n, int(100 * r), seed])
-        shared = rng.standard_normal(n)
-        bad = rng.standard_normal(n)
+        shared, bad = rng.standard_normal((2, n))
         frames = []
         severity = 0.3 * rng.standard_normal(6)
         for criterion in ("fluent", "correct"):
             quality = np.sqrt(0.8) * shared + np.sqrt(0.2) * rng.standard_normal(n)
             columns = {f"p{k}": cut(quality + severity[k] + rng.standard_normal(n)) for k in range(6)}
-            columns["m"] = cut(quality + 0.6 * (np.sqrt(r) * bad + np.sqrt(1 - r) * rng.standard_normal(n)))
+            columns["m"] = cut(quality + np.sqrt(1.6 * r) * bad + np.sqrt(0.6 - 1.6 * r) * rng.standard_normal(n))
             frames.append(table(rng, columns, 3, "1-5").labels.with_columns(criterion=pl.lit(criterion)))
         found = assay.probes(Annotations.from_frame(pl.concat(frames), judges=["m"], scale="1-5"), adjust=False)
         shown += alone(found, "halo")
@@ -135,9 +135,9 @@ def others(n: int, studies: int) -> Counter[str]:
     return Counter({key: value / studies for key, value in found.items()})  # type: ignore[misc]
 
 
-def main(studies: int) -> None:
-    """Print every table."""
-    for own in (False, True):
+def main(studies: int, of: str = "") -> None:
+    """Print every table, or all but those of covariates."""
+    for own in () if of == "rest" else (False, True):
         print("own family" if own else "length")
         for r, effect in ((0.8, 0.0), (0.3, 0.25), (0.3, 0.5), (0.8, 0.5)):
             cells = [covariates(n, studies, r, effect, own=own) for n in SIZES]
@@ -146,8 +146,8 @@ def main(studies: int) -> None:
         few = [covariates(n, studies, 0.8, 0.0, own=own, per_item=2)[0] for n in SIZES]
         print("  two people an item, effect 0:", few)
     print("halo")
-    for r in (0.0, 0.2, 0.4):
-        print(f"  {r}:", [halo(n, studies, r) for n in SIZES])
+    for r in (0.0, 0.1, 0.2, 0.3):
+        print(f"  {r}:", [halo(n, studies, r) for n in SIZES], flush=True)
     print("resolution")
     for step in (1, 2):
         print(f"  every {step}:", [resolution(n, studies, step) for n in SIZES])
@@ -157,4 +157,4 @@ def main(studies: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200, *sys.argv[2:])

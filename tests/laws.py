@@ -56,6 +56,7 @@ from assay.verdict.card import CardSettings
 from assay.verdict.gate import GateSettings
 from assay.verdict.probes import ProbeSettings
 from assay.verdict.report import ReportSettings
+from assay.verdict.validate import ValidateVerdictSettings
 
 JUDGES = ("gpt", "llama")
 QUICK = {"n_resamples": 60}
@@ -806,6 +807,16 @@ QUESTIONS = (
         {"length": "length", "system": "origin"}, probed,
     ),
     Question(
+        "validate", lambda labels, **options: assay.validate(**options), ValidateVerdictSettings,
+        {"n_items": [40], "n_annotators": [4], "labels_per_item": [2], "scale": [3], "skew": [0.8],
+         "prior": [(0.7, 0.1, 0.1, 0.05, 0.05)], "annotator_noise": [0.1], "documents": [10],
+         "pilot": [{"pilot": ratings, "n_items": 30}],
+         "document": [{"pilot": ratings, "n_items": 30, "document": "document"}],
+         "expertise": [{"epsilon": None, "expertise": "expert"}], "epsilon": [0.4], "alpha": [0.2], "n_studies": [3],
+         "seconds": [0.001], "confidence": [0.8], "seed": [3], "progress": []},
+        {"n_items": 30, "n_annotators": 3, "scale": "1-5", "epsilon": 0.2, "n_studies": 2}, takes_labels=False,
+    ),
+    Question(
         "drift", lambda labels, **options: assay.drift(labels, second_run(), **options), DriftSettings,
         {"judge": ["llama"], "judge_after": [{"judge_after": "llama"}], "anchors": [{"anchors": first_anchors()}],
          "text": ["language"], "repeats": [], "confidence": [0.8]},
@@ -872,7 +883,7 @@ RESULTS = (
     "OddOneOutAgreement",
     "SimilarityValidation", "AnnotatorSimilarity", "TripletSample", "Judgments", "TripletPlan", "StyleEffect",
     "TripletEmbedding", "CorrectedEstimate", "LabelPlan", "Drift", "GateResult", "Monitor", "Route",
-    "JudgeCard", "JudgeProbes", "Report",
+    "JudgeCard", "JudgeProbes", "VerdictValidation", "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")
 ERRORS = ("AssayError", "ChangedStudyError", "DataError", "DesignError", "JudgeError", "StudyError")

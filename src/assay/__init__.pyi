@@ -115,3 +115,5 @@ from assay.verdict.probes import JudgeProbes as JudgeProbes
 from assay.verdict.probes import probes as probes
 from assay.verdict.report import Report as Report
 from assay.verdict.report import report as report
+from assay.verdict.validate import VerdictValidation as VerdictValidation
+from assay.verdict.validate import validate as validate

@@ -272,6 +272,14 @@ QUESTIONS = (
         named={"scale": "--categories"},
     ),
     Command(
+        "validate",
+        "--n-items 150 --n-annotators 4 --categories 1-5 --skew 0.6 --expertise crowd --seconds 60",
+        run=f"{_LABELS}:validate",
+        heading=_PLAN,
+        settings=("assay.verdict.validate:ValidateVerdictSettings",),
+        named={"scale": "--categories"},
+    ),
+    Command(
         "triplets",
         "notes.csv --document lesson --name note --floor 5 -o triplets.csv",
         run=f"{_LABELS}:triplets",

@@ -483,6 +483,15 @@ class _Codes:
         )  # fmt: skip
 
 
+def fairness_mark(labels: Annotations, judge: str, *, group: str, object: str | None, alpha: float) -> Mark:  # noqa: A002
+    """The mark of one judge's fairness alone, on a table with one criterion: for many tables, where speed counts."""
+    settings = CardSettings(judges=(judge,), group=group, object=object, alpha=alpha)
+    codes = _Criterion(labels, None, (judge,), settings).codes
+    assert codes is not None
+    parts = codes.beside((judge,), labels.humans, settings).fairness()
+    return _mark(*shown(parts), alpha)
+
+
 def _as_numbers(labels: Annotations, criterion: str | None) -> Annotations:
     """Categories by their place, so that they can be told apart as numbers."""
     place = labels.labels["label"].cast(pl.String).rank("dense").cast(pl.Float64)
