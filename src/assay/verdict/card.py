@@ -25,7 +25,7 @@ from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.panel import Expertise
 from assay.reporting import pictures
 from assay.reporting.page import Part
-from assay.verdict.cells import Boundaries, CellMeasure, Dimension, JudgeCells, shown
+from assay.verdict.cells import TOWARD, Boundaries, CellMeasure, Dimension, JudgeCells, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -230,6 +230,7 @@ class JudgeCard(Result):
                 beside = f"; it repeats the labels of '{row.repeats}', who is left out beside it"
             if row.marks["replacement"] == "✓" and row.marks["validity"] == "✗":
                 beside += "; it is as close to people as they are to each other, and yet does not measure what they do"
+            beside += self._toward(row)
             lines.append(f"{row.where}: {'shown ' + ', '.join(found) if found else 'nothing is shown yet'}{beside}.")
         needs: dict[str, list[Dimension]] = {}
         for _, dimension, one in self._parts():
@@ -237,6 +238,16 @@ class JudgeCard(Result):
                 needs.setdefault(one.found.reason, []).append(dimension)
         dashes = [f"– {listing(list(dict.fromkeys(d)))}: {why}." for why, d in needs.items()]
         return [*lines, *dashes, *self.next_steps()]
+
+    def _toward(self, row: CardRow) -> str:
+        """Of a single judge, whose confidence is a dash: how near its labels are to people's scores, where shown."""
+        one = next((part for part in row.parts["confidence"] if part.measure == TOWARD), None)
+        alpha = float(self.settings.alpha)  # type: ignore[attr-defined]
+        if one is None or not (one.above <= alpha or one.below <= alpha) or math.isnan(one.people):
+            return ""
+        shown = "near enough to" if one.above <= alpha else "too far from"
+        return (f"; its single labels are {shown} people's scores: correlation {one.judge:.2f}, a person's "
+                f"{one.people:.2f} (not corrected)")  # fmt: skip
 
     def next_steps(self) -> list[str]:
         """What to do with judges that are shown fit to replace, and with those that are shown not to be."""
