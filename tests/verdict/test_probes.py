@@ -204,6 +204,29 @@ def test_position_is_probed_where_the_table_says_what_was_chosen():
     assert "first chooses by place: share of choices of the first place" in found.summary()
 
 
+def test_pairs_in_both_orders_are_probed_once_and_their_places_all():
+    """200 pairs: a judge that names the first text in .6 + .4 · .5 of them, people who answer by the texts alone."""
+    rng = np.random.default_rng(9)
+    rows = []
+    for i in range(200):
+        better = -1 if rng.random() < 0.5 else 1
+        for order in ("a>b", "b>a"):
+            for who in ("m", "p1", "p2"):
+                fair = (better if rng.random() < 0.8 else -better) * (1 if order == "a>b" else -1)
+                place = 1 if (who == "m" and rng.random() < 0.6) or fair < 0 else 2
+                label = (-1 if place == 1 else 1) * (1 if order == "a>b" else -1)
+                rows.append((f"i{i:03}", who, label, order, place))
+    names = ["item", "annotator", "label", "order", "position"]
+    frame = pl.DataFrame(rows, schema=names, orient="row")
+    found = probes(Annotations.from_frame(frame, judges=["m"], scale=assay.Preference(), conditions=["order"]))
+    position = row_of(found, "position", "m").one
+    assert row_of(found, "position", "m").shown
+    assert position.found.estimate == pytest.approx(0.8, abs=0.06)
+    assert position.n == 400
+    assert row_of(found, "shares", "m").one.n == 200
+    assert any("both orders" in note for note in found.notes)
+
+
 def test_what_a_table_cannot_say_is_a_dash_with_what_it_needs():
     labels = assay.simulate(60, 1, scale="1-5", judges={"m": 0.2}, seed=1)
     found = probes(labels)

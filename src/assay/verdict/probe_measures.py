@@ -11,9 +11,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.estimation.intervals import Estimate, missing, wilson, wilson_estimate
 from assay.estimation.options import IntervalSettings
@@ -34,7 +35,8 @@ LEAST_EFFECT = 0.1
 steps leave up to .03 to .05 where there is no effect."""
 
 LEAST_LEVELS = 0.8
-"""Share of people's levels in use that a judge should have: people have .8 of each other's in 1 study of 12."""
+"""Share of people's levels in use that a judge should have: shown to have less, none of 600 faultless judges is accused
+(docs/card.md), where any difference from people is shown of most that people label a part of the items."""
 
 LABELS_A_LEVEL = 5
 """Labels that a person shares with the judge, for each level: with fewer, rare levels decide an entropy."""
@@ -134,16 +136,18 @@ class JudgeLabels:
     level: float
 
     def estimate(
-        self, statistic: Estimated, moments: Floats, transform: Literal["none", "fisher"] = "none"
+        self, statistic: Estimated, *moments: NDArray[Any], transform: Literal["none", "fisher"] = "none"
     ) -> Sequence[Estimate]:
-        """The values of a statistic of sums over items, (items, k), leaving out each unit that adds anything."""
-        sums = add_rows(moments, self.units.of_item, self.units.n)
+        """The values of a statistic of sums over items, leaving out each unit that adds anything.
+
+        Moments are tables (items, k) that stand side by side; each is summed by itself, so that memory holds one.
+        """
+        summed = [add_rows(one.astype(float), self.units.of_item, self.units.n) for one in moments]
+        sums = np.concatenate(summed, axis=1)
         used = (sums != 0).any(axis=1)
+        items = int(np.any([one.any(axis=1) for one in moments], axis=0).sum())
         how = IntervalSettings(confidence=self.level)
-        found = estimate_sums(
-            statistic, sums[used], how, n_items=int(moments.any(axis=1).sum()), unit=self.units.name,
-            transform=transform,
-        )  # fmt: skip
+        found = estimate_sums(statistic, sums[used], how, n_items=items, unit=self.units.name, transform=transform)
         return list(found)
 
     @cached_property
@@ -224,10 +228,10 @@ class JudgeLabels:
                 f"needs a person with {least} items that the judge labelled too ({LABELS_A_LEVEL} a level)",
             )
         levels = np.unique(np.concatenate([used, self.judge[~np.isnan(self.judge)]]))
-        mine, theirs = self.judge[:, None] == levels, self.people[..., None] == levels
-        counts = [np.stack([mine, theirs[:, r]], axis=1) & both[:, r, None, None] for r in enough]
-        moments = np.stack(counts, axis=1).reshape(len(self.judge), -1).astype(float)
-        found = self.estimate(EntropyDifference(len(enough), len(levels)), moments)[0]
+        mine = self.judge[:, None] == levels
+        counts = [np.concatenate([mine & both[:, [r]], (self.people[:, [r]] == levels) & both[:, [r]]], axis=1)
+                  for r in enough]  # fmt: skip
+        found = self.estimate(EntropyDifference(len(enough), len(levels)), *counts)[0]
         null = math.log(LEAST_LEVELS)
         n = int(both[:, enough].any(axis=1).sum())
         return ProbeMeasure.of(
@@ -308,7 +312,7 @@ class JudgeLabels:
         pairs = ((total**2).sum(axis=1)[:, None] - size) / (n * (n - 1))
         moments = np.zeros((len(replies), 3 + total.shape[1]))
         moments[use] = np.concatenate([pairs, size / n, np.ones(n.shape), total / n], axis=1)
-        found = self.estimate(OneReply(), moments, "fisher")[0]
+        found = self.estimate(OneReply(), moments, transform="fisher")[0]
         return ProbeMeasure.of(
             "consistency", "Φ of one reply", found, WANTED, found.p(WANTED), side=-1, n=int(use.sum())
         )

@@ -155,7 +155,13 @@ class ProbeRow:
         if not math.isfinite(likely):
             return f"has replies that no number makes consistent: {phi}"
         most = replies_needed(e.low) if math.isfinite(e.low) else likely
-        upto = "" if most == likely else f" (up to {most:g})" if math.isfinite(most) else " (or any number)"
+        upto = (
+            ""
+            if most == likely
+            else f" (up to {most:g})"
+            if math.isfinite(most)
+            else " (and perhaps no number will do)"
+        )
         needs = "is consistent with one reply" if likely == 1 else f"needs {likely:g}{upto} replies for Φ = .9"
         return f"{needs}: {phi}"
 
@@ -383,9 +389,16 @@ def probes(labels: Annotations | Chunks, settings: ProbeSettings) -> JudgeProbes
         "probes", settings, fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *used)),
         {"items": labels.n_items, "humans": len(labels.humans), "judges": tuple(chosen)},
         f"{100 * settings.confidence:g}% intervals, jackknife over {found.units.name}, these people; tests {corrected}",
-        notes=(f"repeated answers: {settings.repeats}",) if labels.has_repeats else (),
+        notes=_notes(labels, settings),
     )  # fmt: skip
     return JudgeProbes(rows, labels.n_items, len(labels.humans), run)
+
+
+def _notes(labels: Annotations, settings: ProbeSettings) -> tuple[str, ...]:
+    found = [f"repeated answers: {settings.repeats}"] if labels.has_repeats else []
+    if "order" in labels.conditions:
+        found.append("where a pair was shown in both orders, all but the probe of position use one of them")
+    return tuple(found)
 
 
 class _ProbedTable:
@@ -393,11 +406,12 @@ class _ProbedTable:
 
     def __init__(self, labels: Annotations, judges: Sequence[str], settings: ProbeSettings) -> None:
         self.labels, self.settings = labels, settings
+        self.one_order = _first_order(labels)
         self.items: list[str] = labels.items["item"].to_list()
         clusters = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
         self.units = Units.of(len(self.items), clusters, width=64)
         self.criteria = labels.criteria or (None,)
-        resolved = labels.resolve_repeats(settings.repeats)
+        resolved = self.one_order.resolve_repeats(settings.repeats)
         self.scales = {c: labels.scale_of(c) for c in self.criteria}
         self.grids = {
             c: self._grid(resolved, c) for c in self.criteria if self.scales[c].kind not in ("text", "odd-one-out")
@@ -506,7 +520,7 @@ class _ProbedTable:
 
     def _replies(self, judge: str, criterion: str | None, mine: JudgeLabels) -> ProbeMeasure:
         """Φ of one reply, from all repeats of the judge."""
-        labels = self.labels
+        labels = self.one_order
         if "repeat" not in labels.labels.columns or judge not in labels.judges:
             return ProbeMeasure.absent(
                 "consistency", "needs several replies of the judge about an item (a column of repeats)"
@@ -533,6 +547,15 @@ class _ProbedTable:
         for row, one in zip(found.shares.iter_rows(named=True), found.row_estimates(), strict=False):
             yield ProbeMeasure.of("position", f"share of choices of the {row['place']} place", one, row["chance"],
                                   one.p(row["chance"]), n=row["n"])  # fmt: skip
+
+
+def _first_order(labels: Annotations) -> Annotations:
+    """Where pairs were shown in several orders, each annotator's answers in one of them: the others are no repeats."""
+    if "order" not in labels.conditions:
+        return labels
+    key = [c for c in ("item", "annotator", "criterion") if c in labels.labels.columns]
+    first = labels.labels.filter(pl.col("order") == pl.col("order").min().over(key))
+    return replace(labels, labels=first)
 
 
 def _decided(rows: Sequence[ProbeRow], settings: ProbeSettings) -> tuple[ProbeRow, ...]:
