@@ -1,7 +1,8 @@
 """Coverage and width of corrected estimates, beside peers on the same studies, and the time of a large table.
 
     python benchmarks/estimates.py coverage --studies 400
-    python benchmarks/estimates.py peers --studies 150      # ppi-python and truescore where they are installed
+    python benchmarks/estimates.py peers --studies 150      # ppi-python, where it is installed
+    python benchmarks/estimates.py beside --python /tmp/peers/bin/python   # truescore, judgy: pip install them there
     python benchmarks/estimates.py speed
 
 Studies have a known truth: an item's propensity and each person's leniency decide labels; a judge is good, useless (a
@@ -12,8 +13,11 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import math
+import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 
@@ -184,6 +188,79 @@ def peers(studies: int, seed: int) -> None:
         print(f"| {cell.named()} | " + " | ".join(f"{x:.2f}" for x in found.mean(axis=0)) + " |", flush=True)
 
 
+PEER = """
+import json, sys, time, warnings
+from pathlib import Path
+import numpy as np
+import judgy
+from truescore.correct import ppi_estimate, rogan_gladen_estimate
+warnings.simplefilter("ignore")
+
+def timed(make):
+    start = time.perf_counter()
+    try:
+        low, high = make()
+    except (ValueError, RuntimeError):
+        low = high = None
+    return low, high, time.perf_counter() - start
+
+def ends(one):
+    return float(one.low), float(one.high)
+
+for path in sorted(Path(sys.argv[1]).glob("*.npz")):
+    one = np.load(path)
+    judge, at, mean = one["judge"], one["at"], one["mean"]
+    gold = (mean >= 0.5).astype(float)
+    rest = np.delete(judge, at)
+    groups = one["groups"] if len(one["groups"]) else None
+    found = {
+        "truescore (majority)": timed(lambda: ends(ppi_estimate(judge, gold, at, clusters=groups))),
+        "truescore (item mean)": timed(lambda: ends(ppi_estimate(judge, mean, at, clusters=groups))),
+        "Rogan-Gladen (truescore)": timed(lambda: ends(rogan_gladen_estimate(judge, gold, at))),
+        "judgy": timed(lambda: judgy.estimate_success_rate(gold, judge[at], rest, bootstrap_iterations=1000)[1:]),
+    }
+    print(json.dumps(found))
+"""
+"""What a peer's own Python runs on the files of the studies; None where it refuses."""
+
+
+def beside(python: str, studies: int, seed: int) -> None:
+    """truescore and judgy on the same files as assay: coverage, mean width ÷ people only, milliseconds a study."""
+    designs = [
+        Cell(100, 4000, 0.5), Cell(30, 4000, 0.2), Cell(100, 4000, 0.5, judge="useless"), Cell(600, 4000, 0.2, 3),
+        Cell(600, 4000, 0.2, 3, "good", "unequal"), Cell(100, 4000, 0.5, clusters=10, whole=True),
+        Cell(600, 4000, 0.5, 3, clusters=10),
+    ]  # fmt: skip
+    for i, cell in enumerate(designs):
+        rng, mine, truths, wide = np.random.default_rng(seed + i), [], [], []
+        settings = EstimateSettings(target="shares", raters=cell.raters, population=cell.population)
+        with tempfile.TemporaryDirectory() as folder:
+            for s in range(studies):
+                checks, truth = study(cell, rng)
+                start = time.perf_counter()
+                line = _lines(checks, settings, "shares", None)[1]
+                mine.append((line.found.low, line.found.high, time.perf_counter() - start))
+                truths.append(truth)
+                wide.append(line.people.high - line.people.low)
+                mean = np.bincount(checks.row, checks.y) / np.bincount(checks.row)
+                groups = np.array([]) if checks.cluster is None else checks.cluster
+                judge = checks.values[:, 0]
+                np.savez(f"{folder}/{s:05}.npz", judge=judge, at=checks.position, mean=mean, groups=groups)
+            said = subprocess.run([python, "-c", PEER, folder], stdout=subprocess.PIPE, text=True, check=True).stdout
+        rows = [json.loads(line) for line in said.splitlines()]
+        print(f"{cell.named() or 'n=100 n_all=4000'}: people only {np.mean(wide):.3f} wide")
+        for name in ("assay", *rows[0]):
+            each = mine if name == "assay" else [row[name] for row in rows]
+            known = [(*one, t, w) for one, t, w in zip(each, truths, wide, strict=True) if one[0] is not None]
+            kept = [(low <= t <= high, (high - low) / w, took) for low, high, took, t, w in known]
+            if not kept:
+                print(f"  {name}: refuses")
+                continue
+            covered, ratio, took = np.mean(kept, axis=0)
+            gone = "" if len(kept) == len(each) else f", refuses {len(each) - len(kept)} of {len(each)}"
+            print(f"  {name}: {covered:.2f} covered, {ratio:.2f} wide, {1000 * took:.1f} ms{gone}", flush=True)
+
+
 def speed() -> None:
     """10⁷ judge labels and 5,000 people's, after reading."""
     import polars as pl
@@ -215,11 +292,14 @@ def speed() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["coverage", "peers", "speed"])
+    parser.add_argument("what", choices=["coverage", "peers", "beside", "speed"])
+    parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--studies", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     if given.what == "speed":
         speed()
+    elif given.what == "beside":
+        beside(given.python, given.studies, given.seed)
     else:
         {"coverage": coverage, "peers": peers}[given.what](given.studies, given.seed)

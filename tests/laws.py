@@ -54,7 +54,9 @@ from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareS
 from assay.replacement.studies import EpsilonCurveSettings, SizeCurveSettings
 from assay.verdict.card import CardSettings
 from assay.verdict.gate import GateSettings
+from assay.verdict.probes import ProbeSettings
 from assay.verdict.report import ReportSettings
+from assay.verdict.validate import ValidateVerdictSettings
 
 JUDGES = ("gpt", "llama")
 QUICK = {"n_resamples": 60}
@@ -161,6 +163,19 @@ def judged_by_eight() -> Annotations:
     people = labels.annotators.with_columns(maker=pl.lit("one"))
     return Annotations.from_frame(
         labels.labels, judges=JUDGES, scale=labels.scale, items=items, annotators=people
+    )  # fmt: skip
+
+
+@cache
+def probed() -> Annotations:
+    """The same people and judges on items with a length and a maker: a judge, its family, or somebody else."""
+    labels = ratings()
+    rng, n = np.random.default_rng(3), labels.items.height
+    items = labels.items.with_columns(
+        length=pl.Series(rng.normal(size=n)), origin=pl.Series(rng.choice(["gpt", "one", "south", "other"], n))
+    )
+    return Annotations.from_frame(
+        labels.labels, judges=JUDGES, scale=labels.scale, items=items, annotators=labels.annotators
     )  # fmt: skip
 
 
@@ -785,6 +800,23 @@ QUESTIONS = (
         {"object": "document", "family": "maker", "group": "language"}, judged_by_eight,
     ),
     Question(
+        "probes", lambda labels, **options: assay.probes(labels, **options), ProbeSettings,
+        {"judges": [("gpt",)], "length": ["gold"], "system": [{"family": "maker", "system": "origin"}],
+         "family": [{"family": "team"}], "clusters": ["document"], "adjust": [False], "confidence": [0.8],
+         "repeats": []},
+        {"length": "length", "system": "origin"}, probed,
+    ),
+    Question(
+        "validate", lambda labels, **options: assay.validate(**options), ValidateVerdictSettings,
+        {"n_items": [40], "n_annotators": [4], "labels_per_item": [2], "scale": [3], "skew": [0.8],
+         "prior": [(0.7, 0.1, 0.1, 0.05, 0.05)], "annotator_noise": [0.1], "documents": [10],
+         "pilot": [{"pilot": ratings, "n_items": 30}],
+         "document": [{"pilot": ratings, "n_items": 30, "document": "document"}],
+         "expertise": [{"epsilon": None, "expertise": "expert"}], "epsilon": [0.4], "alpha": [0.2], "n_studies": [3],
+         "seconds": [0.001], "confidence": [0.8], "seed": [3], "progress": []},
+        {"n_items": 30, "n_annotators": 3, "scale": "1-5", "epsilon": 0.2, "n_studies": 2}, takes_labels=False,
+    ),
+    Question(
         "drift", lambda labels, **options: assay.drift(labels, second_run(), **options), DriftSettings,
         {"judge": ["llama"], "judge_after": [{"judge_after": "llama"}], "anchors": [{"anchors": first_anchors()}],
          "text": ["language"], "repeats": [], "confidence": [0.8]},
@@ -852,7 +884,7 @@ RESULTS = (
     "OddOneOutAgreement",
     "SimilarityValidation", "AnnotatorSimilarity", "TripletSample", "Judgments", "TripletPlan", "StyleEffect",
     "TripletEmbedding", "CorrectedEstimate", "LabelPlan", "Drift", "GateResult", "Monitor", "Route",
-    "JudgeCard", "Report",
+    "JudgeCard", "JudgeProbes", "VerdictValidation", "Report",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")
 ERRORS = ("AssayError", "ChangedStudyError", "DataError", "DesignError", "JudgeError", "StudyError")

@@ -111,5 +111,9 @@ from assay.verdict.card import JudgeCard as JudgeCard
 from assay.verdict.card import card as card
 from assay.verdict.gate import GateResult as GateResult
 from assay.verdict.gate import gate as gate
+from assay.verdict.probes import JudgeProbes as JudgeProbes
+from assay.verdict.probes import probes as probes
 from assay.verdict.report import Report as Report
 from assay.verdict.report import report as report
+from assay.verdict.validate import VerdictValidation as VerdictValidation
+from assay.verdict.validate import validate as validate

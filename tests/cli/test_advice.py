@@ -25,6 +25,7 @@ TEST = ("--epsilon", ".1", "--n-resamples", "40")
 AGREEMENT = ("agreement", "--coefficients", "exact-agreement", "--n-resamples", "40")
 KNOWN = ("--judges", "gpt-4o,llama")
 ODD = ("--scale", "odd-one-out")
+VALIDATE = ("validate", "--n-items", "20", "--n-annotators", "3", "--n-studies", "1", "--categories", "2")
 VOTES = ("--scale", "preference", "--n-resamples", "40")
 
 CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
@@ -39,6 +40,13 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "a lesson of nothing": (("card", "plain.csv", "--expertise", "crowd", "--lesson", "item"), {
         "--object": "item"}),
     "no judges to compare": (("alt-test", "m.csv", *TEST), {"--judges": "m1,m2"}),
+    "studies of a verdict for nobody": (VALIDATE, {"--epsilon": ".2", "--expertise": "crowd"}),
+    "labels common in two ways": ((*VALIDATE, "--epsilon", ".2", "--skew", ".5", "--prior", ".5,.5"), {
+        "--skew": "", "--prior": ""}),
+    "a column of no pilot": ((*VALIDATE, "--epsilon", ".2", "--document", "lesson"), {
+        "--document": "", "--documents": "5"}),
+    "more labels an item than people": ((*VALIDATE, "--epsilon", ".2", "--labels-per-item", "4"), {
+        "--n-annotators": "4", "--labels-per-item": "2"}),
     "a pilot of two judges": (("plan", "--pilot", "plain.csv", "--n-items", "30", "--n-studies", "20"), {
         "--only": "llama"}),
     "a plan of several epsilons": (("plan", "--n-items", "30", "--n-studies", "20", "--write", "plan.yaml"), {

@@ -157,3 +157,10 @@ def test_effective_clusters_of_items_that_are_all_alike_and_of_items_that_are_no
     assert effective(alike) == pytest.approx(sum(squares) ** 2 / sum(s**2 for s in squares))
     # Wins and losses by turns: no more alike than chance, so that items count alone.
     assert effective(apart) == pytest.approx(sum(sizes) ** 2 / sum(squares))
+
+
+def test_clusters_of_people_who_all_have_too_few_items_leave_the_verdict_open():
+    labels = assay.simulate(20, 3, scale="1-5", documents=5, seed=1)
+    found = assay.alt_test(labels, "judge", epsilon=0.2, clusters="document")
+    assert found.verdict == "cannot tell yet"
+    assert "nobody has enough items" in found.summary()

@@ -134,6 +134,23 @@ def test_a_valid_replacement_that_measures_something_else_is_said():
     assert said == (words["invalid1"].marks["replacement"] == "✓" and words["invalid1"].marks["validity"] == "✗")
 
 
+def test_labels_of_a_single_judge_stand_beside_a_person_s_toward_people_s_scores():
+    """The dash of confidence stays; a good judge's labels are shown near enough to people's scores, noise too far."""
+    for seed in range(2):
+        found = card(observed(seed), **BY_TEACHER)
+        rows = found.table.filter(pl.col("measure") == "toward people's scores")
+        assert set(rows["mark"]) == {"–"}
+        by_judge = {row["judge"]: row for row in rows.iter_rows(named=True)}
+        assert set(by_judge) == set(found.settings.judges or observed(seed).judges)
+        assert by_judge["good1"]["p_above"] < 0.01
+        assert by_judge["good1"]["judge_value"] > by_judge["good1"]["people_value"]
+        assert by_judge["noise1"]["p_below"] < 0.01
+        assert by_judge["invalid1"]["p_below"] < 0.01
+        lines = {line.split(":")[0]: line for line in found.sentences()}
+        assert "its single labels are near enough to people's scores: correlation 0." in lines["good1"]
+        assert "too far" in lines["noise1"]
+
+
 def test_marks_are_corrected_for_judges_and_criteria_within_a_dimension():
     found = card(observed(2), **BY_TEACHER)
     loose = card(observed(2), **BY_TEACHER, adjust=False)

@@ -109,6 +109,16 @@ QUESTIONS = (
         without=("judges",),
     ),
     Command(
+        "probes",
+        "labels.csv --judges gpt-4o,llama --length length --system system --family maker",
+        run=f"{_LABELS}:probes",
+        page="assay.verdict.probes:probe_parts",
+        title="Where may a judge go wrong?",
+        heading="The probes",
+        settings=("assay.verdict.probes:ProbeSettings",),
+        without=("judges",),
+    ),
+    Command(
         "estimate",
         "examples/checked.csv --judges gpt-4o --by language",
         run=f"{_AFTER}:estimate",
@@ -260,6 +270,14 @@ QUESTIONS = (
         heading=_PLAN,
         settings=("assay.planning:PlanSettings", "assay.replacement.panel:AltTestSettings"),
         without=("expert", "gold", "clusters", "method", "n_resamples", "confidence", "judge"),
+        named={"scale": "--categories"},
+    ),
+    Command(
+        "validate",
+        "--n-items 150 --n-annotators 4 --categories 1-5 --skew 0.6 --expertise crowd --seconds 60",
+        run=f"{_LABELS}:validate",
+        heading=_PLAN,
+        settings=("assay.verdict.validate:ValidateVerdictSettings",),
         named={"scale": "--categories"},
     ),
     Command(

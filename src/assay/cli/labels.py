@@ -610,19 +610,36 @@ def card(
     source
         A file or folder of labels, or a study folder.
     """
-    from assay.verdict.card import card as make
+    _ask_of_judges("card", source, out, force=force, tested=tested, ask=ask)
 
+
+def probes(
+    source: str, *, out: Page = None, force: Force = False, tested: Tested = ALL_JUDGES, ask: Ask = ASK
+) -> None:  # fmt: skip
+    """Where may a judge go wrong? Eight probes from the labels at hand.
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels, or a study folder.
+    """
+    _ask_of_judges("probes", source, out, force=force, tested=tested, ask=ask)
+
+
+def _ask_of_judges(name: str, source: str, out: Path | None, *, force: bool, tested: Tested, ask: Ask) -> None:
+    """A question of all judges, or of those that are tested, at once."""
     ask.to(out, source, force=force)
     given = ask.options.options()
     table = ask.labels.read(source)
     tested.among(table)
     with progress_bar("Comparing"):
-        found = make(table, judges=tested.names(), **given)
+        found = found_at(f"assay.verdict.{name}:{name}")(table, judges=tested.names(), **given)
+    row = BY_NAME[name]
     if ask.output.for_people:
         ask.output.words(found)
-        write_page(out, BY_NAME["card"].title, found, found_at(BY_NAME["card"].page))
+        write_page(out, row.title, found, found_at(row.page))
     else:
-        ask.show(BY_NAME["card"], found, out)
+        ask.show(row, found, out)
 
 
 def alt_test(
@@ -901,10 +918,7 @@ def plan(
         given.setdefault("n_items", len(decided.tested_items()))
         given.setdefault("looks", decided.config.looks or 1)
     ask.to(write, pilot, force=True, suffixes=(".yaml", ".yml"))  # a plan is never written over: it says so itself
-    unread = next((f.name for f in fields(PLAIN) if getattr(ask.labels, f.name) != getattr(PLAIN, f.name)), None)
-    if pilot is None and unread is not None:
-        instead = "how many items there are is --n-items" if unread == "items" else "leave it out, or name a --pilot"
-        raise AssayError(f"{NAMES[unread]} says how labels are read, and there are none to read: {instead}")
+    _refuse_unread(ask, pilot)
     if pilot is not None:
         given["pilot"] = ask.labels.read(pilot)
         names = names and tested.among(given["pilot"])
@@ -918,6 +932,34 @@ def plan(
     ask.output.show(found)
     if made is not None:
         note(f"decided: {made.summary()}; written to {made.source}")
+
+
+def _refuse_unread(ask: Ask, pilot: str | None) -> None:
+    """Options that say how labels are read, where none are."""
+    unread = next((f.name for f in fields(PLAIN) if getattr(ask.labels, f.name) != getattr(PLAIN, f.name)), None)
+    if pilot is None and unread is not None:
+        instead = {"items": "how many items there are is --n-items", "scale": "the scale is --categories"}
+        advice = instead.get(unread, "leave it out, or name a --pilot")
+        raise AssayError(f"{NAMES[unread]} says how labels are read, and there are none to read: {advice}")
+
+
+def validate(*, pilot: Annotated[str | None, Parameter(group="The plan")] = None, ask: Ask = ASK) -> None:
+    """How often would the verdict be right for a study like yours? Planted judges in simulated studies.
+
+    Parameters
+    ----------
+    pilot
+        A file or folder of labels at hand, whose shape is taken wherever an option says nothing else.
+    """
+    from assay.verdict.validate import validate as simulate_verdicts
+
+    given = ask.options.options()
+    _refuse_unread(ask, pilot)
+    if pilot is not None:
+        given["pilot"] = ask.labels.read(pilot)
+    with progress_bar("Simulating") as progress:
+        found = simulate_verdicts(**given, progress=progress)
+    ask.output.words(found)
 
 
 def triplets(
@@ -1164,9 +1206,13 @@ def _several_measures(text: str) -> list[str]:
 TERMINAL = 80
 """Columns that a table of agreement and of scales takes at most."""
 
+_CATEGORIES: Mapping[str, Callable[[Any], Any]] = {"scale": lambda text: int(text) if text.isdecimal() else text}
+"""A number of categories, or a scale."""
+
 READ: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
     "": {"similarity": similarity},
-    "plan": {"similarity": similarity, "scale": lambda text: int(text) if text.isdecimal() else text},
+    "plan": {"similarity": similarity, **_CATEGORIES},
+    "validate": _CATEGORIES,
     "ideas": {"measures": _several_measures},
 }
 """What makes of the text typed for an option the value that a question takes, by command."""

@@ -581,9 +581,9 @@ class Tally:
 
     @cached_property
     def clustering(self) -> Clustering | None:
-        """What shared clusters take from the tests; None where items are independent."""
+        """What shared clusters take from the tests; None where items are independent, or nobody is tested."""
         clusters = self.table.ratings.clusters
-        return None if clusters is None else self.clustering_by(clusters)
+        return None if clusters is None or not len(self.tested) else self.clustering_by(clusters)
 
     def clustering_by(self, clusters: Ints) -> Clustering:
         """What clusters, (items,), take from the tests."""

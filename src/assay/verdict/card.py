@@ -25,7 +25,7 @@ from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.panel import Expertise
 from assay.reporting import pictures
 from assay.reporting.page import SIGNS, Marks, Part
-from assay.verdict.cells import Boundaries, CellMeasure, Dimension, JudgeCells, shown
+from assay.verdict.cells import TOWARD, Boundaries, CellMeasure, Dimension, JudgeCells, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -249,6 +249,7 @@ class JudgeCard(Result):
                 beside = f"; it repeats the labels of '{row.repeats}', who is left out beside it"
             if row.marks["replacement"] == "✓" and row.marks["validity"] == "✗":
                 beside += "; it is as close to people as they are to each other, and yet does not measure what they do"
+            beside += self._toward(row)
             lines.append(f"{row.where}: {'shown ' + ', '.join(found) if found else 'nothing is shown yet'}{beside}.")
         return [*lines, *(f"– {line}" for line in self.needs()), *self.next_steps()]
 
@@ -277,6 +278,16 @@ class JudgeCard(Result):
             {mark: words for mark, words in meaning.items() if mark in seen}, tuple(self.needs()),
             {BRIEF[d].replace(".", ""): f"{d}: {words}" for d, words in ASKS.items()},
         )  # fmt: skip
+
+    def _toward(self, row: CardRow) -> str:
+        """Of a single judge, whose confidence is a dash: how near its labels are to people's scores, where shown."""
+        one = next((part for part in row.parts["confidence"] if part.measure == TOWARD), None)
+        alpha = float(self.settings.alpha)  # type: ignore[attr-defined]
+        if one is None or not (one.above <= alpha or one.below <= alpha) or math.isnan(one.people):
+            return ""
+        shown = "near enough to" if one.above <= alpha else "too far from"
+        return (f"; its single labels are {shown} people's scores: correlation {one.judge:.2f}, a person's "
+                f"{one.people:.2f} (not corrected)")  # fmt: skip
 
     def next_steps(self) -> list[str]:
         """What to do with judges that are shown fit to replace, and with those that are shown not to be."""
@@ -536,6 +547,15 @@ class _Codes:
             tables, ~mine, group_of, () if self.group is None else self.group[1], self.numeric, settings.boundaries,
             settings.alpha,
         )  # fmt: skip
+
+
+def fairness_mark(labels: Annotations, judge: str, *, group: str, object: str | None, alpha: float) -> Mark:  # noqa: A002
+    """The mark of one judge's fairness alone, on a table with one criterion: for many tables, where speed counts."""
+    settings = CardSettings(judges=(judge,), group=group, object=object, alpha=alpha)
+    codes = _Criterion(labels, None, (judge,), settings).codes
+    assert codes is not None
+    parts = codes.beside((judge,), labels.humans, settings).fairness()
+    return _mark(*shown(parts), alpha)
 
 
 def _as_numbers(labels: Annotations, criterion: str | None) -> Annotations:

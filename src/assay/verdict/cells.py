@@ -31,6 +31,9 @@ LEAST_IN_GROUP = 10
 SPREAD_FLOOR = 0.1
 """Standard deviations of labels that count as no severity at all, where people do not differ."""
 
+TOWARD = "toward people's scores"
+"""Of a single judge, which has no confidence of its own: how far one of its labels carries to what people would say."""
+
 HALVINGS = 60
 """Steps of the search for a p-value: as exact as a double."""
 
@@ -184,11 +187,8 @@ class JudgeCells:
         if untold := self._untold("how far scores carry"):
             return untold
         if self.judge.sum() < 2:
-            return (
-                CellMeasure.absent(
-                    "a single judge has no spread of raters: the option family names the column of families"
-                ),
-            )
+            needs = "a single judge has no spread of raters: the option family names the column of families"
+            return CellMeasure.absent(needs), self._toward()
 
         def coefficients(s: Floats) -> tuple[tuple[Floats, Floats], ...]:
             pairs = []
@@ -203,6 +203,25 @@ class JudgeCells:
             return CellMeasure.of(name, found, self.both_ends, judge, people)
 
         return of(0, "Eρ²"), of(1, "Φ")
+
+    def _toward(self) -> CellMeasure:
+        """One label's correlation with people's universe scores, beside a person's; it stands beside the cell.
+
+        T = c_hm / √V_m − √κ c_h / √V_h, κ the share that confidence asks for.
+        """
+        m, share = self.moments, math.sqrt(self.at.confidence)
+
+        def sides(s: Floats) -> tuple[Floats, Floats]:
+            return (
+                m.covariance(s, 1) / np.sqrt(m.variances(s, 1)[1]),
+                m.covariance(s, 0) / np.sqrt(m.variances(s, 0)[1]),
+            )
+
+        judge, people = (float(x) for x in sides(m.sums.whole))
+        c_h = float(m.covariance(m.sums.whole, 0))
+        scale = 1 / math.sqrt(c_h) if c_h > 0 else math.nan
+        found = contrast(m.sums, lambda s: sides(s)[0] - share * sides(s)[1])
+        return CellMeasure.of(TOWARD, found, self.both_ends, judge * scale, people * scale)
 
     def validity(self) -> tuple[CellMeasure, ...]:
         """The correlation of universe scores of judge and people, without their errors."""

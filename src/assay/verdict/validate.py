@@ -1,0 +1,514 @@
+"""How often would the verdict be right for a study like yours? Planted judges in simulated studies of its shape."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import polars as pl
+
+from assay.data.annotations import Annotations
+from assay.data.chunks import Chunks, in_memory
+from assay.data.ratings import cluster_codes
+from assay.data.scales import Scale
+from assay.errors import DesignError
+from assay.estimation.intervals import Estimate, wilson, wilson_estimate
+from assay.estimation.options import Settings, option, question_alone
+from assay.estimation.result import Result, Run
+from assay.estimation.statistic import Floats
+from assay.replacement.alt_test import alt_test
+from assay.replacement.panel import BOTH_SET_EPSILON, Expertise
+from assay.reporting import pictures
+from assay.reporting.tables import estimated, said
+from assay.simulation import CATEGORIES, NOISE, LabelSource, simulate
+from assay.verdict.card import fairness_mark
+from assay.verdict.cells import LEAST_IN_GROUP
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Progress = Callable[[str, int, int], None]
+Deserved = Literal["replace", "do not replace", "named", "unfair", "fair"]
+
+BAD = 0.25
+"""Share of what people agree on that the bad judge keeps: half of the half that a verdict asks for."""
+
+LAZY = 0.9
+"""Share of the items on which the lazy judge gives the commonest label unread."""
+
+COLUMN = 0.6
+"""Share of the items whose column `topic` gives their true label away: enough for a constant a topic to look good."""
+
+PLANTED: Mapping[str, tuple[Deserved, str]] = {
+    "good": ("replace", "errs as people do"),
+    "bad": ("do not replace", f"keeps {BAD:g} of what people agree on"),
+    "lazy": ("do not replace", f"gives the commonest label to {100 * LAZY:g}% of the items"),
+    "constant": ("do not replace", "always gives the commonest label"),
+    "constant by topic": ("do not replace", "gives each topic's commonest label, and reads no item"),
+    "blind": ("do not replace", "draws labels as common as people's, without looking"),
+    "copy": ("named", "copies one person, who guesses: it is to be named, and not to be let in"),
+    "unfair": ("unfair", "errs as people do, and is too strict with one group: a step, of an interval a fifth"),
+    "fair": ("fair", "errs as people do, in both groups"),
+}
+"""The judges, what they deserve, and what they do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidateVerdictSettings(Settings):
+    """Options of `validate`: the shape of a study, and how many are simulated."""
+
+    n_items: int = option(100, "Items of a study.", low=10, key="items", always=True)
+    n_annotators: int = option(5, "People of a study.", low=2, key="humans", always=True)
+    labels_per_item: int | None = option(None, "People who label each item; all of them when not given.", low=2)
+    scale: Any = option(None, "How many categories, or a scale such as 1-5.", details="4 categories when not given.")
+    skew: float | None = option(
+        None, "Share of the commonest label, on a scale of steps the highest; the others share the rest.",
+        above=0, below=1, details="Where neither this nor prior is given, shares are drawn for each study anew.",
+    )  # fmt: skip
+    prior: Sequence[float] | None = option(None, "Share of each label, lowest first.", low=0, high=1)
+    annotator_noise: float = option(
+        NOISE, "Probability that a person answers at random, that is, as common as labels are.", low=0, below=1
+    )
+    documents: int | None = option(None, "Number of documents that items come from, which the verdict is told.", low=5)
+    pilot: Annotations | Chunks | str | None = option(
+        None, "Labels at hand, whose shape is taken wherever an option says nothing else.", hidden=True,
+        details="Items, people, labels an item, the scale, how common labels are, and how well people agree.",
+    )  # fmt: skip
+    document: str | None = option(None, "Item column of a pilot that says which document an item comes from.")
+    expertise: Expertise | None = option(None, "Whom the judge would replace; see `assay.alt_test`.")
+    epsilon: float | None = option(None, "What the judge's low cost is worth, in place of expertise.", low=0, high=1)
+    alpha: float = option(0.05, "Level of the verdict.", above=0, below=0.5)
+    n_studies: int = option(200, "Simulated studies.", low=1, key="studies")
+    seconds: float | None = option(
+        None, "Stop after this time, with the studies made by then.", above=0,
+        details="How many those are depends on the machine; n_studies alone gives the same numbers everywhere.",
+    )  # fmt: skip
+    confidence: float = option(0.95, "Level of the intervals, which are of simulation.", above=0, below=1, key="level")
+    seed: int = option(0, "Same seed, same studies.", low=0)
+    progress: Progress | None = option(None, "Called with (what, done, steps).", transient=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.epsilon is not None and self.expertise is not None:
+            raise DesignError(BOTH_SET_EPSILON)
+        if self.epsilon is None and self.expertise is None:
+            raise DesignError("a verdict needs to know whom the judge would replace: expertise='crowd', 'skilled' or "
+                              "'expert', or what its low cost is worth: epsilon=...", option="expertise")  # fmt: skip
+        if self.skew is not None and self.prior is not None:
+            raise DesignError("skew=... and prior=... both say how common labels are; give one", option="skew")
+        if self.document is not None and self.pilot is None:
+            raise DesignError("document=... names a column of a pilot; without one, say how many with documents=...",
+                              option="document")  # fmt: skip
+        if self.labels_per_item is not None and self.labels_per_item > self.n_annotators:
+            raise DesignError(
+                f"{self.labels_per_item} people cannot label each item where there are {self.n_annotators}; raise "
+                "n_annotators=... or lower labels_per_item=...", option="labels_per_item",
+            )  # fmt: skip
+
+    @property
+    def labelled_on(self) -> Scale:
+        """The scale of the labels."""
+        return LabelSource.of(CATEGORIES if self.scale is None else self.scale).scale
+
+    @property
+    def shares(self) -> tuple[float, ...] | None:
+        """How common labels are; None to draw that for each study."""
+        if self.skew is None:
+            return None if self.prior is None else tuple(self.prior)
+        number = len(self.labelled_on.categories or ())
+        if not number:
+            raise DesignError("skew=... needs categories; on an interval labels are uniform", option="skew")
+        return (*([(1 - self.skew) / (number - 1)] * (number - 1)), self.skew)
+
+
+@dataclass(frozen=True)
+class JudgeRate:
+    """How often one planted judge got what it deserves.
+
+    Attributes
+    ----------
+    judge, does : str
+    deserved : str
+    right, wrong, n : int
+        Studies that say so, that say the opposite, and all. The rest is open.
+    """
+
+    judge: str
+    deserved: Deserved
+    does: str
+    right: int
+    wrong: int
+    n: int
+    level: float
+
+    @cached_property
+    def found(self) -> Estimate:
+        """The share that is right, with Wilson's interval."""
+        return self._share(self.right)
+
+    @cached_property
+    def amiss(self) -> Estimate:
+        """The share that is wrong."""
+        return self._share(self.wrong)
+
+    def _share(self, count: int) -> Estimate:
+        low, high = wilson(np.array(count / self.n), self.n, self.level)
+        return wilson_estimate(count / self.n, float(low), float(high), self.n)
+
+
+@dataclass(frozen=True, eq=False)
+class VerdictValidation(Result):
+    """How often the verdict is right for studies of one shape.
+
+    Attributes
+    ----------
+    rates : tuple of JudgeRate
+    n_studies : int
+    shape : str
+        The studies, in words.
+    run : Run
+    """
+
+    counted: ClassVar[str] = "studies"
+
+    rates: tuple[JudgeRate, ...] = field(metadata={"json": False})
+    n_studies: int
+    shape: str
+    run: Run
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """One row a planted judge.
+
+        ``judge, does, deserved``, then ``estimate, low, high``: the share of studies that say what is deserved;
+        ``wrong, wrong_low, wrong_high``: that say the opposite; ``open``: the rest; ``n`` studies.
+        """
+        return pl.DataFrame(
+            [
+                {
+                    "judge": one.judge, "does": one.does, "deserved": one.deserved, **one.found.row(),
+                    "wrong": one.amiss.estimate, "wrong_low": one.amiss.low, "wrong_high": one.amiss.high,
+                    "open": 1 - (one.right + one.wrong) / one.n, "n": one.n,
+                }
+                for one in self.rates
+            ]
+        )  # fmt: skip
+
+    def row_estimates(self) -> Sequence[Estimate]:
+        """The share that is right, in each row."""
+        return [one.found for one in self.rates]
+
+    def summary(self) -> str:
+        """Each planted judge in a line, then what that means for a study."""
+        lines = [f"{self.n_studies:,} simulated studies: {self.shape}.", ""]
+        wide = max(len(one.judge) for one in self.rates)
+        lines.append(f"{'judge':<{wide}}  {'deserved':<15}{'right':>18}{'wrong':>18}{'open':>7}")
+        for one in self.rates:
+            right, wrong = (estimated(e.estimate, e.low, e.high) for e in (one.found, one.amiss))
+            rest = said(1 - (one.right + one.wrong) / one.n)
+            lines.append(f"{one.judge:<{wide}}  {one.deserved:<15}{right:>18}{wrong:>18}{rest:>7}")
+        return "\n".join([*lines, "", *self.sentences(), self.run.interval + ".", *self.run.closing()])
+
+    def sentences(self) -> list[str]:
+        """What a study of this shape can be relied on for."""
+        by_name = {one.judge: one for one in self.rates}
+        good = by_name["good"]
+        lines = [f"A judge that {good.does} is shown fit to replace in {self._percent(good.found)} of such studies."]
+        useless = [one for one in self.rates if one.deserved in ("do not replace", "named")]
+        worst, seldom = max(useless, key=lambda one: one.wrong), min(useless, key=lambda one: one.right)
+        if worst.wrong:
+            lines.append(f"Of judges that should not, {worst.judge} ({worst.does}) is let in most often: in "
+                         f"{self._percent(worst.amiss)}.")  # fmt: skip
+        else:
+            lines.append(f"No judge that should not was let in: each is in less than {100 * worst.amiss.high:.0f}%.")
+        lines.append(f"Of these, {seldom.judge} is found out least often: in {self._percent(seldom.found)}.")
+        if "unfair" in by_name:
+            unfair, fair = self._percent(by_name["unfair"].found), self._percent(by_name["fair"].amiss)
+            lines.append(f"The card shows the unfair judge so in {unfair}, and accuses the fair one in {fair}.")
+        return [*lines, *self._more()]
+
+    @staticmethod
+    def _percent(share: Estimate) -> str:
+        return f"{100 * share.estimate:.0f}% ({100 * share.low:.0f} to {100 * share.high:.0f})"
+
+    def _more(self) -> list[str]:
+        """What a study that seldom tells needs."""
+        good = next(one for one in self.rates if one.judge == "good")
+        if good.found.high >= 0.8:
+            return []
+        return ["Next: a good judge is often missed; ask assay.plan_alt_test (assay plan) how many items are enough."]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Right, open and wrong as one bar a judge."""
+        ax = pictures.axes(ax, width=6.4, height=1.2 + 0.3 * len(self.rates))
+        names = [f"{one.judge}: {one.deserved}" for one in self.rates][::-1]
+        right, wrong = (
+            np.array([getattr(one, what) / one.n for one in self.rates][::-1]) for what in ("right", "wrong")
+        )
+        left = np.zeros(len(names))
+        for width, tone in ((right, "good"), (1 - right - wrong, "open"), (wrong, "bad")):
+            colour = pictures.TONES[tone]  # type: ignore[index]
+            ax.barh(
+                range(len(names)), width, left=left, color=colour, alpha=0.35 if tone == "open" else 0.85, label=tone
+            )
+            left = left + width
+        ax.set_yticks(range(len(names)), names)
+        ax.set_xlim(0, 1)
+        ax.set_xlabel("share of studies: right, open, wrong")
+        return ax
+
+
+@question_alone(ValidateVerdictSettings)
+def validate(settings: ValidateVerdictSettings) -> VerdictValidation:
+    """How often would the verdict be right for a study like yours?
+
+    Studies of one shape are simulated with judges whose worth is known, and put to the verdict (`assay.alt_test`) as
+    they would be: a good judge, a bad one, one that is lazy, one that always gives the same label, one that gives each
+    topic's commonest label, a blind one, and a copy of a person who guesses. On ordered scales the card's question
+    of fairness is put to a judge that is strict with one group, and to one that is not.
+
+    Returns
+    -------
+    VerdictValidation
+
+    Raises
+    ------
+    DesignError
+        Without expertise or epsilon, or for a shape that cannot be.
+
+    Examples
+    --------
+    >>> import assay
+    >>> found = assay.validate(n_items=60, n_annotators=3, scale=2, skew=0.6, epsilon=0.2, n_studies=10, seed=1)
+    >>> found.table.select("judge", "wrong").rows()[:4]
+    [('good', 0.0), ('bad', 0.0), ('lazy', 0.0), ('constant', 0.0)]
+
+    In ten such studies nobody got the opposite of what is deserved.
+    """
+    s, name = _shape_of_pilot(settings)
+    begun, rights, wrongs, done = time.monotonic(), Counter[str](), Counter[str](), 0
+    for seed in np.random.SeedSequence(s.seed).generate_state(s.n_studies).tolist():
+        for judge, deserved, answer in _verdicts(s, int(seed)):
+            rights[judge] += answer == deserved
+            wrongs[judge] += (deserved, answer) in OPPOSITE
+        done += 1
+        if s.progress is not None:
+            s.progress("Simulating", done, s.n_studies)
+        if s.seconds is not None and time.monotonic() - begun > s.seconds:
+            break
+    judges = [one for one in PLANTED if one not in ("fair", "unfair") or _asks_fairness(s)]
+    rates = tuple(JudgeRate(one, *PLANTED[one], rights[one], wrongs[one], done, s.confidence) for one in judges)
+    notes = []
+    if done < s.n_studies:
+        notes.append(f"stopped after {s.seconds:g} seconds, with {done:,} of {s.n_studies:,} studies")
+    if not _asks_fairness(s):
+        notes.append(f"fairness is not asked: it needs an ordered scale of numbers, and {LEAST_IN_GROUP} "
+                     f"{'items' if s.documents is None else 'documents'} in each of two groups")  # fmt: skip
+    run = Run(
+        "validate", replace(settings, pilot=name), "none" if name is None else name, {"simulated": done},
+        f"{100 * s.confidence:g}% intervals of simulation (Wilson)", notes=tuple(notes),
+    )  # fmt: skip
+    return VerdictValidation(rates, done, _in_words(s), run)
+
+
+OPPOSITE = {
+    ("replace", "do not replace"),
+    ("do not replace", "replace"),
+    ("named", "replace"),
+    ("unfair", "fair"),
+    ("fair", "unfair"),
+}
+"""What is deserved and what must not be said; everything else is open."""
+
+GUESSING = "ann_1"
+"""The person who guesses in the studies of the copy."""
+
+
+def _asks_fairness(s: ValidateVerdictSettings) -> bool:
+    units = s.n_items if s.documents is None else s.documents
+    return s.labelled_on.numeric and units >= 2 * LEAST_IN_GROUP
+
+
+def _verdicts(s: ValidateVerdictSettings, seed: int) -> Iterator[tuple[str, Deserved, str]]:
+    """Each planted judge of one study: what it deserves, and what was said."""
+    rng = np.random.default_rng(seed)
+    study = _planted(s, seed, rng)
+    among = {name: study for name in study.judges if PLANTED[name][0] in ("replace", "do not replace")}
+    among["copy"] = _copied(s, seed, rng)
+    clusters = None if s.documents is None else "document"
+    for name, labels in among.items():
+        test = alt_test(labels, name, expertise=s.expertise, epsilon=s.epsilon, alpha=s.alpha, clusters=clusters,
+                        method="none")  # fmt: skip
+        named = name == "copy" and test.verdict != "replace" and test.grounds.repeats == GUESSING
+        yield name, PLANTED[name][0], "named" if named else test.verdict
+    if _asks_fairness(s):
+        for name, judge in (("unfair", "unfair"), ("fair", "good")):
+            mark = fairness_mark(study, judge, group="group", object=clusters, alpha=s.alpha)
+            yield name, PLANTED[name][0], {"✗": "unfair", "✓": "fair"}.get(mark, "open")
+
+
+def _simulated(
+    s: ValidateVerdictSettings, seed: int, noise: Sequence[float], judges: Mapping[str, float]
+) -> Annotations:
+    return simulate(
+        s.n_items, s.n_annotators, scale=s.labelled_on, prior=s.shares, annotator_noise=noise, judges=judges,
+        labels_per_item=s.labels_per_item, documents=s.documents, seed=seed,
+    )  # fmt: skip
+
+
+def _planted(s: ValidateVerdictSettings, seed: int, rng: np.random.Generator) -> Annotations:
+    """One study with every judge but the copy, and with a topic and a group of each item."""
+    bad = 1 - BAD * (1 - s.annotator_noise)
+    labels = _simulated(s, seed, [s.annotator_noise] * s.n_annotators, {"good": s.annotator_noise, "bad": bad})
+    people, good = labels.matrix(labels.humans), labels.matrix(["good"])[:, 0]
+    truth = _positions(labels)
+    often = _commonest(people)
+    topic = np.where(rng.random(s.n_items) < COLUMN, truth, rng.permutation(truth))
+    if len(np.unique(topic)) > MOST_TOPICS:
+        topic = np.digitize(topic, np.quantile(topic, [0.25, 0.5, 0.75]))
+    group = np.arange(s.n_items) % 2 if s.documents is None else np.arange(s.n_items) * s.documents // s.n_items % 2
+    judges = {
+        "lazy": np.where(rng.random(s.n_items) < LAZY, often, good),
+        "constant": np.full(s.n_items, often),
+        "constant by topic": np.array([_commonest(people[topic == t]) for t in topic]),
+        "blind": rng.permutation(good),
+    }
+    if _asks_fairness(s):
+        listed = labels.scale.categories or labels.scale.bounds or ()
+        judges["unfair"] = np.clip(good - group * _point(labels.scale), float(listed[0]), float(listed[-1]))
+    items = labels.items.with_columns(
+        topic=pl.Series([f"t{t:g}" for t in topic]), group=pl.Series(np.where(group == 1, "b", "a"))
+    )
+    return _with_judges(s, labels, items, judges)
+
+
+def _point(scale: Scale) -> float:
+    """How strict the unfair judge is: a step, and of an interval a fifth."""
+    return 1.0 if scale.categories is not None or scale.bounds is None else (scale.bounds[1] - scale.bounds[0]) / 5
+
+
+MOST_TOPICS = 10
+"""On a scale of more labels topics are four ranges of it: a topic of a few items says nothing."""
+
+
+def _copied(s: ValidateVerdictSettings, seed: int, rng: np.random.Generator) -> Annotations:
+    """A study whose first person guesses, and a judge that copies them; where they say nothing, it guesses too."""
+    noise = [1.0, *[s.annotator_noise] * (s.n_annotators - 1)]
+    labels = _simulated(s, seed, noise, {"spare": 1.0})
+    first, spare = labels.matrix([GUESSING, "spare"]).T
+    labels = labels.where(annotator=list(labels.humans))
+    return _with_judges(s, labels, labels.items, {"copy": np.where(np.isnan(first), spare, first)})
+
+
+def _positions(labels: Annotations) -> Floats:
+    """True labels as positions in the scale, or as numbers of an interval."""
+    truth = labels.items.sort("item")["truth"].to_list()
+    categories = labels.scale.categories
+    return np.array(
+        truth if categories is None or labels.scale.numeric else [categories.index(t) for t in truth], float
+    )
+
+
+def _commonest(values: Floats) -> float:
+    """People's commonest label; of many different numbers the middle one."""
+    given = values[~np.isnan(values)]
+    if not len(given):
+        return math.nan
+    names, counts = np.unique(given, return_counts=True)
+    return float(names[counts.argmax()] if len(names) < len(given) / 2 else np.median(given))
+
+
+def _with_judges(
+    s: ValidateVerdictSettings, labels: Annotations, items: pl.DataFrame, judges: Mapping[str, Floats]
+) -> Annotations:
+    """The table with further judges: labels as a matrix has them, in the order of item names."""
+    names, categories = items.sort("item")["item"], labels.scale.categories
+    frames = [labels.labels]
+    for name, values in judges.items():
+        known = ~np.isnan(values)
+        words = values[known] if categories is None or labels.scale.numeric else values[known].astype(int)
+        label = (
+            pl.Series(words)
+            if categories is None or labels.scale.numeric
+            else pl.Series([categories[i] for i in words])
+        )
+        frames.append(pl.DataFrame({
+            "item": names.filter(pl.Series(known)), "annotator": pl.repeat(name, int(known.sum()), eager=True),
+            "label": label.cast(labels.labels.schema["label"]),
+        }))  # fmt: skip
+    every = pl.concat([frame.select("item", "annotator", "label") for frame in frames])
+    return Annotations.from_frame(every, judges=[*labels.judges, *judges], scale=labels.scale, items=items)
+
+
+def _shape_of_pilot(settings: ValidateVerdictSettings) -> tuple[ValidateVerdictSettings, str | None]:
+    """The shape to simulate: what options say, and of a pilot what they do not say."""
+    if settings.pilot is None or isinstance(settings.pilot, str):
+        if settings.pilot is not None:
+            raise DesignError("pilot=... is a table of labels; read the file with assay.read", option="pilot")
+        return settings, None
+    labels = in_memory(settings.pilot, "a pilot")
+    if len(labels.criteria) > 1:
+        raise DesignError(
+            f"a pilot has one question; this one has {len(labels.criteria)}: take labels.where(criterion=...)",
+            option="pilot",
+        )
+    humans = labels.humans
+    if len(humans) < 2:
+        raise DesignError(f"a pilot shows how people agree, and this one has {len(humans)}", option="pilot")
+    values = labels.resolve_repeats("first").matrix(humans)
+    categories = labels.scale.categories
+    if categories is None:
+        raise DesignError(
+            f"a pilot on '{labels.scale.spec}' has no labels that could be counted; say scale=... instead",
+            option="pilot",
+        )
+    places = np.array(categories, dtype=float) if labels.scale.numeric else np.arange(len(categories), dtype=float)
+    share = (values[..., None] == places).sum(axis=(0, 1)) / max(1, int((~np.isnan(values)).sum()))
+    per_item = (~np.isnan(values)).sum(axis=1)
+    kept = per_item[per_item > 1]
+    shape: dict[str, Any] = {
+        "n_items": labels.n_items, "n_annotators": len(humans), "scale": labels.scale,
+        "prior": tuple((share / share.sum()).tolist()), "annotator_noise": _noise_of(values, places, share),
+    }  # fmt: skip
+    if len(kept) and int(np.median(kept)) < len(humans):
+        shape["labels_per_item"] = max(2, int(np.median(kept)))
+    if settings.document is not None:
+        shape["documents"] = len(np.unique(cluster_codes(labels, settings.document)))
+    if settings.skew is not None:
+        del shape["prior"]
+    given = settings.changed()
+    return replace(settings, **{name: value for name, value in shape.items() if name not in given}), labels.fingerprint
+
+
+def _noise_of(values: Floats, places: Floats, share: Floats) -> float:
+    """The noise under which two people agree as often as these: (1 − noise)² of what chance leaves."""
+    counts = (values[..., None] == places).sum(axis=1)
+    n = counts.sum(axis=1)
+    pairs = (n * (n - 1)).sum()
+    if not pairs:
+        raise DesignError("a pilot shows how people agree, and no item of this one has labels of two", option="pilot")
+    observed, chance = (counts * (counts - 1)).sum() / pairs, (share**2).sum()
+    if chance >= 1:
+        raise DesignError(
+            "people give one label only in this pilot, so nothing can be shown of a judge", option="pilot"
+        )
+    return float(np.clip(1 - math.sqrt(max((observed - chance) / (1 - chance), 0.0)), 0.0, 0.99))
+
+
+def _in_words(s: ValidateVerdictSettings) -> str:
+    """The studies in words."""
+    people = f"{s.n_annotators} people" + ("" if s.labels_per_item is None else f", {s.labels_per_item} an item")
+    shares = "shares drawn anew for each" if s.shares is None else "shares " + ", ".join(f"{p:.2g}" for p in s.shares)
+    inside = "" if s.documents is None else f" of {s.documents} documents"
+    kind = s.labelled_on
+    if kind.categories is None:
+        shares = "uniform"
+    return (
+        f"{s.n_items:,} items{inside}, {people} with noise {s.annotator_noise:.2f}, labels {kind.describe()}, {shares}"
+    )
