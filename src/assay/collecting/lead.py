@@ -17,7 +17,7 @@ from fastapi.responses import RedirectResponse
 from assay._version import __version__
 from assay.collecting import answers, invitations
 from assay.collecting.answers import LONGEST_WORDS, UnknownTaskError
-from assay.collecting.assignment import PAUSED
+from assay.collecting.assignment import PAUSED, additions_words
 from assay.collecting.serving import BIGGEST, LEAD_COOKIE, AppState, Refused, Shared, check_lead, lead
 from assay.data.annotations import Annotations
 from assay.errors import AssayError, StudyError
@@ -141,7 +141,9 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
         person.name: invitations.personal_link(state.signer, person, base)
         for person in store_people.everybody(state.store)
     }
-    said = [state.trouble, state.notice, request.app.state.assay.edit_notice()]
+    with state.store.reading() as db:
+        added = additions_words(state.design, db)
+    said = [state.trouble, state.notice, request.app.state.assay.edit_notice(), added]
     return {
         "view": state.watch.look(),
         "links": links,

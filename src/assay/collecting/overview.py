@@ -399,7 +399,7 @@ class Snapshot:
     @cached_property
     def _done(self) -> dict[str, Any]:
         """By person, how many tasks they have done, and when last."""
-        return table.done_by_person(self.db, self.design.asked_now)
+        return table.done_by_person(self.db, self.design.counted)
 
     # -- what was remarked --------------------------------------------------------------------------
 
@@ -440,7 +440,7 @@ class Snapshot:
                 continue
             for party in self._parties():
                 wanted = self.design.overlap(party)
-                work = Slot(self.design.asked_now, session.condition, party=party)
+                work = Slot(self.design.counted, session.condition, party=party)
                 yield self._shortfall(work, words, 1 if wanted is None else wanted)
 
     def _parties(self) -> list[str]:
@@ -468,7 +468,7 @@ class Snapshot:
 
     def _shortfall_of_everybody(self, condition: str, session: str) -> GroupShortfall:
         """Where all people answer everything, or as much of it as their quota: those who are active."""
-        work = Slot(self.design.asked_now, condition, people=self.active)
+        work = Slot(self.design.counted, condition, people=self.active)
         quota = self.design.people.quota
         if quota is None or quota >= self.design.n_items:
             return self._shortfall(work, session, len(self.active))

@@ -93,7 +93,7 @@ def _page(number: int, tasks: Sequence[TaskForm]) -> PageForm:
 def _task_form(
     design: StudyDesign, task: Task, item: Item, given: GivenAnswers, draft: Mapping[str, Any] | None
 ) -> TaskForm:
-    asked = design.asked(task.questions, task.condition)
+    asked = design.asked_of(task)
     images = {column: f"/images/{task.id}/{n}" for n, column in enumerate(design.item_images(item))}
     questions = tuple(
         question_form(one, item, task.shown["order"].get(str(one.id), ()), images, given.labels.get(one.id))
@@ -279,6 +279,12 @@ def answer(body: AnswerBody, person: Participant, state: Shared) -> Response:
     except InvalidAnswerError as error:
         return JSONResponse({"error": "invalid", "message": str(error), "questions": error.questions}, 422)
     return JSONResponse({"saved": True, **vars(saved)})
+
+
+@router.get("/answers")
+async def link_works(person: Participant, state: Shared) -> dict[str, str]:
+    """Whether this browser's link works, and for whom, for a page that is open."""
+    return {"person": state.name_in_browser(person)}
 
 
 @router.put("/drafts/{task}")

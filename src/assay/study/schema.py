@@ -293,6 +293,11 @@ class Question(StudyPart):
         }
         return {name: value for name, value in shown.items() if value}
 
+    def by_place(self, value: Any) -> Mapping[str, Any] | None:
+        """What a column says of each option of a triplet or pair that was drawn; None where it says one of all."""
+        of_each = isinstance(value, Mapping) and self.drawn_from is not None and set(value) == set(self.choices)
+        return value if of_each else None
+
     def unshuffled(self, label: Label, order: Sequence[str]) -> tuple[Label, int | None]:
         """A label given for the order shown, in terms of the item's own order; and the place that was chosen."""
         if not order or label not in (places := self.kind.places):
@@ -507,6 +512,15 @@ class People(StudyPart):
     reserve: float = Field(30, gt=0, description="minutes until an item that was given and not answered is given on")
     idle: float = Field(60, gt=0, description="seconds without a key, touch or mouse that no longer count as work")
     link_days: float = Field(90, gt=0, description="how long a personal link is good")
+    added_questions: Literal["new-items", "all-items"] = Field(
+        "new-items",
+        description="a question added while people answer comes with further items, or also, alone, with those "
+        "that they answered before",
+    )
+    new_text: Literal["keep", "ask-again"] = Field(
+        "keep",
+        description="where an item's text changes, whoever had it goes on with the old one, or is asked again",
+    )
     seed: int = Field(0, description="draws orders and positions")
 
     @field_validator("overlap")

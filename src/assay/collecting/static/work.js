@@ -11,10 +11,10 @@ import { sendDrafts } from "./drafts.js";
 import { byId, isOpen, openForms, tasksOf } from "./form.js";
 import { onClick, onInput, onKey, onSubmit } from "./keys.js";
 import {
-  current, fetchAfterFailure, goOn, goTo, leavePage, lookAgain, markActive, setUpAll, show, showWaiting,
+  current, fetchAfterFailure, fetchMore, goOn, goTo, leavePage, lookAgain, markActive, setUpAll, show, showWaiting,
 } from "./pages.js";
 import { follow } from "./saving.js";
-import { beginSending, showStatus, tryNow } from "./sending.js";
+import { beginSending, lookAtLink, showStatus, tryNow } from "./sending.js";
 import { keepTime, lookBack, signOfLife } from "./time.js";
 import { ask } from "./words.js";
 
@@ -26,6 +26,7 @@ function onHide() {
 function onVisibility() {
   if (document.hidden) return onHide();
   lookBack();
+  lookAtLink();
   onNetwork();
 }
 
@@ -82,7 +83,7 @@ function start() {
   else leavePage(shown.querySelector("h1"));
   lookAgain();
   offerInstructions();
-  beginSending(follow);
+  beginSending(follow, () => fetchMore({ anyway: true }));
 }
 
 start();

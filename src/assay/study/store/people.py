@@ -103,12 +103,21 @@ def _check_free(db: sa.Connection, name: str) -> None:
 
 
 def set_state(store: Store, name: str, state: State) -> None:
-    """Let a person answer, have them wait, or end their link for good."""
+    """Let a person answer, have them wait, or end their link for good, which frees their places at once."""
     with store.exclusive() as db:
         person = invited(db, name)
         if state != "revoked":
             _check_counts(person)
         _change(db, name, state=state)
+        if state == "revoked":
+            _free_places(db, name, store.now(db))
+
+
+def _free_places(db: sa.Connection, name: str, now: float) -> None:
+    """Let what is before a person be anybody's; it is theirs again where it is still free when they are let in."""
+    t = tables.tasks
+    mine = sa.and_(t.c.annotator == name, held(now))
+    db.execute(sa.update(t).where(mine).values(state="given", expires_at=now))
 
 
 def new_link(store: Store, name: str) -> Person:
@@ -150,6 +159,7 @@ def exclude(store: Store, name: str, reason: str = "") -> int:
         person = invited(db, name)
         if person.excluded_at is None:
             _change(db, name, excluded_at=store.now(db), excluded_for=reason, state="revoked")
+            _free_places(db, name, store.now(db))
         elif reason:
             _change(db, name, excluded_for=reason)
         return _n_labels(db, name)
@@ -272,6 +282,25 @@ def _person(row: Any) -> Person:
 Task = Any
 """A row of the tasks."""
 
+ADDED = "addition"
+"""The role of a task that puts questions that were added, alone, to an item that its person answered before."""
+
+
+def question_sets(db: sa.Connection) -> list[str]:
+    """With which questions whole items were ever given: the `questions` of their tasks."""
+    t = tables.tasks.c
+    return list(db.execute(sa.select(t.questions).where(t.role != ADDED).distinct()).scalars())
+
+
+def answered_with(db: sa.Connection, questions: Collection[str]) -> list[tuple[str, str, int]]:
+    """(questions, role, number) of the items answered with each of these sets, checks and second times apart."""
+    t = tables.tasks.c
+    query = sa.select(t.questions, t.role, sa.func.count()).where(
+        t.state == "answered", t.repeat == 1, t.role.in_(("item", "triplet", ADDED)), sa.not_(is_excluded(t.annotator))
+    )
+    query = query.where(sa.or_(t.role == ADDED, t.questions.in_(questions)))
+    return [(asked, role, int(n)) for asked, role, n in db.execute(query.group_by(t.questions, t.role))]
+
 
 @dataclass(frozen=True)
 class Slot:
@@ -279,8 +308,8 @@ class Slot:
 
     Attributes
     ----------
-    questions : str
-        Names the questions in their versions.
+    questions : tuple of str
+        Each names questions in their versions, with which the tasks were given.
     condition : str
         What is varied, such as the scale of a session.
     party : str
@@ -288,7 +317,7 @@ class Slot:
     people : list of str, optional
     """
 
-    questions: str
+    questions: tuple[str, ...]
     condition: str
     party: str = ""
     people: Collection[str] | None = None
@@ -298,7 +327,7 @@ class Slot:
         """Those of its tasks that may count: not what came a second time, came too late, or is of the excluded."""
         t = tables.tasks.c
         who = t.party == self.party if self.people is None else t.annotator.in_(self.people)
-        asked = sa.and_(t.questions == self.questions, t.condition == self.condition, who)
+        asked = sa.and_(t.questions.in_(self.questions), t.condition == self.condition, who, t.role != ADDED)
         return sa.and_(asked, t.repeat == 1, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)))
 
 
@@ -323,10 +352,9 @@ def places_taken(db: sa.Connection, slot: Slot, items: Collection[str], now: flo
     return {item: int(number) for item, number in db.execute(query)}
 
 
-def places_of_others(db: sa.Connection, task: Task, now: float) -> int:
-    """How many places of a task's item other tasks take."""
+def places_of_others(db: sa.Connection, slot: Slot, task: Task, now: float) -> int:
+    """How many places of a task's item other tasks of the slot take."""
     t = tables.tasks.c
-    slot = Slot(task.questions, task.condition, task.party)
     others = sa.select(sa.func.count()).where(t.item == task.item, slot.tasks, t.id != task.id, _takes_place(now))
     return int(db.execute(others).scalar_one())
 
@@ -373,7 +401,7 @@ def given_of_the_rest(db: sa.Connection, slot: Slot, wanted: int, now: float) ->
 def _items_of(slot: Slot) -> sa.ColumnElement[bool]:
     """The first time that items were given in the slot's session, to people of any group."""
     t = tables.tasks.c
-    asked = (t.questions == slot.questions, t.condition == slot.condition)
+    asked = (t.questions.in_(slot.questions), t.condition == slot.condition)
     return sa.and_(*asked, t.repeat == 1, t.role == "item")
 
 
@@ -405,14 +433,16 @@ def triplets_drawn(db: sa.Connection, since: int) -> list[tuple[int, list[str]]]
     return [(row.position, row.known["members"]) for row in db.execute(query).all()]
 
 
-def triplet_in_need(db: sa.Connection, questions: str, party: str, person: str, wanted: int, now: float) -> str | None:
+def triplet_in_need(
+    db: sa.Connection, questions: Collection[str], party: str, person: str, wanted: int, now: float
+) -> str | None:
     """The first triplet that lacks answers of a group and that this person has not had; None where there is none."""
     i, t = tables.items.c, tables.tasks.c
     mine = sa.select(t.item).where(t.annotator == person)
     taken = (
         sa.select(sa.func.count())
-        .where(t.item == i.item, t.questions == questions, t.party == party)
-        .where(t.repeat == 1, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)), _takes_place(now))
+        .where(t.item == i.item, t.questions.in_(questions), t.party == party)
+        .where(t.role != ADDED, t.repeat == 1, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)), _takes_place(now))
         .scalar_subquery()
     )
     lacking = sa.select(i.item).where(i.role == "triplet", i.active, i.item.not_in(mine), taken < wanted)
@@ -455,11 +485,12 @@ def tasks_on_pages(db: sa.Connection, person: str, pages: Sequence[int]) -> list
     return list(db.execute(query.order_by(t.c.place)).all())
 
 
-def states_of(db: sa.Connection, person: str, questions: str, condition: str) -> dict[str, int]:
+def states_of(db: sa.Connection, person: str, questions: Collection[str], condition: str) -> dict[str, int]:
     """How many tasks of a session a person has in each state, without practice."""
     t = tables.tasks.c
     mine = sa.select(t.state, sa.func.count()).where(
-        *(t.annotator == person, t.questions == questions, t.condition == condition), t.role != "warm-up"
+        *(t.annotator == person, t.questions.in_(questions), t.condition == condition),
+        t.role.not_in(("warm-up", ADDED)),
     )
     return {state: int(number) for state, number in db.execute(mine.group_by(t.state))}
 
@@ -473,6 +504,22 @@ def renew(db: sa.Connection, numbers: Sequence[int], until: float, older_than: f
     """Let tasks be held until then, where they would run out earlier than ``older_than``."""
     t = tables.tasks
     db.execute(sa.update(t).where(t.c.id.in_(numbers), t.c.expires_at < older_than).values(expires_at=until))
+
+
+def given_with_other_text(db: sa.Connection) -> list[Task]:
+    """Tasks that were given with another text than their item has now; of those that were skipped, none."""
+    t, i = tables.tasks, tables.items
+    now = sa.and_(i.c.item == t.c.item, i.c.active, i.c.role == "item", t.c.shown["item"].as_string() != i.c.digest)
+    query = sa.select(t).select_from(t.join(i, now)).where(t.c.state != "skipped")
+    return list(db.execute(query.order_by(t.c.id)).all())
+
+
+def show_item(db: sa.Connection, task: Task, digest: str) -> None:
+    """Put a task before its person again, with the item as it is now."""
+    t = tables.tasks
+    state = "given" if task.state == "given" else "reopened"
+    about = {"shown": task.shown | {"item": digest}, "state": state, "closed_at": None}
+    db.execute(sa.update(t).where(t.c.id == task.id).values(about))
 
 
 def set_task_state(db: sa.Connection, number: int, state: str, *, extra: bool, closed_at: float | None) -> None:

@@ -27,7 +27,7 @@ from assay.study.store import tables
 from assay.study.store.connection import Store, setting
 from assay.study.store.intake import NOT_KEPT, WITHOUT_ITEM
 from assay.study.store.items import NOT_COUNTED, Role, content_numbers, questions
-from assay.study.store.people import ERASED, WRITES, Slot, active_annotators, held, is_excluded
+from assay.study.store.people import ADDED, ERASED, WRITES, Slot, active_annotators, held, is_excluded
 from assay.study.store.tables import PAGE
 
 # -- the answers that count, as the one table ---------------------------------------------------------
@@ -294,16 +294,21 @@ def _number(*conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
     return sa.func.coalesce(sa.func.sum(sa.case((sa.and_(*conditions), 1), else_=0)), 0)
 
 
-def done_by_person(db: sa.Connection, questions: str) -> dict[str, Any]:
-    """By person: tasks ``done``, ``skipped``, done of an ``earlier`` version, ``session``, and when ``last``."""
+def done_by_person(db: sa.Connection, questions: Collection[str]) -> dict[str, Any]:
+    """By person: tasks ``done``, ``skipped``, done of an ``earlier`` version, ``session``, and when ``last``.
+
+    Questions that were added and put alone are no further items.
+    """
     t = tables.tasks.c
-    current = t.questions == questions
+    current = sa.and_(t.questions.in_(questions), t.role != ADDED)
     counted = sa.and_(current, t.role != "warm-up")
     query = sa.select(
         t.annotator,
         _number(counted, t.state.in_(("answered", "skipped"))).label("done"),
         _number(counted, t.state == "skipped").label("skipped"),
-        _number(t.questions != questions, t.role != "warm-up", t.state == "answered").label("earlier"),
+        _number(t.questions.not_in(questions), t.role.not_in(("warm-up", ADDED)), t.state == "answered").label(
+            "earlier"
+        ),
         sa.func.max(sa.case((current, t.session))).label("session"),
         sa.func.max(t.closed_at).label("last"),
     )
