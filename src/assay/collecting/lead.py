@@ -143,7 +143,13 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
     }
     with state.store.reading() as db:
         added = additions_words(state.design, db)
-    said = [state.trouble, state.notice, request.app.state.assay.edit_notice(), added]
+    said = [
+        state.trouble,
+        request.app.state.assay.faults.words(),
+        state.notice,
+        request.app.state.assay.edit_notice(),
+        added,
+    ]
     return {
         "view": state.watch.look(),
         "links": links,

@@ -6,6 +6,7 @@ The study may be changed while its page is open: the page follows the store, so 
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
 import time
 from pathlib import Path
@@ -21,7 +22,7 @@ from assay.collecting.assignment import Assigner
 from assay.collecting.design import StudyDesign
 from assay.collecting.invitations import LinkRefusedError
 from assay.collecting.overview import Watch
-from assay.errors import AssayError, StudyError, listing
+from assay.errors import AssayError, StudyError, counted, listing
 from assay.study.definition import STUDY_FILE, Study, load_study
 from assay.study.schema import StudyFile
 from assay.study.store.connection import Store
@@ -111,6 +112,14 @@ class AppState:
         response.set_cookie(name, token, max_age=seconds, httponly=True, samesite="lax", secure=secure, path="/")
         return response
 
+    def leads(self, request: Request) -> bool:
+        """Whether a request comes from whoever leads the study."""
+        try:
+            self.signer.check_lead(self.token_in(request, LEAD_COOKIE) or "")
+        except LinkRefusedError:
+            return False
+        return True
+
     def has_agreed(self, person: Person) -> bool:
         """Whether a person has agreed to take part, to the text as it stands now."""
         return not self.design.people.consent or person.consented_to == self.design.consent_digest()
@@ -119,6 +128,55 @@ class AppState:
         """What the browser keeps a person's unsent answers under: theirs in this study, and it tells nothing."""
         whose = (self.secret, person.name) if self.signer.alone else (self.secret, self.signer.study, person.name)
         return hashlib.sha256("/".join(whose).encode()).hexdigest()[:16]
+
+
+# -- What fails while it is served -----------------------------------------------------------------
+
+log = logging.getLogger("assay.collecting")
+
+FAULT_SHOWN = 86400.0
+"""Seconds for which the lead's page says that the database had failed."""
+
+
+class Faults:
+    """When the database failed, how often and why: for the lead, and in one line for the log."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._first = self._last = 0.0
+        self._number, self._cause = 0, ""
+
+    def add(self, error: Exception) -> str:
+        """Note a failure; its cause in words."""
+        cause = cause_of(error)
+        with self._lock:
+            now = time.time()
+            if now - self._last > FAULT_SHOWN:
+                self._first, self._number = now, 0
+            self._last, self._cause = now, cause
+            self._number += 1
+        # The words come with the message, so that a log that leaves out what is the same leaves out other causes not.
+        log.error(f"the study's database cannot be used: {cause}")
+        return cause
+
+    def words(self) -> str:
+        """What the lead is told; empty where nothing failed in the last day."""
+        with self._lock:
+            if not self._number or time.time() - self._last > FAULT_SHOWN:
+                return ""
+            ends = [time.strftime("%H:%M:%S UTC", time.gmtime(at)) for at in (self._first, self._last)]
+            when = f"at {ends[0]}" if self._number == 1 else f"between {ends[0]} and {ends[1]}"
+            return (
+                f"The study's database could not be used {when} ({counted(self._number, 'request')}): {self._cause}. "
+                "Answers wait in people's browsers until they are saved."
+            )
+
+
+def cause_of(error: Exception) -> str:
+    """Why a database failed, in one line without the statement, a password or an address of ours."""
+    said = str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__]
+    cause = " ".join(said[0].split())[:300]
+    return f"{cause} (another program holds it)" if "database is locked" in cause else cause
 
 
 # -- A study that is changed while its page is open ------------------------------------------------
@@ -155,6 +213,7 @@ class Serving:
         self._of = self._stored_names()
         """Names the study that is served, or that could not be."""
         self.held = self._make_state()
+        self.faults = Faults()
         self._seen: Any = None
         self._edited = ""
 
@@ -291,9 +350,17 @@ router = APIRouter()
 
 
 @router.get("/health")
-def health() -> dict[str, bool]:
+async def health() -> dict[str, bool]:
     """Whether the server answers."""
     return {"ok": True}
+
+
+@router.get("/health/store")
+def health_of_store(request: Request) -> dict[str, bool]:
+    """Whether it can read the study's database, too."""
+    serving: Serving = request.app.state.assay
+    with serving.store.reading():
+        return {"ok": serving.store.setting(SYNCED) is not None}
 
 
 # The version stands in the path, so that the files that a script imports by their names have it too.

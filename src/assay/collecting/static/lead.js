@@ -27,7 +27,8 @@ async function look() {
   } else if (ended) {
     connect("lost", "This link has ended; open the lead's link again");
   } else {
-    connect("lost", status ? "The server cannot answer; trying again" : "Cannot reach the server; trying again");
+    const why = status === 503 ? wordsOf(html) : status ? "The server cannot answer" : "Cannot reach the server";
+    connect("lost", `${why || "The server cannot answer"}; trying again`);
   }
 }
 
@@ -162,9 +163,12 @@ async function send(form) {
 
 /** The words of the notice that came back. */
 async function reasonIn(answer) {
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const words = page.querySelector(".notice p")?.textContent ?? page.body.textContent;
-  return words.trim() || `The server refused it (${answer.status}).`;
+  return wordsOf(await answer.text()) || `The server refused it (${answer.status}).`;
+}
+
+function wordsOf(html) {
+  const page = new DOMParser().parseFromString(html, "text/html");
+  return (page.querySelector(".notice p")?.textContent ?? page.body.textContent).trim().replace(/\.$/, "");
 }
 
 let silence = null;
