@@ -16,10 +16,12 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from annotating import Annotator, Network, Served, Server, invite_people, write_study
+from annotating import STARS, Annotator, Network, Served, Server, invite_people, write_study
 
+from assay.collecting.invitations import invite
 from assay.collecting.server import Seldom, WaitingConnections
 from assay.collecting.serving import cause_of
+from assay.errors import StudyError
 from assay.study.definition import load_study
 from assay.study.store.connection import Store, open_store
 from waiting import wait_until
@@ -100,9 +102,7 @@ def test_a_database_that_fails_is_one_line_and_the_lead_is_told_why(
     assert all(record.exc_info is None for record in caplog.records)
     assert ana.answer(task).status == 200
     told = lead.send("GET", "/lead").text
-    assert re.search(
-        r"could not be used between \d\d:\d\d:\d\d UTC and \d\d:\d\d:\d\d UTC \(5 requests\): unable", told
-    )
+    assert re.search(r"could not be used \(<time [^>]*data-local>[^<]+ UTC</time> to .*; 5 requests\): unable", told)
     assert ana.send("GET", "/health/store").json() == {"ok": True}
 
 
@@ -191,3 +191,54 @@ def _ended(one: socket.socket) -> bool:
         return False
     except ConnectionResetError:
         return True
+
+
+# -- small things that are not said twice, or to others -------------------------------------------------
+
+
+def test_a_name_that_differs_in_case_alone_is_asked_about(serve: Any) -> None:
+    page: Served = serve(who=("Ana Ruiz",))
+    with pytest.raises(StudyError, match=r"^'ana ruiz' differs only in case from 'Ana Ruiz', who is invited already"):
+        invite(page.design, "ana  ruiz")
+    assert page.lead().form("/lead/people", name="ANA RUIZ").status == 422
+    assert invite(page.design, "Ana Ruiz the second").name == "Ana Ruiz the second"
+
+
+def test_the_address_of_a_personal_link_goes_out_in_no_referrer(serve: Any) -> None:
+    page: Served = serve()
+    joining = page.visitor(page.links["ana"]).send("GET", page.links["ana"]).text
+    assert '<meta name="referrer" content="strict-origin">' in joining
+    assert '<meta name="referrer" content="same-origin">' in page.annotator().send("GET", "/work").text
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.png", b"", "is an empty file; nobody"),
+        ("a.png", b"\xff\xd8\xff\xe0", "is no PNG inside; nobody"),
+        ("a.webp", b"RIFF1234WAVE", "is no WEBP inside; nobody"),
+        ("a.jpg", b"\xff\xd8\xff\xe0", ""),
+        ("a.webp", b"RIFF1234WEBPVP8", ""),
+        ("a.avif", b"\0\0\0\x20ftypavif", ""),
+    ],
+)
+def test_an_image_that_nobody_would_see(serve: Any, tmp_path: Path, name: str, content: bytes, words: str) -> None:
+    about = {"items": [{"item": "i1", "text": "A text.", "photo": name}], "questions": [{**STARS, "show": ["text"]}]}
+    folder = write_study(tmp_path / "pictures", **about)
+    (folder / name).write_bytes(content)
+    config = folder / "study.yaml"
+    config.write_text(config.read_text().replace("file: items.jsonl", "file: items.jsonl\n  images: [photo]"))
+    if not words:
+        Served(folder).close()
+        return
+    with pytest.raises(StudyError, match=re.escape(f"the image '{name}' of item 'i1' (column 'photo') {words}")):
+        Served(folder)
+
+
+def test_times_are_said_so_that_a_browser_can_write_them_as_its_clock_has_them(serve: Any, clock: Any) -> None:
+    scales = ["1-5", "interval:0-10"]
+    page: Served = serve(items=1, people={"days_apart": 1}, conditions={"scale": scales})
+    ana = page.annotator()
+    assert ana.work_through() == "later"
+    said = ana.pages()[1]["end"]["html"]
+    assert re.search(r'opens on <time datetime="\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ" data-local>\d\d \w+ \d{4}, ', said)

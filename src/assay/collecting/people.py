@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Form, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
+from markupsafe import Markup
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from assay.collecting import answers
@@ -35,6 +35,7 @@ from assay.collecting.serving import (
     Shared,
     person,
     person_of,
+    time_tag,
 )
 from assay.study.checks import IMAGES
 from assay.study.items import Item, file_within
@@ -358,9 +359,8 @@ def _end(held: HeldPages) -> dict[str, str] | None:
     if end is None:
         return None
     title, text = _ENDS[end.kind]
-    when = "" if end.opens_at is None else time.strftime("%d %B %Y, %H:%M UTC", time.gmtime(end.opens_at))
     title = title.format(number=held.session.number, of=held.session.of)
-    return {"kind": end.kind, "title": title, "text": text.format(when=when)}
+    return {"kind": end.kind, "title": title, "text": Markup(text).format(when=time_tag(end.opens_at))}
 
 
 def _no_such_item() -> Refused:

@@ -147,7 +147,8 @@ class WaitingConnections:
         self._number += one not in mine
         mine[one] = None
         if self._number > self.most:
-            next(iter(max(self._of.values(), key=lambda mine: len(mine)))).cut()
+            address = max(self._of, key=lambda one: len(self._of[one]))
+            next(iter(self._of[address])).cut()
 
     def remove(self, one: GuardedConnection) -> None:
         """It waits no more: its request is here, or it is closed."""

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from pydantic import Field
 
 from assay.collecting import invitations
@@ -130,6 +131,14 @@ class AppState:
         return hashlib.sha256("/".join(whose).encode()).hexdigest()[:16]
 
 
+def time_tag(at: float | None) -> Markup:
+    """A time in UTC, which the page's script writes as the clock of whoever reads it has it."""
+    if at is None:
+        return Markup("")
+    iso, words = (time.strftime(form, time.gmtime(at)) for form in ("%Y-%m-%dT%H:%M:%SZ", "%d %B %Y, %H:%M UTC"))
+    return Markup('<time datetime="{}" data-local>{}</time>').format(iso, words)
+
+
 # -- What fails while it is served -----------------------------------------------------------------
 
 log = logging.getLogger("assay.collecting")
@@ -164,12 +173,12 @@ class Faults:
         with self._lock:
             if not self._number or time.time() - self._last > FAULT_SHOWN:
                 return ""
-            ends = [time.strftime("%H:%M:%S UTC", time.gmtime(at)) for at in (self._first, self._last)]
-            when = f"at {ends[0]}" if self._number == 1 else f"between {ends[0]} and {ends[1]}"
-            return (
-                f"The study's database could not be used {when} ({counted(self._number, 'request')}): {self._cause}. "
-                "Answers wait in people's browsers until they are saved."
-            )
+            first, last = time_tag(self._first), time_tag(self._last)
+            when = first if self._number == 1 else Markup("{} to {}").format(first, last)
+            return Markup(
+                "The study's database could not be used ({}; {}): {}. Answers wait in people's browsers until they are "
+                "saved."
+            ).format(when, counted(self._number, "request"), self._cause)
 
 
 def cause_of(error: Exception) -> str:
@@ -267,11 +276,10 @@ def _notice(before: StudyDesign, after: StudyDesign) -> str:
     if (before.asked_now, before.form) == (after.asked_now, after.form):
         return ""
     asked = listing([f"'{q.definition.name}' (version {q.version})" for q in after.questions])
-    when = time.strftime("%H:%M UTC", time.gmtime())
-    return (
-        f"The study was changed at {when}, while this page was open. Since then people are asked {asked} as the study "
-        "reads now, and this page and what you download are of that study."
-    )
+    return Markup(
+        "The study was changed on {}, while this page was open. Since then people are asked {} as the study reads now, "
+        "and this page and what you download are of that study."
+    ).format(time_tag(time.time()), asked)
 
 
 # -- what routes share ------------------------------------------------------------------------------

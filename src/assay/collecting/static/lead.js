@@ -53,6 +53,7 @@ function renew(html) {
   const fresh = new DOMParser().parseFromString(`<div id="live">${html}</div>`, "text/html").getElementById("live");
   become(live, fresh);
   completeLinks();
+  showLocalTimes();
 }
 
 /** Change an element into another, keeping its own nodes: focus, open details and typed text stay. */
@@ -166,6 +167,15 @@ async function reasonIn(answer) {
   return wordsOf(await answer.text()) || `The server refused it (${answer.status}).`;
 }
 
+/** Times as the clock here has them: in words on their own, and where one points at how long ago it was. */
+function showLocalTimes() {
+  for (const one of document.querySelectorAll("time[datetime]")) {
+    const local = new Date(one.dateTime).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
+    if (one.dataset.local !== undefined) one.textContent = local;
+    else one.title = local;
+  }
+}
+
 function wordsOf(html) {
   const page = new DOMParser().parseFromString(html, "text/html");
   return (page.querySelector(".notice p")?.textContent ?? page.body.textContent).trim().replace(/\.$/, "");
@@ -195,5 +205,6 @@ document.addEventListener("visibilitychange", () => {
 });
 
 completeLinks();
+showLocalTimes();
 connect("live", "Live");
 timer = setTimeout(look, EVERY);

@@ -15,7 +15,7 @@ import {
 } from "./pages.js";
 import { follow } from "./saving.js";
 import { beginSending, lookAtLink, showStatus, tryNow } from "./sending.js";
-import { keepTime, lookBack, signOfLife } from "./time.js";
+import { keepTime, lookBack, showLocalTimes, signOfLife } from "./time.js";
 import { ask } from "./words.js";
 
 function onHide() {
@@ -73,6 +73,7 @@ function start() {
   listen();
   const first = document.querySelector("#pages > form.page");
   const shown = byId("end-place").querySelector(".end");
+  showLocalTimes();
   setUpAll(shown);
   showStatus();
   // The server may not know yet what was answered here; an address with a number means just that page.

@@ -98,6 +98,11 @@ def _check_free(db: sa.Connection, name: str) -> None:
         raise StudyError(f"'{name}' is the name of a judge; call the person something else")
     if name in invited_names(db):
         raise StudyError(f"'{name}' is invited already; choose another name, or make a new link on the lead's page")
+    if (alike := next((one for one in invited_names(db) if one.casefold() == name.casefold()), None)) is not None:
+        raise StudyError(
+            f"'{name}' differs only in case from '{alike}', who is invited already; write '{alike}' if it is the same "
+            "person, and give another a name that nobody can mistake for it"
+        )
     if db.execute(sa.select(a.id).where(a.annotator == name).limit(1)).first() is not None:
         raise StudyError(f"'{name}' has labels in the file of labels; choose another name for the page")
 
