@@ -212,6 +212,8 @@ class _AnswerWriter:
         skipped = self.sent.skip is not None
         order = self.task.shown["order"].get(str(one.id))
         shown: dict[str, Any] = {"task": self.task.id, "form": self.task.form, "page": self.task.page}
+        if self.assigner.design.people.consent:
+            shown["consent"] = self.person.consented_to  # the text by which they agreed to give this very answer
         if order:
             shown |= {"order": order, "position": _position(one, label, order)}
         return {

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -154,6 +155,16 @@ class StudyDesign:
     def consent_digest(self) -> str:
         """What a person agrees to, by its content."""
         return digest_of(self.people.consent)
+
+    def retention_words(self, today: date) -> str:
+        """That answers are kept longer than people were told; empty where they are not."""
+        until = self.people.keep_until
+        if until is None or today <= until:
+            return ""
+        return (
+            f"People were told that names and answers are kept until {until}, which has passed: take what you need "
+            f"without names, then remove each person with: assay erase {self.study.folder} NAME"
+        )
 
     # -- sessions -------------------------------------------------------------------------------
 

@@ -223,13 +223,15 @@ def enter(token: str, state: Shared) -> Response:
 @router.get("/consent")
 def consent(person: Invited, state: Shared) -> Response:
     """What the study is about, to be agreed to."""
-    return state.page("consent.html", text=state.design.people.consent, person=person.name)
+    people = state.design.people
+    return state.page("consent.html", text=people.consent, keep_until=people.keep_until, person=person.name)
 
 
 @router.post("/consent")
 def agree(agree: Annotated[Literal["yes"], Form()], person: Invited, state: Shared) -> Response:
     """Agree to take part."""
-    store_people.consent(state.store, person.name, state.design.consent_digest())
+    design = state.design
+    store_people.consent(state.store, person.name, design.consent_digest(), design.people.consent)
     return RedirectResponse("/work", 303)
 
 

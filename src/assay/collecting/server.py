@@ -25,6 +25,9 @@ from assay.study.store.intake import sync_study
 from assay.study.store.people import everybody
 from assay.study.store.work import Changed
 
+USUAL_ADDRESS = "http://127.0.0.1:8321"
+"""Of a page of which nothing else is said."""
+
 _SETTINGS = "ASSAY_SERVE"
 """How worker processes learn what they serve; the secret among it, so it is in no argument list."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
@@ -490,6 +491,10 @@ class People(StudyPart):
     """How people are asked: who gets what, in which order, and what they read first."""
 
     consent: str = Field("", description="shown first; nobody answers who has not agreed to it")
+    keep_until: date | None = Field(
+        None,
+        description="the day (2027-06-30) until which names and answers are kept, said with the consent",
+    )
     instructions: str = Field("", description="one key away on every page")
     overlap: int | dict[str, int] | None = Field(
         None, description="how many people answer each item, or how many of each group; all of them where it is missing"

@@ -315,6 +315,35 @@ class Store:
         finally:
             self._turn.release()
 
+    def copy_to(self, target: Path) -> None:
+        """Copy a SQLite database as of one moment, while others write.
+
+        Raises
+        ------
+        StudyError
+            For PostgreSQL, which has its own way.
+        """
+        if self.engine.dialect.name != "sqlite":
+            raise StudyError(
+                f"the store {self.where} is PostgreSQL, which copies itself: pg_dump --format=custom --file=study.dump "
+                "NAME_OF_THE_DATABASE, and back with pg_restore --clean --dbname=NAME_OF_THE_DATABASE study.dump"
+            )
+        _copy_sqlite(Path(self.engine.url.database or ""), target)
+
+    def checked_answers(self) -> int:
+        """How many answers there are, in a SQLite database that is whole.
+
+        Raises
+        ------
+        StudyError
+            Where it is damaged.
+        """
+        with self.reading() as db:
+            said = db.execute(sa.text("PRAGMA integrity_check")).scalars().all()
+            if said != ["ok"]:
+                raise StudyError(f"{self.where} is damaged: {said[0]}")
+            return int(db.execute(sa.select(sa.func.count()).select_from(tables.answers)).scalar_one())
+
     def overwrite_deleted(self) -> None:
         """Leave nothing of deleted rows in SQLite's files, where they would lie until their place is needed.
 

@@ -219,11 +219,19 @@ def erase(store: Store, name: str) -> int:
 # -- what is known of them ---------------------------------------------------------------------------
 
 
-def consent(store: Store, name: str, digest: str) -> None:
-    """Keep that a person has agreed to the text of this digest."""
+CONSENTS = "consents"
+"""The setting that holds each text that somebody has agreed to, by its digest, with when the first one did."""
+
+
+def consent(store: Store, name: str, digest: str, text: str) -> None:
+    """Keep that a person has agreed to the text of this digest, and the text."""
     p = tables.people
     with store.exclusive() as db:
-        agreed = {"consented_at": store.now(db), "consented_to": digest}
+        now = store.now(db)
+        texts = setting(db, CONSENTS) or {}
+        if digest not in texts:
+            put_setting(db, CONSENTS, texts | {digest: {"text": text, "first_agreed_at": now}})
+        agreed = {"consented_at": now, "consented_to": digest}
         db.execute(sa.update(p).where(p.c.annotator == name).values(agreed))
 
 

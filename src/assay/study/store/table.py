@@ -27,7 +27,7 @@ from assay.study.store import tables
 from assay.study.store.connection import Store, setting
 from assay.study.store.intake import NOT_KEPT, WITHOUT_ITEM
 from assay.study.store.items import NOT_COUNTED, Role, content_numbers, questions
-from assay.study.store.people import ADDED, ERASED, WRITES, Slot, active_annotators, held, is_excluded
+from assay.study.store.people import ADDED, CONSENTS, ERASED, WRITES, Slot, active_annotators, held, is_excluded
 from assay.study.store.tables import PAGE
 
 # -- the answers that count, as the one table ---------------------------------------------------------
@@ -539,5 +539,6 @@ _RECORD: dict[str, Callable[[sa.Connection], Rows]] = {
     ),
     "contents": _whole(tables.contents, "item digest document fields pictures kept_at", "kept_at item digest"),
     "people": _people_rows,
+    "consents": lambda db: [{"digest": one, **about} for one, about in (setting(db, CONSENTS) or {}).items()],
     "erased": lambda db: setting(db, ERASED) or [],
 }
