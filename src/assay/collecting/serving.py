@@ -343,7 +343,7 @@ def check_lead(state: AppState, token: str | None) -> None:
     try:
         state.signer.check_lead(token or "")
     except LinkRefusedError as error:
-        text = str(error) if token else "This page opens by the lead's link, which assay serve prints."
+        text = str(error) if token else "This page opens by the lead's link, which assay links prints."
         raise Refused(403, "This link does not open the page", text, error="link") from None
 
 
