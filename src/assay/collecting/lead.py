@@ -169,8 +169,11 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
         request.app.state.assay.edit_notice(),
         *(added, state.design.retention_words(datetime.now(UTC).date())),
     ]
+    view = state.watch.look()
+    if view.every:
+        said.append(f"Summing up so many answers takes a while: these numbers are new about every {view.every:.0f} s.")
     return {
-        "view": state.watch.look(),
+        "view": view,
         "links": links,
         "paused": bool(state.store.setting(PAUSED)),
         "changes": [one for one in said if one],

@@ -429,12 +429,10 @@ def shortfall(db: sa.Connection, slot: Slot, role: Role, wanted: int, now: float
         .select_from(tables.items.outerjoin(taken, taken.c.item == i.item))
         .where(i.active, i.role == role, have < wanted)
     )
-    each = lacking.subquery().c
-    sums = sa.select(sa.func.count(each.item), sa.func.sum(each.have), sa.func.sum(each.held))
-    number, n_have, n_held = db.execute(sums).one()
-    first = db.execute(lacking.order_by(i.position).limit(most)).all()
+    rows = db.execute(lacking.order_by(i.position)).all()  # at once: all tasks are read for each query
     n_items = db.execute(sa.select(sa.func.count()).where(i.active, i.role == role)).scalar_one()
-    return Shortfall(int(number), int(n_items), int(n_have or 0), int(n_held or 0), first)
+    n_have, n_held = (sum(int(row[place]) for row in rows) for place in (2, 3))
+    return Shortfall(len(rows), int(n_items), n_have, n_held, rows[:most])
 
 
 def items_by_person(db: sa.Connection, slot: Slot, now: float) -> list[tuple[int, int]]:
