@@ -531,7 +531,7 @@ class Watch:
         self._counting, self._looking = threading.Lock(), threading.Lock()
         self._seen: Overview | None = None
         self._of: Hashable = None
-        self._at, self._took = -math.inf, 0.0
+        self._at, self._took, self._last_took = -math.inf, 0.0, 0.0
         self._drawing = TripletAssigner(design)
         self._pairs: PairProgress | None = None
 
@@ -554,7 +554,8 @@ class Watch:
         short = tuple(snapshot.short())
         people = snapshot.people(minutes)
         remarks = snapshot.remarks()
-        self._took = time.thread_time() - began
+        took = time.thread_time() - began
+        self._took, self._last_took = min(took, self._last_took), took  # the first one of all imports what it needs
         return Overview(
             numbers=snapshot.numbers(people, short, pairs),
             people=people,
