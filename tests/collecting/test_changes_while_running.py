@@ -10,7 +10,7 @@ import pytest
 import yaml
 from annotating import STARS, Annotator, Served
 
-from assay.errors import ChangedStudyError
+from assay.errors import ChangedStudyError, StudyError
 from assay.study.store import tables
 from assay.study.store.people import exclude, set_state
 from assay.study.store.table import stored_annotations
@@ -257,3 +257,22 @@ def test_a_drawn_triplet_shows_what_differs_beside_each_option(serve: Any) -> No
     assert text.count("bread") == 1
     (triplet,) = [row for row in page.rows(tables.items) if row.role == "triplet"]
     assert "no" not in triplet.fields, "what is not shown and differs is of none of the three"
+
+
+# -- items that come first ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("overlap", [None, 1])
+def test_the_queue_of_a_route_comes_before_all_other_items(serve: Any, tmp_path: Any, overlap: int | None) -> None:
+    uncertain = ["i003", "i007", "i009"]
+    queue = [{"item": name, "signal": 0.2, "who": "people"} for name in uncertain]
+    people = {"first": "queue.jsonl", "overlap": overlap, "ahead": 1}
+    page = serve(items=12, people=people, tables={"queue.jsonl": queue}, who=("ana", "ben"))
+    ana = page.annotator("ana")
+    for _ in uncertain:
+        assert ana.work_through(1) == "enough"
+    done = [row.item for row in page.rows(tables.tasks, tables.tasks.c.state == "answered")]
+    assert sorted(done) == uncertain
+    assert page.annotator("ben").work_through() in ("done", "empty")
+    with pytest.raises(StudyError, match=r"^queue.jsonl names i099, which the study does not have$"):
+        serve(items=2, people=people, tables={"queue.jsonl": [{"item": "i099"}]})

@@ -17,6 +17,7 @@ from assay.study.definition import Study
 from assay.study.items import Item, canonical, chance, digest_of
 from assay.study.schema import People, scale_of
 from assay.study.store.connection import Store
+from assay.study.store.intake import FIRST
 from assay.study.store.items import (
     AskedQuestion,
     Role,
@@ -93,6 +94,8 @@ class StudyDesign:
         self.form = self._keep_form()
         self.asked = lru_cache(maxsize=1000)(self._read_questions)
         self._names, self._document_of = self._items_in_order()
+        self.first = frozenset(self.page_of(name) for name in store.setting(FIRST) or ())
+        """Pages that come before all others."""
 
     # -- what is asked --------------------------------------------------------------------------
 

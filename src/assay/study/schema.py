@@ -502,6 +502,9 @@ class People(StudyPart):
     group: str | None = Field(None, description="the attribute of annotators by which overlap is counted")
     quota: int | None = Field(None, ge=1, description="items for one person, in each session")
     order: Literal["shuffled", "fixed"] = Field("shuffled", description="items are drawn for each person, or as listed")
+    first: str | None = Field(
+        None, description="a table whose items (column item) come before all others, such as the queue of assay route"
+    )
     together: bool = Field(False, description="all items of a document stand on one page")
     days_apart: float = Field(0, ge=0, description="between sessions, where conditions.scale makes one for each scale")
     warm_up: str | None = Field(None, description="a table like that of checks: done first, with feedback")

@@ -53,6 +53,9 @@ WITHOUT_ITEM, NOT_KEPT = "labels without item", "labels' columns not kept"
 OF_A_LABEL = ("item", "annotator", "label", "criterion", "repeat", "scale", "order")
 """Columns of the file of labels that say which label it is; others are kept with the answer."""
 
+FIRST = "first items"
+"""The setting that names the items that people are given before all others."""
+
 CONFIG = "study"
 """The setting that holds what study.yaml said then, for a server that goes on while the folder changes."""
 
@@ -81,6 +84,7 @@ def sync_study(store: Store, study: Study, changed: Changed | None = None) -> No
         db = change.db
         now = store.now(db)
         columns, document = _sync_items(db, study, now), study.config.items.document
+        put_setting(db, FIRST, _first_items(db, study))
         put_questions(
             db,
             study.config.questions,
@@ -143,6 +147,14 @@ def _sync_items(db: sa.Connection, study: Study, now: float) -> list[str]:
         pictures = [picture_digests(k.item, images, folder) for k in known]
         put_items(db, [NewItem(n, k.item, role, answers[n], pictures[n]) for n, k in enumerate(known)], now)
     return list(columns)
+
+
+def _first_items(db: sa.Connection, study: Study) -> list[str]:
+    names = study.first_items()
+    known = set(active_items(db, "item"))
+    if strange := [name for name in names if name not in known]:
+        raise StudyError(f"{study.config.people.first} names {listing(strange)}, which the study does not have")
+    return names
 
 
 def _ask_again(db: sa.Connection, now: float) -> None:
