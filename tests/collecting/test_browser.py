@@ -643,6 +643,36 @@ def test_a_revoked_link_keeps_the_answers(browser: Browser, site: Callable[[str]
 
 
 @in_browser
+def test_a_tab_whose_link_ended_stops_and_goes_on_by_itself(browser: Browser, site: Callable[[str], Site]) -> None:
+    stars = site("stars")
+    page = browser.visit(stars.invite("ended"), stopped_clock=True)
+    wait_for_pages_ahead(page)
+    number = page.inner_text("form.page:not([hidden]) .page-title")
+    page.keyboard.press("4")
+    page.keyboard.press("Enter")
+    stars.wait_for("ended", 1)
+    set_state(stars.store, "ended", "revoked")
+    page.clock.run_for(21_000)  # nothing is done meanwhile
+    page.wait_for_selector("#alert:visible")
+    assert "ended by whoever leads the study. This page goes on by itself" in page.inner_text("#alert")
+    assert page.inner_text("#status") == "Link no longer works"
+    title = page.inner_text("form.page:not([hidden]) .page-title")
+    assert title != number
+    screenshot(page, "ended-link", full=False)
+    for key in ("4", "Enter", "5", "Enter"):
+        page.keyboard.press(key)
+    assert page.inner_text("form.page:not([hidden]) .page-title") == title, "it takes no answers"
+    assert chosen(page) == []
+    assert page.evaluate("document.getElementById('pages').inert")
+    set_state(stars.store, "ended", "active")
+    page.clock.run_for(21_000)
+    page.wait_for_selector("#alert", state="hidden")
+    page.keyboard.press("3")
+    page.keyboard.press("Enter")
+    assert [row["label"] for row in stars.wait_for("ended", 2)] == [4, 3]
+
+
+@in_browser
 def test_two_people_in_one_browser_are_kept_apart(browser: Browser, site: Callable[[str], Site]) -> None:
     stars = site("stars")
     mine = stars.invite("one of two")

@@ -19,6 +19,7 @@ from assay.collecting.design import is_wrong
 from assay.collecting.overview import Moment, Overview, Watch
 from assay.data.scales import parse_scale
 from assay.study.store import tables
+from assay.study.store.people import set_state
 from assay.study.store.table import stored_annotations
 
 CHECKS = [{"item": "c1", "text": "Press 5.", "stars": 5}, {"item": "c2", "text": "Press 1.", "stars": 1}]
@@ -463,3 +464,23 @@ def test_the_newest_remarks_and_no_more_than_can_be_read(serve: Any, monkeypatch
 def test_how_long_ago(seconds: float, words: str) -> None:
     assert Moment(0, seconds).words == words
     assert Moment(0, seconds).iso == "1970-01-01T00:00:00Z"
+
+
+def test_a_costly_look_is_not_taken_again_at_once_unless_somebody_is_let_in_or_out(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = serve(items=3, people={**FIXED, "overlap": 1})
+    watch, clock = Watch(page.design), [0.0]
+    monkeypatch.setattr(overview.time, "monotonic", lambda: clock[0])
+    assert watch.look().every == 0
+    watch._took = 1.0  # as with half a million answers
+    page.annotator().work_through(1)
+    seen = watch.look()
+    assert (seen.numbers.answered, seen.every) == (0, 1 / overview.SHARE)
+    clock[0] = 1 / overview.SHARE
+    assert watch.look().numbers.answered == 1
+    watch._took = 1.0
+    page.annotator().work_through(1)
+    assert watch.look().numbers.answered == 1
+    set_state(page.store, "ana", "paused")
+    assert watch.look().numbers.answered == 2

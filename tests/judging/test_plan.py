@@ -454,6 +454,20 @@ def test_triplets_are_drawn_for_judges_alone_and_every_pair_is_seen(make_study):
     assert min(seen.values()) >= 2
 
 
+def test_a_column_that_differs_within_a_drawn_triplet_is_shown_of_each(make_study):
+    with ChatServer(lambda n, body, server: Say('{"label": "B"}')) as server:
+        asked, file = [{**DRAWN, "show": ["speaker"]}], {"file": "items.csv"}
+        study = make_study(3, server.url, questions=asked, people={"pairs": 1}, items=file)
+        rows = "".join(f"q{n},Text {n}.,S{n}\n" for n in range(3))
+        (study.folder / "items.csv").write_text(f"item,text,speaker\n{rows}")
+        judge_study(study)
+        assert server.count == 1
+        sent = server.requests[0]["messages"][-1]["content"]
+    shown = dict(re.findall(r"([ABC]): Text (\d)", sent))
+    assert sorted(shown) == ["A", "B", "C"]
+    assert dict(re.findall(r"([ABC]): S(\d)", sent)) == shown
+
+
 PAIRED = {"name": "alike", "text": "Are they alike?", "scale": "0-1", "options": ["text"], "show": []}
 
 

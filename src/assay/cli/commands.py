@@ -2,7 +2,7 @@
 
 A question that is asked of labels alone needs its row and nothing else: its options are those of its settings. Where
 a command does more (draws pairs, reads a plan, tests several judges), ``run`` names a function of
-`assay.cli.labels`, `assay.cli.estimates` or `assay.cli.studies`.
+`assay.cli.labels`, `assay.cli.estimates`, `assay.cli.studies` or `assay.cli.service`.
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ class Command(NamedTuple):
 
 _LABELS, _AFTER = "assay.cli.labels", "assay.cli.estimates"
 _STUDIES = "assay.cli.studies"
+_SERVICE = "assay.cli.service"
 _ALT_TEST, _AGREEMENT, _VOTES, _IDEAS = "The alternative annotator test", "Agreement", "Votes", "Ideas"
 _PLAN, _G_STUDY, _RATERS = "The plan", "Generalizability", "The rater model"
 _ESTIMATE = "The estimate"
@@ -347,6 +348,11 @@ STUDIES = (
     Command("replies", "my-study --missing", run=f"{_STUDIES}:replies"),
     Command("invite", "my-study 'Ana Ruiz' 'Ben Okoro' --attribute expertise=nurse", run=f"{_STUDIES}:invite"),
     Command("serve", "my-study", run=f"{_STUDIES}:serve"),
+    Command("links", "my-study", run=f"{_SERVICE}:links"),
+    Command("status", "my-study", run=f"{_SERVICE}:status"),
+    Command("backup", "my-study -o my-study-monday.zip", run=f"{_SERVICE}:backup"),
+    Command("restore", "my-study-monday.zip my-study-again", run=f"{_SERVICE}:restore"),
+    Command("record", "my-study -o answers.zip", run=f"{_SERVICE}:record"),
     Command("exclude", "my-study 'Ben Okoro' --reason 'failed 4 of 5 checks'", run=f"{_STUDIES}:exclude"),
     Command("erase", "my-study 'Ben Okoro' --yes", run=f"{_STUDIES}:erase"),
     Command(

@@ -505,6 +505,7 @@ def serve(
     base_url: str | None = None,
     store: _STORE = None,
     secret: _SECRET = None,
+    quiet: bool = False,
     change: ChangeOptions = NO_CHANGE,
 ) -> None:
     """Open the page on which people answer a study's questions, and the page of whoever leads it.
@@ -523,6 +524,8 @@ def serve(
         Where people reach the page, such as https://label.example.org behind a proxy.
     secret
         Signs the links: at least 16 characters, known to nobody else.
+    quiet
+        Print nothing but what goes wrong.
     """
     from assay.estimation.options import number_in
     from assay.study.definition import load_study
@@ -548,13 +551,13 @@ def serve(
     server.check_reach(host, port, secret)
     change.decided(lambda changed: server.take_in(loaded, store, changed))
     here = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
-    lead, people = server.links(loaded, address or here, secret, store)
-    print(f"You lead the study at {lead}")
-    for name, link in people.items():
-        print(f"{name} answers at {link}")
-    if not people:
-        print(f"Nobody is invited yet: add people on the lead's page, or with: assay invite {study} NAME")
-    sys.stdout.flush()
+    if not quiet:
+        people = server.links(loaded, address or here, secret, store)[1]
+        invited = f"{len(people)} invited" if people else "nobody is invited yet"
+        print(f"The page of {study} is at {address or here} ({invited})")
+        where = "" if (address or here) == server.USUAL_ADDRESS else f" --base-url {address or here}"
+        print(f"The lead's link and everybody's own: assay links {study}{where}")
+        sys.stdout.flush()
     server.serve(loaded, host=host, port=port, workers=workers, secret=secret, store=store, base_url=address)
 
 

@@ -117,6 +117,8 @@ class _AnswerWriter:
             raise UnknownTaskError
         self.task = task
         self.asked = assigner.design.asked(task.questions, task.condition)
+        self.removed = {one.id for one in self.asked} - {one.id for one in assigner.design.asked_of(task)}
+        """Questions that are not asked any more, and that a page made before may still answer."""
 
     def save(self) -> Saved:
         earlier = answers_to(self.db, self.task)
@@ -161,7 +163,7 @@ class _AnswerWriter:
         for one in self.asked:
             raw = self.sent.labels.get(str(one.id))
             if raw is None or (isinstance(raw, str) and not raw.strip()):
-                if not one.definition.optional:
+                if not one.definition.optional and one.id not in self.removed:
                     wrong[str(one.id)] = "Please answer this question, or skip the item."
                 continue
             label = self._label(one, raw)
@@ -210,6 +212,8 @@ class _AnswerWriter:
         skipped = self.sent.skip is not None
         order = self.task.shown["order"].get(str(one.id))
         shown: dict[str, Any] = {"task": self.task.id, "form": self.task.form, "page": self.task.page}
+        if self.assigner.design.people.consent:
+            shown["consent"] = self.person.consented_to  # the text by which they agreed to give this very answer
         if order:
             shown |= {"order": order, "position": _position(one, label, order)}
         return {

@@ -17,7 +17,7 @@ from assay._version import __version__
 from assay.collecting import lead, people, serving
 from assay.collecting.serving import Refused, Serving
 from assay.study.definition import Study
-from assay.study.store.connection import Store
+from assay.study.store.connection import DatabaseBusyError, DatabaseError, Store
 from assay.study.store.intake import sync_study
 
 # -- Protection: of which origin and size requests are, and which headers go back -------------------
@@ -188,6 +188,8 @@ def app_of(store: Store, folder: Path, secret: str, base_url: str | None = None)
     app.exception_handler(Refused)(_handle_refusal)
     app.exception_handler(HTTPException)(_handle_http_error)
     app.exception_handler(RequestValidationError)(_handle_malformed)
+    for kind in (DatabaseError, DatabaseBusyError):
+        app.exception_handler(kind)(_handle_fault)
     return app
 
 
@@ -204,6 +206,16 @@ def _handle_malformed(request: Request, error: RequestValidationError) -> Respon
     where = {".".join(str(p) for p in one["loc"][1:])[:80] for one in error.errors()}
     text = f"This request cannot be read: {', '.join(sorted(where)[:5]) or 'its body'}."
     return _say(request, 422, "This cannot be read", text, "malformed")
+
+
+def _handle_fault(request: Request, error: Exception) -> Response:
+    """A database that fails: people are told that nothing is lost, the lead and the log why."""
+    serving: Serving = request.app.state.assay
+    cause = serving.faults.add(error)
+    text = "Its database cannot be reached now. What you answered is kept in your browser, and sent by itself later."
+    if request.url.path.startswith("/lead") and serving.held.leads(request):
+        text = f"The study's database cannot be used now: {cause}. Answers wait in people's browsers meanwhile."
+    return _say(request, 503, "The server cannot answer now", text, "fault")
 
 
 def _say(request: Request, status: int, title: str, text: str, error: str) -> Response:

@@ -18,17 +18,20 @@ import numpy as np
 
 from assay.collecting.design import Session, StudyDesign, is_wrong
 from assay.data.scales import Scale, parse_scale
+from assay.errors import counted, listing
 from assay.statistics.triplets import Sampler
-from assay.study.items import chance
+from assay.study.items import canonical, chance
 from assay.study.schema import scale_of
 from assay.study.store import table
 from assay.study.store.connection import Connection
 from assay.study.store.items import Role, digests_of, known_items
 from assay.study.store.people import (
+    ADDED,
     Person,
     Slot,
     Task,
     answered_enough,
+    answered_with,
     close_pages,
     closed_up_to,
     everybody,
@@ -107,14 +110,15 @@ class Assigner:
 
     def slot(self, condition: str, party: str) -> Slot:
         """What counts together: the tasks of a session and group, with the questions as they read now."""
-        return Slot(self.design.asked_now, condition, party)
+        return Slot(self.design.counted, condition, party)
 
     def has_place(self, db: Connection, task: Task, now: float) -> bool:
         """Whether a task whose date has passed, or that was skipped, may count toward its item again."""
         wanted = self.design.overlap(task.party)
         if wanted is None or task.role not in ("item", "triplet") or task.repeat > 1:
             return True
-        return places_of_others(db, task, now) < wanted
+        questions = self.design.counted if task.questions in self.design.counted else (task.questions,)
+        return places_of_others(db, Slot(questions, task.condition, task.party), task, now) < wanted
 
     def free(
         self,
@@ -219,6 +223,7 @@ class AssignmentTurn:
         self.now = assigner.store.now(db)
         self._taken: dict[str, dict[str, int]] = {}
         self._rest: dict[str, OpenPlaces | None] = {}
+        self._now = {q.id for q in self.design.questions}
         self.mine: list[Task] = tasks_of(db, person.name)
 
     def hold(self, after: int, most: int) -> HeldPages:
@@ -269,7 +274,9 @@ class AssignmentTurn:
             session = sessions[session.number]
 
     def _current(self, task: Task) -> bool:
-        return bool(task.questions == self.design.asked_now)
+        if task.role == ADDED:
+            return bool(self._now.issuperset(json.loads(task.questions)))
+        return task.questions in self.design.counted
 
     def _renew_held(self, after: int, most: int) -> list[int]:
         """Pages that are held already; those whose date has passed only where their place is still free."""
@@ -297,6 +304,7 @@ class AssignmentTurn:
             return None, None
         given = (
             given
+            or self._addition(session)
             or self._check(session, mine, items)
             or self._repeat_item(session, mine, items, self.people.retest_gap)
         )
@@ -344,6 +352,13 @@ class AssignmentTurn:
         chance(self.people.seed, "checks", self.person.name, session.condition).shuffle(rest)
         return self._add(session, rest[:1], "check", 1)
 
+    def _addition(self, session: Session) -> int | None:
+        """Questions that were added, alone, to an item that was answered before."""
+        for task, lacking in additions(self.design, self.mine)[:1]:
+            of = replace(session, number=task.session, condition=task.condition)
+            return self._add(of, [task.item], ADDED, 1, canonical(list(lacking)))
+        return None
+
     def _repeat_item(self, session: Session, mine: Sequence[Task], items: Sequence[Task], gap: int) -> int | None:
         """An item a second time: evenly spread over a person's own random order, so a random share."""
         share = self.people.retest
@@ -365,14 +380,17 @@ class AssignmentTurn:
             self._rest[session.condition] = self.assigner.rest(self.db, slot, self.now)
         rest = self._rest[session.condition]
         safe = None if rest is None else rest.safe_for(self.person.name)
-        order = self.design.pages(self.assigner.order(self.person.name, session.condition))
+        order = list(self.design.pages(self.assigner.order(self.person.name, session.condition)))
+        first = [page for page in order if self.design.page_of(page[0]) in self.design.first]
         taken = self._taken.setdefault(session.condition, {})
-        names = self.assigner.free(self.db, order, seen, slot, self.now, taken, safe)
+        names = self.assigner.free(self.db, first, seen, slot, self.now, taken, safe) if first else None
+        if names is None:
+            names = self.assigner.free(self.db, order, seen, slot, self.now, taken, safe)
         if rest is not None and names is not None:
             rest.take(self.person.name, self.design.page_of(names[0]))
         return names
 
-    def _add(self, session: Session, names: Sequence[str], role: Role, repeat: int) -> int:
+    def _add(self, session: Session, names: Sequence[str], role: str, repeat: int, questions: str | None = None) -> int:
         page = max((t.page for t in self.mine), default=0) + 1
         place = max((t.place for t in self.mine), default=0)
         digests = digests_of(self.db, names)
@@ -380,7 +398,7 @@ class AssignmentTurn:
             {
                 "annotator": self.person.name,
                 "item": name,
-                "questions": self.design.asked_now,
+                "questions": questions or self.design.asked_now,
                 "condition": session.condition,
                 "repeat": repeat,
                 "role": role,
@@ -414,10 +432,56 @@ class _New:
 
 def progress(design: StudyDesign, db: Connection, person: Person, session: Session) -> dict[str, int | None]:
     """How many tasks of a session a person has done, and of how many; None where that is not known."""
-    states = states_of(db, person.name, design.asked_now, session.condition)
+    states = states_of(db, person.name, design.counted, session.condition)
     done = states.get("answered", 0) + states.get("skipped", 0)
     expected = design.expected_tasks(design.party(person.attributes))
-    return {"done": done, "total": None if expected is None else max(expected, done)}
+    total = None if expected is None else max(expected, done)
+    if len(design.counted) > 1 and total is not None:
+        mine = tasks_of(db, person.name)
+        again = [t.state for t in mine if t.role == ADDED]
+        done += sum(state in ("answered", "skipped") for state in again)
+        total += len(again) + len(additions(design, mine))
+    return {"done": done, "total": total}
+
+
+# -- Questions that were added while people answered -----------------------------------------------
+
+
+def additions(design: StudyDesign, mine: Iterable[Task]) -> list[tuple[Task, tuple[int, ...]]]:
+    """The items that a person answered before questions were added, each with those that are to be put alone."""
+    if design.people.added_questions != "all-items" or len(design.counted) == 1:
+        return []
+    had: dict[tuple[str, str], list[Task]] = {}
+    for task in mine:
+        if task.repeat == 1 and (task.role == ADDED or task.questions in design.counted):
+            had.setdefault((task.item, task.condition), []).append(task)
+    found = []
+    for tasks in had.values():
+        whole = next((t for t in tasks if t.role in ("item", "triplet") and t.state == "answered"), None)
+        lacking = design.lacking(t.questions for t in tasks)
+        if whole is not None and lacking:
+            found.append((whole, lacking))
+    return found
+
+
+def additions_words(design: StudyDesign, db: Connection) -> str:
+    """How far questions that were added have come, for the lead; empty where none was added."""
+    if len(design.counted) == 1:
+        return ""
+    names = {q.id: q.definition.name for q in design.questions}
+    without: dict[int, int] = {}
+    for asked, role, number in answered_with(db, design.counted):
+        had = set(json.loads(asked))
+        for one in names:
+            if (one in had) == (role == ADDED):
+                without[one] = without.get(one, 0) + (-number if role == ADDED else number)
+    short = [f"'{names[one]}' ({counted(number, 'item')})" for one, number in without.items() if number > 0]
+    if not short:
+        return ""
+    said = f"Added later, and not asked on items answered before: {listing(short)}."
+    if design.people.added_questions == "all-items":
+        return f"{said} Whoever answered them gets what was added, alone."
+    return f"{said} To ask it, alone, of those who answered them, write 'added_questions: all-items' under people:."
 
 
 # -- Whether people answer as is known to be right -------------------------------------------------
@@ -489,7 +553,7 @@ class TripletAssigner:
     def next(self, db: Connection, person: str, party: str, now: float) -> str | None:
         """The name of a triplet that was drawn before and lacks answers, else of a new one."""
         wanted = 1 if (overlap := self.design.overlap(party)) is None else overlap
-        old = triplet_in_need(db, self.design.asked_now, party, person, wanted, now)
+        old = triplet_in_need(db, self.design.counted, party, person, wanted, now)
         return self._drawer.draw(db) if old is None and wanted > 0 else old
 
 

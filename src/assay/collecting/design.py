@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -16,6 +17,7 @@ from assay.study.definition import Study
 from assay.study.items import Item, canonical, chance, digest_of
 from assay.study.schema import People, scale_of
 from assay.study.store.connection import Store
+from assay.study.store.intake import FIRST
 from assay.study.store.items import (
     AskedQuestion,
     Role,
@@ -23,10 +25,12 @@ from assay.study.store.items import (
     items,
     keep_form,
     known_items,
+    question_names,
     questions,
     questions_by_id,
     system_outputs,
 )
+from assay.study.store.people import question_sets
 
 NEAR = 0.1
 """A number on a scale with fractions passes a check within this share of the scale's range."""
@@ -76,6 +80,8 @@ class StudyDesign:
         self.questions: tuple[AskedQuestion, ...] = self._asked_of_people()
         self.asked_now = canonical([q.id for q in self.questions])
         """Names the questions in their present versions; a task keeps the ones it was given with."""
+        self.counted = self._counted_sets()
+        """`asked_now`, and the sets of questions before it that still count: those it adds to, or takes from."""
         self.scales = tuple(study.config.conditions.scale)
         self.drawn_from = next((q.definition.drawn_from for q in self.questions if q.definition.drawn_from), None)
         if any(q.definition.draws_pairs for q in self.questions):
@@ -88,6 +94,8 @@ class StudyDesign:
         self.form = self._keep_form()
         self.asked = lru_cache(maxsize=1000)(self._read_questions)
         self._names, self._document_of = self._items_in_order()
+        self.first = frozenset(self.page_of(name) for name in store.setting(FIRST) or ())
+        """Pages that come before all others."""
 
     # -- what is asked --------------------------------------------------------------------------
 
@@ -97,6 +105,25 @@ class StudyDesign:
         compared = {question.definition.outputs_of for question in asked}
         return tuple(question for question in asked if question.definition.name not in compared)
 
+    def _counted_sets(self) -> tuple[str, ...]:
+        """Items answered before a question was added or removed count; not before one was asked in other words."""
+        now = {q.id for q in self.questions}
+        asked = {q.definition.name for q in self.questions}
+        with self.store.reading() as db:
+            names, sets = question_names(db), [set(json.loads(one)) for one in question_sets(db)]
+        found = [now]
+        for one in sorted(sets, key=lambda one: -len(one & now)):
+            reworded = {names[number] for number in one - now} & asked
+            # Two that have no question in common may both be of one person and item, which has one place.
+            if one not in found and not reworded and all(one & other for other in found):
+                found.append(one)
+        return tuple(canonical(sorted(one)) for one in found)
+
+    def lacking(self, answered: Iterable[str]) -> tuple[int, ...]:
+        """Of the questions asked now, those in none of these sets; none where an item was answered in other words."""
+        had: set[int] = set().union(*(json.loads(one) for one in answered))
+        return tuple(q.id for q in self.questions if q.id not in had)
+
     def _read_questions(self, ids: str, condition: str) -> tuple[Asked, ...]:
         """The questions of a task, in the versions and on the scale with which it was given."""
         scale = json.loads(condition).get("scale")
@@ -105,6 +132,13 @@ class StudyDesign:
             own = parse_scale(scale) if scale else scale_of(definition.scale)
             found.append(Asked(number, definition.on(own), own))
         return tuple(found)
+
+    def asked_of(self, task: Any) -> tuple[Asked, ...]:
+        """The questions of a task: of an open one those that were not removed since it was given."""
+        asked = self.asked(task.questions, task.condition)
+        now = {q.id for q in self.questions}
+        kept = tuple(one for one in asked if one.id in now)
+        return kept if task.state == "given" and task.questions in self.counted and kept else asked
 
     def _keep_form(self) -> int:
         """The number under which the words that people now read are kept."""
@@ -124,6 +158,16 @@ class StudyDesign:
     def consent_digest(self) -> str:
         """What a person agrees to, by its content."""
         return digest_of(self.people.consent)
+
+    def retention_words(self, today: date) -> str:
+        """That answers are kept longer than people were told; empty where they are not."""
+        until = self.people.keep_until
+        if until is None or today <= until:
+            return ""
+        return (
+            f"People were told that names and answers are kept until {until}, which has passed: take what you need "
+            f"without names, then remove each person with: assay erase {self.study.folder} NAME"
+        )
 
     # -- sessions -------------------------------------------------------------------------------
 
@@ -254,7 +298,9 @@ class StudyDesign:
 
     def item_images(self, item: Item) -> tuple[str, ...]:
         """The columns of an item that hold an image."""
-        return tuple(c for c in self.study.config.items.images if item.fields.get(c))
+        return tuple(
+            c for c in self.study.config.items.images if isinstance(item.fields.get(c), str) and item.fields[c]
+        )
 
 
 def _reads(question: AskedQuestion) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from assay.collecting.design import Asked
@@ -39,6 +39,8 @@ class Choice:
     key: str | None = None
     field: FormField | None = None
     """What is chosen, for a preference or an odd one out."""
+    beside: tuple[FormField, ...] = ()
+    """What else is shown of it."""
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,10 @@ def _widget(
     if scale.kind in _COMPARISONS:
         widget, choices = _COMPARISONS[scale.kind]
         found, words = choices(item, order, images), kind_of(scale).words
+        if question.drawn_from is not None:
+            found = tuple(
+                replace(c, beside=_beside(question, item, place)) for c, place in zip(found, order, strict=True)
+            )
         sent = {canonical(word) for word in question.page_words(words).values()}
         return widget, tuple(one for one in found if not words or one.value in sent)
     if kind_of(scale).free_text:
@@ -163,6 +169,16 @@ def _letters(item: Item, order: Sequence[str], images: Mapping[str, str]) -> tup
         Choice(canonical(letter), letter, None, letter, _field(letter, item, column, images))
         for letter, column in zip("ABC", order, strict=True)
     )
+
+
+def _beside(question: Question, item: Item, place: str) -> tuple[FormField, ...]:
+    """The shown columns of one of the items of a triplet, where they differ among the three."""
+    found = []
+    for column in question.shown_columns(item.fields):
+        each = question.by_place(item.fields.get(column))
+        if each is not None and each[place] not in (None, ""):
+            found.append(_field(column.replace("_", " "), Item(item.name, None, {column: each[place]}), column, {}))
+    return tuple(found)
 
 
 Compared = Callable[[Item, Sequence[str], Mapping[str, str]], tuple[Choice, ...]]
@@ -193,7 +209,8 @@ def item_fields(
     """The columns that any of the questions shows beside its options."""
     columns: dict[str, None] = {}
     for one in asked:
-        columns |= dict.fromkeys(c for c in one.definition.shown_columns(item.fields, hidden) if c in item.fields)
+        shown = one.definition.shown_columns(item.fields, hidden)
+        columns |= dict.fromkeys(c for c in shown if c in item.fields and not one.definition.by_place(item.fields[c]))
     return tuple(_field(column.replace("_", " "), item, column, images) for column in columns)
 
 

@@ -6,18 +6,19 @@ import csv
 import io
 import json
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Form, Request, Response
+from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from assay._version import __version__
 from assay.collecting import answers, invitations
 from assay.collecting.answers import LONGEST_WORDS, UnknownTaskError
-from assay.collecting.assignment import PAUSED
+from assay.collecting.assignment import PAUSED, additions_words
 from assay.collecting.serving import BIGGEST, LEAD_COOKIE, AppState, Refused, Shared, check_lead, lead
 from assay.data.annotations import Annotations
 from assay.errors import AssayError, StudyError
@@ -67,11 +68,11 @@ def _columns(store: Store, table: Annotations) -> list[str]:
     return list(dict.fromkeys([*table.labels.columns, *of_items, *table.annotators.columns]))
 
 
-def archive(store: Store) -> bytes:
+def archive(store: Store, person: str | None = None) -> bytes:
     """Everything that people were given and shown, and all that they answered, as a zip.
 
     What was before whom, in which order and in which words, can be told from it alone; README.txt in it says how.
-    Links and the secret that makes them are not in it.
+    Links and the secret that makes them are not in it. With ``person``, what is of them alone.
 
     Returns
     -------
@@ -81,11 +82,29 @@ def archive(store: Store) -> bytes:
     held = io.BytesIO()
     with study_record(store) as found, zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr(_entry("README.txt"), README)
-        for name, rows in found.items():
+        for name, rows in (found if person is None else _of_person(found, person)).items():
             with file.open(_entry(f"{name}.jsonl"), "w") as out:
                 for row in rows:
                     out.write(_line(row))
     return held.getvalue()
+
+
+def _of_person(record: Mapping[str, Iterable[dict[str, Any]]], person: str) -> dict[str, list[dict[str, Any]]]:
+    """The rows of the record that are about one person, and what they were shown and asked."""
+    mine = {
+        name: [row for row in record[name] if row["annotator"] == person] for name in ("answers", "tasks", "people")
+    }
+    asked = {number for task in mine["tasks"] for number in task["questions"]}
+    seen = {task["item"] for task in mine["tasks"]}
+    forms = {task["form"] for task in mine["tasks"]}
+    agreed = {row["consented_to"] for row in mine["people"]} | {row["shown"].get("consent") for row in mine["answers"]}
+    return mine | {
+        "questions": [row for row in record["questions"] if row["id"] in asked],
+        "forms": [row for row in record["forms"] if row["id"] in forms],
+        "items": [row | {"known": None} for row in record["items"] if row["item"] in seen],
+        "contents": [row for row in record["contents"] if row["item"] in seen],
+        "consents": [row for row in record["consents"] if row["digest"] in agreed],
+    }
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
@@ -141,9 +160,20 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
         person.name: invitations.personal_link(state.signer, person, base)
         for person in store_people.everybody(state.store)
     }
-    said = [state.trouble, state.notice, request.app.state.assay.edit_notice()]
+    with state.store.reading() as db:
+        added = additions_words(state.design, db)
+    said = [
+        state.trouble,
+        request.app.state.assay.faults.words(),
+        state.notice,
+        request.app.state.assay.edit_notice(),
+        *(added, state.design.retention_words(datetime.now(UTC).date())),
+    ]
+    view = state.watch.look()
+    if view.every:
+        said.append(f"Summing up so many answers takes a while: these numbers are new about every {view.every:.0f} s.")
     return {
-        "view": state.watch.look(),
+        "view": view,
         "links": links,
         "paused": bool(state.store.setting(PAUSED)),
         "changes": [one for one in said if one],
@@ -237,6 +267,14 @@ def labels(state: Shared) -> Response:
     except StudyError as error:
         raise Refused(404, "There is nothing to download yet", str(error)) from None
     return _download(table, "labels.csv", "text/csv; charset=utf-8")
+
+
+@router.get("/person.zip")
+def of_person(name: Annotated[str, Query(max_length=LONGEST_WORDS)], state: Shared) -> Response:
+    """What is kept of one person, for whoever asks for their data."""
+    with _refuse_in_words():
+        person = store_people.invited(state.store, answers.clean(name))
+    return _download(archive(state.store, person.name), "person.zip", "application/zip")
 
 
 @router.get("/answers.zip")

@@ -327,6 +327,8 @@ class Overview:
     pairs: PairProgress | None
     group: str
     """What a new person must be said to be: ``expertise (nurse, doctor)``; empty where nothing."""
+    every: float = 0.0
+    """Seconds between two sums, where they take so long that not every look has its own; else 0."""
 
 
 # -- A study at one moment, summed by the database -------------------------------------------------
@@ -399,7 +401,7 @@ class Snapshot:
     @cached_property
     def _done(self) -> dict[str, Any]:
         """By person, how many tasks they have done, and when last."""
-        return table.done_by_person(self.db, self.design.asked_now)
+        return table.done_by_person(self.db, self.design.counted)
 
     # -- what was remarked --------------------------------------------------------------------------
 
@@ -440,7 +442,7 @@ class Snapshot:
                 continue
             for party in self._parties():
                 wanted = self.design.overlap(party)
-                work = Slot(self.design.asked_now, session.condition, party=party)
+                work = Slot(self.design.counted, session.condition, party=party)
                 yield self._shortfall(work, words, 1 if wanted is None else wanted)
 
     def _parties(self) -> list[str]:
@@ -468,7 +470,7 @@ class Snapshot:
 
     def _shortfall_of_everybody(self, condition: str, session: str) -> GroupShortfall:
         """Where all people answer everything, or as much of it as their quota: those who are active."""
-        work = Slot(self.design.asked_now, condition, people=self.active)
+        work = Slot(self.design.counted, condition, people=self.active)
         quota = self.design.people.quota
         if quota is None or quota >= self.design.n_items:
             return self._shortfall(work, session, len(self.active))
@@ -504,7 +506,10 @@ AGREEMENT_EVERY = 15.0
 """Seconds between two computations of agreement, at least: they run on the machine that answers people."""
 
 SHARE = 0.05
-"""Of the time, how much finding the median times may take at most."""
+"""Of the time, how much finding the median times, and the sums of a large study, may take at most."""
+
+COSTLY = 0.2
+"""Seconds of work from which on not every look has sums of its own: people are answered by the same machine."""
 
 
 class Watch:
@@ -523,27 +528,43 @@ class Watch:
         self._minutes = Cached[dict[str, float]](
             lambda db: table.minutes_by_person(db, [q.id for q in design.questions]), {}, lambda took: took / SHARE
         )
-        self._counting = threading.Lock()
+        self._counting, self._looking = threading.Lock(), threading.Lock()
+        self._seen: Overview | None = None
+        self._of: Hashable = None
+        self._at, self._took, self._last_took = -math.inf, 0.0, 0.0
         self._drawing = TripletAssigner(design)
         self._pairs: PairProgress | None = None
 
     def look(self) -> Overview:
-        """The study as it stands now."""
-        with self.store.reading() as db:
-            snapshot = Snapshot(self.design, db, self.store.now(db))
-            pairs = self._pairs_now(db) if self.design.drawn_from else None
-            newest = (newest_answer(db), tuple(one.name for one in snapshot.invited if one.excluded_at is not None))
-            short = tuple(snapshot.short())
-            people = snapshot.people(self._minutes.now(db, newest))
-            return Overview(
-                numbers=snapshot.numbers(people, short, pairs),
-                people=people,
-                agreement=self._agreement.now(db, newest),
-                remarks=snapshot.remarks(),
-                short=short,
-                pairs=pairs,
-                group=_group_words(self.design),
-            )
+        """The study as it stands now; of a large one as it stood when it was last summed, unless its people changed."""
+        with self.store.reading() as db, self._looking:
+            of = tuple((one.name, one.state, one.excluded_at) for one in everybody(db))
+            every = self._took / SHARE if self._took > COSTLY else 0.0
+            began = time.monotonic()
+            if self._seen is None or of != self._of or began - self._at >= every:
+                self._seen, self._of, self._at = self._sum(db), of, began
+            return replace(self._seen, every=every)
+
+    def _sum(self, db: Connection) -> Overview:
+        snapshot = Snapshot(self.design, db, self.store.now(db))
+        pairs = self._pairs_now(db) if self.design.drawn_from else None
+        newest = (newest_answer(db), tuple(one.name for one in snapshot.invited if one.excluded_at is not None))
+        minutes, agreement = self._minutes.now(db, newest), self._agreement.now(db, newest)  # found less often still
+        began = time.thread_time()
+        short = tuple(snapshot.short())
+        people = snapshot.people(minutes)
+        remarks = snapshot.remarks()
+        took = time.thread_time() - began
+        self._took, self._last_took = min(took, self._last_took), took  # the first one of all imports what it needs
+        return Overview(
+            numbers=snapshot.numbers(people, short, pairs),
+            people=people,
+            agreement=agreement,
+            remarks=remarks,
+            short=short,
+            pairs=pairs,
+            group=_group_words(self.design),
+        )
 
     def _pairs_now(self, db: Connection) -> PairProgress:
         """Counted anew only when another triplet was drawn."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Form, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
+from markupsafe import Markup
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from assay.collecting import answers
@@ -35,6 +35,7 @@ from assay.collecting.serving import (
     Shared,
     person,
     person_of,
+    time_tag,
 )
 from assay.study.checks import IMAGES
 from assay.study.items import Item, file_within
@@ -93,7 +94,7 @@ def _page(number: int, tasks: Sequence[TaskForm]) -> PageForm:
 def _task_form(
     design: StudyDesign, task: Task, item: Item, given: GivenAnswers, draft: Mapping[str, Any] | None
 ) -> TaskForm:
-    asked = design.asked(task.questions, task.condition)
+    asked = design.asked_of(task)
     images = {column: f"/images/{task.id}/{n}" for n, column in enumerate(design.item_images(item))}
     questions = tuple(
         question_form(one, item, task.shown["order"].get(str(one.id), ()), images, given.labels.get(one.id))
@@ -222,13 +223,15 @@ def enter(token: str, state: Shared) -> Response:
 @router.get("/consent")
 def consent(person: Invited, state: Shared) -> Response:
     """What the study is about, to be agreed to."""
-    return state.page("consent.html", text=state.design.people.consent, person=person.name)
+    people = state.design.people
+    return state.page("consent.html", text=people.consent, keep_until=people.keep_until, person=person.name)
 
 
 @router.post("/consent")
 def agree(agree: Annotated[Literal["yes"], Form()], person: Invited, state: Shared) -> Response:
     """Agree to take part."""
-    store_people.consent(state.store, person.name, state.design.consent_digest())
+    design = state.design
+    store_people.consent(state.store, person.name, design.consent_digest(), design.people.consent)
     return RedirectResponse("/work", 303)
 
 
@@ -279,6 +282,12 @@ def answer(body: AnswerBody, person: Participant, state: Shared) -> Response:
     except InvalidAnswerError as error:
         return JSONResponse({"error": "invalid", "message": str(error), "questions": error.questions}, 422)
     return JSONResponse({"saved": True, **vars(saved)})
+
+
+@router.get("/answers")
+async def link_works(person: Participant, state: Shared) -> dict[str, str]:
+    """Whether this browser's link works, and for whom, for a page that is open."""
+    return {"person": state.name_in_browser(person)}
 
 
 @router.put("/drafts/{task}")
@@ -352,9 +361,8 @@ def _end(held: HeldPages) -> dict[str, str] | None:
     if end is None:
         return None
     title, text = _ENDS[end.kind]
-    when = "" if end.opens_at is None else time.strftime("%d %B %Y, %H:%M UTC", time.gmtime(end.opens_at))
     title = title.format(number=held.session.number, of=held.session.of)
-    return {"kind": end.kind, "title": title, "text": text.format(when=when)}
+    return {"kind": end.kind, "title": title, "text": Markup(text).format(when=time_tag(end.opens_at))}
 
 
 def _no_such_item() -> Refused:

@@ -6,6 +6,7 @@ The study may be changed while its page is open: the page follows the store, so 
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, HTTPException, Request, Response
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from pydantic import Field
 
 from assay.collecting import invitations
@@ -21,7 +23,7 @@ from assay.collecting.assignment import Assigner
 from assay.collecting.design import StudyDesign
 from assay.collecting.invitations import LinkRefusedError
 from assay.collecting.overview import Watch
-from assay.errors import AssayError, StudyError, listing
+from assay.errors import AssayError, StudyError, counted, listing
 from assay.study.definition import STUDY_FILE, Study, load_study
 from assay.study.schema import StudyFile
 from assay.study.store.connection import Store
@@ -111,6 +113,14 @@ class AppState:
         response.set_cookie(name, token, max_age=seconds, httponly=True, samesite="lax", secure=secure, path="/")
         return response
 
+    def leads(self, request: Request) -> bool:
+        """Whether a request comes from whoever leads the study."""
+        try:
+            self.signer.check_lead(self.token_in(request, LEAD_COOKIE) or "")
+        except LinkRefusedError:
+            return False
+        return True
+
     def has_agreed(self, person: Person) -> bool:
         """Whether a person has agreed to take part, to the text as it stands now."""
         return not self.design.people.consent or person.consented_to == self.design.consent_digest()
@@ -119,6 +129,63 @@ class AppState:
         """What the browser keeps a person's unsent answers under: theirs in this study, and it tells nothing."""
         whose = (self.secret, person.name) if self.signer.alone else (self.secret, self.signer.study, person.name)
         return hashlib.sha256("/".join(whose).encode()).hexdigest()[:16]
+
+
+def time_tag(at: float | None) -> Markup:
+    """A time in UTC, which the page's script writes as the clock of whoever reads it has it."""
+    if at is None:
+        return Markup("")
+    iso, words = (time.strftime(form, time.gmtime(at)) for form in ("%Y-%m-%dT%H:%M:%SZ", "%d %B %Y, %H:%M UTC"))
+    return Markup('<time datetime="{}" data-local>{}</time>').format(iso, words)
+
+
+# -- What fails while it is served -----------------------------------------------------------------
+
+log = logging.getLogger("assay.collecting")
+
+FAULT_SHOWN = 86400.0
+"""Seconds for which the lead's page says that the database had failed."""
+
+
+class Faults:
+    """When the database failed, how often and why: for the lead, and in one line for the log."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._first = self._last = 0.0
+        self._number, self._cause = 0, ""
+
+    def add(self, error: Exception) -> str:
+        """Note a failure; its cause in words."""
+        cause = cause_of(error)
+        with self._lock:
+            now = time.time()
+            if now - self._last > FAULT_SHOWN:
+                self._first, self._number = now, 0
+            self._last, self._cause = now, cause
+            self._number += 1
+        # The words come with the message, so that a log that leaves out what is the same leaves out other causes not.
+        log.error(f"the study's database cannot be used: {cause}")
+        return cause
+
+    def words(self) -> str:
+        """What the lead is told; empty where nothing failed in the last day."""
+        with self._lock:
+            if not self._number or time.time() - self._last > FAULT_SHOWN:
+                return ""
+            first, last = time_tag(self._first), time_tag(self._last)
+            when = first if self._number == 1 else Markup("{} to {}").format(first, last)
+            return Markup(
+                "The study's database could not be used ({}; {}): {}. Answers wait in people's browsers until they are "
+                "saved."
+            ).format(when, counted(self._number, "request"), self._cause)
+
+
+def cause_of(error: Exception) -> str:
+    """Why a database failed, in one line without the statement, a password or an address of ours."""
+    said = str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__]
+    cause = " ".join(said[0].split())[:300]
+    return f"{cause} (another program holds it)" if "database is locked" in cause else cause
 
 
 # -- A study that is changed while its page is open ------------------------------------------------
@@ -155,6 +222,7 @@ class Serving:
         self._of = self._stored_names()
         """Names the study that is served, or that could not be."""
         self.held = self._make_state()
+        self.faults = Faults()
         self._seen: Any = None
         self._edited = ""
 
@@ -208,11 +276,10 @@ def _notice(before: StudyDesign, after: StudyDesign) -> str:
     if (before.asked_now, before.form) == (after.asked_now, after.form):
         return ""
     asked = listing([f"'{q.definition.name}' (version {q.version})" for q in after.questions])
-    when = time.strftime("%H:%M UTC", time.gmtime())
-    return (
-        f"The study was changed at {when}, while this page was open. Since then people are asked {asked} as the study "
-        "reads now, and this page and what you download are of that study."
-    )
+    return Markup(
+        "The study was changed on {}, while this page was open. Since then people are asked {} as the study reads now, "
+        "and this page and what you download are of that study."
+    ).format(time_tag(time.time()), asked)
 
 
 # -- what routes share ------------------------------------------------------------------------------
@@ -276,7 +343,7 @@ def check_lead(state: AppState, token: str | None) -> None:
     try:
         state.signer.check_lead(token or "")
     except LinkRefusedError as error:
-        text = str(error) if token else "This page opens by the lead's link, which assay serve prints."
+        text = str(error) if token else "This page opens by the lead's link, which assay links prints."
         raise Refused(403, "This link does not open the page", text, error="link") from None
 
 
@@ -291,9 +358,17 @@ router = APIRouter()
 
 
 @router.get("/health")
-def health() -> dict[str, bool]:
+async def health() -> dict[str, bool]:
     """Whether the server answers."""
     return {"ok": True}
+
+
+@router.get("/health/store")
+def health_of_store(request: Request) -> dict[str, bool]:
+    """Whether it can read the study's database, too."""
+    serving: Serving = request.app.state.assay
+    with serving.store.reading():
+        return {"ok": serving.store.setting(SYNCED) is not None}
 
 
 # The version stands in the path, so that the files that a script imports by their names have it too.

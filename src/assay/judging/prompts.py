@@ -152,6 +152,10 @@ def _compiled(text: str) -> Any:
     return _environment().from_string(text)
 
 
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else canonical(value)
+
+
 def _render(text: str, values: Mapping[str, Any]) -> str:
     from jinja2 import TemplateError
 
@@ -199,6 +203,9 @@ class _Filling:
         if column in self.images:
             self.pictures.append(_image(str(value), self.folder, self.item.name))
             return f"(image {len(self.pictures)})"
+        if (each := self.question.by_place(value)) is not None:
+            titles = zip(self.question.titles, self.order, strict=False)
+            return "; ".join(f"{title}: {_plain(each[place])}" for title, place in titles)
         return value if isinstance(value, str) else canonical(value)
 
     def block(self, columns: Sequence[str]) -> str:

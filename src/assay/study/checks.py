@@ -18,6 +18,20 @@ IMAGES = {
 }
 """Kinds of images that cannot hold a script, by the end of the file's name."""
 
+_BEGINS = {
+    **{"image/png": b"\x89PNG", "image/jpeg": b"\xff\xd8\xff", "image/gif": b"GIF8", "image/bmp": b"BM"},
+    **{"image/webp": b"RIFF....WEBP", "image/avif": b"....ftyp"},
+}
+"""How a file of each kind begins; a dot is any byte."""
+
+
+def is_image(path: Path) -> bool:
+    """Whether a file begins as an image of the kind that its name says."""
+    begins = _BEGINS[IMAGES[path.suffix.lower()]]
+    with path.open("rb") as file:
+        found = file.read(len(begins))
+    return len(found) == len(begins) and all(b in (a, ord(".")) for a, b in zip(found, begins, strict=True))
+
 
 def refuse_unaskable(study: Study, asked: Iterable[Question], items: Iterable[tuple[str, Item]], *, page: bool) -> None:
     """Say all that stands in the way of asking, at once.
@@ -98,17 +112,23 @@ def _page_problems(study: Study, questions: Iterable[Question]) -> Iterator[str]
             )
 
 
+def _is_no_image(path: Path) -> str:
+    return "an empty file" if not path.stat().st_size else f"no {path.suffix.removeprefix('.').upper()} inside"
+
+
 def _image_problems(study: Study, item: Item) -> Iterator[str]:
     """Images that nobody would see."""
     for column in study.config.items.images:
         name = str(item.fields.get(column) or "")
-        why = None
+        why, inside = None, file_within(study.folder, name) if name and not name.startswith(REMOTE) else None
         if name.startswith(REMOTE):
             why = "is elsewhere; the page asks nobody but this server, so put it beside study.yaml"
         elif name and Path(name).suffix.lower() not in IMAGES:
             kinds = listing([kind.removeprefix(".") for kind in IMAGES])
             why = f"is not of a kind that the page shows ({kinds}); an SVG may hold a script, so save it as PNG"
-        elif name and file_within(study.folder, name) is None:
+        elif name and inside is None:
             why = "is not there, or not within the study's folder; give its path from study.yaml on"
+        elif inside is not None and not is_image(inside):
+            why = f"is {_is_no_image(inside)}; nobody would see anything"
         if why is not None:
             yield f"the image '{name}' of item '{item.name}' (column '{column}') {why}"

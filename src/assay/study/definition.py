@@ -20,7 +20,16 @@ from pydantic import ValidationError
 from assay.data.columns import PARTS
 from assay.data.scales import Scale, parse_scale, plain_number
 from assay.errors import StudyError, listing, unknown
-from assay.study.items import SPLIT_FILE, Item, KnownItem, digest_of, read_items, read_known_items, read_parts
+from assay.study.items import (
+    SPLIT_FILE,
+    Item,
+    KnownItem,
+    digest_of,
+    read_items,
+    read_known_items,
+    read_names,
+    read_parts,
+)
 from assay.study.schema import (
     KINDS,
     Checks,
@@ -561,9 +570,13 @@ class Study:
         """The files beside study.yaml that it names: items, labels, checks, practice."""
         people = self.config.people
         checks = None if people.checks is None else people.checks.file
-        names = (self.config.items.file, self.config.labels, people.warm_up, checks)
+        names = (self.config.items.file, self.config.labels, people.warm_up, checks, people.first)
         split = [SPLIT_FILE] if (self.folder / SPLIT_FILE).is_file() else []
         return [self.folder / name for name in (*names, *split) if name is not None]
+
+    def first_items(self) -> list[str]:
+        """The names of the items that people are given before all others."""
+        return [] if self.config.people.first is None else read_names(self.folder / self.config.people.first)
 
     def known_items(self, role: Literal["check", "warm-up"]) -> list[KnownItem]:
         """The attention checks, or the items to warm up on, see `assay.study.items.read_known_items`."""

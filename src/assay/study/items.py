@@ -135,6 +135,17 @@ def read_known_items(folder: Path, config: StudyFile, role: Literal["check", "wa
     return [_known_item(path, item, scales) for item in _items_of(path, config.items, called)]
 
 
+def read_names(path: Path) -> list[str]:
+    """The items that a table names in its column ``item``, in its order.
+
+    Raises
+    ------
+    StudyError
+        As `read_items`.
+    """
+    return [one.name for one in _items_of(path, ItemsPart.model_validate({"id": "item"}), "the items that come first")]
+
+
 def _known_item(path: Path, item: Item, scales: dict[str, Scale]) -> KnownItem:
     """An item without the columns that say how it is to be answered, and what they say."""
     fields = dict(item.fields)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -318,6 +319,11 @@ class Question(StudyPart):
         }
         return {name: value for name, value in shown.items() if value}
 
+    def by_place(self, value: Any) -> Mapping[str, Any] | None:
+        """What a column says of each option of a triplet or pair that was drawn; None where it says one of all."""
+        of_each = isinstance(value, Mapping) and self.drawn_from is not None and set(value) == set(self.choices)
+        return value if of_each else None
+
     def unshuffled(self, label: Label, order: Sequence[str]) -> tuple[Label, int | None]:
         """A label given for the order shown, in terms of the item's own order; and the place that was chosen."""
         if not order or label not in (places := self.kind.places):
@@ -622,6 +628,10 @@ class People(StudyPart):
     """How people are asked: who gets what, in which order, and what they read first."""
 
     consent: str = Field("", description="shown first; nobody answers who has not agreed to it")
+    keep_until: date | None = Field(
+        None,
+        description="the day (2027-06-30) until which names and answers are kept, said with the consent",
+    )
     instructions: str = Field("", description="one key away on every page")
     overlap: int | dict[str, int] | None = Field(
         None, description="how many people answer each item, or how many of each group; all of them where it is missing"
@@ -629,6 +639,9 @@ class People(StudyPart):
     group: str | None = Field(None, description="the attribute of annotators by which overlap is counted")
     quota: int | None = Field(None, ge=1, description="items for one person, in each session")
     order: Literal["shuffled", "fixed"] = Field("shuffled", description="items are drawn for each person, or as listed")
+    first: str | None = Field(
+        None, description="a table whose items (column item) come before all others, such as the queue of assay route"
+    )
     together: bool = Field(False, description="all items of a document stand on one page")
     days_apart: float = Field(0, ge=0, description="between sessions, where conditions.scale makes one for each scale")
     warm_up: str | None = Field(None, description="a table like that of checks: done first, with feedback")
@@ -644,6 +657,15 @@ class People(StudyPart):
     reserve: float = Field(30, gt=0, description="minutes until an item that was given and not answered is given on")
     idle: float = Field(60, gt=0, description="seconds without a key, touch or mouse that no longer count as work")
     link_days: float = Field(90, gt=0, description="how long a personal link is good")
+    added_questions: Literal["new-items", "all-items"] = Field(
+        "new-items",
+        description="a question added while people answer comes with further items, or also, alone, with those "
+        "that they answered before",
+    )
+    new_text: Literal["keep", "ask-again"] = Field(
+        "keep",
+        description="where an item's text changes, whoever had it goes on with the old one, or is asked again",
+    )
     seed: int = Field(0, description="draws orders and positions")
 
     @field_validator("overlap")

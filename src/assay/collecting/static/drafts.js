@@ -2,7 +2,7 @@
 
 import { forget, keep, kept } from "./device.js";
 import { fillTask, isChanged, numberOf, readTask, revisionOf, tell } from "./form.js";
-import { refused } from "./sending.js";
+import { readJson, refuse, refused } from "./sending.js";
 import { countFrom, secondsOn } from "./time.js";
 
 const DRAFT_AFTER = 800; // ms without typing until a draft goes to the server
@@ -28,7 +28,11 @@ function sendDraft(id) {
   const options = { method: "PUT", headers: { "content-type": "application/json" } };
   options.body = JSON.stringify({ revision: body.revision, body });
   options.keepalive = options.body.length < 20000; // browsers carry no more than 64 KiB past the end of a page
-  fetch(`/drafts/${id}`, options).catch(() => {}); // it is kept here, and the next one is sent again
+  fetch(`/drafts/${id}`, options).then(heard).catch(() => {}); // it is kept here, and the next one is sent again
+}
+
+async function heard(reply) {
+  if (reply.status === 401 || reply.status === 403) refuse((await readJson(reply)).message);
 }
 
 /** Send all that waits, before the page goes. */

@@ -3,6 +3,7 @@
 import { all, byId, grow, moveSlider, needsAnswer, questionsOf, readSlider, showWrong, tasksOf } from "./form.js";
 import { activeQuestion, activeTask, changed, current, focusQuestion, previous } from "./pages.js";
 import { enter, save, undo } from "./saving.js";
+import { refused } from "./sending.js";
 import { actOnAlert, ask, hideAlert, reasonIn } from "./words.js";
 
 async function skip(task) {
@@ -108,6 +109,11 @@ export function onKey(event) {
   const { target } = event;
   const dialog = document.querySelector("dialog[open]");
   if (dialog) return keyInDialog(event, dialog);
+  if (refused) {
+    const looks = LETTERS[event.key.toUpperCase()];
+    if (["previous", "instructions", "keys"].includes(looks)) take(event, () => act(looks)); // nothing can be answered
+    return;
+  }
   if (event.ctrlKey || event.metaKey) {
     if (event.key === "Enter" && !event.repeat && current?.contains(target)) take(event, onEnter);
     return;

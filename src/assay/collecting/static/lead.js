@@ -27,7 +27,8 @@ async function look() {
   } else if (ended) {
     connect("lost", "This link has ended; open the lead's link again");
   } else {
-    connect("lost", status ? "The server cannot answer; trying again" : "Cannot reach the server; trying again");
+    const why = status === 503 ? wordsOf(html) : status ? "The server cannot answer" : "Cannot reach the server";
+    connect("lost", `${why || "The server cannot answer"}; trying again`);
   }
 }
 
@@ -52,6 +53,7 @@ function renew(html) {
   const fresh = new DOMParser().parseFromString(`<div id="live">${html}</div>`, "text/html").getElementById("live");
   become(live, fresh);
   completeLinks();
+  showLocalTimes();
 }
 
 /** Change an element into another, keeping its own nodes: focus, open details and typed text stay. */
@@ -162,9 +164,21 @@ async function send(form) {
 
 /** The words of the notice that came back. */
 async function reasonIn(answer) {
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const words = page.querySelector(".notice p")?.textContent ?? page.body.textContent;
-  return words.trim() || `The server refused it (${answer.status}).`;
+  return wordsOf(await answer.text()) || `The server refused it (${answer.status}).`;
+}
+
+/** Times as the clock here has them: in words on their own, and where one points at how long ago it was. */
+function showLocalTimes() {
+  for (const one of document.querySelectorAll("time[datetime]")) {
+    const local = new Date(one.dateTime).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
+    if (one.dataset.local !== undefined) one.textContent = local;
+    else one.title = local;
+  }
+}
+
+function wordsOf(html) {
+  const page = new DOMParser().parseFromString(html, "text/html");
+  return (page.querySelector(".notice p")?.textContent ?? page.body.textContent).trim().replace(/\.$/, "");
 }
 
 let silence = null;
@@ -191,5 +205,6 @@ document.addEventListener("visibilitychange", () => {
 });
 
 completeLinks();
+showLocalTimes();
 connect("live", "Live");
 timer = setTimeout(look, EVERY);

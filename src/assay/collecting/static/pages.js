@@ -7,7 +7,7 @@ import {
   openForms, questionsOf, readTask, saved, showMarks, showWrong, tasksOf, tell,
 } from "./form.js";
 import { readJson, refuse, refused, settled, SOMEBODY_ELSE, WAITS } from "./sending.js";
-import { startTime } from "./time.js";
+import { showLocalTimes, startTime } from "./time.js";
 import { inWords, showAlert } from "./words.js";
 
 const AHEAD = Number(settings.ahead);
@@ -193,6 +193,7 @@ export function leavePage(title) {
 function showEnd() {
   byId("waiting").hidden = true;
   byId("end-place").innerHTML = end.html;
+  showLocalTimes();
   leavePage(byId("end-place").querySelector("h1"));
   sayWaiting();
   lookAgain();

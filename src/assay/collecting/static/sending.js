@@ -2,7 +2,7 @@
 
 import { forget, nameInQueue, PREFIX, queue, settings } from "./device.js";
 import { byId } from "./form.js";
-import { inWords, showAlert } from "./words.js";
+import { hideAlert, inWords, showAlert } from "./words.js";
 
 export const WAITS = [1, 2, 4, 8, 15]; // seconds between attempts
 let sending = false;
@@ -12,11 +12,15 @@ let sendTimer = 0;
 let savedAt = null;
 export let settled = 0; // how many answers the server has spoken of
 let follow = () => {}; // what the page does then
+let open = () => {}; // what the page does when its link works again
+const LOOK = 20000; // milliseconds between two looks whether the link works: an ended one is known of before an item is done
 const tabs = "BroadcastChannel" in window ? new BroadcastChannel(PREFIX) : null;
 
-/** Begin to send; `action` is told what the server said of each answer, whichever tab sent it. */
-export function beginSending(action) {
+/** Begin to send; `action` is told what the server said of each answer, whichever tab sent it, `again` of a link that works again. */
+export function beginSending(action, again) {
   follow = action;
+  open = again;
+  setInterval(lookAtLink, LOOK);
   tabs?.addEventListener("message", ({ data }) => settle(data.entry, data.status, data.reply));
   send();
 }
@@ -89,12 +93,40 @@ function settle(entry, status, reply) {
   showStatus();
 }
 
-/** The link is dead: nothing is sent any more, nothing is thrown away. */
+/** The link is dead: nothing is asked or sent any more, nothing is thrown away, until it works again. */
 export function refuse(words) {
   refused = words || "This link no longer works.";
   const waiting = queue().length;
-  showAlert(waiting ? `${refused} ${inWords(waiting)} kept on this device.` : refused, { stays: true });
+  const kept = waiting ? ` ${inWords(waiting)} kept on this device.` : "";
+  showAlert(`${refused}${kept} This page goes on by itself when the link works again.`, { stays: true });
+  stop(true);
   showStatus();
+}
+
+function stop(stopped) {
+  for (const id of ["pages", "end-place", "foot"]) byId(id).inert = stopped;
+}
+
+/** Whether the link works: a page on which nothing is saved would not hear that it was ended, or opened again. */
+export async function lookAtLink() {
+  if (document.hidden) return;
+  try {
+    const reply = await fetch("/answers", { cache: "no-store", signal: AbortSignal.timeout(15000) });
+    const { person, message } = await readJson(reply);
+    if (reply.status === 401 || reply.status === 403) refuse(message);
+    else if (reply.ok && person !== undefined && person !== settings.person) refuse(SOMEBODY_ELSE);
+    else if (reply.ok && person === settings.person && refused) goOnAgain();
+  } catch {
+    // the network is away, which says nothing of the link
+  }
+}
+
+function goOnAgain() {
+  refused = "";
+  stop(false);
+  hideAlert();
+  tryNow();
+  open();
 }
 
 export function showStatus() {

@@ -7,6 +7,14 @@ let page = null; // the number of the page that is worked on
 let worked = 0; // seconds on it
 let lastSign = performance.now();
 
+/** Write times as the clock here has them. */
+export function showLocalTimes(where = document) {
+  for (const one of where.querySelectorAll("time[data-local]")) {
+    const at = new Date(one.dateTime);
+    if (!Number.isNaN(at.getTime())) one.textContent = at.toLocaleString([], { dateStyle: "long", timeStyle: "short" });
+  }
+}
+
 /** A key, touch or move: the time since the last one was work, unless it was long or the tab hidden. */
 export function signOfLife() {
   const now = performance.now();

@@ -11,11 +11,11 @@ import { sendDrafts } from "./drafts.js";
 import { byId, isOpen, openForms, tasksOf } from "./form.js";
 import { onClick, onInput, onKey, onSubmit } from "./keys.js";
 import {
-  current, fetchAfterFailure, goOn, goTo, leavePage, lookAgain, markActive, setUpAll, show, showWaiting,
+  current, fetchAfterFailure, fetchMore, goOn, goTo, leavePage, lookAgain, markActive, setUpAll, show, showWaiting,
 } from "./pages.js";
 import { follow } from "./saving.js";
-import { beginSending, showStatus, tryNow } from "./sending.js";
-import { keepTime, lookBack, signOfLife } from "./time.js";
+import { beginSending, lookAtLink, showStatus, tryNow } from "./sending.js";
+import { keepTime, lookBack, showLocalTimes, signOfLife } from "./time.js";
 import { ask } from "./words.js";
 
 function onHide() {
@@ -26,6 +26,7 @@ function onHide() {
 function onVisibility() {
   if (document.hidden) return onHide();
   lookBack();
+  lookAtLink();
   onNetwork();
 }
 
@@ -72,6 +73,7 @@ function start() {
   listen();
   const first = document.querySelector("#pages > form.page");
   const shown = byId("end-place").querySelector(".end");
+  showLocalTimes();
   setUpAll(shown);
   showStatus();
   // The server may not know yet what was answered here; an address with a number means just that page.
@@ -82,7 +84,7 @@ function start() {
   else leavePage(shown.querySelector("h1"));
   lookAgain();
   offerInstructions();
-  beginSending(follow);
+  beginSending(follow, () => fetchMore({ anyway: true }));
 }
 
 start();

@@ -34,6 +34,9 @@ Connection = sa.Connection
 DatabaseError = sa.exc.DBAPIError
 """Whatever goes wrong in the database."""
 
+DatabaseBusyError = sa.exc.TimeoutError
+"""Others hold it for longer than one waits."""
+
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 STORE_FILE = "study.db"
@@ -159,6 +162,8 @@ class Store:
     engine: sa.Engine
     is_scratch: bool = False
     """Whether nothing that is done here is kept."""
+    patience: float = _PATIENCE
+    """Seconds to wait for others who hold it."""
     where: str = field(init=False)
     arrivals: Arrivals = field(init=False, repr=False)
     within: threading.local = field(init=False, repr=False, default_factory=threading.local)
@@ -176,15 +181,21 @@ class Store:
     # -- opening --------------------------------------------------------------------------------
 
     @classmethod
-    def open(cls, where: str | Path) -> Self:
+    def open(cls, where: str | Path, patience: float = _PATIENCE) -> Self:
         """Open a SQLite file or a ``postgresql://`` URL, and bring its tables up to date.
+
+        Parameters
+        ----------
+        where : path or URL
+        patience : float
+            Seconds to wait for others who hold it.
 
         Raises
         ------
         StudyError
             Where the database cannot be reached, or was made by a newer assay.
         """
-        store = cls(_engine(str(where)))
+        store = cls(_engine(str(where), patience), patience=patience)
         with store._close_on_failure(), store.writing() as db:
             _migrate(db)
         return store
@@ -289,10 +300,49 @@ class Store:
         For whatever reads what others write before it writes itself: who gets which item, which answer is
         the latest. Threads wait for each other here; SQLite alone would have them ask again and again.
         """
-        with self._turn, self.writing_durably() as db:
+        with self._my_turn(), self.writing_durably() as db:
             if self.engine.dialect.name == "postgresql":
                 db.execute(sa.text(f"select pg_advisory_xact_lock({_EXCLUSIVE})"))
             yield db
+
+    @contextmanager
+    def _my_turn(self) -> Iterator[None]:
+        # Whoever comes after one that waits in vain would wait as long again, and so on: all of them give up in time.
+        if not self._turn.acquire(timeout=self.patience):
+            raise sa.exc.TimeoutError("others wait for the database")
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    def copy_to(self, target: Path) -> None:
+        """Copy a SQLite database as of one moment, while others write.
+
+        Raises
+        ------
+        StudyError
+            For PostgreSQL, which has its own way.
+        """
+        if self.engine.dialect.name != "sqlite":
+            raise StudyError(
+                f"the store {self.where} is PostgreSQL, which copies itself: pg_dump --format=custom --file=study.dump "
+                "NAME_OF_THE_DATABASE, and back with pg_restore --clean --dbname=NAME_OF_THE_DATABASE study.dump"
+            )
+        _copy_sqlite(Path(self.engine.url.database or ""), target)
+
+    def checked_answers(self) -> int:
+        """How many answers there are, in a SQLite database that is whole.
+
+        Raises
+        ------
+        StudyError
+            Where it is damaged.
+        """
+        with self.reading() as db:
+            said = db.execute(sa.text("PRAGMA integrity_check")).scalars().all()
+            if said != ["ok"]:
+                raise StudyError(f"{self.where} is damaged: {said[0]}")
+            return int(db.execute(sa.select(sa.func.count()).select_from(tables.answers)).scalar_one())
 
     def overwrite_deleted(self) -> None:
         """Leave nothing of deleted rows in SQLite's files, where they would lie until their place is needed.
@@ -376,15 +426,16 @@ def batches(values: Iterable[Any]) -> Iterator[list[Any]]:
         yield chunk
 
 
-def _engine(where: str) -> sa.Engine:
+def _engine(where: str, patience: float = _PATIENCE) -> sa.Engine:
     if where.startswith(("postgresql:", "postgres:")):
         require("psycopg", "postgres", "a study in PostgreSQL")
         url = sa.make_url(where).set(drivername="postgresql+psycopg")
-        return sa.create_engine(url, pool_pre_ping=True)
+        about = {"connect_timeout": max(2, round(patience / 2))}
+        return sa.create_engine(url, pool_pre_ping=True, pool_timeout=patience, connect_args=about)
     if "://" in where and not where.startswith("sqlite:"):
         raise StudyError("a store is a file (SQLite) or a postgresql:// URL")
     url = sa.make_url(where) if where.startswith("sqlite:") else sa.URL.create("sqlite", database=where)
-    engine = sa.create_engine(url, connect_args={"timeout": _PATIENCE})
+    engine = sa.create_engine(url, connect_args={"timeout": patience}, pool_timeout=patience)
 
     @sa.event.listens_for(engine, "connect")
     def _settle(connection: Any, _record: Any) -> None:
@@ -485,15 +536,17 @@ Opening = Callable[[Study, str | None], Store]
 """One of the ways to open it: `open_store`, `open_scratch`, `open_to_read`."""
 
 
-def open_store(study: Study, url: str | None = None) -> Store:
+def open_store(study: Study, url: str | None = None, patience: float = _PATIENCE) -> Store:
     """The study's database: ``url``, else the one study.yaml names, else a file in the folder.
+
+    Whoever uses it waits so many seconds (``patience``) for others who hold it.
 
     Raises
     ------
     StudyError
         Where it cannot be used, see `Store.open`.
     """
-    return Store.open(_place(study, url))
+    return Store.open(_place(study, url), patience)
 
 
 def open_scratch(study: Study, url: str | None = None) -> Store:

@@ -20,19 +20,28 @@ from assay.errors import AssayError, StudyError, listing
 from assay.study.definition import STUDY_FILE, Study
 from assay.study.items import SPLIT_FILE, Item, canonical, picture_digests
 from assay.study.schema import PAIR, PAIR_ABOUT, scale_of
-from assay.study.store.answers import FileLabel, put_file_labels
+from assay.study.store.answers import FileLabel, put_file_labels, withdraw
 from assay.study.store.connection import Store, batches, put_setting
 from assay.study.store.items import (
     NewItem,
     Role,
     active_items,
+    digests_of,
     keep_pairs,
     put_items,
     put_questions,
     questions,
     retire_items,
 )
-from assay.study.store.people import WRITES, invited_names, put_annotators, retire_judges
+from assay.study.store.people import (
+    WRITES,
+    drop_draft,
+    given_with_other_text,
+    invited_names,
+    put_annotators,
+    retire_judges,
+    show_item,
+)
 from assay.study.store.work import Changed, change_study
 
 SYNCED = "taken in"
@@ -43,6 +52,9 @@ WITHOUT_ITEM, NOT_KEPT = "labels without item", "labels' columns not kept"
 
 OF_A_LABEL = ("item", "annotator", "label", "criterion", "repeat", "scale", "order")
 """Columns of the file of labels that say which label it is; others are kept with the answer."""
+
+FIRST = "first items"
+"""The setting that names the items that people are given before all others."""
 
 CONFIG = "study"
 """The setting that holds what study.yaml said then, for a server that goes on while the folder changes."""
@@ -72,6 +84,7 @@ def sync_study(store: Store, study: Study, changed: Changed | None = None) -> No
         db = change.db
         now = store.now(db)
         columns, document = _sync_items(db, study, now), study.config.items.document
+        put_setting(db, FIRST, _first_items(db, study))
         put_questions(
             db,
             study.config.questions,
@@ -80,6 +93,8 @@ def sync_study(store: Store, study: Study, changed: Changed | None = None) -> No
             hidden=() if document is None else (document,),
             same=change.changed == "same-question",
         )
+        if study.config.people.new_text == "ask-again" and change.changed != "same-question":
+            _ask_again(db, now)
         retire_judges(db)
         put_annotators(db, [(j.name, "judge", j.model_dump(mode="json")) for j in study.config.judges])
         put_annotators(db, [(s.name, "judge", s.model_dump(mode="json") | WRITES) for s in study.systems])
@@ -132,6 +147,25 @@ def _sync_items(db: sa.Connection, study: Study, now: float) -> list[str]:
         pictures = [picture_digests(k.item, images, folder) for k in known]
         put_items(db, [NewItem(n, k.item, role, answers[n], pictures[n]) for n, k in enumerate(known)], now)
     return list(columns)
+
+
+def _first_items(db: sa.Connection, study: Study) -> list[str]:
+    names = study.first_items()
+    known = set(active_items(db, "item"))
+    if strange := [name for name in names if name not in known]:
+        raise StudyError(f"{study.config.people.first} names {listing(strange)}, which the study does not have")
+    return names
+
+
+def _ask_again(db: sa.Connection, now: float) -> None:
+    """Put items whose text has changed before those again who were given the old one; their answers stay on record."""
+    tasks = given_with_other_text(db)
+    digests = digests_of(db, {task.item for task in tasks})
+    for task in tasks:
+        if task.state == "answered":
+            withdraw(db, task, "the item's text has changed", now)
+            drop_draft(db, task.id)
+        show_item(db, task, digests[task.item])
 
 
 def _part_of(item: Item, study: Study) -> dict[str, Any] | None:

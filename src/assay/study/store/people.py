@@ -98,17 +98,31 @@ def _check_free(db: sa.Connection, name: str) -> None:
         raise StudyError(f"'{name}' is the name of a judge; call the person something else")
     if name in invited_names(db):
         raise StudyError(f"'{name}' is invited already; choose another name, or make a new link on the lead's page")
+    if (alike := next((one for one in invited_names(db) if one.casefold() == name.casefold()), None)) is not None:
+        raise StudyError(
+            f"'{name}' differs only in case from '{alike}', who is invited already; write '{alike}' if it is the same "
+            "person, and give another a name that nobody can mistake for it"
+        )
     if db.execute(sa.select(a.id).where(a.annotator == name).limit(1)).first() is not None:
         raise StudyError(f"'{name}' has labels in the file of labels; choose another name for the page")
 
 
 def set_state(store: Store, name: str, state: State) -> None:
-    """Let a person answer, have them wait, or end their link for good."""
+    """Let a person answer, have them wait, or end their link for good, which frees their places at once."""
     with store.exclusive() as db:
         person = invited(db, name)
         if state != "revoked":
             _check_counts(person)
         _change(db, name, state=state)
+        if state == "revoked":
+            _free_places(db, name, store.now(db))
+
+
+def _free_places(db: sa.Connection, name: str, now: float) -> None:
+    """Let what is before a person be anybody's; it is theirs again where it is still free when they are let in."""
+    t = tables.tasks
+    mine = sa.and_(t.c.annotator == name, held(now))
+    db.execute(sa.update(t).where(mine).values(state="given", expires_at=now))
 
 
 def new_link(store: Store, name: str) -> Person:
@@ -150,6 +164,7 @@ def exclude(store: Store, name: str, reason: str = "") -> int:
         person = invited(db, name)
         if person.excluded_at is None:
             _change(db, name, excluded_at=store.now(db), excluded_for=reason, state="revoked")
+            _free_places(db, name, store.now(db))
         elif reason:
             _change(db, name, excluded_for=reason)
         return _n_labels(db, name)
@@ -204,11 +219,19 @@ def erase(store: Store, name: str) -> int:
 # -- what is known of them ---------------------------------------------------------------------------
 
 
-def consent(store: Store, name: str, digest: str) -> None:
-    """Keep that a person has agreed to the text of this digest."""
+CONSENTS = "consents"
+"""The setting that holds each text that somebody has agreed to, by its digest, with when the first one did."""
+
+
+def consent(store: Store, name: str, digest: str, text: str) -> None:
+    """Keep that a person has agreed to the text of this digest, and the text."""
     p = tables.people
     with store.exclusive() as db:
-        agreed = {"consented_at": store.now(db), "consented_to": digest}
+        now = store.now(db)
+        texts = setting(db, CONSENTS) or {}
+        if digest not in texts:
+            put_setting(db, CONSENTS, texts | {digest: {"text": text, "first_agreed_at": now}})
+        agreed = {"consented_at": now, "consented_to": digest}
         db.execute(sa.update(p).where(p.c.annotator == name).values(agreed))
 
 
@@ -272,6 +295,25 @@ def _person(row: Any) -> Person:
 Task = Any
 """A row of the tasks."""
 
+ADDED = "addition"
+"""The role of a task that puts questions that were added, alone, to an item that its person answered before."""
+
+
+def question_sets(db: sa.Connection) -> list[str]:
+    """With which questions whole items were ever given: the `questions` of their tasks."""
+    t = tables.tasks.c
+    return list(db.execute(sa.select(t.questions).where(t.role != ADDED).distinct()).scalars())
+
+
+def answered_with(db: sa.Connection, questions: Collection[str]) -> list[tuple[str, str, int]]:
+    """(questions, role, number) of the items answered with each of these sets, checks and second times apart."""
+    t = tables.tasks.c
+    query = sa.select(t.questions, t.role, sa.func.count()).where(
+        t.state == "answered", t.repeat == 1, t.role.in_(("item", "triplet", ADDED)), sa.not_(is_excluded(t.annotator))
+    )
+    query = query.where(sa.or_(t.role == ADDED, t.questions.in_(questions)))
+    return [(asked, role, int(n)) for asked, role, n in db.execute(query.group_by(t.questions, t.role))]
+
 
 @dataclass(frozen=True)
 class Slot:
@@ -279,8 +321,8 @@ class Slot:
 
     Attributes
     ----------
-    questions : str
-        Names the questions in their versions.
+    questions : tuple of str
+        Each names questions in their versions, with which the tasks were given.
     condition : str
         What is varied, such as the scale of a session.
     party : str
@@ -288,7 +330,7 @@ class Slot:
     people : list of str, optional
     """
 
-    questions: str
+    questions: tuple[str, ...]
     condition: str
     party: str = ""
     people: Collection[str] | None = None
@@ -298,7 +340,7 @@ class Slot:
         """Those of its tasks that may count: not what came a second time, came too late, or is of the excluded."""
         t = tables.tasks.c
         who = t.party == self.party if self.people is None else t.annotator.in_(self.people)
-        asked = sa.and_(t.questions == self.questions, t.condition == self.condition, who)
+        asked = sa.and_(t.questions.in_(self.questions), t.condition == self.condition, who, t.role != ADDED)
         return sa.and_(asked, t.repeat == 1, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)))
 
 
@@ -323,10 +365,9 @@ def places_taken(db: sa.Connection, slot: Slot, items: Collection[str], now: flo
     return {item: int(number) for item, number in db.execute(query)}
 
 
-def places_of_others(db: sa.Connection, task: Task, now: float) -> int:
-    """How many places of a task's item other tasks take."""
+def places_of_others(db: sa.Connection, slot: Slot, task: Task, now: float) -> int:
+    """How many places of a task's item other tasks of the slot take."""
     t = tables.tasks.c
-    slot = Slot(task.questions, task.condition, task.party)
     others = sa.select(sa.func.count()).where(t.item == task.item, slot.tasks, t.id != task.id, _takes_place(now))
     return int(db.execute(others).scalar_one())
 
@@ -373,7 +414,7 @@ def given_of_the_rest(db: sa.Connection, slot: Slot, wanted: int, now: float) ->
 def _items_of(slot: Slot) -> sa.ColumnElement[bool]:
     """The first time that items were given in the slot's session, to people of any group."""
     t = tables.tasks.c
-    asked = (t.questions == slot.questions, t.condition == slot.condition)
+    asked = (t.questions.in_(slot.questions), t.condition == slot.condition)
     return sa.and_(*asked, t.repeat == 1, t.role == "item")
 
 
@@ -405,14 +446,16 @@ def triplets_drawn(db: sa.Connection, since: int) -> list[tuple[int, list[str]]]
     return [(row.position, row.known["members"]) for row in db.execute(query).all()]
 
 
-def triplet_in_need(db: sa.Connection, questions: str, party: str, person: str, wanted: int, now: float) -> str | None:
+def triplet_in_need(
+    db: sa.Connection, questions: Collection[str], party: str, person: str, wanted: int, now: float
+) -> str | None:
     """The first triplet that lacks answers of a group and that this person has not had; None where there is none."""
     i, t = tables.items.c, tables.tasks.c
     mine = sa.select(t.item).where(t.annotator == person)
     taken = (
         sa.select(sa.func.count())
-        .where(t.item == i.item, t.questions == questions, t.party == party)
-        .where(t.repeat == 1, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)), _takes_place(now))
+        .where(t.item == i.item, t.questions.in_(questions), t.party == party)
+        .where(t.role != ADDED, t.repeat == 1, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)), _takes_place(now))
         .scalar_subquery()
     )
     lacking = sa.select(i.item).where(i.role == "triplet", i.active, i.item.not_in(mine), taken < wanted)
@@ -455,11 +498,12 @@ def tasks_on_pages(db: sa.Connection, person: str, pages: Sequence[int]) -> list
     return list(db.execute(query.order_by(t.c.place)).all())
 
 
-def states_of(db: sa.Connection, person: str, questions: str, condition: str) -> dict[str, int]:
+def states_of(db: sa.Connection, person: str, questions: Collection[str], condition: str) -> dict[str, int]:
     """How many tasks of a session a person has in each state, without practice."""
     t = tables.tasks.c
     mine = sa.select(t.state, sa.func.count()).where(
-        *(t.annotator == person, t.questions == questions, t.condition == condition), t.role != "warm-up"
+        *(t.annotator == person, t.questions.in_(questions), t.condition == condition),
+        t.role.not_in(("warm-up", ADDED)),
     )
     return {state: int(number) for state, number in db.execute(mine.group_by(t.state))}
 
@@ -473,6 +517,22 @@ def renew(db: sa.Connection, numbers: Sequence[int], until: float, older_than: f
     """Let tasks be held until then, where they would run out earlier than ``older_than``."""
     t = tables.tasks
     db.execute(sa.update(t).where(t.c.id.in_(numbers), t.c.expires_at < older_than).values(expires_at=until))
+
+
+def given_with_other_text(db: sa.Connection) -> list[Task]:
+    """Tasks that were given with another text than their item has now; of those that were skipped, none."""
+    t, i = tables.tasks, tables.items
+    now = sa.and_(i.c.item == t.c.item, i.c.active, i.c.role == "item", t.c.shown["item"].as_string() != i.c.digest)
+    query = sa.select(t).select_from(t.join(i, now)).where(t.c.state != "skipped")
+    return list(db.execute(query.order_by(t.c.id)).all())
+
+
+def show_item(db: sa.Connection, task: Task, digest: str) -> None:
+    """Put a task before its person again, with the item as it is now."""
+    t = tables.tasks
+    state = "given" if task.state == "given" else "reopened"
+    about = {"shown": task.shown | {"item": digest}, "state": state, "closed_at": None}
+    db.execute(sa.update(t).where(t.c.id == task.id).values(about))
 
 
 def set_task_state(db: sa.Connection, number: int, state: str, *, extra: bool, closed_at: float | None) -> None:

@@ -27,7 +27,7 @@ from assay.study.store import tables
 from assay.study.store.connection import Store, setting
 from assay.study.store.intake import NOT_KEPT, WITHOUT_ITEM
 from assay.study.store.items import NOT_COUNTED, Role, content_numbers, questions
-from assay.study.store.people import ERASED, WRITES, Slot, active_annotators, held, is_excluded
+from assay.study.store.people import ADDED, CONSENTS, ERASED, WRITES, Slot, active_annotators, held, is_excluded
 from assay.study.store.tables import PAGE
 
 # -- the answers that count, as the one table ---------------------------------------------------------
@@ -314,16 +314,21 @@ def _number(*conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
     return sa.func.coalesce(sa.func.sum(sa.case((sa.and_(*conditions), 1), else_=0)), 0)
 
 
-def done_by_person(db: sa.Connection, questions: str) -> dict[str, Any]:
-    """By person: tasks ``done``, ``skipped``, done of an ``earlier`` version, ``session``, and when ``last``."""
+def done_by_person(db: sa.Connection, questions: Collection[str]) -> dict[str, Any]:
+    """By person: tasks ``done``, ``skipped``, done of an ``earlier`` version, ``session``, and when ``last``.
+
+    Questions that were added and put alone are no further items.
+    """
     t = tables.tasks.c
-    current = t.questions == questions
+    current = sa.and_(t.questions.in_(questions), t.role != ADDED)
     counted = sa.and_(current, t.role != "warm-up")
     query = sa.select(
         t.annotator,
         _number(counted, t.state.in_(("answered", "skipped"))).label("done"),
         _number(counted, t.state == "skipped").label("skipped"),
-        _number(t.questions != questions, t.role != "warm-up", t.state == "answered").label("earlier"),
+        _number(t.questions.not_in(questions), t.role.not_in(("warm-up", ADDED)), t.state == "answered").label(
+            "earlier"
+        ),
         sa.func.max(sa.case((current, t.session))).label("session"),
         sa.func.max(t.closed_at).label("last"),
     )
@@ -444,12 +449,10 @@ def shortfall(db: sa.Connection, slot: Slot, role: Role, wanted: int, now: float
         .select_from(tables.items.outerjoin(taken, taken.c.item == i.item))
         .where(i.active, i.role == role, have < wanted)
     )
-    each = lacking.subquery().c
-    sums = sa.select(sa.func.count(each.item), sa.func.sum(each.have), sa.func.sum(each.held))
-    number, n_have, n_held = db.execute(sums).one()
-    first = db.execute(lacking.order_by(i.position).limit(most)).all()
+    rows = db.execute(lacking.order_by(i.position)).all()  # at once: all tasks are read for each query
     n_items = db.execute(sa.select(sa.func.count()).where(i.active, i.role == role)).scalar_one()
-    return Shortfall(int(number), int(n_items), int(n_have or 0), int(n_held or 0), first)
+    n_have, n_held = (sum(int(row[place]) for row in rows) for place in (2, 3))
+    return Shortfall(len(rows), int(n_items), n_have, n_held, rows[:most])
 
 
 def items_by_person(db: sa.Connection, slot: Slot, now: float) -> list[tuple[int, int]]:
@@ -554,5 +557,6 @@ _RECORD: dict[str, Callable[[sa.Connection], Rows]] = {
     ),
     "contents": _whole(tables.contents, "item digest document fields pictures kept_at", "kept_at item digest"),
     "people": _people_rows,
+    "consents": lambda db: [{"digest": one, **about} for one, about in (setting(db, CONSENTS) or {}).items()],
     "erased": lambda db: setting(db, ERASED) or [],
 }

@@ -24,7 +24,16 @@ from assay.study.items import Item, chance
 from assay.study.schema import TRIPLET, TRIPLET_ITEMS
 from assay.study.store import tables
 from assay.study.store.connection import Connection, Store, batches, insert, put_setting, setting
-from assay.study.store.items import DRAWN, NOT_COUNTED, NewItem, items, items_named, put_items, question_names
+from assay.study.store.items import (
+    DRAWN,
+    NOT_COUNTED,
+    NewItem,
+    items,
+    items_named,
+    put_items,
+    question_names,
+    questions,
+)
 from assay.study.store.people import invited_names, is_excluded, triplets_drawn
 from assay.study.store.tables import FILE
 
@@ -613,6 +622,8 @@ class TripletDrawer:
 
     def __init__(self, store: Store, column: str, *, wanted: int, seed: int, pairs: bool = False) -> None:
         self.store, self.column, self.wanted, self.seed, self.pairs = store, column, wanted, seed, pairs
+        asked = [one.definition for one in questions(store)]
+        self._shown = {c for one in asked if one.drawn_from == column for c in one.show or ()}
         self._sampler: Sampler | None = None
         self._drawn_until = 0
 
@@ -718,10 +729,15 @@ class TripletDrawer:
         return chance(self.seed, "triplet", position)
 
     def _item(self, members: Sequence[str], of: Mapping[str, Item]) -> Item:
-        """Make three items (or two) one: their texts side by side, and what is the same in all."""
+        """Make three items (or two) one: their texts, what all have in common, and by place what is shown of each."""
         first, places = of[members[0]], TRIPLET[: len(members)]
         texts = {place: of[name].fields.get(self.column, "") for place, name in zip(places, members, strict=True)}
-        beside = {c: v for c, v in first.fields.items() if c != self.column}
-        shared = {c: v for c, v in beside.items() if all(of[name].fields.get(c) == v for name in members)}
+        beside = {}
+        for column in dict.fromkeys(c for name in members for c in of[name].fields if c != self.column):
+            values = [of[name].fields.get(column) for name in members]
+            if all(value == values[0] for value in values):
+                beside[column] = values[0]
+            elif column in self._shown:
+                beside[column] = dict(zip(places, values, strict=True))
         names = dict(zip(TRIPLET_ITEMS[: len(members)], members, strict=True))
-        return Item(name_of(members), first.document, shared | texts | names)
+        return Item(name_of(members), first.document, beside | texts | names)

@@ -1,0 +1,274 @@
+"""The commands of whoever keeps a study's page running: its links, how far it is, copies of it, what was answered."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+import zlib
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from assay.cli.output import FOR_PEOPLE, Force, Output, note, print_json
+from assay.cli.output import target as check_target
+from assay.cli.studies import _SECRET, _STORE
+from assay.errors import AssayError, StudyError, counted, require
+
+if TYPE_CHECKING:
+    from assay.collecting.overview import Overview
+    from assay.study.definition import Study
+    from assay.study.store.connection import Store
+
+_BESIDE = ("-wal", "-shm", "-journal")
+"""What SQLite keeps beside a database; a copy of the database holds it already."""
+
+
+def links(
+    study: Path,
+    *names: str,
+    base_url: str = "http://127.0.0.1:8321",
+    store: _STORE = None,
+    secret: _SECRET = None,
+) -> None:
+    """Print the secret links of a study's page: the lead's, and everybody's own.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    names
+        Whose links; without any, the lead's and those of all who are invited.
+    base_url
+        Where people reach the page.
+    secret
+        Signs the links; the same as for assay serve.
+    """
+    from assay.study.definition import load_study
+
+    for library in ("sqlalchemy", "alembic", "itsdangerous"):
+        require(library, "serve", "the links of a study")
+    from assay.collecting.invitations import checked_address, one_line
+    from assay.collecting.server import links as links_of
+
+    wanted = [one_line(name) for name in names]
+    lead, people = links_of(load_study(study), checked_address(base_url), secret, store)
+    for name in wanted:
+        if name not in people:
+            raise AssayError(f"nobody called '{name}' has a link; invite them with: assay invite {study} '{name}'")
+    if not wanted:
+        print(f"(the lead)\t{lead}")
+    for name in wanted or people:
+        print(f"{name}\t{people[name]}")
+
+
+def status(study: Path, *, store: _STORE = None, output: Output = FOR_PEOPLE) -> None:
+    """Print how far a study is, and who has done how much, as the lead's page does.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    """
+    from assay.study.definition import load_study
+    from assay.study.store.connection import store_in_use
+
+    require("fastapi", "serve", "how far a study is")
+    if output.csv or output.latex:
+        raise AssayError("a study's status is printed as text or with --json")
+    loaded = load_study(study)
+    with store_in_use(loaded, store) as opened:
+        seen, about = _seen(loaded, opened)
+    if output.json:
+        print_json(about)
+        return
+    numbers = seen.numbers
+    print(f"{numbers.filled:,} of {numbers.wanted:,} answers that are wanted ({numbers.percent} %)")
+    print(f"{counted(numbers.items, 'item')}, {numbers.answered:,} answered, {numbers.skipped:,} skipped")
+    for one in about["notes"]:
+        print(one)
+    for row in about["people"]:
+        of = "" if row["of"] is None else f" of {row['of']:,}"
+        last = f", last {row['last']}" if row["last"] else ""
+        print(f"{row['name']}: {row['state']}, {row['done']:,}{of}{last}")
+
+
+def _seen(study: Study, store: Store) -> tuple[Overview, dict[str, Any]]:
+    """The study as the store holds it, and what is printed of it."""
+    from assay.collecting.assignment import PAUSED, additions_words
+    from assay.collecting.design import StudyDesign
+    from assay.collecting.overview import Watch
+    from assay.study.definition import Study
+    from assay.study.schema import StudyFile
+    from assay.study.store.intake import CONFIG
+
+    config = store.setting(CONFIG)
+    if config is None:
+        raise StudyError(f"nobody was invited or asked yet; begin with: assay invite {study.folder} NAME")
+    design = StudyDesign(Study(study.folder, StudyFile.model_validate(config)), store)
+    seen = Watch(design).look()
+    with store.reading() as db:
+        added = additions_words(design, db)
+    notes = ["The study is paused."] if store.setting(PAUSED) else []
+    people = [
+        {
+            **{"name": one.name, "state": "excluded" if one.excluded else one.state, "done": one.done},
+            **{"skipped": one.skipped, "of": one.of, "last": one.last.iso if one.last else None},
+            **{"checks_failed": one.checks_failed, "stopped": one.stopped},
+        }
+        for one in seen.people
+    ]
+    numbers = {name: getattr(seen.numbers, name) for name in ("items", "answered", "skipped", "filled", "wanted")}
+    notes += [one for one in (added, design.retention_words(datetime.now(UTC).date())) if one]
+    return seen, numbers | {"notes": notes, "people": people}
+
+
+# -- copies ----------------------------------------------------------------------------------------------
+
+
+def backup(
+    study: Path,
+    *,
+    out: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("backup.zip"),
+    store: _STORE = None,
+    force: Force = False,
+) -> None:
+    """Copy a study, its folder and all answers as of one moment, while people go on answering.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    out
+        The copy, a .zip. It holds everybody's answers and what links are made with: keep it as safe as the study.
+    """
+    from assay.reporting.page import written_whole
+    from assay.study.definition import load_study
+    from assay.study.store.connection import STORE_FILE, store_in_use
+
+    check_target(out, study, suffixes=(".zip",), force=force)
+    loaded = load_study(study)
+    with TemporaryDirectory(prefix="assay-") as folder, store_in_use(loaded, store) as opened:
+        copy = Path(folder) / STORE_FILE
+        opened.copy_to(copy)
+        number = _n_answers(copy)
+        with written_whole(out) as part:
+            part.touch(mode=0o600)
+            with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as file:
+                file.write(copy, STORE_FILE)
+                for path in _own_files(loaded.folder, {out.resolve(), part.resolve()}):
+                    file.write(path, path.relative_to(loaded.folder).as_posix())
+    print(f"{out}: {counted(number, 'answer')}")
+
+
+def _own_files(folder: Path, without: set[Path]) -> list[Path]:
+    """What is in a study's folder, but its database and copies of it."""
+    from assay.study.store.connection import STORE_FILE
+
+    database = {STORE_FILE, *(STORE_FILE + ending for ending in _BESIDE)}
+    found = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+    return [
+        path
+        for path in found
+        if path.relative_to(folder).as_posix() not in database and path.resolve() not in without and not _is_copy(path)
+    ]
+
+
+def _is_copy(path: Path) -> bool:
+    from assay.study.store.connection import STORE_FILE
+
+    if path.suffix != ".zip" or not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as file:
+        return STORE_FILE in file.namelist()
+
+
+def restore(source: Path, folder: Path) -> None:
+    """Make a study's folder from a copy that assay backup made.
+
+    Parameters
+    ----------
+    source
+        The copy.
+    folder
+        Where to; made, or empty.
+    """
+    from assay.study.definition import STUDY_FILE, load_study
+    from assay.study.store.connection import STORE_FILE
+
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise AssayError(f"{folder} is there already, and not empty; name another folder, so that nothing is lost")
+    if not zipfile.is_zipfile(source):
+        raise AssayError(f"{source} is no copy of a study; name a file that assay backup made")
+    with zipfile.ZipFile(source) as file:
+        names = file.namelist()
+        outside = [name for name in names if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts]
+        if outside or not {STUDY_FILE, STORE_FILE} <= set(names):
+            raise AssayError(f"{source} is no copy of a study; name a file that assay backup made")
+        if not _is_whole(file):
+            raise AssayError(f"{source} is damaged and cannot be read whole; take another copy")
+        with TemporaryDirectory(prefix=".assay-", dir=folder.absolute().parent) as part:
+            file.extractall(part)
+            number = _n_answers(Path(part) / STORE_FILE)
+            folder.mkdir(exist_ok=True)
+            for path in Path(part).iterdir():
+                shutil.move(path, folder / path.name)
+    (folder / STORE_FILE).chmod(0o600)
+    print(f"{folder}: {counted(number, 'answer')}")
+    if (elsewhere := load_study(folder).config.store) is not None:
+        note(f"study.yaml names another database (store: {elsewhere}); take that line out to go on with this copy")
+
+
+def _is_whole(file: zipfile.ZipFile) -> bool:
+    try:
+        return file.testzip() is None
+    except (zipfile.BadZipFile, zlib.error, EOFError):
+        return False
+
+
+def _n_answers(database: Path) -> int:
+    """How many answers a database holds, once it is found whole."""
+    from assay.study.store.connection import Store
+
+    with Store.open(database) as opened:
+        return opened.checked_answers()
+
+
+# -- what was answered -----------------------------------------------------------------------------------
+
+
+def record(
+    study: Path,
+    *,
+    person: str | None = None,
+    out: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("answers.zip"),
+    store: _STORE = None,
+    force: Force = False,
+) -> None:
+    """Write all that people were given and answered, as the lead's page does: JSON Lines with a README, in a .zip.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    person
+        Only what is kept of this person, for whoever asks for their data.
+    out
+        The file.
+    """
+    from assay.reporting.page import written_whole
+    from assay.study.definition import load_study
+    from assay.study.store.connection import store_in_use
+    from assay.study.store.people import invited
+
+    require("fastapi", "serve", "the record of a study")
+    from assay.collecting.lead import archive
+
+    check_target(out, study, suffixes=(".zip",), force=force)
+    with store_in_use(load_study(study), store) as opened:
+        name = None if person is None else invited(opened, " ".join(person.split())).name
+        with written_whole(out) as part:
+            part.write_bytes(archive(opened, name))
+    print(out)

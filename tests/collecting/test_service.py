@@ -1,0 +1,244 @@
+"""A server that is left running: many connections, slow ones, nonsense, a database that fails; what it writes down."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import re
+import resource
+import socket
+import sqlite3
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from annotating import STARS, Annotator, Network, Served, Server, invite_people, write_study
+
+from assay.collecting.invitations import invite
+from assay.collecting.server import Seldom, WaitingConnections
+from assay.collecting.serving import cause_of
+from assay.errors import StudyError
+from assay.study.definition import load_study
+from assay.study.store.connection import Store, open_store
+from waiting import wait_until
+
+
+class Waiting:
+    """A connection, as what counts them sees it."""
+
+    def __init__(self, address: str, among: WaitingConnections) -> None:
+        self.address, self._among, self.open = address, among, True
+        among.add(self)  # type: ignore[arg-type]
+
+    def cut(self) -> None:
+        self.open = False
+        self._among.remove(self)  # type: ignore[arg-type]
+
+
+def test_of_too_many_the_oldest_of_whoever_has_most_is_closed() -> None:
+    among = WaitingConnections(5)
+    ana = Waiting("10.0.0.1", among)
+    crowd = [Waiting("10.0.0.2", among) for _ in range(20)]
+    assert ana.open
+    assert [one.open for one in crowd] == [False] * 16 + [True] * 4
+    among.remove(ana)  # type: ignore[arg-type]  # her request is here
+    assert all(one.open for one in crowd[16:])
+    ben = Waiting("10.0.0.3", among)
+    Waiting("10.0.0.3", among)
+    assert ben.open
+    assert not crowd[16].open
+
+
+def test_the_same_line_is_written_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    seldom = Seldom()
+
+    def said(words: str, *values: object) -> str | None:
+        record = logging.LogRecord("uvicorn.error", logging.WARNING, "", 0, words, values, None)
+        return record.getMessage() if seldom.filter(record) else None
+
+    assert [said("Invalid %s", n) for n in range(100)] == ["Invalid 0"] + [None] * 99
+    assert said("Another") == "Another"
+    now[0] += 61
+    assert said("Invalid %s", 7) == "Invalid 7 (99 more times since this was last written)"
+    assert said("Another") == "Another"
+
+
+# -- a database that fails ------------------------------------------------------------------------------
+
+
+def break_store(monkeypatch: pytest.MonkeyPatch, words: str) -> None:
+    def fail(self: Store) -> Any:
+        raise sa.exc.OperationalError("select 1", None, sqlite3.OperationalError(words))
+
+    for name in ("reading", "writing", "exclusive"):
+        monkeypatch.setattr(Store, name, fail)
+
+
+def test_a_database_that_fails_is_one_line_and_the_lead_is_told_why(
+    serve: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    page: Served = serve()
+    ana, lead, stranger = page.annotator(), page.lead(), page.visitor("/lead")
+    task = ana.work()[0]
+    with monkeypatch.context() as broken:
+        break_store(broken, "unable to open database file\nDETAIL: more lines")
+        reply = ana.answer(task)
+        assert (reply.status, reply.json()["error"]) == (503, "fault")
+        assert reply.json()["message"].startswith("Its database cannot be reached now. What you answered is kept")
+        assert "The server cannot answer now" in ana.send("GET", "/work").text
+        assert "unable to open" not in ana.heard[-1].text if ana.heard else True
+        assert "cannot be used now: unable to open database file. Answers wait" in lead.send("GET", "/lead/live").text
+        assert "unable to open" not in stranger.send("GET", "/lead").text
+        assert ana.send("GET", "/health").status == 200
+        assert ana.send("GET", "/health/store").status == 503
+    said = {record.getMessage() for record in caplog.records}
+    assert said == {"the study's database cannot be used: unable to open database file"}
+    assert all(record.exc_info is None for record in caplog.records)
+    assert ana.answer(task).status == 200
+    told = lead.send("GET", "/lead").text
+    assert re.search(r"could not be used \(<time [^>]*data-local>[^<]+ UTC</time> to .*; 5 requests\): unable", told)
+    assert ana.send("GET", "/health/store").json() == {"ok": True}
+
+
+def test_a_locked_database_answers_in_time(tmp_path: Path) -> None:
+    study = load_study(write_study(tmp_path / "study"))
+    with open_store(study, patience=0.3) as store:
+        invite_people(study, store, ["ana"])
+        with contextlib.closing(sqlite3.connect(store.engine.url.database or "")) as other:
+            other.execute("begin immediate")
+            begun = time.monotonic()
+            with pytest.raises(sa.exc.OperationalError) as failed, store.exclusive():
+                pass
+            assert time.monotonic() - begun < 5
+            assert cause_of(failed.value) == "database is locked (another program holds it)"
+            with store._turn, pytest.raises(sa.exc.TimeoutError, match="others wait"), store.exclusive():
+                pass
+        with store.exclusive():
+            pass
+
+
+# -- connections ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["at most", "at first"])
+def running(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A server that may have 1,024 files open, or may raise that itself; a link of somebody."""
+    folder = write_study(tmp_path / "study", items=4)
+    study = load_study(folder)
+    with open_store(study) as store:
+        links = invite_people(study, store, ["ana"])
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    theirs = (1024, 1024 if request.param == "at most" else hard)
+    limited = functools.partial(subprocess.Popen, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, theirs))
+    monkeypatch.setattr(subprocess, "Popen", limited)
+    with Server(folder) as server:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        try:
+            yield server, links
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.served
+def test_whoever_comes_is_answered_beside_half_open_connections_and_slow_bodies(running: Any) -> None:
+    server, links = running
+    held: list[socket.socket] = []
+    slow = b"POST /answers HTTP/1.1\r\nHost: a\r\nOrigin: http://a\r\nSec-Fetch-Site: same-origin\r\n"
+    slow += b"Content-Type: application/json\r\nContent-Length: 400000\r\n\r\n{"
+    with contextlib.ExitStack() as opened:
+        for number in range(1600):
+            one = opened.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=10))
+            with contextlib.suppress(OSError):
+                one.sendall(slow if number >= 1500 else b"GET / HTTP/1.1\r\nHost: a\r\n"[: number % 25])
+            held.append(one)
+        begun = time.monotonic()
+        ana = Annotator(Network(server.url, timeout=10), links["ana"])
+        assert ana.join().status == 200
+        assert ana.answer(ana.work()[0]).status == 200
+        took = time.monotonic() - begun
+        ana.wire.close()
+        assert took < 2, f"{took:.1f} s"
+        for _ in range(300):  # nonsense, each of which uvicorn has a line for
+            with socket.create_connection(("127.0.0.1", server.port), timeout=10) as one, contextlib.suppress(OSError):
+                one.sendall(b"\0nonsense\r\n\r\n")
+        assert server.healthy()
+    written = server.log.read_text()
+    assert len(written) < 4000, written[:4000]
+    assert written.count("Invalid HTTP request") == 1
+
+
+@pytest.mark.served
+def test_a_request_that_does_not_come_in_time_is_ended(running: Any) -> None:
+    server, _ = running
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as one:
+        begun = time.monotonic()
+        one.sendall(b"GET /health HTT")
+        wait_until(lambda: _ended(one), "the connection stays open", seconds=30, every=0.5)
+        assert 8 < time.monotonic() - begun < 20
+
+
+def _ended(one: socket.socket) -> bool:
+    one.settimeout(0.5)
+    try:
+        return one.recv(100) == b""
+    except TimeoutError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+# -- small things that are not said twice, or to others -------------------------------------------------
+
+
+def test_a_name_that_differs_in_case_alone_is_asked_about(serve: Any) -> None:
+    page: Served = serve(who=("Ana Ruiz",))
+    with pytest.raises(StudyError, match=r"^'ana ruiz' differs only in case from 'Ana Ruiz', who is invited already"):
+        invite(page.design, "ana  ruiz")
+    assert page.lead().form("/lead/people", name="ANA RUIZ").status == 422
+    assert invite(page.design, "Ana Ruiz the second").name == "Ana Ruiz the second"
+
+
+def test_the_address_of_a_personal_link_goes_out_in_no_referrer(serve: Any) -> None:
+    page: Served = serve()
+    joining = page.visitor(page.links["ana"]).send("GET", page.links["ana"]).text
+    assert '<meta name="referrer" content="strict-origin">' in joining
+    assert '<meta name="referrer" content="same-origin">' in page.annotator().send("GET", "/work").text
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.png", b"", "is an empty file; nobody"),
+        ("a.png", b"\xff\xd8\xff\xe0", "is no PNG inside; nobody"),
+        ("a.webp", b"RIFF1234WAVE", "is no WEBP inside; nobody"),
+        ("a.jpg", b"\xff\xd8\xff\xe0", ""),
+        ("a.webp", b"RIFF1234WEBPVP8", ""),
+        ("a.avif", b"\0\0\0\x20ftypavif", ""),
+    ],
+)
+def test_an_image_that_nobody_would_see(serve: Any, tmp_path: Path, name: str, content: bytes, words: str) -> None:
+    about = {"items": [{"item": "i1", "text": "A text.", "photo": name}], "questions": [{**STARS, "show": ["text"]}]}
+    folder = write_study(tmp_path / "pictures", **about)
+    (folder / name).write_bytes(content)
+    config = folder / "study.yaml"
+    config.write_text(config.read_text().replace("file: items.jsonl", "file: items.jsonl\n  images: [photo]"))
+    if not words:
+        Served(folder).close()
+        return
+    with pytest.raises(StudyError, match=re.escape(f"the image '{name}' of item 'i1' (column 'photo') {words}")):
+        Served(folder)
+
+
+def test_times_are_said_so_that_a_browser_can_write_them_as_its_clock_has_them(serve: Any, clock: Any) -> None:
+    scales = ["1-5", "interval:0-10"]
+    page: Served = serve(items=1, people={"days_apart": 1}, conditions={"scale": scales})
+    ana = page.annotator()
+    assert ana.work_through() == "later"
+    said = ana.pages()[1]["end"]["html"]
+    assert re.search(r'opens on <time datetime="\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ" data-local>\d\d \w+ \d{4}, ', said)
