@@ -34,7 +34,7 @@ from assay.judging.http import (
     retry_after,
 )
 from assay.judging.prompts import Message
-from assay.judging.records import Outputs, OutputsFirst, Recorded
+from assay.judging.records import Outputs, OutputsFirst, Recorded, TrainedReplies
 from assay.study.items import canonical
 from assay.study.schema import Judge, System
 
@@ -85,6 +85,10 @@ def _recorded(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
     return Recorded(access.folder / judge.file)
 
 
+def _trained(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
+    return TrainedReplies(access.folder, judge.model)
+
+
 def _chat(judge: Judge, row: ProviderRow, access: Access) -> Provider:
     variable = judge.key or (row.key if judge.base_url is None else None)
     key = _key(judge, variable) if access.asking else None
@@ -124,6 +128,7 @@ PROVIDERS: dict[str, ProviderRow] = {
     "openai": ProviderRow(_chat, OPENAI_URL, "OPENAI_API_KEY"),
     "openai-compatible": ProviderRow(_chat, OPENAI_URL, "OPENAI_API_KEY"),
     "recorded": ProviderRow(_recorded, is_free=True),
+    "trained": ProviderRow(_trained, is_free=True),
     "anthropic": _IN_PYDANTIC_AI,
     "google": _IN_PYDANTIC_AI,
     "mistral": _IN_PYDANTIC_AI,

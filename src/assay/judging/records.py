@@ -1,14 +1,15 @@
-"""Replies in files: written down by a run, and answered from by ``provider: recorded``, without a model."""
+"""Replies without a service: written down by a run and answered from (``recorded``), or a trained rater's."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.errors import StudyError, counted
+from assay.errors import AssayError, StudyError, counted
 from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, chat_body
 from assay.study.schema import System
 
@@ -143,3 +144,51 @@ class OutputsFirst:
     async def close(self) -> None:
         """Let go of connections."""
         await self.others.close()
+
+
+class TrainedReplies:
+    """Ratings by a rater that ``assay train`` wrote, of the text column of a study's items.
+
+    Parameters
+    ----------
+    folder : Path
+        The study's.
+    model : str
+        The rater's folder, from there.
+    """
+
+    def __init__(self, folder: Path, model: str) -> None:
+        self._folder, self._model = folder, model
+        self._texts: dict[str, str] | None = None
+
+    async def complete(self, request: Request) -> Completion:
+        """The rater's label, and as its reasoning the number before it was rounded."""
+        return await asyncio.to_thread(self._rate, str(request.about["item"]), str(request.about["question"]))
+
+    def _rate(self, item: str, question: str) -> Completion:
+        from assay.training.rater import saved_rater
+
+        try:
+            rater = saved_rater((self._folder / self._model).resolve())
+            label, words = rater.rate_one(self._text_of(item, rater.about["text"]), question)
+        except AssayError as error:
+            raise CallFailed("fatal", str(error)) from None
+        return Completion(label, model=self._model, reasoning=words)
+
+    def _text_of(self, item: str, column: str) -> str:
+        """An item's text."""
+        if self._texts is None:
+            from assay.study.definition import load_study
+
+            self._texts = {one.name: str(one.fields.get(column) or "") for one in load_study(self._folder).items()}
+        text = self._texts.get(item, "")
+        if not text.strip():
+            raise StudyError(f"item '{item}' has no text in column '{column}', which the rater was trained on")
+        return text
+
+    async def sent(self, request: Request) -> Sent:
+        """What would be sent: nothing leaves this machine."""
+        return Sent(chat_body(request, request.schema))
+
+    async def close(self) -> None:
+        """Nothing to close."""
