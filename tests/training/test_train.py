@@ -81,7 +81,7 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_digits(tmp_path, monkey
     monkeypatch.setattr(encoder, "CHECKPOINT_SECONDS", 0.0)
     options = {"document": "document", "epochs": 4, "batch": 4, "encoders": kept_encoder}
     whole = quick(reviews(40), **options)
-    save, saved = encoder.Fit._save, SimpleNamespace(n=0)
+    save, saved = encoder.EncoderFit._save, SimpleNamespace(n=0)
 
     def breaking(self, **how):
         save(self, **how)
@@ -89,11 +89,11 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_digits(tmp_path, monkey
         if saved.n == 9:
             raise Stopped
 
-    monkeypatch.setattr(encoder.Fit, "_save", breaking)
+    monkeypatch.setattr(encoder.EncoderFit, "_save", breaking)
     with pytest.raises(Stopped):
         quick(reviews(40), **options, folder=str(tmp_path / "rater"))
     assert [p.name for p in (tmp_path / "rater").iterdir()] == ["unfinished"]
-    monkeypatch.setattr(encoder.Fit, "_save", save)
+    monkeypatch.setattr(encoder.EncoderFit, "_save", save)
     with pytest.raises(DataError, match="is of a training with other labels, texts or options; name another folder"):
         quick(reviews(40), **options, dropout=0.4, folder=str(tmp_path / "rater"))
     again = quick(reviews(40), **options, folder=str(tmp_path / "rater"))
@@ -251,15 +251,15 @@ def taught(
     """Segments whose sentences are vectors, and ratings by five kinds of rule."""
     rng = np.random.default_rng(seed)
     n_teachers = n // 12
-    kind = rng.integers(0, 40, (n, sentences))  # 0: asks; 1: answers; 2: good; 3: needle
+    kind = rng.integers(2, 40, (n, sentences))  # 0: asks; 1: answers; 2: good; 3: needle, of half of the segments
+    kind[(kind == 3) | (rng.random((n, sentences)) < 0.1)] = 2
     for i in range(n):
-        for _ in range(rng.integers(0, 6)):  # a question with its answer, so that both are as frequent apart
-            at = rng.integers(0, sentences - 1)
-            kind[i, at : at + 2] = 0, 1
-        for _ in range(rng.integers(0, 6)):
-            kind[i, rng.integers(0, sentences)] = rng.integers(0, 2)
-    for i in np.flatnonzero(rng.random(n) < 0.5):
-        kind[i, rng.integers(0, sentences)] = 3
+        # Six questions and six answers everywhere, in pairs; so many of these pairs in their order.
+        order = rng.permutation(6) < rng.integers(0, 7)
+        for k, at in enumerate(2 * rng.choice(sentences // 2, 6, replace=False)):
+            kind[i, at : at + 2] = (0, 1) if order[k] else (1, 0)
+        if i % 2:
+            kind[i, rng.choice(np.flatnonzero(kind[i] > 1))] = 3
     teacher = rng.integers(0, n_teachers, n)
     good = kind == 2
     half = np.arange(sentences) < sentences // 2
@@ -307,8 +307,7 @@ def test_five_kinds_of_rules_are_learnt_as_they_can_be():
     print({key: round(value, 2) for key, value in r.items()})
     assert all(r[name, "encoder"] >= 0.4 for name in LESSON_KINDS[:4])
     assert abs(r["position", "ridge"]) < 0.2
-    assert abs(r["adjacency", "ridge"]) < 0.35
-    assert r["position", "ridge on thirds"] > 0.4
+    assert max(abs(r["adjacency", one]) for one in ("ridge", "ridge on thirds")) < 0.25
     assert all(r["teacher", one] < 0.25 for one in ("encoder", "ridge", "ridge on thirds"))
     areas = {"additive": [], "position": [], "needle": []}
     for i in range(0, 480, 12):

@@ -171,7 +171,9 @@ class TrainedReplies:
         try:
             rater = saved_rater((self._folder / self._model).resolve())
             label, words = rater.rate_one(self._text_of(item, rater.about["text"]), question)
-        except AssayError as error:
+        except StudyError as error:
+            raise CallFailed("rejected", str(error)) from None
+        except AssayError as error:  # of the rater, and so of every item
             raise CallFailed("fatal", str(error)) from None
         return Completion(label, model=self._model, reasoning=words)
 

@@ -32,6 +32,10 @@ Size = Literal["auto", "short", "long", "paper"]
 Holds = Literal["auto", "item", "document"]
 Progress = Callable[[str, int, int], None]
 
+EXTRA = "train"
+FAMILY = "encoder"
+"""The family's name, and that of the mean of its members."""
+
 MOST_CATEGORIES = 12
 """A number with more different labels has no head for each of them: its mean is predicted, and nothing else."""
 
@@ -331,6 +335,8 @@ class Target:
     item: Ints
     who: Ints
     value: Floats
+    whole: bool
+    """Whether all labels are whole numbers."""
 
     @property
     def name(self) -> str:
@@ -349,11 +355,6 @@ class Target:
         found[self.item] = True
         return found
 
-    @cached_property
-    def whole(self) -> bool:
-        """Whether all labels are whole numbers."""
-        return not self.nominal and bool((self.value == np.round(self.value)).all())
-
     def label_of(self, value: Any) -> Any:
         """Predictions as labels of the scale: the nearest, whole where people's are; of shares, the commonest.
 
@@ -366,7 +367,7 @@ class Target:
         bounds = self.scale.bounds
         near = np.clip(value, *bounds) if bounds is not None else np.asarray(value)
         if self.scale.categories is None:
-            return (np.floor(near + 0.5) if self.whole else near).tolist()
+            return (np.floor(near + 0.5).astype(int) if self.whole else near).tolist()
         listed = self.scale.values(pl.Series(list(self.scale.categories)))
         return [self.scale.categories[k] for k in np.abs(near[:, None] - listed[None, :]).argmin(axis=1)]
 
@@ -430,7 +431,8 @@ def _target(
         for i, several in mine.items():
             mean[i] = math.fsum(several) / len(several)
     people = np.array([who[name] for name in rows["annotator"]], dtype=np.int64)
-    return Target(criterion, scale, categories, number, share, mean, item[order], people[order], value[order])
+    return Target(criterion, scale, categories, number, share, mean, item[order], people[order], value[order],
+                  not nominal and bool((value == np.round(value)).all()))  # fmt: skip
 
 
 # -- which items belong together, and into which fold they fall --------------------------------------

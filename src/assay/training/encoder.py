@@ -253,7 +253,7 @@ def _averaged(rows: Floats, at: Ints, weight: Floats, n: int) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class TrainedEncoder:
     """One trained encoder.
 
     Attributes
@@ -299,7 +299,7 @@ def settled(threads: int) -> Iterator[None]:
         torch.use_deterministic_algorithms(exact)
 
 
-class Fit:
+class EncoderFit:
     """One training: where it stands, and how it goes on."""
 
     def __init__(self, material: Material, sizes: Sizes, seed: Sequence[int], device: str, path: Path | None, key: str):
@@ -317,7 +317,7 @@ class Fit:
         self.best, self.best_loss, self.waited, self.done = self._weights(), math.inf, 0, False
         self.saved = time.monotonic()
 
-    def go(self, tell: Callable[[], None]) -> Fitted:
+    def go(self, tell: Callable[[], None]) -> TrainedEncoder:
         """Train to the end, from a checkpoint where there is one."""
         self._load()
         while not self.done:
@@ -325,7 +325,7 @@ class Fit:
             tell()
         self._save(always=True)
         train = np.concatenate([self.material.vectors[s] for s in np.unique(self._sequences())])
-        return Fitted(
+        return TrainedEncoder(
             {k: v.cpu().numpy() for k, v in self.best.items()}, self.sizes, self.heads, self.centre, self.spread,
             train.mean(axis=0), np.array(self.curve),
         )  # fmt: skip
@@ -454,7 +454,7 @@ class Fit:
 
 
 def predict(
-    fitted: Fitted, material: Material, windows: Windows, device: str, batch: int = 64
+    fitted: TrainedEncoder, material: Material, windows: Windows, device: str, batch: int = 64
 ) -> tuple[list[Floats], Floats]:
     """What people would say of each window.
 
@@ -485,7 +485,7 @@ def value_of(target: Target, shares: Floats, mean: Floats) -> Floats:
     return mean if not len(target.number) else np.asarray((shares @ target.number + mean) / 2)
 
 
-def rate_items(fitted: Fitted, material: Material, items: Ints, device: str) -> list[Floats]:
+def rate_items(fitted: TrainedEncoder, material: Material, items: Ints, device: str) -> list[Floats]:
     """The prediction for each item by each criterion, the mean over its windows: (items,), or (items, labels)."""
     windows = windows_of_items(material.texts, items, fitted.sizes.window)
     shares, means = predict(fitted, material, windows, device)
@@ -502,7 +502,7 @@ def rate_items(fitted: Fitted, material: Material, items: Ints, device: str) -> 
 
 
 def attribute(
-    fitted: Fitted, vectors: Floats, target: Target, criterion: int, steps: int = STEPS
+    fitted: TrainedEncoder, vectors: Floats, target: Target, criterion: int, steps: int = STEPS
 ) -> tuple[Floats, float, float]:
     """What each sentence adds to the rating of a window: integrated gradients from sentences that say nothing.
 

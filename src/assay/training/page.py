@@ -12,7 +12,8 @@ from assay.errors import counted
 from assay.reporting import pictures
 from assay.reporting.page import Part
 from assay.reporting.tables import empty_columns
-from assay.training.train import FAMILY, TrainedRater
+from assay.training.documents import FAMILY
+from assay.training.train import TrainedRater
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -23,15 +23,15 @@ import polars as pl
 from assay._version import __version__
 from assay.data.scales import parse_scale
 from assay.errors import DataError, DesignError, counted, listing, require, unknown
+from assay.estimation.options import Settings
 from assay.estimation.statistic import Floats
 from assay.reporting.page import written_whole
 from assay.reporting.tables import number
 from assay.similarity.embeddings import Encoder, SentenceEncoder, folder_of, pick_device
-from assay.training.documents import Target, Texts, embed, split_sentences, text_column
-from assay.training.train import EXTRA, FAMILY, TrainedRater
+from assay.training.documents import EXTRA, FAMILY, Target, Texts, embed, split_sentences, text_column
 
 if TYPE_CHECKING:
-    from assay.training.encoder import Fitted
+    from assay.training.encoder import TrainedEncoder
 
 RATER_FILE, WEIGHTS_FILE, CARD_FILE = "rater.json", "weights.safetensors", "MODEL_CARD.md"
 CURVES_FILE, PREDICTIONS_FILE, FOLDS_FILE = "curves.csv", "predictions.csv", "folds.csv"
@@ -108,17 +108,17 @@ class SavedRater:
         return [
             Target(
                 one["criterion"], parse_scale(one["scale"]), tuple(one["categories"]), np.array(one["number"]),
-                np.empty((0, len(one["categories"]))), none, none.astype(int), none.astype(int), none,
+                np.empty((0, len(one["categories"]))), none, none.astype(int), none.astype(int), none, one["whole"],
             )
             for one in self.about["targets"]
         ]  # fmt: skip
 
     @cached_property
-    def fits(self) -> dict[tuple[int, int], Fitted]:
+    def fits(self) -> dict[tuple[int, int], TrainedEncoder]:
         """The encoder of each member in each fold."""
         load = require("safetensors.numpy", EXTRA, "a trained rater").load_file
         require("torch", EXTRA, "a trained rater")
-        from assay.training.encoder import Fitted, Sizes
+        from assay.training.encoder import Sizes, TrainedEncoder
 
         every = load(self.folder / WEIGHTS_FILE)
         sizes, heads = Sizes(**self.about["sizes"]), tuple(self.about["heads"])
@@ -128,7 +128,7 @@ class SavedRater:
                 start = f"{m}/{k}/"
                 mine = {name[len(start) :]: v for name, v in every.items() if name.startswith(start)}
                 arrays = {name: mine.pop(f"_{name}") for name in _ARRAYS}
-                found[m, k] = Fitted(mine, sizes, heads, **arrays)
+                found[m, k] = TrainedEncoder(mine, sizes, heads, **arrays)
         return found
 
     def rate(self, texts: pl.DataFrame | Sequence[str], *, text: str | None = None) -> pl.DataFrame:
@@ -167,17 +167,12 @@ class SavedRater:
                 frames.append(
                     pl.DataFrame(
                         {"item": names, "annotator": who, "criterion": target.criterion,
-                         "label": [str(one) for one in self._labels(c, rows)], "value": shown,
+                         "label": [str(one) for one in target.label_of(rows)], "value": shown,
                          "provenance": provenance},
                         schema_overrides={"criterion": pl.String},
                     )
                 )  # fmt: skip
         return pl.concat(frames)
-
-    def _labels(self, criterion: int, rows: Floats) -> list[Any]:
-        found = self.targets[criterion].label_of(rows)
-        whole = self.about["targets"][criterion]["whole"] and not self.targets[criterion].nominal
-        return [round(one) if whole and isinstance(one, float) else one for one in found]
 
     def _values(self, sentences: list[list[str]], folds: list[int | None]) -> list[dict[str, Floats]]:
         """Of each criterion, the family's and each member's rating of each text."""
@@ -203,8 +198,8 @@ class SavedRater:
                             mean[i] = several[fold, i]
                     found[c][member["name"]] = mean
         for one in found:
-            several = [values for name, values in one.items() if name != FAMILY]
-            one[FAMILY] = np.mean(several, axis=0) if several else one[FAMILY]
+            if len(one) > 1:
+                one[FAMILY] = np.mean([values for name, values in one.items() if name != FAMILY], axis=0)
         return found
 
     def rate_one(self, text: str, criterion: str | None) -> tuple[str, str]:
@@ -236,7 +231,39 @@ def digest_of_text(text: str) -> str:
 # -- writing ----------------------------------------------------------------------------------------
 
 
-def save_rater(found: TrainedRater, folder: Path) -> Path:
+class SavableRater(Protocol):
+    """What is written of a training: `assay.training.train.TrainedRater`."""
+
+    curves: pl.DataFrame
+    predictions: pl.DataFrame
+    folds: pl.DataFrame
+    trained: Any
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """Each rater's measures."""
+
+    @property
+    def signature(self) -> str:
+        """Of the run."""
+
+    @property
+    def data(self) -> str:
+        """Fingerprint."""
+
+    @property
+    def settings(self) -> Settings:
+        """Every option."""
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What a reader must know."""
+
+    def sentences(self) -> list[str]:
+        """What was found."""
+
+
+def save_rater(found: SavableRater, folder: Path) -> Path:
     """Write a trained rater into a folder; what is there of its own training becomes part of it.
 
     Raises
@@ -268,7 +295,7 @@ def save_rater(found: TrainedRater, folder: Path) -> Path:
     return folder
 
 
-def _about(found: TrainedRater) -> dict[str, Any]:
+def _about(found: SavableRater) -> dict[str, Any]:
     trained, texts = found.trained, found.trained.texts
     known = {}
     for i, fold in enumerate(trained.folds.fold.tolist()):
@@ -290,7 +317,7 @@ def _about(found: TrainedRater) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _models(found: TrainedRater) -> list[SentenceEncoder]:
+def _models(found: SavableRater) -> list[SentenceEncoder]:
     return [one for one in found.trained.encoders if isinstance(one, SentenceEncoder)]
 
 
@@ -305,7 +332,7 @@ def licence_of(model: str) -> str:
     return "not stated beside its files"
 
 
-def model_card(found: TrainedRater) -> str:
+def model_card(found: SavableRater) -> str:
     """What somebody must know who is handed the weights."""
     trained, sizes = found.trained, found.trained.sizes
     best = [(int(fit.curve[:, 1].argmin()) + 1, float(fit.curve[:, 1].min())) for fit in trained.fits.values()]

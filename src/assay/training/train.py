@@ -30,6 +30,8 @@ from assay.reporting.tables import decimals, estimated, interval, number, signed
 from assay.similarity.embeddings import Encoder, pick_device
 from assay.training.baselines import BASELINES, MEASURES, OF_CATEGORIES, cross_fitted, measure
 from assay.training.documents import (
+    EXTRA,
+    FAMILY,
     Folds,
     Target,
     Texts,
@@ -42,15 +44,12 @@ from assay.training.documents import (
     targets_of,
     text_column,
 )
+from assay.training.rater import RATER_FILE, save_rater
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from assay.training.encoder import Fitted, Material, Sizes
-
-EXTRA = "train"
-FAMILY = "encoder"
-"""The family's name, and that of the mean of its members."""
+    from assay.training.encoder import Material, Sizes, TrainedEncoder
 
 LONG = 12
 """Sentences a text from which the sizes for long texts are the default: reviews have 2, a lesson's segments 48."""
@@ -244,8 +243,6 @@ class TrainedRater(Result):
 
     def save(self, folder: str | Path) -> Path:
         """Write weights, model card, folds, curves and predictions into a folder, from which it rates other items."""
-        from assay.training.rater import save_rater
-
         return save_rater(self, Path(folder))
 
 
@@ -353,7 +350,8 @@ def with_predictions(labels: Annotations, predictions: pl.DataFrame, folds: Fold
     family = some.select(pl.col("rater").alias("annotator"), "family").unique(maintain_order=True)
     people = pl.concat([labels.annotators, family], how="diagonal_relaxed").drop("kind")
     return Annotations.from_frame(
-        both, judges=[*labels.judges, *names], scale=labels.scales.get(None) or {str(c): s for c, s in labels.scales.items()}, items=labels.items, annotators=people, conditions=labels.conditions, exclude=[],
+        both, judges=[*labels.judges, *names], items=labels.items, annotators=people, conditions=labels.conditions,
+        scale=labels.scales.get(None) or {str(c): s for c, s in labels.scales.items()}, exclude=[],
     )  # fmt: skip
 
 
@@ -460,7 +458,7 @@ class Training:
             for e in range(len(self.encoders))
             for k in range(s.members)
         )
-        self.fits: dict[tuple[int, int], Fitted] = {}
+        self.fits: dict[tuple[int, int], TrainedEncoder] = {}
         self.vectors: list[list[Floats]] = []
         self.against_mean: dict[str | None, dict[str, Estimate]] = {}
 
@@ -470,12 +468,12 @@ class Training:
         s = self.settings
         columns = [s.document, s.fold, s.order, *s.together]
         used = digest_of_columns(self.labels, text_column(self.labels.items, s.text), *columns)
-        keys = [one.key or one.name for one in self.encoders]
+        keys = [one.key or short(one) for one in self.encoders]
         return fingerprint_with(self.labels.fingerprint, columns=used, encoders=keys, people=self.people)
 
     def fit(self) -> None:
         """Every member in every fold."""
-        from assay.training.encoder import Fit, settled
+        from assay.training.encoder import EncoderFit, settled
 
         tell = self.settings.progress or (lambda what, done, steps: None)
         tell("Embedding sentences", 0, 1)
@@ -489,7 +487,7 @@ class Training:
                     tell(what, done, steps)
                     path = None if folder is None else folder / f"{member.name}-{k + 1}.pt"
                     material = self.material(member, k)
-                    fit = Fit(material, self.sizes, (member.seed, k), self.device, path, self._key(member, k))
+                    fit = EncoderFit(material, self.sizes, (member.seed, k), self.device, path, self._key(member, k))
                     self.fits[m, k] = fit.go(lambda what=what, done=done: tell(what, done, steps))  # type: ignore[misc]
 
     def material(self, member: TrainedMember, fold: int) -> Material:
@@ -515,8 +513,6 @@ class Training:
         if self.settings.folder is None:
             yield None
             return
-        from assay.training.rater import RATER_FILE
-
         folder = Path(self.settings.folder)
         if folder.is_file():
             raise DataError(f"'{folder}' is a file; name a folder with folder='...'")
