@@ -3,7 +3,7 @@
 The embeddings are fixed. A layer makes them as wide as the encoder; where order matters, a convolution lets each
 sentence see its neighbours before attention does: without it and positions at the scale of the input, order is not
 learnt. Each criterion pools the sentences by attention of its own and has two heads, shares of labels and mean, whose
-predictions are averaged (Hardy 2024, appendix D: classification and regression at once).
+predictions are averaged (Hardy 2025, appendix D: classification and regression at once).
 
 Needs torch, so that this file is imported only where a rater is trained or used.
 """
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn import functional
 
-from assay.errors import DataError
+from assay.errors import DataError, DesignError
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting.page import written_whole
 from assay.training.documents import Target, Texts
@@ -33,7 +33,7 @@ CHECKPOINT_SECONDS = 20.0
 """Between two checkpoints of a training that goes on: what is lost where it is killed. At 0 each step is kept."""
 
 BETAS, WEIGHT_DECAY, CLIP = (0.78, 0.9), 3e-4, 4.0
-"""Of Adamax, and the norm to which gradients are clipped: Hardy (2024, appendix D.3)."""
+"""Of Adamax, and the norm to which gradients are clipped: Hardy (2025, appendix D.3)."""
 
 STEPS = 32
 """Of integrated gradients, at the middle of each."""
@@ -80,7 +80,7 @@ SIZES: Mapping[str, Sizes] = {
     "paper": Sizes(1024, 8, 32, 2048, 0.75, False, 1.0, 4, 2, 2.5e-5, 8, 1000, 0.9995),
 }
 """short: the boldest of four that were tried on 711 reviews, all within r .833 to .839. long: learns position and
-adjacency in simulated lessons, after 5 to 15 epochs without any gain: hence its patience. paper: Hardy (2024)."""
+adjacency in simulated lessons, after 5 to 15 epochs without any gain: hence its patience. paper: Hardy (2025)."""
 
 
 class SequenceRater(nn.Module):  # type: ignore[misc]
@@ -551,5 +551,7 @@ def sizes_for(size: str, window: int, windows: int, **given: float | int | None)
     chosen = {name: value for name, value in given.items() if value is not None}
     found: Sizes = replace(SIZES[size], window=window, windows=windows, **chosen)  # type: ignore[arg-type]
     if found.width % found.heads:
-        raise DataError(f"a width of {found.width} cannot be divided among {found.heads} heads; give another number")
+        raise DesignError(
+            f"a width of {found.width} cannot be divided among {found.heads} heads; give another number", option="width"
+        )
     return found

@@ -55,10 +55,10 @@ LONG = 12
 """Sentences a text from which the sizes for long texts are the default: reviews have 2, a lesson's segments 48."""
 
 MOST_WINDOW = 140
-"""Sentences in about 12 minutes of a lesson: Hardy (2024, appendix D.1)."""
+"""Sentences in about 12 minutes of a lesson: Hardy (2025, appendix D.1)."""
 
 HELD = 0.15
-"""Share of the training documents that stop it: Hardy (2024) divides 75, 15 and 10 of 100."""
+"""Share of the training documents that stop it: Hardy (2025) divides 75, 15 and 10 of 100."""
 
 MOST_POINTS = 400
 """Of a rating along a document; more cannot be told apart in a picture."""
@@ -395,7 +395,7 @@ def train(labels: Annotations | Chunks, settings: TrainSettings) -> TrainedRater
 
     Notes
     -----
-    The encoder is that of Hardy (2024, section 3 and appendix D), with attention pooling by criterion.
+    The encoder is that of Hardy (2025, section 3 and appendix D), with attention pooling by criterion.
     """
     require("torch", EXTRA, "training a rater")
     require("safetensors", EXTRA, "training a rater")
@@ -702,7 +702,7 @@ def _run(trained: Training, labels: Annotations, settings: TrainSettings) -> Run
     if 2 * unfinished > len(ends):
         cautions.append(
             f"{unfinished} of {len(ends)} trainings were still getting better after {trained.sizes.epochs} epochs; "
-            "allow more with epochs=..."
+            "allow more epochs"
         )
     groups = len(set(trained.folds.group.tolist()))
     if groups < 30:
