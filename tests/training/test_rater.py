@@ -96,6 +96,8 @@ def test_a_criterion_that_was_not_learnt_is_refused(tmp_path, kept_encoder):
 def test_assay_judge_asks_a_trained_rater(rater, tmp_path):
     pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
     pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
+    import torch
+
     from assay.judging.run import judge_study
     from assay.reading import study_labels
     from assay.study.definition import load_study
@@ -114,6 +116,7 @@ def test_assay_judge_asks_a_trained_rater(rater, tmp_path):
     loaded = load_study(study)
     done = judge_study(loaded)
     assert done.stopped is None
+    assert not torch.are_deterministic_algorithms_enabled(), "items are rated by several threads"
     assert "item 'c' has no text in column 'text', which the rater was trained on" in done.summary()
     labels = study_labels(load_study(study))
     wanted = SavedRater.load(rater[0]).rate([known, "It was good there. It was kind there."])

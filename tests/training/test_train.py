@@ -310,14 +310,17 @@ def test_five_kinds_of_rules_are_learnt_as_they_can_be():
     assert max(abs(r["adjacency", one]) for one in ("ridge", "ridge on thirds")) < 0.25
     assert all(r["teacher", one] < 0.25 for one in ("encoder", "ridge", "ridge on thirds"))
     areas = {"additive": [], "position": [], "needle": []}
-    for i in range(0, 480, 12):
+    gaps = []
+    for i in range(0, 480, 13):
         for name, where in (("additive", "good"), ("position", "good"), ("needle", "needle")):
             mask = planted[where][i]
             if mask.any():
-                added = np.abs(found.attribution(f"s{i:04d}", name).table["added"].to_numpy())
+                one = found.attribution(f"s{i:04d}", name)
+                added = np.abs(one.table["added"].to_numpy())
+                gaps.append(abs(one.gap))
                 areas[name].append((added[mask][:, None] > added[~mask][None, :]).mean())
     area = {name: np.mean(each) for name, each in areas.items()}
-    print(area)
+    print(area, "gap", np.mean(gaps), max(gaps))
     assert min(area["additive"], area["needle"]) >= 0.95
     assert area["position"] >= 0.8
 

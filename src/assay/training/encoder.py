@@ -11,6 +11,7 @@ Needs torch, so that this file is imported only where a rater is trained or used
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ CHECKPOINT_SECONDS = 20.0
 
 BETAS, WEIGHT_DECAY, CLIP = (0.78, 0.9), 3e-4, 4.0
 """Of Adamax, and the norm to which gradients are clipped: Hardy (2025, appendix D.3)."""
+
+_SETTINGS = threading.RLock()
 
 STEPS = 32
 """Of integrated gradients, at the middle of each."""
@@ -287,16 +290,20 @@ class TrainedEncoder:
 
 @contextmanager
 def settled(threads: int) -> Iterator[None]:
-    """So many threads and no chance in the order of sums; what was set before comes back."""
-    before, exact = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
-    try:
-        torch.set_num_threads(threads)
-        torch.use_deterministic_algorithms(not torch.cuda.is_available())
-        with torch.random.fork_rng():
-            yield
-    finally:
-        torch.set_num_threads(before)
-        torch.use_deterministic_algorithms(exact)
+    """So many threads and no chance in the order of sums; what was set before comes back.
+
+    These are settings of the process, so that one thread has them at a time.
+    """
+    with _SETTINGS:
+        before, exact = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+        try:
+            torch.set_num_threads(threads)
+            torch.use_deterministic_algorithms(not torch.cuda.is_available())
+            with torch.random.fork_rng():
+                yield
+        finally:
+            torch.set_num_threads(before)
+            torch.use_deterministic_algorithms(exact)
 
 
 class EncoderFit:
