@@ -234,10 +234,21 @@ def digest_of_text(text: str) -> str:
 class SavableRater(Protocol):
     """What is written of a training: `assay.training.train.TrainedRater`."""
 
-    curves: pl.DataFrame
-    predictions: pl.DataFrame
-    folds: pl.DataFrame
-    trained: Any
+    @property
+    def curves(self) -> pl.DataFrame:
+        """Losses by member, fold and epoch."""
+
+    @property
+    def predictions(self) -> pl.DataFrame:
+        """Of each item by each rater."""
+
+    @property
+    def folds(self) -> pl.DataFrame:
+        """Each item's."""
+
+    @property
+    def trained(self) -> Any:
+        """Weights, texts, targets, members."""
 
     @property
     def table(self) -> pl.DataFrame:
