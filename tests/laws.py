@@ -355,7 +355,7 @@ def reviewed() -> Annotations:
     rng = np.random.default_rng(3)
     words = rng.choice(["red", "green", "blue"], size=(24, 3))
     names = [f"i{i:02d}" for i in range(24)]
-    texts = [" ".join(f"It is {word}." for word in three) for three in words]
+    texts = [" ".join(f"It is {word}." for word in three) + f" Text {i} ends." for i, three in enumerate(words)]
     truth = 2 + (words == "red").sum(axis=1)
     rows = pl.concat(
         pl.DataFrame({"item": names, "annotator": f"ann_{p}", "label": np.clip(truth + rng.integers(-1, 2, 24), 1, 5)})

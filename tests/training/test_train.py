@@ -353,22 +353,22 @@ from teaching import QUICK, Counting, reviews
 import assay
 documents.SentenceEncoder = rater.SentenceEncoder = Counting
 encoder.CHECKPOINT_SECONDS = 0.0
-options = dict(QUICK, encoders="counting", document="document", epochs=60, patience=60, batch=4)
+options = dict(QUICK, encoders=sys.argv[2], document="document", epochs=60, patience=60, batch=4)
 found = assay.train(reviews(40), folder=sys.argv[1], **options)
 found.curves.write_csv(sys.argv[1] + ".csv")
 """
 
 
 @pytest.mark.slow
-def test_a_killed_training_goes_on_to_the_same_curve(tmp_path):
+def test_a_killed_training_goes_on_to_the_same_curve(tmp_path, kept_encoder):
     import time
 
     code = KILLED.format(here=str(Path(__file__).parent))
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    subprocess.run([sys.executable, "-c", code, str(whole)], check=True)
+    subprocess.run([sys.executable, "-c", code, str(whole), kept_encoder], check=True)
     kills = 0
     for _ in range(20):
-        running = subprocess.Popen([sys.executable, "-c", code, str(killed)])
+        running = subprocess.Popen([sys.executable, "-c", code, str(killed), kept_encoder])
         begun = time.monotonic()
         seen = {p: p.stat().st_mtime_ns for p in killed.rglob("*.pt")} if killed.exists() else {}
         while running.poll() is None:
