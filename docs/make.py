@@ -23,6 +23,7 @@ SECTIONS = {
     "Reading": ("assay.reading", "assay.looking", "assay.data"),
     "May the judge stand in for a person?": ("assay.replacement",),
     "After a yes: what may we report?": ("assay.estimates",),
+    "A judge that you train": ("assay.training",),
     "Do annotators agree, and on which scale best?": ("assay.concordance",),
     "Which is better, and can anyone tell?": ("assay.preference",),
     "Who is severe, who is erratic, who is unfair?": ("assay.psychometrics.raters",),
@@ -36,6 +37,7 @@ SECTIONS = {
 """Headings of the reference, and the packages whose public names stand there."""
 
 BESIDE = {
+    "A judge that you train": ("assay.training.rater.SavedRater", "assay.training.train.Attribution"),
     "Reading": ("assay.data.annotations.Reading", "assay.data.scales.parse_scale"),
     "May the judge stand in for a person?": ("assay.replacement.studies", "assay.replacement.studies.Enough"),
     "Similarities of texts": ("assay.similarity.lexical", "assay.similarity.protocol", "assay.similarity.embeddings"),

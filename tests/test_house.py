@@ -27,6 +27,7 @@ FLOORS = [
     {"simulation"},
     {"collecting"},
     {"judging"},
+    {"training"},
     {"replacement", "concordance", "psychometrics", "preference", "ideas", "estimates"},
     {"looking"},
     {"reading"},
@@ -58,6 +59,7 @@ TERMS = {
     "psychometrics.page",
     "study.starter",
     "reporting.references",
+    "training.page",
 }
 """Files that may be shorter and serve one other."""
 

@@ -62,6 +62,7 @@ from assay.psychometrics.design import (
 from assay.psychometrics.nested_icc import NestedSettings
 from assay.psychometrics.raters.table import FacetSettings, RaschSettings, RaterSettings
 from assay.simulation import SimulationSettings
+from assay.training.documents import TrainSettings
 from assay.verdict.gate import GateSettings
 
 FLAGS = ("always", "hidden", "transient")
@@ -317,6 +318,24 @@ OPTIONS = {
     },
     RaschSettings: {
         "nodes": "31 >= 5",
+    },
+    TrainSettings: {
+        "text_holds": "'auto'",
+        "together": "()",
+        "near": "0.6 >= 0 <= 1",
+        "folds": "5 >= 2",
+        "repeats": "'error'",
+        "members": "3 >= 1",
+        "size": "'auto'",
+        "layers": "None >= 1",
+        "dropout": "None >= 0 < 1",
+        "learning_rate": "None > 0 as 'rate'",
+        "windows": "8 >= 1",
+        "threads": "1 >= 1",
+        "folder": "None hidden transient",
+        "n_resamples": "2000 >= 20 as 'resamples'",
+        "confidence": "0.95 > 0 < 1 as 'level'",
+        "seed": "0 >= 0",
     },
     RaterSettings: {
         "reference": "'all'",

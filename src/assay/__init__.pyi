@@ -107,6 +107,8 @@ from assay.replacement.domains import alt_test_by as alt_test_by
 from assay.replacement.domains import alt_test_paired as alt_test_paired
 from assay.similarity.registry import similarity_matrix as similarity_matrix
 from assay.simulation import simulate as simulate
+from assay.training.train import TrainedRater as TrainedRater
+from assay.training.train import train as train
 from assay.verdict.card import JudgeCard as JudgeCard
 from assay.verdict.card import card as card
 from assay.verdict.gate import GateResult as GateResult

@@ -78,6 +78,7 @@ _SERVICE = "assay.cli.service"
 _ALT_TEST, _AGREEMENT, _VOTES, _IDEAS = "The alternative annotator test", "Agreement", "Votes", "Ideas"
 _PLAN, _G_STUDY, _RATERS = "The plan", "Generalizability", "The rater model"
 _ESTIMATE = "The estimate"
+_TRAIN = "The rater"
 _LIKE_RATINGS = "Votes, as for assay ratings."
 
 QUESTIONS = (
@@ -338,6 +339,15 @@ QUESTIONS = (
         title="How severe is each rater?",
         bar="Fitting",
         heading=_RATERS,
+    ),
+    Command(
+        "train",
+        "reviews.csv --text review --table with-rater.csv --folder my-rater --output rater.html",
+        run=f"{_STUDIES}:train",
+        page="assay.training.page:train_parts",
+        title="A trained rater",
+        heading=_TRAIN,
+        settings=("assay.training.documents:TrainSettings",),
     ),
 )
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from cyclopts import Parameter
 from cyclopts.group import Group
 
-from assay.cli.labels import NAMES, PLAIN, LabelOptions
-from assay.cli.output import FOR_PEOPLE, Force, Names, Output, as_typed, note, progress_bar
+from assay.cli.commands import BY_NAME
+from assay.cli.labels import ASK, NAMES, PLAIN, Ask, LabelOptions
+from assay.cli.output import FOR_PEOPLE, Force, Names, Output, Page, as_typed, note, progress_bar
 from assay.cli.output import target as check_target
 from assay.errors import AssayError, ChangedStudyError, require, unknown
 
@@ -296,6 +297,51 @@ def _holds_replies(path: Path | None) -> bool:
     with path.open(encoding="utf-8", errors="replace") as file:
         first = file.readline()
     return not first.strip() or all(f'"{key}":' in first for key in ("item", "judge", "reply"))
+
+
+def train(
+    source: str,
+    *,
+    folder: Annotated[Path | None, Parameter(group="The rater")] = None,
+    table: Annotated[Path | None, Parameter(group="The rater")] = None,
+    baselines: Annotated[bool, Parameter(group="The rater", show_default=False)] = False,
+    out: Page = None,
+    force: Force = False,
+    ask: Ask = ASK,
+) -> None:
+    """Train a rater on people's labels of texts, and compare it with people and with simpler ones on unseen documents.
+
+    Each item is rated by encoders that were trained on the documents of other folds, so that --table may be put before
+    any question as a table with one more judge: assay report with-rater.csv. A first run with the defaults takes
+    minutes. Read the curves on the page: where they still fall at the end, allow more --epochs; where the loss on
+    documents held out rises early, more --dropout. Only then try other --encoders and sizes, with another --seed.
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels; the texts are a column of it, or of --items.
+    folder
+        Write weights, model card, curves and folds into this folder; a training that was stopped goes on from it.
+    table
+        Write the labels with those of the trained raters as judges to this table (.csv, .jsonl, .parquet).
+    baselines
+        In --table, the baselines are judges, too.
+    """
+    from assay.data.formats.exports import TABLES, write
+    from assay.training.train import train as fit
+
+    ask.to(out, source, force=force)
+    ask.to(table, source, force=force, suffixes=TABLES)
+    given = ask.options.options()
+    labels = ask.labels.read(source)
+    with progress_bar("Training") as progress:
+        found = fit(labels, folder=None if folder is None else str(folder), progress=progress, **given)
+    ask.show(BY_NAME["train"], found, out, rows=found.side_by_side())
+    if folder is not None:
+        note(f"written to {folder}; assay judge rates other texts with provider: trained, model: {folder}")
+    if table is not None:
+        write(found.annotations(baselines=baselines), table)
+        note(f"labels with those of the rater written to {table}")
 
 
 def replies(

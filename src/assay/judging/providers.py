@@ -43,7 +43,7 @@ from assay.judging.http import (
     mask_key,
 )
 from assay.judging.prompts import Message
-from assay.judging.records import CommandJudge, FunctionJudge, Outputs, OutputsFirst, Program, Recorded
+from assay.judging.records import CommandJudge, FunctionJudge, Outputs, OutputsFirst, Program, Recorded, TrainedReplies
 from assay.study.items import canonical
 from assay.study.schema import Judge, System
 
@@ -141,6 +141,10 @@ def _program(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
     return kind(judge, access.folder, access.timeout)
 
 
+def _trained(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
+    return TrainedReplies(access.folder, judge.model)
+
+
 def _service(judge: Judge, row: ProviderRow, access: Access) -> Provider:
     url = judge.base_url or row.url
     assert row.format is not None
@@ -219,6 +223,7 @@ PROVIDERS: dict[str, ProviderRow] = {
     "recorded": ProviderRow(_recorded, is_free=True),
     "python": ProviderRow(_program, is_free=True),
     "command": ProviderRow(_program, is_free=True),
+    "trained": ProviderRow(_trained, is_free=True),
     "bedrock": _IN_PYDANTIC_AI,
     "cohere": _IN_PYDANTIC_AI,
 }

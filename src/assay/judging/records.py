@@ -1,4 +1,4 @@
-"""Judges that are no models: replies in files, which a run writes down or another tool has; functions; commands."""
+"""Judges that are asked of no service: replies in files, functions, commands, trained raters."""
 
 from __future__ import annotations
 
@@ -326,3 +326,53 @@ class CommandJudge(Program):
             last = (said.decode(errors="replace").strip().splitlines() or ["nothing on standard error"])[-1]
             raise CallFailed("rejected", f"{words[0]} exited with {process.returncode}: {last[:300]}")
         return out.decode(errors="replace").strip()
+
+
+class TrainedReplies:
+    """Ratings by a rater that ``assay train`` wrote, of the text column of a study's items.
+
+    Parameters
+    ----------
+    folder : Path
+        The study's.
+    model : str
+        The rater's folder, from there.
+    """
+
+    def __init__(self, folder: Path, model: str) -> None:
+        self._folder, self._model = folder, model
+        self._texts: dict[str, str] | None = None
+
+    async def complete(self, request: Request) -> Completion:
+        """The rater's label, and as its reasoning the number before it was rounded."""
+        return await asyncio.to_thread(self._rate, str(request.about["item"]), str(request.about["question"]))
+
+    def _rate(self, item: str, question: str) -> Completion:
+        from assay.training.rater import saved_rater
+
+        try:
+            rater = saved_rater((self._folder / self._model).resolve())
+            label, words = rater.rate_one(self._text_of(item, rater.about["text"]), question)
+        except StudyError as error:
+            raise CallFailed("rejected", str(error)) from None
+        except AssayError as error:  # of the rater, and so of every item
+            raise CallFailed("fatal", str(error)) from None
+        return Completion(label, model=self._model, reasoning=words)
+
+    def _text_of(self, item: str, column: str) -> str:
+        """An item's text."""
+        if self._texts is None:
+            from assay.study.definition import load_study
+
+            self._texts = {one.name: str(one.fields.get(column) or "") for one in load_study(self._folder).items()}
+        text = self._texts.get(item, "")
+        if not text.strip():
+            raise StudyError(f"item '{item}' has no text in column '{column}', which the rater was trained on")
+        return text
+
+    async def sent(self, request: Request) -> Sent:
+        """What would be sent: nothing leaves this machine."""
+        return Sent(chat_body(request, request.schema))
+
+    async def close(self) -> None:
+        """Nothing to close."""

@@ -387,11 +387,11 @@ class Judge(StudyPart):
     """One model, asked in one way."""
 
     name: Name = Field(description="what the judge is called in the table")
-    model: str = Field("", description="the model's name, as its provider writes it")
+    model: str = Field("", description="the model's name, as its provider writes it; of a trained rater its folder")
     provider: str = Field(
         "openai",
         description="openai (or anything that speaks its chat format at base_url), openai-responses, azure, anthropic, "
-        "google, mistral, groq, vllm, ollama, recorded, python, command, …",
+        "google, mistral, groq, vllm, ollama, recorded, python, command, trained, …",
     )
     base_url: str | None = Field(None, description="where the endpoint is: http://localhost:11434/v1 …")
     key: str | None = Field(None, description="NAME of the environment variable that holds the key, not the key")

@@ -1,0 +1,70 @@
+"""One window of a trained rater, forwards, backwards and the step: python benchmarks/training.py [short long paper].
+
+Simulated transcripts of 600 sentences, as many embeddings of 384 (paper: 1,024) random numbers as there are sentences,
+25 criteria of five labels. Processor seconds of one thread; the first step is not counted.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from assay.data.scales import Ordinal
+from assay.training.documents import Target, Texts
+from assay.training.encoder import SIZES, EncoderFit, Material, settled
+
+CRITERIA, DOCUMENTS, SENTENCES, STEPS = 25, 8, 600, 3
+
+
+def material(dimensions: int) -> Material:
+    """Documents of one item each."""
+    rng = np.random.default_rng(0)
+    at = np.arange(DOCUMENTS)
+    texts = Texts(tuple(map(str, at)), [[""] * SENTENCES] * DOCUMENTS, at, 0 * at, 0 * at + SENTENCES)
+    vectors = [rng.normal(size=(SENTENCES, dimensions)).astype(np.float32) for _ in at]
+    number = np.arange(1.0, 6)
+    targets = []
+    for c in range(CRITERIA):
+        share = rng.dirichlet(np.ones(5), DOCUMENTS)
+        targets.append(
+            Target(str(c), Ordinal(1, 5), (1, 2, 3, 4, 5), number, share, share @ number, at, at, at + 1.0, True)
+        )
+    return Material(texts, vectors, targets, at[:-1], at[-1:])
+
+
+class Enough(Exception):  # noqa: N818 - it is no error
+    """So many steps were timed."""
+
+
+class TimedFit(EncoderFit):
+    """A training that stops after a few steps, and knows when each ended."""
+
+    ended: tuple[float, ...] = ()
+
+    def _save(self, *, always: bool = False) -> None:
+        self.ended += (time.process_time(),)
+        if len(self.ended) > STEPS:
+            raise Enough
+
+
+def main() -> None:
+    """A row for each size."""
+    for name in sys.argv[1:] or ("short", "long", "paper"):
+        sizes = replace(SIZES[name], window=140, batch=8, windows=8)
+        with settled(1):
+            fit = TimedFit(material(1024 if name == "paper" else 384), sizes, (0,), "cpu", None, "")
+            with suppress(Enough):
+                fit._pass()
+        size = sum(p.numel() for p in fit.model.parameters()) / 1e6
+        each = (fit.ended[-1] - fit.ended[0]) / STEPS / sizes.batch
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        print(f"{name}: {size:.2f} M parameters, {each:.4f} s a window, {memory:.1f} GB")
+
+
+if __name__ == "__main__":
+    main()

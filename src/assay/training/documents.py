@@ -1,0 +1,621 @@
+"""What a rater is trained on: texts as sequences of sentences, what people said of each item, folds by document.
+
+An item has a text of its own, or is a segment of a document whose text all its items share. A document's sentences are
+then divided among its segments by equal partition of its words, in the order of the segments.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from assay.data.annotations import Annotations, Repeats
+from assay.data.names import natural, stems
+from assay.data.ratings import cluster_codes
+from assay.data.scales import Label, Scale
+from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.estimation.options import Settings, option
+from assay.estimation.result import Exclusion
+from assay.estimation.statistic import Bools, Floats, Ints
+from assay.similarity.embeddings import Embeddings, Encoder, OwnEncoder, SentenceEncoder, sentences
+
+Size = Literal["auto", "short", "long", "paper"]
+Holds = Literal["auto", "item", "document"]
+Progress = Callable[[str, int, int], None]
+
+EXTRA = "train"
+FAMILY = "encoder"
+"""The family's name, and that of the mean of its members."""
+
+MOST_CATEGORIES = 12
+"""A number with more different labels has no head for each of them: its mean is predicted, and nothing else."""
+
+LEAST_GRAMS = 4
+"""Texts of fewer different 3-grams share most of them by chance."""
+
+COMMON = 100
+"""A 3-gram of more texts than this, such as *I would like*, says nothing of copies."""
+
+MOST_GRAMS = 2_000_000
+"""Of more 3-grams a sample is compared, the same ones of every text; a share of so many has no error to speak of."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings(Settings):
+    """Options of `assay.train`."""
+
+    text: str | None = option(
+        None, "Item column of the text.", details="'text', or the only column of texts, when not given."
+    )
+    text_holds: Holds = option(
+        "auto", "Whether a text is the item's own, or that of its document.",
+        details="auto takes it for the document's where all items of a document have the same one.",
+    )  # fmt: skip
+    order: str | None = option(
+        None, "Item column that orders the segments of a document; the order of their names when not given."
+    )
+    document: str | None = option(
+        None, "Item column of the document; what names of items share when not given.",
+        details="A document is in one fold.",
+    )  # fmt: skip
+    document_pattern: str | None = option(
+        None, r"Regular expression whose first group is the document in an item's name, such as '^(\d+)_'."
+    )
+    together: Sequence[str] = option((), "Item columns whose items are in one fold, too: teacher, author.")
+    near: float = option(
+        0.6, "Share of 3-grams from which two texts are taken for one document; 0 compares none.", low=0, high=1,
+        details="Of the words of the shorter.",
+    )  # fmt: skip
+    folds: int = option(5, "Into how many folds documents fall.", low=2)
+    fold: str | None = option(
+        None, "Item column of folds made by hand.", details="Refused where a document is in two of them."
+    )
+    annotators: Sequence[str] | None = option(None, "People whose labels count.")
+    repeats: Repeats = option("error", "What repeated answers stand for.")
+    encoders: str | Sequence[str] | Callable[..., Any] | None = option(
+        None, "Models of sentence embeddings: folders, or names on the Hugging Face Hub.", key="",
+        details="Or a function of a list of texts that returns a row of numbers for each.",
+    )  # fmt: skip
+    members: int = option(3, "Raters of each encoder, which differ in their seed.", low=1)
+    size: Size = option(
+        "auto", "Which sizes and training are the defaults: of short texts, long ones, or the paper's.",
+        details="auto takes long from 12 sentences a text on.",
+    )  # fmt: skip
+    layers: int | None = option(None, "Transformer layers.", low=1)
+    width: int | None = option(None, "Numbers that stand for a sentence inside the encoder.", low=1)
+    heads: int | None = option(None, "Attention heads.", low=1)
+    feedforward: int | None = option(None, "Width of the layers between.", low=1)
+    dropout: float | None = option(None, "Share of numbers left out at random while training.", low=0, below=1)
+    epochs: int | None = option(None, "Most passes over the documents.", low=1)
+    patience: int | None = option(None, "Passes without a gain on held-out documents that end training.", low=1)
+    learning_rate: float | None = option(None, "Highest step of Adamax.", above=0, key="rate")
+    batch: int | None = option(None, "Windows at once.", low=1)
+    window: int | None = option(
+        None, "Sentences that the encoder reads at once, at most.", low=1,
+        details="The mean length of a segment when not given, 140 at most.",
+    )  # fmt: skip
+    windows: int = option(8, "Random windows of a long document in each pass.", low=1)
+    threads: int = option(1, "Processors; another number gives other digits.", low=1)
+    device: str | None = option(None, "cpu, cuda; a GPU where there is one when not given.")
+    folder: str | None = option(
+        None, "Folder of what is finished, from which a training that was stopped goes on.", transient=True
+    )
+    n_resamples: int = option(2000, "Bootstrap resamples of documents.", low=20, key="resamples")
+    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
+    seed: int = option(0, "Same seed, same numbers.", low=0)
+    progress: Progress | None = option(
+        None, "Called with (what, done, steps).", transient=True, details="For a progress bar."
+    )
+
+
+# -- texts ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """Sentences in sequences, and the part of a sequence that is each item's.
+
+    Attributes
+    ----------
+    items : tuple of str
+        Items that have a text.
+    sentences : list of list of str
+        Of each sequence: an item's own text, or a document.
+    sequence, first, end : (items,) int
+        The item's sequence, and its sentences in it, from ``first`` to before ``end``.
+    """
+
+    items: tuple[str, ...]
+    sentences: list[list[str]]
+    sequence: Ints
+    first: Ints
+    end: Ints
+
+    @property
+    def by_document(self) -> bool:
+        """Whether items are segments of longer texts."""
+        return len(self.sentences) < len(self.items)
+
+    @cached_property
+    def length(self) -> Ints:
+        """Sentences of each sequence."""
+        return np.array([len(one) for one in self.sentences])
+
+    def text_of(self, item: int) -> list[str]:
+        """An item's sentences."""
+        return self.sentences[self.sequence[item]][self.first[item] : self.end[item]]
+
+    def some(self, items: Ints) -> Texts:
+        """Some of the items; sequences stay."""
+        names = tuple(self.items[i] for i in items)
+        return Texts(names, self.sentences, self.sequence[items], self.first[items], self.end[items])
+
+
+def text_column(items: pl.DataFrame, given: str | None) -> str:
+    """The column that holds the texts.
+
+    Raises
+    ------
+    DataError
+        Where there is no such column, or nothing says which it is.
+    """
+    if given is not None:
+        if given not in items.columns:
+            raise DataError(unknown("item column", given, items.columns, "the table of items"))
+        if items.schema[given] != pl.String:
+            raise DataError(f"item column '{given}' holds no texts ({items.schema[given]})")
+        return given
+    texts = [c for c in items.columns if c != "item" and items.schema[c] == pl.String]
+    if "text" in texts:
+        return "text"
+    long = [c for c in texts if (items[c].drop_nulls().str.count_matches(r"\s").mean() or 0) >= 2]  # type: ignore[operator]
+    if len(long) != 1:
+        found = f"{listing(long)} all look like one" if long else "none looks like one"
+        raise DataError(f"which item column is the text? {found} of {listing(items.columns)}; name it with text='...'")
+    return long[0]
+
+
+def gather_texts(
+    items: pl.DataFrame, settings: TrainSettings, document: Sequence[Any] | None
+) -> tuple[Texts, list[Exclusion], list[str]]:
+    """The texts of the items, in the natural order of the items' names.
+
+    Parameters
+    ----------
+    items : polars.DataFrame
+        One row an item, column ``item``.
+    settings : TrainSettings
+    document : list, optional
+        The document of each item, in the order of the rows.
+    """
+    column = text_column(items, settings.text)
+    place = {name: i for i, name in enumerate(items["item"].to_list())}
+    names = [str(n) for n in natural(items["item"].to_list())]
+    text = [items[column][place[n]] or "" for n in names]
+    empty = tuple(n for n, t in zip(names, text, strict=True) if not t.strip())
+    kept = [i for i, t in enumerate(text) if t.strip()]
+    left = [Exclusion("item", len(empty), f"no text in '{column}'", empty)] if empty else []
+    if not kept:
+        raise DataError(f"no item has a text in '{column}'")
+    names, text = [names[i] for i in kept], [text[i] for i in kept]
+    notes = [] if settings.text == column else [f"texts are those of item column '{column}'"]
+    owner = None if document is None else [document[place[n]] for n in names]
+    if not _shared(text, owner, settings.text_holds):
+        at = np.arange(len(names))
+        split = [split_sentences(one) for one in text]
+        return Texts(tuple(names), split, at, 0 * at, np.array([len(one) for one in split])), left, notes
+    assert owner is not None
+    order = None if settings.order is None else {n: items[_known(items, settings.order)][place[n]] for n in names}
+    notes.append(
+        "a document's sentences are divided among its items by equal partition of its words, in the order of "
+        + ("their names" if order is None else f"'{settings.order}'")
+    )
+    return _segments(names, text, owner, order), left, notes
+
+
+def _known(items: pl.DataFrame, column: str) -> str:
+    if column not in items.columns:
+        raise DataError(unknown("item column", column, items.columns, "the table of items"))
+    return column
+
+
+def _shared(text: Sequence[str], owner: Sequence[Any] | None, holds: Holds) -> bool:
+    """Whether texts are those of documents that several items share."""
+    if holds == "item" or (owner is None and holds == "auto"):
+        return False
+    if owner is None:
+        raise DesignError("text_holds='document' needs documents; name their column with document='...'")
+    seen: dict[Any, set[str]] = {}
+    for name, one in zip(owner, text, strict=True):
+        seen.setdefault(name, set()).add(one)
+    several = [name for name, texts in seen.items() if len(texts) > 1]
+    if holds == "document" and several:
+        raise DataError(
+            f"the items of document '{several[0]}' have {len(seen[several[0]])} different texts; one text belongs to a "
+            "document with text_holds='document'"
+        )
+    return not several and len(seen) < len(text)
+
+
+def _segments(names: Sequence[str], text: Sequence[str], owner: Sequence[Any], order: dict[str, Any] | None) -> Texts:
+    whole: dict[Any, list[int]] = {}
+    for i, one in enumerate(owner):
+        whole.setdefault(one, []).append(i)
+    sequence, first, end = (np.zeros(len(names), dtype=np.int64) for _ in range(3))
+    split = []
+    for number, mine in enumerate(whole.values()):
+        if order is not None:
+            mine.sort(key=lambda i: (order[names[i]] is None, order[names[i]]))
+        split.append(split_sentences(text[mine[0]]))
+        edges = equal_partition([len(one.split()) for one in split[-1]], len(mine))
+        for k, i in enumerate(mine):
+            sequence[i], first[i], end[i] = number, edges[k], edges[k + 1]
+    return Texts(tuple(names), split, sequence, first, end)
+
+
+def equal_partition(words: Sequence[int], parts: int) -> list[int]:
+    """Where each part begins, and the end, so that parts have as many words, as nearly as sentences allow.
+
+    Each part has a sentence at least, as long as there are as many; of fewer sentences, parts share one.
+    """
+    n, total = len(words), max(sum(words), 1)
+    middle = np.cumsum(words) - np.asarray(words) / 2
+    part = np.minimum((parts * middle / total).astype(int), parts - 1)
+    starts = [int(np.searchsorted(part, k)) for k in range(parts)] + [n]
+    if n < parts:
+        return [min(k, n - 1) for k in range(parts)] + [n]
+    for k in range(1, parts):
+        starts[k] = min(max(starts[k], starts[k - 1] + 1), n - (parts - k))
+    return starts
+
+
+def split_sentences(text: str) -> list[str]:
+    """The sentences of a text; a new line ends one."""
+    return [one for line in text.splitlines() for one in (sentences(line) if line.strip() else [])] or [text.strip()]
+
+
+def encoders_of(settings: TrainSettings) -> list[Encoder]:
+    """The encoders that are named, the default one where none is."""
+    given = settings.encoders
+    if given is None:
+        return [SentenceEncoder(device=settings.device)]
+    if callable(given):
+        return [OwnEncoder(given)]
+    named = [given] if isinstance(given, str) else list(given)
+    if not named:
+        raise DesignError("encoders is empty; name a model, or leave it out", option="encoders", value=given)
+    return [SentenceEncoder(one, device=settings.device) for one in named]
+
+
+def embed(texts: Texts, encoder: Encoder) -> list[Floats]:
+    """The embedding of every sentence, one array of (sentences, dimensions) a sequence."""
+    every = [one for sequence in texts.sentences for one in sequence]
+    rows = Embeddings(encoder, split="whole").embeddings(every).astype(np.float32)
+    return np.split(rows, np.cumsum(texts.length)[:-1])
+
+
+# -- what people said -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What people said of each item by one criterion.
+
+    Attributes
+    ----------
+    criterion : str or None
+    scale : Scale
+    categories : tuple
+        Labels that have a share each; empty where there are too many.
+    number : (categories,) float
+        The number of each; empty of categories without order.
+    share : (items, categories) float
+        Share of the item's people who gave each label; NaN where nobody answered.
+    mean : (items,) float
+        Of people's numbers; NaN where nobody answered, and everywhere where labels are no numbers.
+    item, who, value : (labels,)
+        Each label: the item's place, the annotator's, and its number (of categories without order, its place).
+    """
+
+    criterion: str | None
+    scale: Scale
+    categories: tuple[Label, ...]
+    number: Floats
+    share: Floats
+    mean: Floats
+    item: Ints
+    who: Ints
+    value: Floats
+    whole: bool
+    """Whether all labels are whole numbers."""
+
+    @property
+    def name(self) -> str:
+        """For people; empty where the table has one criterion."""
+        return "" if self.criterion is None else self.criterion
+
+    @property
+    def nominal(self) -> bool:
+        """Whether labels have no order."""
+        return self.scale.kind == "nominal"
+
+    @cached_property
+    def labelled(self) -> Bools:
+        """Items that somebody answered."""
+        found = np.zeros(len(self.mean), dtype=bool)
+        found[self.item] = True
+        return found
+
+    def label_of(self, value: Any) -> Any:
+        """Predictions as labels of the scale: the nearest, whole where people's are; of shares, the commonest.
+
+        Parameters
+        ----------
+        value : (items,) or (items, categories) float
+        """
+        if self.nominal:
+            return [self.categories[k] for k in value.argmax(axis=1)]
+        bounds = self.scale.bounds
+        near = np.clip(value, *bounds) if bounds is not None else np.asarray(value)
+        if self.scale.categories is None:
+            return (np.floor(near + 0.5).astype(int) if self.whole else near).tolist()
+        listed = self.scale.values(pl.Series(list(self.scale.categories)))
+        return [self.scale.categories[k] for k in np.abs(near[:, None] - listed[None, :]).argmin(axis=1)]
+
+    def coordinates(self, value: Any) -> Floats:
+        """Labels as points whose squared distance is that of the scale: (n, 1) numbers, or categories as corners."""
+        if not self.nominal:
+            return np.asarray(value, dtype=float).reshape(-1, 1)
+        return np.asarray(np.eye(len(self.categories))[np.asarray(value, dtype=int)] / math.sqrt(2))
+
+
+def targets_of(labels: Annotations, people: Sequence[str], items: Sequence[str]) -> list[Target]:
+    """What people said of these items, by criterion.
+
+    Raises
+    ------
+    DesignError
+        For labels that are texts or choices among three.
+    """
+    place = {name: i for i, name in enumerate(items)}
+    found = []
+    for criterion in labels.criteria or (None,):
+        scale = labels.scale_of(criterion)
+        if scale.kind in ("text", "odd-one-out"):
+            raise DesignError(f"a rater is trained on categories or numbers; these labels are {scale.describe()}")
+        rows = labels.labels.filter(pl.col("annotator").is_in(list(people)) & pl.col("item").is_in(list(items)))
+        rows = rows if criterion is None else rows.filter(pl.col("criterion") == criterion)
+        if not rows.height:
+            raise DataError(f"nobody labelled an item that has a text{'' if criterion is None else f' by {criterion}'}")
+        found.append(_target(criterion, scale, rows, place, {name: i for i, name in enumerate(people)}))
+    return found
+
+
+def _target(
+    criterion: str | None, scale: Scale, rows: pl.DataFrame, place: dict[str, int], who: dict[str, int]
+) -> Target:
+    label = rows["label"] if not scale.numeric else scale.cast(rows["label"])
+    item = np.array([place[name] for name in rows["item"]], dtype=np.int64)
+    order = np.lexsort([np.array([who[name] for name in rows["annotator"]]), item])
+    seen = natural(label.unique().to_list())
+    nominal = scale.kind == "nominal"
+    categories: tuple[Label, ...] = tuple(scale.categories or seen)
+    if nominal:
+        value = np.array([categories.index(one) for one in label], dtype=float)
+    else:
+        value = scale.values(label)
+        if len(categories) > MOST_CATEGORIES:
+            categories = tuple(seen) if len(seen) <= MOST_CATEGORIES else ()
+    number = np.empty(0) if nominal or not categories else scale.values(pl.Series(list(categories)))
+    code = value.astype(int) if nominal else (value[:, None] == number[None, :]).argmax(1) if len(number) else None
+    n = np.bincount(item, minlength=len(place)).astype(float)
+    n[n == 0] = np.nan
+    share = np.zeros((len(place), len(categories)))
+    if code is not None:
+        np.add.at(share, (item, code), 1)
+    share /= n[:, None]
+    mean = np.full(len(place), np.nan)
+    if not nominal:  # exact whatever the order of the annotators
+        mine: dict[int, list[float]] = {}
+        for i, one in zip(item.tolist(), value.tolist(), strict=True):
+            mine.setdefault(i, []).append(one)
+        for i, several in mine.items():
+            mean[i] = math.fsum(several) / len(several)
+    people = np.array([who[name] for name in rows["annotator"]], dtype=np.int64)
+    return Target(criterion, scale, categories, number, share, mean, item[order], people[order], value[order],
+                  not nominal and bool((value == np.round(value)).all()))  # fmt: skip
+
+
+# -- which items belong together, and into which fold they fall --------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Into which fold each item falls; items of a group are in one.
+
+    Attributes
+    ----------
+    group, fold : (items,) int
+    names : tuple of str
+        Of the folds.
+    words : tuple of str
+        How groups and folds were made.
+    """
+
+    group: Ints
+    fold: Ints
+    names: tuple[str, ...]
+    words: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def inner(self, items: Ints, number: int, *seed: int) -> Ints:
+        """A fold for each of some items, whole groups at a time."""
+        return _draw(self.group[items], number, np.random.default_rng([*seed]))
+
+
+def documents_of(labels: Annotations, settings: TrainSettings) -> tuple[list[Any] | None, str]:
+    """The document of each item in the order of the table, and what says so; None where nothing does."""
+    names = labels.items["item"]
+    if settings.document is not None:
+        cluster_codes(labels, settings.document)  # refuses an item without one
+        column = labels.items[labels.names.get(settings.document, settings.document)]
+        return column.to_list(), f"as item column '{settings.document}' says"
+    if settings.document_pattern is not None:
+        found = names.str.extract(_compiled(settings.document_pattern), 1)
+        if found.null_count():
+            raise DesignError(
+                f"document_pattern='{settings.document_pattern}' finds no document in the name of item "
+                f"'{names.filter(found.is_null())[0]}'"
+            )
+        return found.to_list(), "by the pattern of their names"
+    parts = stems(names)
+    if parts is None:
+        return None, ""
+    return parts.stem.codes.tolist(), f"by what stands before '{parts.separator}' in their names"
+
+
+def _compiled(pattern: str) -> str:
+    try:
+        groups = re.compile(pattern).groups
+    except re.error as error:
+        raise DesignError(f"document_pattern='{pattern}' is no regular expression: {error}") from None
+    if groups < 1:
+        raise DesignError(f"document_pattern='{pattern}' has no group; put the document between ( and )")
+    return pattern
+
+
+def make_folds(
+    labels: Annotations, texts: Texts, documents: tuple[list[Any] | None, str], settings: TrainSettings
+) -> Folds:
+    """Groups of items that share a document, a teacher or most of their words, and folds of whole groups.
+
+    Raises
+    ------
+    DataError
+        Where folds made by hand divide a group, or there are fewer groups than folds.
+    """
+    table = {name: i for i, name in enumerate(labels.items["item"].to_list())}
+    rows = np.array([table[name] for name in texts.items])
+    n, words, joined = len(rows), [], []
+    owner, how = documents
+    parts: list[Ints] = [texts.sequence]
+    if owner is not None:
+        parts.append(np.unique(np.array([str(owner[i]) for i in rows]), return_inverse=True)[1])
+        words.append(f"{counted(len(set(parts[-1].tolist())), 'document')} {how}")
+    for column in settings.together:
+        parts.append(cluster_codes(labels, column)[rows])
+        words.append(f"items of one '{column}' are together")
+    group = _merge(n, parts)
+    n_before = int(group.max()) + 1
+    if settings.near > 0:
+        pairs = near_duplicates(texts, settings.near)
+        firsts = {int(s): i for i, s in reversed(list(enumerate(texts.sequence)))}
+        joined = [(firsts[a], firsts[b]) for a, b in pairs if a in firsts and b in firsts]
+        apart = sum(group[a] != group[b] for a, b in joined)
+        if apart:
+            words.append(
+                f"{counted(apart, 'pair')} of texts that share {100 * settings.near:g}% of their 3-grams or more "
+                f"{'is' if apart == 1 else 'are'} taken for one document"
+            )
+        group = _merge(n, [group], joined)
+    n_groups = len(set(group.tolist()))
+    if settings.fold is not None:
+        return _by_hand(labels, rows, group, settings.fold, (*words, f"folds as item column '{settings.fold}' says"))
+    if n_groups < settings.folds:
+        raise DataError(_too_few(n_groups, n_before, settings))
+    fold = _draw(group, settings.folds, np.random.default_rng([settings.seed, 1]))
+    words.append(f"{settings.folds} folds of {n_groups:,} groups, drawn with seed {settings.seed}")
+    return Folds(group, fold, tuple(str(k + 1) for k in range(settings.folds)), tuple(words))
+
+
+def _too_few(groups: int, before: int, settings: TrainSettings) -> str:
+    if before >= settings.folds:
+        return (
+            f"texts share so many words that {before:,} documents are taken for {groups}; where they are different "
+            "all the same, raise the share from which they are one with near=0.9, or compare none with near=0"
+        )
+    if groups > 1:
+        return f"{groups} documents cannot fall into {settings.folds} folds; take folds={groups}"
+    return "all items are of one document, and none can be held out; name smaller documents with document='...'"
+
+
+def _by_hand(labels: Annotations, rows: Ints, group: Ints, column: str, words: tuple[str, ...]) -> Folds:
+    codes = cluster_codes(labels, column)[rows]
+    values = labels.items[column].gather(rows).to_list()
+    different, fold = np.unique(codes, return_inverse=True)
+    if len(different) < 2:
+        raise DataError(f"item column '{column}' has one fold, and none can be held out")
+    for one in np.unique(group):
+        mine = np.flatnonzero(group == one)
+        if len(set(fold[mine].tolist())) > 1:
+            other = mine[fold[mine] != fold[mine[0]]][0]
+            items = labels.items["item"]
+            raise DataError(
+                f"folds of '{column}' divide a document: items '{items[int(rows[mine[0]])]}' and "
+                f"'{items[int(rows[other])]}' belong together and are in folds '{values[mine[0]]}' and "
+                f"'{values[other]}'. Put them into one fold, or leave fold out"
+            )
+    names = tuple(str(values[int(np.flatnonzero(fold == k)[0])]) for k in range(len(different)))
+    return Folds(group, fold, names, words)
+
+
+def _merge(n: int, parts: Sequence[Ints], pairs: Sequence[tuple[int, int]] = ()) -> Ints:
+    """Groups of what shares a part, or is a pair, directly or through others; numbered by their first item."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    rows, columns = [a for a, _ in pairs], [b for _, b in pairs]
+    for part in parts:
+        first = np.unique(part, return_index=True, return_inverse=True)
+        rows += list(range(n))
+        columns += first[1][first[2]].tolist()
+    table = coo_matrix((np.ones(len(rows)), (np.array(rows), np.array(columns))), shape=(n, n))
+    found = connected_components(table, directed=False)[1]
+    order = {one: place for place, one in enumerate(dict.fromkeys(found.tolist()))}
+    return np.array([order[one] for one in found.tolist()])
+
+
+def _draw(group: Ints, folds: int, rng: np.random.Generator) -> Ints:
+    """Whole groups in a random order, each to the fold with the fewest items."""
+    numbers, inverse = np.unique(group, return_inverse=True)
+    size = np.bincount(inverse)
+    filled, fold = np.zeros(folds), np.zeros(len(numbers), dtype=np.int64)
+    for one in rng.permutation(len(numbers)):
+        fold[one] = filled.argmin()
+        filled[fold[one]] += size[one]
+    return fold[inverse]
+
+
+def near_duplicates(texts: Texts, share: float) -> list[tuple[int, int]]:
+    """Sequences of which the shorter shares so many of its 3-grams of words with the other."""
+    from scipy.sparse import csr_matrix
+
+    grams = [_grams(" ".join(one)) for one in texts.sentences]
+    every = Counter(gram for one in grams for gram in one)
+    sampled = max(sum(every.values()) // MOST_GRAMS, 1)
+    kept = {g: k for k, g in enumerate(g for g, n in every.items() if n <= COMMON and g % sampled == 0)}
+    at = [[kept[g] for g in one if g in kept] for one in grams]
+    start = np.cumsum([0, *map(len, at)])
+    ones = np.ones(start[-1], dtype=np.int32)
+    table = csr_matrix((ones, [g for one in at for g in one], start), shape=(len(grams), max(len(kept), 1)))
+    shared = (table @ table.T).tocoo()
+    size = np.array([sum(g % sampled == 0 for g in one) for one in grams])
+    least = np.minimum(size[shared.row], size[shared.col])
+    near = (shared.row < shared.col) & (least >= LEAST_GRAMS) & (shared.data >= share * least)
+    return sorted(zip(shared.row[near].tolist(), shared.col[near].tolist(), strict=True))
+
+
+def _grams(text: str) -> set[int]:
+    words = re.findall(r"\w+", text.lower())
+    return {zlib.crc32(" ".join(words[k : k + 3]).encode()) for k in range(len(words) - 2)}

@@ -1,0 +1,127 @@
+"""Baselines and measures: against scikit-learn, by hand, and against the alternative annotator test's own R."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from teaching import quick, reviews
+
+import assay
+from assay.data.annotations import Annotations
+from assay.training.baselines import PENALTIES, RaterMeasures, _fit_odds, _odds, _ridges, ordinal_regression, ridge
+from assay.training.documents import targets_of
+
+
+def test_ridge_is_that_of_scikit_learn():
+    linear = pytest.importorskip("sklearn.linear_model", reason="scikit-learn is the oracle")
+    rng = np.random.default_rng(0)
+    for n, d in ((40, 6), (10, 30)):
+        x, new = rng.normal(size=(n, d)), rng.normal(size=(5, d))
+        y = x[:, :2] @ rng.normal(size=(2, 3)) + rng.normal(size=(n, 3)) + 7
+        for penalty in (0.01, 1.0, 50.0):
+            wanted = linear.Ridge(alpha=penalty).fit(x, y).predict(new)
+            np.testing.assert_allclose(_ridges(x, y, new, np.array([penalty]))[0], wanted, atol=1e-8)
+
+
+def test_the_penalty_is_chosen_where_whole_documents_are_held_out():
+    """What is the same in a whole document helps where single items are left out, and hurts where documents are."""
+    rng = np.random.default_rng(1)
+    document = np.repeat(np.arange(20), 5)
+    x = rng.normal(size=(20, 30))[document] + 0.01 * rng.normal(size=(100, 30))
+    y = rng.normal(size=20)[document][:, None] + 0.1 * rng.normal(size=(100, 1))
+    by_document = ridge(x, y, x, document % 4)
+    by_item = ridge(x, y, x, np.arange(100) % 4)
+    assert by_item.std() > 0.8 * y.std()
+    assert by_document.std() < 0.2 * y.std()
+    assert len(PENALTIES) == 13
+
+
+def test_proportional_odds_are_found_again():
+    rng = np.random.default_rng(2)
+    z = rng.normal(size=(4000, 3))
+    slope, cuts = np.array([1.0, -0.5, 0.0]), np.array([-1.0, 0.5, 1.5])
+    latent = z @ slope + rng.logistic(size=4000)
+    share = np.eye(4)[(latent[:, None] > cuts).sum(1)]
+    found = _fit_odds(z, share, 0.1)
+    np.testing.assert_allclose(found[0], slope, atol=0.12)
+    np.testing.assert_allclose(found[1], cuts, atol=0.12)
+    p = _odds(found, z)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    np.testing.assert_allclose(p.mean(axis=0), share.mean(axis=0), atol=0.01)
+
+
+def test_a_label_that_nobody_gave_has_no_share():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(60, 4))
+    share = np.zeros((60, 5))
+    share[np.arange(60), np.where(x[:, 0] > 0, 3, 1)] = 1
+    found = ordinal_regression(x, share, x, np.arange(60) % 3)
+    assert found[:, [0, 2, 4]].max() == 0
+    assert (found.argmax(1) == np.where(x[:, 0] > 0, 3, 1)).mean() > 0.9
+    only = ordinal_regression(x, np.eye(5)[np.full(60, 2)], x, np.arange(60) % 3)
+    assert (only[:, 2] == 1).all()
+
+
+def test_r_and_rmse_by_hand():
+    rows = [("a", "x", 1), ("a", "y", 3), ("b", "x", 5), ("b", "y", 5), ("c", "x", 2)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    (target,) = targets_of(Annotations.from_frame(frame, scale="1-5", judges=[]), ["x", "y"], ["a", "b", "c"])
+    value = np.array([2.5, 4.0, 2.0])
+    statistic = RaterMeasures(1, 2, 1, False)
+    moments = statistic.moments(target, [value], [np.array([[2.0], [4.0], [2.0]])])
+    r, rmse, kept = statistic.value(moments.sum(axis=0))
+    assert r == pytest.approx(np.corrcoef(value, [2, 5, 2])[0, 1])
+    assert rmse == pytest.approx(np.sqrt((0.25 + 1 + 0) / 3))
+    # R is of a and b, which two people answered. Rater 2, 4: observed ((1 + 1)/2 + (1 + 1)/2)/2 = 1; expected of a's
+    # label with b's people 9, of b's with a's (9 + 1)/2 = 5: 7. People: observed (4 + 0)/2 = 2; of different people on
+    # different items |1−5|², |3−5|²: 16, 4: 10.
+    assert kept == pytest.approx((1 - 1 / 7) / (1 - 2 / 10))
+
+
+def slow_retention(labels: Annotations, judge: str) -> float:
+    """A(judge, people) / A(people, people) from every pair of labels."""
+    where = {name: k for k, name in enumerate(labels.scale.categories)}
+    rows = [(i, who, where[label]) for i, who, label in labels.labels.select("item", "annotator", "label").iter_rows()]
+    people = [row for row in rows if row[1] in labels.humans]
+    judged = [row for row in rows if row[1] == judge]
+    n = {i: sum(row[0] == i for row in people) for i, _, _ in people}
+
+    def chance_corrected(mine):
+        total = np.zeros((2, 2))
+        for i, who, a in mine:
+            for j, other, b in people:
+                if who == other or n[j] < 2 or n[i] < 2:
+                    continue
+                weight = (1 if who == judge else 1 / n[i]) / (n[j] - (who != judge and i == j))
+                apart = (a - b) ** 2 if labels.scale.kind == "ordinal" else float(a != b)
+                if i != j:
+                    weight = (1 if who == judge else 1 / n[i]) / n[j]
+                total[int(i != j)] += weight * np.array([apart, 1])
+        return 1 - total[0, 0] / total[0, 1] / (total[1, 0] / total[1, 1])
+
+    return chance_corrected(judged) / chance_corrected(people)
+
+
+@pytest.mark.parametrize("scale", ["1-5", "nominal:no,yes"])
+def test_retention_is_that_of_the_alternative_annotator_test(scale):
+    found = quick(reviews(scale=scale, noise=0.8), document="document", epochs=6, learning_rate=0.02)
+    both = found.annotations(baselines=True)
+    bare = Annotations.from_frame(
+        both.labels.select("item", "annotator", "label"), judges=both.judges, scale=both.scale, exclude=[]
+    )
+    for judge in ("encoder", "ridge"):
+        wanted = assay.alt_test(bare, judge, epsilon=0.1).retention.estimate
+        mine = found.table.filter((pl.col("rater") == judge) & (pl.col("measure") == "R"))["estimate"][0]
+        assert mine == pytest.approx(wanted, abs=0.01), "its jackknife corrects a bias of the order 1/n"
+        assert mine == pytest.approx(slow_retention(bare, judge)), judge
+
+
+def test_a_straight_line_is_learnt_and_its_lead_is_said():
+    """Stars are a sum over the words: ridge is as good as can be, and a network of two epochs is not."""
+    found = quick(reviews(), document="document")
+    row = found.table.filter((pl.col("rater") == "ridge") & (pl.col("measure") == "r"))
+    assert row["estimate"][0] > 0.9
+    best = found.table["baseline"][0]
+    assert f"worse than {best} in r and RMSE" in found.summary()
+    assert found.lead("encoder", "RMSE").high < 0

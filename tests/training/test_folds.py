@@ -1,0 +1,172 @@
+"""Texts, targets and folds: nothing that people said or wrote gets into another document's fold."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from teaching import lessons, reviews
+
+import assay
+from assay.data.annotations import Annotations
+from assay.errors import DataError, DesignError
+from assay.training.documents import (
+    TrainSettings,
+    documents_of,
+    equal_partition,
+    gather_texts,
+    make_folds,
+    near_duplicates,
+    targets_of,
+    text_column,
+)
+
+
+def gathered(labels, **options):
+    settings = TrainSettings(**options)
+    documents = documents_of(labels, settings)
+    texts, left, notes = gather_texts(labels.items, settings, documents[0])
+    return texts, make_folds(labels, texts, documents, settings), left, notes
+
+
+def folds_of(labels, **options):
+    return gathered(labels, **options)[1]
+
+
+def test_parts_have_as_many_words_as_sentences_allow():
+    # 12 words in three parts of 4: sentences of 4, 2, 2, 3, 1 words end at 4, 6, 8, 11, 12
+    assert equal_partition([4, 2, 2, 3, 1], 3) == [0, 1, 3, 5]
+    assert equal_partition([1, 1, 1, 9], 2) == [0, 3, 4]
+    assert equal_partition([9, 1, 1, 1], 3) == [0, 1, 2, 4], "every part has a sentence"
+    assert equal_partition([5, 5], 3) == [0, 1, 1, 2], "of fewer sentences parts share one"
+
+
+def test_a_documents_text_is_divided_among_its_segments_in_their_order():
+    labels = lessons()
+    texts, _, _, notes = gathered(labels, document="document", near=0.0)
+    assert texts.by_document
+    assert len(texts.sentences) == 12
+    names = [n for n in texts.items if n.startswith("d03")]
+    ends = [(int(texts.first[texts.items.index(n)]), int(texts.end[texts.items.index(n)])) for n in names]
+    assert ends == [(0, 4), (4, 8), (8, 12)]
+    assert any("equal partition" in note and "their names" in note for note in notes)
+    turned = gathered(labels, document="document", order="number", near=0.0)[0]
+    ends = [(int(turned.first[turned.items.index(n)]), int(turned.end[turned.items.index(n)])) for n in names]
+    assert ends == [(8, 12), (4, 8), (0, 4)]
+
+
+def test_each_text_is_the_items_own_where_it_is_said():
+    texts = gathered(lessons(), document="document", text_holds="item", near=0.0)[0]
+    assert not texts.by_document
+    assert set(texts.end - texts.first) == {12}
+    with pytest.raises(DataError, match="document 'shop 0' have 2 different texts"):
+        gathered(reviews(), document="document", text_holds="document")
+    with pytest.raises(DesignError, match="name their column with document="):
+        gathered(reviews().where(item=["r001", "r004"]), text_holds="document")
+
+
+def test_documents_are_in_one_fold_and_so_are_teachers():
+    labels = reviews()
+    folds = folds_of(labels, document="document", near=0.0)
+    owner = labels.items["document"].to_list()
+    assert len(set(zip(owner, folds.fold.tolist(), strict=True))) == 30
+    assert folds_of(labels, near=0.0).group.max() + 1 == 60, "each item for itself where nothing says more"
+    taught = folds_of(labels, document="document", together=["teacher"], near=0.0)
+    assert len(set(zip(labels.items["teacher"].to_list(), taught.fold.tolist(), strict=True))) == 10
+    sizes = np.bincount(folds_of(labels, document="document", near=0.0).fold)
+    assert sizes.max() - sizes.min() <= 2
+
+
+def test_documents_hide_in_names():
+    names = [f"{d}{k:06d}__stars" for d in (1020, 1021, 1045, 2000, 2001) for k in (1, 2)]
+    frame = pl.DataFrame({"item": names, "annotator": "ann", "label": [1, 2] * 5})
+    items = pl.DataFrame({"item": names, "text": [f"This is review number {w} of them." for w in "abcdefghij"]})
+    labels = Annotations.from_frame(frame, scale="1-5", items=items, judges=[])
+    folds = folds_of(labels, document_pattern=r"^(\d+)\d{6}__", near=0.0)
+    assert len(set(folds.group.tolist())) == 5
+    assert any("5 documents by the pattern" in word for word in folds.words)
+    for pattern, words in (("^(x)", "no document in the name of item"), (r"^\d+", "no group"), ("(", "no regular")):
+        with pytest.raises(DesignError, match=words):
+            folds_of(labels, document_pattern=pattern)
+
+
+def test_copies_of_a_text_are_one_document_and_that_is_told():
+    labels = reviews(20)
+    words = re.findall(r"\w+", "the soup was cold and the waiter did not come for a very long time")
+    texts = labels.items["text"].to_list()
+    texts[3], texts[11] = " ".join(words), " ".join([*words, "at", "all"])
+    one = Annotations.from_frame(labels.labels, judges=[], scale=labels.scale,
+                                 items=pl.DataFrame({"item": labels.items["item"], "text": texts}))  # fmt: skip
+    found, folds, *_ = gathered(one, near=0.9)
+    assert (3, 11) in near_duplicates(found, 0.9)
+    assert folds.group[3] == folds.group[11]
+    assert any("taken for one document" in word for word in folds.words)
+    assert (3, 11) in near_duplicates(found, 1.0), "of the words of the shorter"
+    texts[11] = " ".join(reversed(words))
+    other = Annotations.from_frame(labels.labels, judges=[], scale=labels.scale,
+                                   items=pl.DataFrame({"item": labels.items["item"], "text": texts}))  # fmt: skip
+    assert (3, 11) not in near_duplicates(gathered(other, near=0.0)[0], 0.5)
+
+
+def test_folds_made_by_hand_may_not_divide_a_document():
+    labels = reviews()
+    assert folds_of(labels, document="document", fold="half", near=0.0).names == ("a", "b")
+    with pytest.raises(
+        DataError, match=r"divide a document: items 'r000' and 'r002' belong together.*folds 'a' and 'b'"
+    ):
+        folds_of(labels, document="teacher", fold="half", near=0.0)
+
+
+def test_fewer_documents_than_folds_are_refused_with_what_works():
+    with pytest.raises(DataError, match=r"3 documents cannot fall into 5 folds; take folds=3"):
+        folds_of(lessons(3), document="document", near=0.0)
+    folds_of(lessons(3), document="document", folds=3, near=0.0)
+    with pytest.raises(DataError, match="none can be held out"):
+        folds_of(lessons(1), document="document", folds=2)
+    with pytest.raises(DataError, match=r"12 documents are taken for 1;.*with near=0\.9, or compare none with near=0"):
+        folds_of(lessons(), document="document", near=0.3)
+
+
+def test_which_column_is_the_text():
+    items = reviews().items
+    assert text_column(items, None) == "text"
+    assert text_column(items.drop("text"), None) == "other_text"
+    with pytest.raises(DataError, match=r"none looks like one.*name it with text='\.\.\.'"):
+        text_column(items.drop("text", "other_text"), None)
+    with pytest.raises(DataError, match="did you mean 'other_text'"):
+        text_column(items, "othertext")
+    with pytest.raises(DataError, match="holds no texts"):
+        text_column(items, "number")
+
+
+def test_items_without_a_text_are_left_out_by_name():
+    labels = reviews(20)
+    items = labels.items.with_columns(
+        text=pl.when(pl.col("item") == "r004").then(pl.lit("  ")).otherwise(pl.col("text"))
+    )
+    texts, _, left, _ = gathered(Annotations.from_frame(labels.labels, judges=[], scale="1-5", items=items), near=0.0)
+    assert len(texts.items) == 19
+    assert (left[0].count, left[0].names, left[0].reason) == (1, ("r004",), "no text in 'text'")
+
+
+def test_targets_are_what_people_said_with_all_their_disagreement():
+    rows = [("a", "x", 1), ("a", "y", 3), ("b", "x", 5), ("a", "z", 3)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    labels = Annotations.from_frame(frame, scale="1-5", judges=[])
+    (target,) = targets_of(labels, ["x", "y", "z"], ["a", "b", "c"])
+    np.testing.assert_allclose(target.share[0], [1 / 3, 0, 2 / 3, 0, 0])
+    assert target.mean[0] == 7 / 3
+    assert math.isnan(target.mean[2])
+    assert np.isnan(target.share[2]).all()
+    assert target.label_of(np.array([2.4999, 2.5, 9.0, -3])) == [2, 2, 5, 1], "the nearest that is on the scale"
+    assert (target.item.tolist(), target.who.tolist()) == ([0, 0, 0, 1], [0, 1, 2, 0])
+
+
+def test_labels_that_are_texts_are_refused():
+    frame = pl.DataFrame({"item": ["a"], "annotator": ["x"], "label": ["a word or two"]})
+    labels = assay.read(frame, scale="text", judges=[])
+    with pytest.raises(DesignError, match="trained on categories or numbers"):
+        targets_of(labels, ["x"], ["a"])

@@ -1,0 +1,154 @@
+"""A trained rater on disk, and put to work on other texts: by Python, by assay judge, by assay train."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+import yaml
+from teaching import QUICK, quick, reviews
+
+import assay
+from assay.cli import app as cli
+from assay.data.annotations import Annotations
+from assay.errors import DataError, DesignError
+from assay.training.rater import SavedRater, model_card, saved_rater
+
+OPTIONS = {"document": "document", "epochs": 12, "patience": 12, "learning_rate": 0.02, "members": 2}
+
+
+@pytest.fixture
+def rater(tmp_path, kept_encoder):
+    """A rater in a folder, and what was found when it was trained."""
+    found = quick(reviews(40), **OPTIONS, encoders=kept_encoder, folder=str(tmp_path / "rater"))
+    return tmp_path / "rater", found
+
+
+def test_a_text_of_the_training_is_rated_by_those_that_did_not_see_it(rater):
+    folder, found = rater
+    rated = SavedRater.load(folder).rate(found.trained.labels.items)
+    wanted = found.predictions.filter(pl.col("family") == "encoder")
+    both = rated.join(wanted, left_on=["item", "annotator"], right_on=["item", "rater"], suffix="_then")
+    assert both.height == 3 * 40
+    assert (both["value"] - both["value_then"]).abs().max() < 1e-6  # in batches of other texts
+    assert (both["label"] == both["label_then"]).all()
+    assert both.select(pl.col("provenance") == pl.format("held out, fold {} of 2", "fold")).to_series().all()
+    assert rated["provenance"].n_unique() == 2
+
+
+def test_a_new_text_is_rated_by_all(rater):
+    folder, _ = rater
+    loaded = SavedRater.load(folder)
+    rated = loaded.rate(["It was good there. It was good there.", "It was bad there. It was bad there."])
+    assert set(rated["provenance"]) == {"new"}
+    assert rated["annotator"].unique(maintain_order=True).to_list() == ["encoder", "encoder-1", "encoder-2"]
+    good, bad = rated.filter(pl.col("annotator") == "encoder")["value"]
+    assert good > bad
+    label, words = loaded.rate_one("It was good there.", "whatever the question is called")
+    assert int(label) in range(1, 6)
+    assert words.endswith("before it was rounded; new")
+    with pytest.raises(DataError, match="1 item without a text in 'text': 2"):
+        loaded.rate(["one.", " "])
+
+
+def test_the_card_says_what_must_be_known(rater):
+    folder, found = rater
+    card = (folder / "MODEL_CARD.md").read_text()
+    assert card == model_card(found)
+    for said in (found.signature, f"fingerprint {found.data}", "licence: apache-2.0", "2 folds of 20 groups",
+                 "no gold standard", "| ridge |  | RMSE |", "curves.csv", "on documents held out"):  # fmt: skip
+        assert said in card, said
+    assert {path.name for path in folder.iterdir()} == {
+        "rater.json", "weights.safetensors", "MODEL_CARD.md", "curves.csv", "predictions.csv", "folds.csv"
+    }  # fmt: skip
+    assert pl.read_csv(folder / "curves.csv").height == found.curves.height
+    assert "It was" not in (folder / "rater.json").read_text(), "texts are known by their digests alone"
+
+
+def test_what_is_no_rater_or_has_other_embeddings_is_refused(rater, tmp_path, monkeypatch):
+    folder, found = rater
+    with pytest.raises(DataError, match="holds no trained rater"):
+        SavedRater.load(tmp_path)
+    with pytest.raises(DataError, match="holds a trained rater already"):
+        found.save(folder)
+    about = json.loads((folder / "rater.json").read_text())
+    (folder / "rater.json").write_text(json.dumps({**about, "encoders": [{**about["encoders"][0], "key": "0ld"}]}))
+    with pytest.raises(DataError, match=r"has other weights .* than when .* was trained on it \(0ld\)"):
+        SavedRater.load(folder).rate(["A text."])
+    (folder / "rater.json").write_text(json.dumps({**about, "format": 99}))
+    with pytest.raises(DataError, match="keeps raters otherwise"):
+        SavedRater.load(folder)
+
+
+def test_a_criterion_that_was_not_learnt_is_refused(tmp_path, kept_encoder):
+    labels = reviews(30)
+    both = pl.concat([labels.labels.with_columns(criterion=pl.lit(name)) for name in ("food", "service")])
+    table = Annotations.from_frame(both, judges=[], scale="1-5", items=labels.items)
+    quick(table, document="document", encoders=kept_encoder, folder=str(tmp_path / "rater"))
+    loaded = SavedRater.load(tmp_path / "rater")
+    assert loaded.criteria == ("food", "service")
+    loaded.rate_one("It was good.", "service")
+    with pytest.raises(DesignError, match=r"criterion 'servce' is not in .*did you mean 'service'"):
+        loaded.rate_one("It was good.", "servce")
+
+
+def test_assay_judge_asks_a_trained_rater(rater, tmp_path):
+    pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
+    pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
+    import torch
+
+    from assay.judging.run import judge_study
+    from assay.reading import study_labels
+    from assay.study.definition import load_study
+
+    study = tmp_path / "study"
+    study.mkdir()
+    known = rater[1].trained.labels.items["text"][0]
+    (study / "items.csv").write_text(f"item,text\na,{known}\nb,It was good there. It was kind there.\nc,\n")
+    content = {
+        "items": {"file": "items.csv"},
+        "questions": [{"name": "stars", "text": "How good was it?", "scale": "1-5"}],
+        "judges": [{"name": "trained", "provider": "trained", "model": "../rater"}],
+    }
+    (study / "study.yaml").write_text(yaml.safe_dump(content))
+    saved_rater.cache_clear()
+    loaded = load_study(study)
+    done = judge_study(loaded)
+    assert done.stopped is None
+    assert not torch.are_deterministic_algorithms_enabled(), "items are rated by several threads"
+    assert "item 'c' has no text in column 'text', which the rater was trained on" in done.summary()
+    labels = study_labels(load_study(study))
+    wanted = SavedRater.load(rater[0]).rate([known, "It was good there. It was kind there."])
+    mine = dict(labels.labels.select("item", "label").iter_rows())
+    assert list(mine.values()) == [int(one) for one in wanted.filter(pl.col("annotator") == "encoder")["label"]]
+    assert labels.judges == ("trained",)
+    (study / "study.yaml").write_text(yaml.safe_dump(content).replace("../rater", "../nothing"))
+    done = judge_study(load_study(study), changed="new-version")
+    assert "holds no trained rater" in done.summary()
+
+
+def test_the_command_writes_rater_table_and_page(tmp_path, kept_encoder, capsys):
+    labels = reviews(40)
+    frame = labels.labels.join(labels.items, on="item")
+    frame.write_csv(tmp_path / "labels.csv")
+    options = [f"--{k}={v}" for k, v in QUICK.items() if k not in ("encoders",)]
+    given = ["train", str(tmp_path / "labels.csv"), "--scale", "1-5", "--document", "document", "--text", "text",
+             "--encoders", kept_encoder, *options, "--folder", str(tmp_path / "rater"), "--table",
+             str(tmp_path / "with.csv"), "--output", str(tmp_path / "page.html")]  # fmt: skip
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(given)
+    out, err = capsys.readouterr()
+    assert not stopped.value.code, err
+    assert "ordinal regression" in out
+    assert "provider: trained" in err
+    assert assay.read(tmp_path / "with.csv", scale="1-5").judges == ("encoder",)
+    page = (tmp_path / "page.html").read_text()
+    for said in ("Does the trained rater rate as people do?", "How was it trained?", "What do its ratings rest on?"):
+        assert said in page
+    assert SavedRater.load(tmp_path / "rater").criteria == (None,)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(given)
+    out, err = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert "--force" in err or "holds a trained rater already" in err
