@@ -552,7 +552,7 @@ class _Codes:
 def fairness_mark(labels: Annotations, judge: str, *, group: str, object: str | None, alpha: float) -> Mark:  # noqa: A002
     """The mark of one judge's fairness alone, on a table with one criterion: for many tables, where speed counts."""
     settings = CardSettings(judges=(judge,), group=group, object=object, alpha=alpha)
-    codes = _Criterion(labels, None, (judge,), settings).codes
+    codes = _Criterion(labels, None, (judge,), settings, None).codes
     assert codes is not None
     parts = codes.beside((judge,), labels.humans, settings).fairness()
     return _mark(*shown(parts), alpha)
