@@ -260,7 +260,7 @@ class VerdictValidation(Result):
             left = left + width
         ax.set_yticks(range(len(names)), names)
         ax.set_xlim(0, 1)
-        ax.set_xlabel("share of studies: right, open, wrong")
+        ax.set_xlabel("share of studies: right (green), open (sand), wrong (red)")
         return ax
 
 
