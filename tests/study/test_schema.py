@@ -28,7 +28,13 @@ FIELDS = {
         "max_cost": "None >= 0", "timeout": "120 > 0", "tries": "8 >= 1", "loading": "300 >= 0",
         "unreadable": "20 >= 5",
     },
-    schema.Checks: {"every": "10 >= 2", "most_failed": "None >= 0"},
+    schema.Checks: {"every": "10 >= 2", "most_failed": "None >= 0", "exclude": False},
+    schema.Screening: {"options": "2 or more", "let_in": "1 or more", "attribute": None},
+    schema.Pay: {"completed": "0 >= 0", "screened": "0 >= 0", "failed": "0 >= 0", "item": "0 >= 0", "hour": "0 >= 0"},
+    schema.Crowd: {
+        "platform": "other", "id": None, "keep": None, "places": ">= 1", "minutes": "None > 0", "screening": None,
+        "back": None,
+    },
     schema.People: {
         "overlap": None, "quota": "None >= 1", "order": "shuffled", "together": False, "days_apart": "0 >= 0",
         "pass_warm_up": "None > 0 <= 1", "retest": "0 >= 0 <= 1", "retest_gap": "10 >= 1", "pairs": "3 >= 1",

@@ -330,6 +330,7 @@ STUDIES = (
     Command("serve", "my-study", run=f"{_STUDIES}:serve"),
     Command("exclude", "my-study ben --reason 'failed 4 of 5 checks'", run=f"{_STUDIES}:exclude"),
     Command("erase", "my-study ben", run=f"{_STUDIES}:erase"),
+    Command("pay", "my-study --output pay.csv", run=f"{_STUDIES}:pay"),
     Command("import", "export.json --option users=users.json -o labels.csv", run=f"{_STUDIES}:import_"),
     Command("export", "labels.csv predictions.json --to label-studio --judges gpt-4o", run=f"{_STUDIES}:export"),
 )

@@ -20,7 +20,7 @@ from assay.collecting.design import Session, StudyDesign, is_wrong
 from assay.data.scales import Scale, parse_scale
 from assay.statistics.triplets import Sampler
 from assay.study.items import chance
-from assay.study.schema import scale_of
+from assay.study.schema import Outcome, scale_of
 from assay.study.store import table
 from assay.study.store.connection import Connection
 from assay.study.store.items import Role, digests_of, known_items
@@ -60,7 +60,7 @@ LOOK_EVERY = 10.0
 RENEW_SHARE = 0.1
 """Of its time, how much a held place must have lost to be renewed: not at every look, which would be a write each."""
 
-Reason = Literal["done", "later", "paused", "empty", "stopped"]
+Reason = Literal["done", "later", "paused", "empty", "stopped"] | Outcome
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from assay.collecting.design import StudyDesign
-from assay.errors import StudyError
+from assay.errors import StudyError, listing
 from assay.study.definition import Study
 from assay.study.store.connection import Store
 from assay.study.store.intake import sync_study
@@ -133,14 +134,12 @@ def invite(design: StudyDesign, name: str, attributes: Mapping[str, Any] | None 
         For a name that is taken (by a judge, by labels in a file, by somebody invited), or that is
         empty or too long; and for attributes that leave open to which group the person belongs.
     """
-    _invite(design, [one_line(name)], attributes)
+    _invite(design, {one_line(name): attributes or {}})
     return invited(design.store, one_line(name))
 
 
-def invite_all(
-    study: Study, store: Store, names: Iterable[str], attributes: Mapping[str, Any] | None = None
-) -> list[Person]:
-    """Add those of these people who are not invited yet, as `invite` does: all of them, or nobody.
+def invite_all(study: Study, store: Store, people: Mapping[str, Mapping[str, Any]]) -> list[Person]:
+    """Add those of these people who are not invited yet, by name with their attributes: all of them, or nobody.
 
     The store is brought to what the study says first.
 
@@ -151,20 +150,53 @@ def invite_all(
     """
     sync_study(store, study)
     design = StudyDesign(study, store)
-    wanted = list(dict.fromkeys(one_line(name) for name in names))
+    wanted = {one_line(name): about for name, about in people.items()}
     known = [person for person in (find(store, name) for name in wanted) if person is not None]
-    _invite(design, [name for name in wanted if name not in {person.name for person in known}], attributes)
+    _invite(design, {name: wanted[name] for name in wanted if name not in {person.name for person in known}})
     return known
 
 
-def _invite(design: StudyDesign, names: Iterable[str], attributes: Mapping[str, Any] | None) -> None:
-    about = {str(k).strip(): v for k, v in (attributes or {}).items()}
-    names = list(names)
-    for name in names:
+def _invite(design: StudyDesign, people: Mapping[str, Mapping[str, Any]]) -> None:
+    clean = {name: {str(k).strip(): v for k, v in about.items()} for name, about in people.items()}
+    for name, about in clean.items():
         if not name or len(name) > LONGEST_NAME or not name.isprintable():
             raise StudyError(f"a name has 1 to {LONGEST_NAME} printable characters on one line")
         design.check_attributes(name, about)
-    add_people(design.store, dict.fromkeys(names, about))
+    add_people(design.store, clean)
+
+
+NAME_COLUMNS = ("name", "annotator", "person")
+"""One of these names the people of a sheet."""
+
+
+def read_people(path: Path) -> dict[str, dict[str, str]]:
+    """The people of a sheet, by name: all columns but that of the name (and of links) are their attributes.
+
+    Raises
+    ------
+    StudyError
+        For a sheet without a column of names, an empty name, or a name that appears twice.
+    """
+    from assay.data.formats.sheets import read_sheet
+
+    frame = read_sheet(path).frame
+    column = next((one for one in frame.columns if one.strip().lower() in NAME_COLUMNS), None)
+    if column is None:
+        raise StudyError(
+            f"{path} has no column 'name'; it has {listing(frame.columns)}. Call the one with the names 'name'"
+        )
+    found: dict[str, dict[str, str]] = {}
+    for number, row in enumerate(frame.iter_rows(named=True), start=1):
+        name = one_line(str(row.pop(column) or ""))
+        if not name:
+            raise StudyError(f"{path}: row {number} has no name in column '{column}'")
+        if name in found:
+            raise StudyError(f"{path}: '{name}' appears twice; each person has one row")
+        about = {str(key).strip(): str(value or "").strip() for key, value in row.items()}
+        found[name] = {key: value for key, value in about.items() if value and key.lower() != "link"}
+    if not found:
+        raise StudyError(f"{path} has no rows; give each person one")
+    return found
 
 
 def one_line(name: str) -> str:

@@ -15,7 +15,7 @@ from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import RedirectResponse
 
 from assay._version import __version__
-from assay.collecting import answers, invitations
+from assay.collecting import answers, crowd, invitations
 from assay.collecting.answers import LONGEST_WORDS, UnknownTaskError
 from assay.collecting.assignment import PAUSED
 from assay.collecting.serving import BIGGEST, LEAD_COOKIE, AppState, Refused, Shared, check_lead, lead
@@ -147,6 +147,8 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
         "links": links,
         "paused": bool(state.store.setting(PAUSED)),
         "changes": [one for one in said if one],
+        "crowd": crowd.crowd_counts(state.design),
+        "entrance": f"{base.rstrip('/')}/enter",
     }
 
 
@@ -237,6 +239,14 @@ def labels(state: Shared) -> Response:
     except StudyError as error:
         raise Refused(404, "There is nothing to download yet", str(error)) from None
     return _download(table, "labels.csv", "text/csv; charset=utf-8")
+
+
+@router.get("/pay.csv")
+def pay(state: Shared) -> Response:
+    """Who did how much, and what is due to them."""
+    with _refuse_in_words():
+        table = crowd.pay_table(state.design)
+    return _download(table.write_csv().encode(), "pay.csv", "text/csv; charset=utf-8")
 
 
 @router.get("/answers.zip")

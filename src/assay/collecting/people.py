@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Form, HTTPException, Request, Response
 from fastapi.responses import JSONResponse, RedirectResponse
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from assay.collecting import answers
+from assay.collecting import answers, crowd
 from assay.collecting.answers import (
     LONGEST_WORDS,
     ClosedError,
@@ -250,12 +250,12 @@ def work_page(number: Id, person: Invited, state: Shared) -> Response:
 @router.get("/pages")
 def pages(after: Annotated[int, Field(ge=0, le=BIGGEST)], person: Participant, state: Shared) -> Response:
     """The pages that follow one, for the page's script."""
-    held = state.assigner.hold(person, after, state.design.people.ahead)
+    held = crowd.hold(state, person, after, state.design.people.ahead)
     found = [
         {"number": one.number, "html": state.html("page.html", page=one)}
         for one in pages_of(state.design, person, held.pages)
     ]
-    end = _end(held)
+    end = _end(state, person, held)
     if end is not None:
         end = {"kind": end["kind"], "html": state.html("end.html", end=end)}
     content = {"pages": found, "end": end, "progress": _progress(state, person, held), "session": _session(held)}
@@ -265,6 +265,7 @@ def pages(after: Annotated[int, Field(ge=0, le=BIGGEST)], person: Participant, s
 @router.post("/answers")
 def answer(body: AnswerBody, person: Participant, state: Shared) -> Response:
     """Save an answer; what comes back says whether it is in the store."""
+    crowd.refuse_ended(state, person)
     try:
         saved = answers.save(state.assigner, person, Submission(**body.model_dump()))
     except UnknownTaskError:
@@ -284,6 +285,7 @@ def answer(body: AnswerBody, person: Participant, state: Shared) -> Response:
 @router.put("/drafts/{task}")
 def draft(task: Id, body: DraftBody, person: Participant, state: Shared) -> Response:
     """Keep what is half written."""
+    crowd.refuse_ended(state, person)
     try:
         kept = answers.keep_draft(state.assigner, person, task, body.revision, answers.clean_all(body.body))
     except UnknownTaskError:
@@ -309,7 +311,7 @@ def _work(state: AppState, person: Person, number: int | None) -> Response:
     if not state.has_agreed(person):
         return RedirectResponse("/consent", 303)
     people = state.design.people
-    held = state.assigner.hold(person, 0 if number is None else number - 1, people.ahead + 1)
+    held = crowd.hold(state, person, 0 if number is None else number - 1, people.ahead + 1)
     numbers = list(held.pages)
     if number is not None and number not in numbers:
         numbers.insert(0, number)
@@ -324,7 +326,8 @@ def _work(state: AppState, person: Person, number: int | None) -> Response:
         instructions=people.instructions,
         page=found[0] if found else None,
         further=found[1:],
-        end=None if found else _end(held),
+        end=None if found else _end(state, person, held),
+        may_leave=people.crowd is not None,
         progress=_progress(state, person, held),
         session=_session(held),
         settings={
@@ -346,15 +349,17 @@ def _session(held: HeldPages) -> dict[str, Any]:
     return {"number": held.session.number, "of": held.session.of, "words": held.session.words}
 
 
-def _end(held: HeldPages) -> dict[str, str] | None:
+def _end(state: AppState, person: Person, held: HeldPages) -> dict[str, str] | None:
     """Why there is nothing further, in words."""
     end: End | None = held.end
     if end is None:
         return None
+    if end.kind in crowd.OUTCOMES:
+        return crowd.farewell(state, person.name, end.kind)
     title, text = _ENDS[end.kind]
     when = "" if end.opens_at is None else time.strftime("%d %B %Y, %H:%M UTC", time.gmtime(end.opens_at))
     title = title.format(number=held.session.number, of=held.session.of)
-    return {"kind": end.kind, "title": title, "text": text.format(when=when)}
+    return {"kind": end.kind, "title": title, "text": text.format(when=when), "code": "", "back": ""}
 
 
 def _no_such_item() -> Refused:

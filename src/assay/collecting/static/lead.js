@@ -118,7 +118,8 @@ function isOwn(element, name) {
 /** Links as they can be sent: with this page's address before them, where the server does not know its own. */
 function completeLinks() {
   for (const field of live.querySelectorAll("input[data-link]")) {
-    const whole = new URL(field.dataset.link, location.href).href;
+    // An address for a platform has signs of its own in it, which must stay as they are.
+    const whole = /^https?:/.test(field.dataset.link) ? field.dataset.link : new URL(field.dataset.link, location.href).href;
     if (field.value !== whole && field !== document.activeElement) field.value = whole;
   }
   for (const button of live.querySelectorAll("[data-copy]")) button.hidden = false;
