@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,6 +20,7 @@ from assay._version import __version__
 from assay.collecting import answers, crowd, invitations
 from assay.collecting.answers import LONGEST_WORDS, UnknownTaskError
 from assay.collecting.assignment import PAUSED
+from assay.collecting.overview import Overview, PersonRow
 from assay.collecting.serving import BIGGEST, LEAD_COOKIE, AppState, Refused, Shared, check_lead, lead
 from assay.data.annotations import Annotations
 from assay.errors import AssayError, StudyError
@@ -141,15 +144,43 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
         person.name: invitations.personal_link(state.signer, person, base)
         for person in store_people.everybody(state.store)
     }
+    sort, find = request.query_params.get("sort", ""), request.query_params.get("find", "").strip()
+    view = state.watch.look()
+    with state.store.reading() as db:
+        decided = store_people.adjudicated_items(db)
     said = [state.trouble, state.notice, request.app.state.assay.edit_notice()]
     return {
-        "view": state.watch.look(),
+        "view": _arranged(view, sort, find),
         "links": links,
         "paused": bool(state.store.setting(PAUSED)),
         "changes": [one for one in said if one],
         "crowd": crowd.crowd_counts(state.design),
+        "lead_link": f"{base.rstrip('/')}/lead/join/{state.signer.lead_token()}",
+        "decided": len(view.disputed & decided),
+        "sort": sort,
+        "find": find,
         "entrance": f"{base.rstrip('/')}/enter",
     }
+
+
+SORTS: dict[str, Callable[[PersonRow], Any]] = {
+    "name": lambda one: one.name.lower(),
+    "done": lambda one: -one.done,
+    "time": lambda one: math.inf if one.minutes is None else one.minutes,
+    "checks": lambda one: -one.checks_failed,
+    "flags": lambda one: -one.flags,
+    "last": lambda one: -(one.last.at if one.last else 0.0),
+}
+"""What the table of people can be sorted by, beside the order of invitations."""
+
+
+def _arranged(view: Overview, sort: str, find: str) -> Overview:
+    """The people whose name or attributes hold these words, in this order; and remarks by or about them."""
+    words = find.lower()
+    people = [one for one in view.people if words in f"{one.name} {dict(one.attributes)}".lower()]
+    remarks = [one for one in view.remarks if words in f"{one.person} {one.item} {one.flag} {one.comment}".lower()]
+    people = sorted(people, key=SORTS[sort]) if sort in SORTS else people
+    return replace(view, people=tuple(people), remarks=tuple(remarks))
 
 
 # -- what the lead decides --------------------------------------------------------------------------
@@ -194,6 +225,13 @@ def new_link(name: Words, state: Shared) -> Response:
     with _refuse_in_words():
         store_people.new_link(state.store, answers.clean(name))
     return _back()
+
+
+@router.post("/link")
+def renew_own_link(state: Shared) -> Response:
+    """Give the lead a new link; the one so far, and every browser that it was opened in, opens nothing any more."""
+    invitations.renew_lead_link(state.store)
+    return state.admit("/lead", LEAD_COOKIE, state.signer.lead_token())
 
 
 @router.post("/study")

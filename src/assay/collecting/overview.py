@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from assay.collecting.assignment import TripletAssigner, failed_checks, stop_reasons
+from assay.collecting.assignment import TripletAssigner, disputed_items, failed_checks, stop_reasons
 from assay.collecting.design import StudyDesign
 from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import AssayError, listing
@@ -21,7 +21,7 @@ from assay.study.store import table
 from assay.study.store.answers import newest_answer
 from assay.study.store.connection import Connection
 from assay.study.store.items import Role
-from assay.study.store.people import Person, Slot, everybody
+from assay.study.store.people import ADJUDICATOR, Person, Slot, everybody
 from assay.study.store.table import human_answers
 
 log = logging.getLogger("assay.collecting")
@@ -235,6 +235,8 @@ class PersonRow:
     excluded_for: str
     stopped: str
     """Why they are given nothing further; empty where they may go on."""
+    adjudicates: bool = False
+    """Whether they decide between the answers of others, and give none that counts."""
 
     @property
     def pace(self) -> str:
@@ -325,6 +327,8 @@ class Overview:
     remarks: tuple[Remark, ...]
     short: tuple[GroupShortfall, ...]
     pairs: PairProgress | None
+    disputed: frozenset[str]
+    """Items on which people differ, as looked up now and then."""
     group: str
     """What a new person must be said to be: ``expertise (nurse, doctor)``; empty where nothing."""
 
@@ -348,7 +352,8 @@ class Snapshot:
         self.design, self.db, self.now = design, db, now
         self.sessions = design.sessions("")  # whose they are changes their order, not what they are
         self.invited = everybody(db)
-        self.active = [person.name for person in self.invited if person.state == "active"]
+        self.answering = [person for person in self.invited if person.role != ADJUDICATOR]
+        self.active = [person.name for person in self.answering if person.state == "active"]
 
     def moment(self, at: float) -> Moment:
         """A time, as seen from this one."""
@@ -366,7 +371,7 @@ class Snapshot:
 
     def _row(self, person: Person, checks: list[bool], flags: int, minutes: float | None) -> PersonRow:
         expected = self.design.expected_tasks(self.design.party(person.attributes))
-        expected = None if expected is None else expected * len(self.sessions)
+        expected = None if expected is None or person.role == ADJUDICATOR else expected * len(self.sessions)
         mine = self._done.get(person.name)
         last = mine and mine.last
         return PersonRow(
@@ -387,6 +392,7 @@ class Snapshot:
             excluded=person.excluded_at is not None,
             excluded_for=person.excluded_for,
             stopped=self._stop_reasons.get(person.name, ""),
+            adjudicates=person.role == ADJUDICATOR,
         )
 
     def _has_consented(self, to: str | None) -> bool | None:
@@ -447,7 +453,7 @@ class Snapshot:
         wanted = self.design.people.overlap
         if isinstance(wanted, dict):
             return list(wanted)
-        parties = sorted({self.design.party(person.attributes) for person in self.invited})
+        parties = sorted({self.design.party(person.attributes) for person in self.answering})
         return parties if self.design.people.group else [""]
 
     def _shortfall(self, work: Slot, session: str, wanted: int) -> GroupShortfall:
@@ -483,6 +489,7 @@ class Snapshot:
         self, people: Sequence[PersonRow], short: Sequence[GroupShortfall], pairs: PairProgress | None
     ) -> StudyCounts:
         """The study in a few numbers; what excluded people did is in none of them."""
+        people = [one for one in people if not one.adjudicates]
         of_all, people = people, [one for one in people if not one.excluded]
         excluded = {one.name for one in of_all if one.excluded}
         return StudyCounts(
@@ -523,6 +530,11 @@ class Watch:
         self._minutes = Cached[dict[str, float]](
             lambda db: table.minutes_by_person(db, [q.id for q in design.questions]), {}, lambda took: took / SHARE
         )
+        self._disputed = Cached[frozenset[str]](
+            lambda db: frozenset(i for one in design.sessions("") for i in disputed_items(design, db, one.condition)),
+            frozenset(),
+            lambda took: max(AGREEMENT_EVERY, took / SHARE),
+        )
         self._counting = threading.Lock()
         self._drawing = TripletAssigner(design)
         self._pairs: PairProgress | None = None
@@ -542,6 +554,7 @@ class Watch:
                 remarks=snapshot.remarks(),
                 short=short,
                 pairs=pairs,
+                disputed=self._disputed.now(db, newest),
                 group=_group_words(self.design),
             )
 

@@ -37,12 +37,22 @@ from assay.collecting.serving import (
     person_of,
 )
 from assay.study.checks import IMAGES
-from assay.study.items import Item, file_within
+from assay.study.items import Item, chance, file_within
 from assay.study.store import people as store_people
 from assay.study.store.answers import given_by
 from assay.study.store.connection import Connection
 from assay.study.store.items import items_given
-from assay.study.store.people import Person, Task, closed_up_to, drafts_of, is_closed, task_by_id, tasks_on_pages
+from assay.study.store.people import (
+    ADJUDICATOR,
+    Person,
+    Task,
+    closed_up_to,
+    drafts_of,
+    is_closed,
+    task_by_id,
+    tasks_on_pages,
+)
+from assay.study.store.table import human_answers
 
 # -- Pages as a person sees them -------------------------------------------------------------------
 
@@ -100,6 +110,8 @@ def _task_form(
         for one in asked
     )
     fields: tuple[FormField, ...] = item_fields(asked, item, design.hidden, images)
+    if task.party == ADJUDICATOR:
+        fields += _blinded_answers(design, task)
     return TaskForm(
         *(task.id, task.place, fields, questions, given.revision),
         state="open" if task.state == "given" else task.state,
@@ -109,6 +121,34 @@ def _task_form(
         flag=given.flag,
         draft=draft,
     )
+
+
+def _blinded_answers(design: StudyDesign, task: Task) -> tuple[FormField, ...]:
+    """What others have answered, each of them under one letter in all questions, in an order that says nothing."""
+    found = []
+    with design.store.reading() as db:
+        every = human_answers(db, json.loads(task.questions), item=task.item)
+    rows = [row for row in every if row.condition == task.condition]
+    people = sorted({row.annotator for row in rows})
+    chance(design.people.seed, "adjudication", task.item).shuffle(people)
+    for one in design.asked(task.questions, task.condition):
+        given: dict[str, Any] = {}
+        for row in rows:
+            if row.question == one.id:
+                given.setdefault(row.annotator, row.label)
+        order = task.shown["order"].get(str(one.id), [])
+        lines = [
+            f"{_letters(place)}: {answers.answer_words(one, given[name], order)}"
+            for place, name in enumerate(people)
+            if name in given
+        ]
+        found.append(FormField(f"What others answered to {one.definition.name}", text="\n".join(lines)))
+    return tuple(found)
+
+
+def _letters(place: int) -> str:
+    """A, B, … Z, AA, AB, …"""
+    return (_letters(place // 26 - 1) if place >= 26 else "") + chr(ord("A") + place % 26)
 
 
 def _given_answers(db: Connection, person: Person, tasks: Iterable[Task]) -> dict[int, GivenAnswers]:

@@ -34,7 +34,7 @@ async function look() {
 /** Status and text of the live part; status 0 where nothing came back. */
 async function fetched() {
   try {
-    const answer = await fetch("/lead/live", { cache: "no-store" });
+    const answer = await fetch(`/lead/live${location.search}`, { cache: "no-store" });
     return [answer.status, await answer.text()];
   } catch {
     return [0, ""];

@@ -36,7 +36,7 @@ def put_annotators(db: sa.Connection, rows: Iterable[tuple[str, str, dict[str, A
 
 
 def is_excluded(name: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-    """Whether an annotator of this name is a person whose answers must not count."""
+    """Whether an annotator of this name is a person whose answers must not count: excluded, or an adjudicator."""
     p = tables.people.c
     return name.in_(sa.select(p.annotator).where(sa.or_(p.excluded_at.is_not(None), p.role == ADJUDICATOR)))
 
@@ -483,6 +483,18 @@ def soonest_back(db: sa.Connection, slot: Slot, person: str, now: float) -> floa
     )
     found: float | None = db.execute(query).scalar()
     return found
+
+
+# -- adjudication ------------------------------------------------------------------------------------
+
+
+def adjudicated_items(db: sa.Connection, condition: str | None = None, held_at: float | None = None) -> set[str]:
+    """Items that an adjudicator has decided; with ``held_at``, also those that lie before one at this moment."""
+    t = tables.tasks.c
+    done = t.state == "answered" if held_at is None else sa.or_(t.state == "answered", held(held_at))
+    query = sa.select(t.item).where(t.party == ADJUDICATOR, done).distinct()
+    query = query if condition is None else query.where(t.condition == condition)
+    return set(db.execute(query).scalars())
 
 
 # -- triplets ----------------------------------------------------------------------------------------

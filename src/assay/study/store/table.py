@@ -27,7 +27,15 @@ from assay.study.store import tables
 from assay.study.store.connection import Store, setting
 from assay.study.store.intake import NOT_KEPT, WITHOUT_ITEM
 from assay.study.store.items import NOT_COUNTED, Role, content_numbers, questions
-from assay.study.store.people import ADJUDICATOR, ERASED, WRITES, Slot, active_annotators, held, is_excluded
+from assay.study.store.people import (
+    ADJUDICATOR,
+    ERASED,
+    WRITES,
+    Slot,
+    active_annotators,
+    held,
+    is_excluded,
+)
 from assay.study.store.tables import PAGE
 
 # -- the answers that count, as the one table ---------------------------------------------------------
@@ -404,14 +412,32 @@ def states_and_roles(db: sa.Connection, tasks: Collection[int]) -> dict[int, Any
     return {row.id: row for row in db.execute(sa.select(t.id, t.state, t.role).where(t.id.in_(list(tasks))))}
 
 
-def human_answers(db: sa.Connection, questions: Collection[int]) -> Sequence[Any]:
+def human_answers(db: sa.Connection, questions: Collection[int], item: str | None = None) -> Sequence[Any]:
     """The labels of people that count (question, condition, item, annotator, label), the first time first."""
     a, s, i, n = (table.c for table in (tables.assignments, tables.answers, tables.items, tables.annotators))
     query = sa.select(a.question, a.condition, a.item, a.annotator, s.label)
     query = query.select_from(tables.join(tables.LATEST, tables.items, tables.annotators))
     query = query.where(a.active, s.status == "valid", n.kind == "human", i.active, i.role.not_in(NOT_COUNTED))
     query = query.where(a.question.in_(questions), sa.not_(is_excluded(a.annotator)))
+    query = query if item is None else query.where(a.item == item)
     return db.execute(query.order_by(a.repeat, a.id)).all()
+
+
+def answers_about(db: sa.Connection, *, item: str | None = None, person: str | None = None) -> Sequence[Any]:
+    """The latest answers to what is asked now, about an item or by a person, in the order in which they came."""
+    a, s, q, n, p = (
+        t.c for t in (tables.assignments, tables.answers, tables.questions, tables.annotators, tables.people)
+    )
+    query = sa.select(
+        *(a.annotator, a.item, a.question, a.condition, a.repeat, q.name.label("criterion"), n.kind),
+        *(s.label, s.status, s.reason, s.comment, s.flag, s.seconds, s.answered_at),
+        *(p.excluded_at, p.role.label("does")),
+    )
+    joined = tables.join(tables.join(tables.LATEST, tables.questions, tables.annotators), tables.people, outer=True)
+    query = query.select_from(joined).where(a.active, q.current, s.status != "failed")
+    query = query if item is None else query.where(a.item == item)
+    query = query if person is None else query.where(a.annotator == person)
+    return db.execute(query.order_by(s.id)).all()
 
 
 # -- which items are short of answers ------------------------------------------------------------------
