@@ -18,20 +18,30 @@ from waiting import wait_until
 
 SCREENING = {"question": "Is Spanish your first language?", "options": ["Yes", "No"], "let_in": ["Yes"]}
 
+TEXT = """# Text {}
+
+| model | score |
+|---|---|
+| small | **3** |
+
+`print(1)` and a <b>tag</b>.
+"""
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     # The stub of the platform: nobody listens there, and the address is what counts.
     with reserved_port() as stub:
         back = f"http://127.0.0.1:{stub.getsockname()[1]}/submissions/complete?cc={{code}}&s={{SESSION_ID}}"
+    people = {"auto_advance": True, "pay": {"completed": 2}}
     crowd = {"platform": "prolific", "places": 40, "codes": {"completed": "C-DONE", "screened": "C-OUT"}, "back": back}
     study = {
         "name": "Stars",
-        "items": {"file": "items.jsonl"},
+        "items": {"file": "items.jsonl", "markdown": ["text"]},
         "questions": [STARS],
-        "people": {"crowd": crowd | {"screening": SCREENING}, "pay": {"completed": 2}},
+        "people": {"crowd": crowd | {"screening": SCREENING}, **people},
     }
-    items = [{"item": f"i{n}", "text": f"Text {n}."} for n in range(3)]
+    items = [{"item": f"i{n}", "text": TEXT.format(n)} for n in range(3)]
     made = Site(tmp_path_factory.mktemp("crowd") / "study", study, {"items.jsonl": items})
     yield made
     made.close()
@@ -58,10 +68,14 @@ def test_from_the_platform_and_back(browser: Browser, site: Site, look: dict[str
     page.click("text=Yes")
     page.click("text=Continue")
     page.wait_for_url("**/work*")
-    for _ in range(3):
-        page.wait_for_selector("form.page:not([hidden])")
+    page.wait_for_selector(".markup td:has-text('small')")
+    assert "a <b>tag</b>" in page.inner_text("form.page:not([hidden]) .markup")
+    screenshot(page, f"crowd-markdown-{name}")
+    no_violations(page, "a text as Markdown")
+    for number in range(3):  # one key an item
+        page.wait_for_selector("form.page:not([hidden]) [data-state=open]")
         page.keyboard.press("4")
-        page.keyboard.press("Enter")
+        site.wait_for(name, number + 1)
     page.wait_for_selector("#end[data-kind=completed]")
     assert page.inner_text(".code") == "C-DONE"
     assert page.get_attribute("#end a.button", "href").endswith(f"/submissions/complete?cc=C-DONE&s=of-{name}")
@@ -85,7 +99,6 @@ def test_who_is_not_let_in_and_who_leaves(browser: Browser, site: Site) -> None:
     page.click("text=Continue")
     page.wait_for_selector("form.page:not([hidden])")
     page.keyboard.press("4")
-    page.keyboard.press("Enter")
     site.wait_for("leaves", 1)
     page.click("text=Leave …")
     page.wait_for_url("**/leave")

@@ -83,7 +83,7 @@ def test_an_item_and_a_person_can_be_read_by_all(browser: Browser, site: Site, l
 def test_people_are_searched_and_sorted(browser: Browser, site: Site) -> None:
     page = lead(browser, site)
     page.fill("[name=find]", "lima")
-    page.click("text=Find")
+    page.click(".find button")
     page.wait_for_selector("#connection.is-live")
     page.click(".people th a:text-is('Done')")
     page.wait_for_selector("th[aria-sort]")

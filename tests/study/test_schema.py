@@ -8,7 +8,7 @@ from annotated_types import Ge, Gt, Le, MinLen
 from assay.study import schema
 
 FIELDS = {
-    schema.ItemsPart: {"file": "items.csv", "id": "item", "document": None, "images": ()},
+    schema.ItemsPart: {"file": "items.csv", "id": "item", "document": None, "images": (), "markdown": ()},
     schema.Question: {"guidelines": "", "options": (), "optional": False, "order": None, "show": None, "ties": True},
     schema.Price: {"input": ">= 0", "output": ">= 0"},
     schema.Demonstrations: {"count": "4 >= 1 <= 100", "use": "cross-fitted", "label": None, "folds": "5 >= 2"},
@@ -39,6 +39,7 @@ FIELDS = {
         "overlap": None, "quota": "None >= 1", "order": "shuffled", "together": False, "days_apart": "0 >= 0",
         "pass_warm_up": "None > 0 <= 1", "retest": "0 >= 0 <= 1", "retest_gap": "10 >= 1", "pairs": "3 >= 1",
         "ahead": "4 >= 1 <= 50", "reserve": "30 > 0", "idle": "60 > 0", "link_days": "90 > 0", "seed": 0,
+        "auto_advance": False,
     },
     schema.StudyFile: {"questions": "1 or more", "systems": (), "judges": (), "labels": None, "store": None},
 }  # fmt: skip

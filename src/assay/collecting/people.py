@@ -105,11 +105,12 @@ def _task_form(
 ) -> TaskForm:
     asked = design.asked(task.questions, task.condition)
     images = {column: f"/images/{task.id}/{n}" for n, column in enumerate(design.item_images(item))}
+    markdown = design.study.config.items.markdown
     questions = tuple(
-        question_form(one, item, task.shown["order"].get(str(one.id), ()), images, given.labels.get(one.id))
+        question_form(one, item, task.shown["order"].get(str(one.id), ()), images, given.labels.get(one.id), markdown)
         for one in asked
     )
-    fields: tuple[FormField, ...] = item_fields(asked, item, design.hidden, images)
+    fields: tuple[FormField, ...] = item_fields(asked, item, design.hidden, images, markdown)
     if task.party == ADJUDICATOR:
         fields += _blinded_answers(design, task)
     return TaskForm(
@@ -376,6 +377,7 @@ def _work(state: AppState, person: Person, number: int | None) -> Response:
             "person": state.name_in_browser(person),
             "ahead": people.ahead,
             "closed": held.closed,
+            "advance": people.auto_advance,
         },
     )
 

@@ -142,6 +142,10 @@ class ItemsPart(StudyPart):
         None, description="the column that names the document an item was taken from; kept from demonstrations"
     )
     images: tuple[str, ...] = Field((), description="columns that hold the path or URL of an image")
+    markdown: tuple[str, ...] = Field(
+        (),
+        description="columns that people see laid out as Markdown: with tables and code, without HTML and images",
+    )
 
 
 class OnScale(StudyPart):
@@ -611,6 +615,9 @@ class People(StudyPart):
     retest_gap: int = Field(10, ge=1, description="other items between the two times, where there are enough")
     pairs: int = Field(3, ge=1, description="how often each pair is seen, where triplets are drawn")
     skip_reasons: tuple[str, ...] = ("I cannot tell", "The item is broken or unreadable", "I would rather not answer")
+    auto_advance: bool = Field(
+        False, description="the key that answers the last open question of a page saves it and goes on"
+    )
     ahead: int = Field(4, ge=1, le=50, description="pages held ready in the browser, for when the network fails")
     reserve: float = Field(30, gt=0, description="minutes until an item that was given and not answered is given on")
     idle: float = Field(60, gt=0, description="seconds without a key, touch or mouse that no longer count as work")
