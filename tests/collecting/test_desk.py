@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from annotating import STARS, Annotator, Served
+from annotating import STARS, Annotator, Served, tasks_of
 
 from assay.collecting.assignment import disputed_items
 from assay.collecting.desk import item_sheet, person_sheet
@@ -203,3 +203,21 @@ def test_the_leads_link_can_be_renewed(serve: Callable[..., Served]) -> None:
     old.cookie = "; ".join(one.partition(";")[0] for one in reply.cookies)
     assert old.send("GET", "/lead").status == 200, "the browser that asked for it goes on"
     assert page.lead().send("GET", "/lead").status == 200
+
+
+def test_a_preview_is_what_a_person_sees_and_keeps_nothing(serve: Callable[..., Served]) -> None:
+    page = serve(items=5, questions=(STARS, WHY), people={"consent": "Read <this>.", "instructions": "Be kind."})
+    lead = page.lead()
+    reply = lead.send("GET", "/lead/preview")
+    assert reply.status == 200
+    assert "Read &lt;this&gt;." in reply.text
+    assert "Be kind." in reply.text
+    shown = [task.text for task in tasks_of(reply.text)]
+    assert len(shown) == 3
+    assert all("How many stars?" in text for text in shown)
+    assert "<script" not in reply.text
+    assert page.rows(tables.tasks) == []
+    assert page.annotator().send("GET", "/lead/preview").status == 403
+    drawn = serve(items=[{"item": f"i{n}", "idea": f"idea {n}"} for n in range(4)],
+                  questions=[{"name": "odd", "text": "?", "scale": "odd-one-out", "options": ["idea"]}])  # fmt: skip
+    assert "triplets are drawn" in drawn.lead().send("GET", "/lead/preview").text

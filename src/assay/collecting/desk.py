@@ -22,6 +22,7 @@ from assay.collecting import answers, invitations
 from assay.collecting.answers import LONGEST_WORDS
 from assay.collecting.assignment import failed_checks
 from assay.collecting.design import StudyDesign, is_wrong
+from assay.collecting.people import preview_pages
 from assay.collecting.serving import Refused, Shared, lead
 from assay.data.scales import Label, Scale
 from assay.errors import AssayError
@@ -268,6 +269,17 @@ def person_page(name: Named, state: Shared) -> Response:
     if sheet is None:
         raise Refused(404, "There is no such person", f"Nobody called '{name}' is invited.")
     return state.page("lead_person.html", sheet=sheet)
+
+
+@router.get("/preview")
+def preview(state: Shared) -> Response:
+    """The study as a person sees it first; without a script, so that nothing of it is sent or kept."""
+    try:
+        pages = preview_pages(state.design)
+    except AssayError as error:
+        raise Refused(422, "There is no preview", str(error)) from None
+    people = state.design.people
+    return state.page("lead_preview.html", pages=pages, consent=people.consent, instructions=people.instructions)
 
 
 @router.post("/judges")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Form, HTTPException, Request, Response
@@ -36,12 +38,13 @@ from assay.collecting.serving import (
     person,
     person_of,
 )
+from assay.errors import StudyError
 from assay.study.checks import IMAGES
 from assay.study.items import Item, chance, file_within
 from assay.study.store import people as store_people
 from assay.study.store.answers import given_by
 from assay.study.store.connection import Connection
-from assay.study.store.items import items_given
+from assay.study.store.items import items_given, items_named
 from assay.study.store.people import (
     ADJUDICATOR,
     Person,
@@ -76,6 +79,36 @@ def pages_of(design: StudyDesign, person: Person, numbers: Sequence[int]) -> lis
         )
         found.setdefault(task.page, []).append(form)
     return [_page(number, found[number]) for number in numbers if number in found]
+
+
+PREVIEWED = 3
+"""Pages that the lead is shown as a person would see them."""
+
+
+def preview_pages(design: StudyDesign) -> list[PageForm]:
+    """The first pages of somebody who was never invited; nothing of it is kept, and images are left out.
+
+    Raises
+    ------
+    StudyError
+        Where triplets are drawn while people answer, so that nothing is there before.
+    """
+    if design.drawn_from is not None:
+        raise StudyError("triplets are drawn while people answer, so there is none to preview; open a link of your own")
+    (session, *_) = design.sessions("")
+    pages = []
+    names = islice(design.pages(design.order("", session.condition)), PREVIEWED)
+    for number, group in enumerate(names, start=1):
+        items = items_named(design.store, group)
+        forms = []
+        for place, name in enumerate(group, start=1):
+            shown = {"order": design.orders("", name, session.condition, 1)}
+            about = {"id": 1000 * number + place, "place": place, "page": number, "state": "given", "shown": shown}
+            asked = {"questions": design.asked_now, "condition": session.condition, "role": "item", "party": ""}
+            task = SimpleNamespace(item=name, **about, **asked)
+            forms.append(_task_form(design, task, items[name], GivenAnswers({}), None))
+        pages.append(_page(number, forms))
+    return pages
 
 
 def image_of(design: StudyDesign, person: Person, task: int, number: int) -> Path | None:
