@@ -25,6 +25,7 @@ from assay.study.store import table
 from assay.study.store.connection import Connection
 from assay.study.store.items import Role, digests_of, known_items
 from assay.study.store.people import (
+    ADJUDICATION,
     ADJUDICATOR,
     Person,
     Slot,
@@ -122,7 +123,7 @@ class Assigner:
 
     def has_place(self, db: Connection, task: Task, now: float) -> bool:
         """Whether a task whose date has passed, or that was skipped, may count toward its item again."""
-        if task.party == ADJUDICATOR:
+        if task.party == ADJUDICATION:
             return True
         wanted = self.design.overlap(task.party)
         if wanted is None or task.role not in ("item", "triplet") or task.repeat > 1:
@@ -228,7 +229,7 @@ class AssignmentTurn:
     def __init__(self, assigner: Assigner, db: Connection, person: Person) -> None:
         self.assigner, self.design, self.db, self.person = assigner, assigner.design, db, person
         self.people = self.design.people
-        self.party = ADJUDICATOR if person.role == ADJUDICATOR else self.design.party(person.attributes)
+        self.party = ADJUDICATION if person.role == ADJUDICATOR else self.design.party(person.attributes)
         self.now = assigner.store.now(db)
         self._taken: dict[str, dict[str, int]] = {}
         self._rest: dict[str, OpenPlaces | None] = {}

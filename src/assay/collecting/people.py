@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -77,6 +78,8 @@ def pages_of(design: StudyDesign, person: Person, numbers: Sequence[int]) -> lis
             given.get(task.id, GivenAnswers({})),
             drafts.get(task.id),
         )
+        if person.role == ADJUDICATOR:
+            form = replace(form, fields=form.fields + _blinded_answers(design, task))
         found.setdefault(task.page, []).append(form)
     return [_page(number, found[number]) for number in numbers if number in found]
 
@@ -144,8 +147,6 @@ def _task_form(
         for one in asked
     )
     fields: tuple[FormField, ...] = item_fields(asked, item, design.hidden, images, markdown)
-    if task.party == ADJUDICATOR:
-        fields += _blinded_answers(design, task)
     return TaskForm(
         *(task.id, task.place, fields, questions, given.revision),
         state="open" if task.state == "given" else task.state,

@@ -60,6 +60,9 @@ State = Literal["active", "paused", "revoked"]
 ADJUDICATOR = "adjudicator"
 """The role of whoever decides between the answers of others: what they say is kept beside those."""
 
+ADJUDICATION = "(adjudication)"
+"""What stands for the group of an adjudicator in their tasks, which count toward none."""
+
 
 @dataclass(frozen=True)
 class Person:
@@ -492,7 +495,9 @@ def adjudicated_items(db: sa.Connection, condition: str | None = None, held_at: 
     """Items that an adjudicator has decided; with ``held_at``, also those that lie before one at this moment."""
     t = tables.tasks.c
     done = t.state == "answered" if held_at is None else sa.or_(t.state == "answered", held(held_at))
-    query = sa.select(t.item).where(t.party == ADJUDICATOR, done).distinct()
+    p = tables.people.c
+    theirs = t.annotator.in_(sa.select(p.annotator).where(p.role == ADJUDICATOR))
+    query = sa.select(t.item).where(theirs, done).distinct()
     query = query if condition is None else query.where(t.condition == condition)
     return set(db.execute(query).scalars())
 
