@@ -384,8 +384,8 @@ def invite(
 
         check_target(out, sheet, suffixes=TABLES, force=force)
     given = invitations.read_attributes(", ".join(attribute or ()))
-    wanted: dict[str, dict[str, str]] = {} if sheet is None else invitations.read_people(sheet)
-    wanted |= {invitations.one_line(name): {} for name in names}
+    wanted: dict[str, dict[str, str]] = {invitations.one_line(name): {} for name in names}
+    wanted |= {} if sheet is None else invitations.read_people(sheet)
     wanted = {name: about | given for name, about in wanted.items()}
     if wanted:
         change.decided(lambda changed: take_in(loaded, store, changed))
@@ -519,7 +519,8 @@ def pay(
         output.rows(table)
     ends = table.group_by("outcome", maintain_order=True).len().iter_rows()
     said = ", ".join(f"{number} {outcome}" for outcome, number in ends)
-    note(f"{counted(len(table), 'person')}: {said}; {table['pay'].sum():.2f} {table['currency'][0]} in all")
+    people = f"{len(table):,} {'person' if len(table) == 1 else 'people'}"
+    note(f"{people}: {said}; {table['pay'].sum():.2f} {table['currency'][0]} in all")
     if out is not None:
         note(f"written to {out}")
 
