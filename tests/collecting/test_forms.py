@@ -115,3 +115,29 @@ def test_several_questions_about_one_triplet_stand_on_one_page(serve):
     (task, *_) = person.work()
     assert [sorted(one.values) for one in task.questions] == [['"A"', '"B"', '"C"']] * 2
     assert person.work_through() == "done"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "never"),
+    [
+        ("**bold** and `x < y`", "<strong>bold</strong> and <code>x &lt; y</code>", ""),
+        ("| a | b |\n|---|---|\n| 1 | 2 |", "<td>2</td>", "|"),
+        ("# Title", '<p class="md-heading">Title</p>', "<h1"),
+        ("<script>alert(1)</script><b onclick=x>hi</b>", "&lt;script&gt;", "<b"),
+        ("[x](javascript:alert(1))", "javascript", "<a"),
+        ("[x](data:text/html,hi)", "data:", "<a"),
+        ('[x](https://a.org/"onmouseover=alert(1))', "https://a.org/%22onmouseover", 'href="https://a.org/"'),
+        ("[x](https://a.org)", '<a href="https://a.org" target="_blank" rel="noopener noreferrer">x</a>', ""),
+        ("![x](https://a.org/pixel.png)", "x", "<img"),
+        ("&lt;img src=x onerror=alert(1)&gt;", "&lt;img", "<img"),
+        ("```\n<i>code</i>\n```", "&lt;i&gt;code&lt;/i&gt;", "<i>"),
+    ],
+)
+def test_markdown_is_laid_out_and_brings_in_nothing_else(text: str, wanted: str, never: str) -> None:
+    item = Item("i", None, {"one": text, "two_b": text})
+    question = Question.model_validate({"name": "q", "text": "Q?", "scale": "1-5", "show": ["one", "two_b"]})
+    laid, plain = item_fields([Asked(7, question, parse_scale("1-5"))], item, (), {}, ("one",))
+    assert laid.markup is not None
+    assert wanted in laid.markup
+    assert not never or never not in laid.markup
+    assert (plain.markup, plain.text) == (None, text)

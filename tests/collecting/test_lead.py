@@ -25,7 +25,7 @@ from assay.study.schema import scale_of
 from assay.study.store import people, tables
 from assay.study.store.table import stored_annotations
 
-FILES = ("answers", "tasks", "questions", "forms", "items", "contents", "people", "consents", "erased")
+FILES = ("answers", "tasks", "questions", "forms", "items", "contents", "people", "consents", "visits", "erased")
 
 
 def opened(content: bytes) -> dict[str, list[dict[str, Any]]]:
@@ -362,8 +362,8 @@ def test_the_readme_names_every_column(serve: Any) -> None:
         named = [line.split()[0] for line in words.splitlines()[1:] if line[2] != " "]
         if rows:
             assert named == list(rows[0])
-        elif name == "contents":
-            assert set(named) == {column.name for column in tables.contents.columns}
+        elif name in ("contents", "visits"):
+            assert set(named) == {column.name for column in getattr(tables, name).columns}
         else:
             without = {"consents": ["digest", "text", "first_agreed_at"], "erased": ["erased_at", "answers"]}
             assert named == without[name]

@@ -64,6 +64,48 @@ def test_it_can_be_read_by_all(browser: Browser, site: Site, look: str) -> None:
 
 
 @in_browser
+@pytest.mark.parametrize("look", LOOKS)
+def test_an_item_and_a_person_can_be_read_by_all(browser: Browser, site: Site, look: str) -> None:
+    page = lead(browser, site, **LOOKS[look])
+    page.locator(".remarks tbody th a").first.click()
+    page.wait_for_selector("#answers-title")
+    screenshot(page, f"lead-item-{look}")
+    no_violations(page, f"an item, {look}")
+    fits(page)
+    page.locator("td a").first.click()
+    page.wait_for_selector("#time-title")
+    screenshot(page, f"lead-person-{look}")
+    no_violations(page, f"a person, {look}")
+    fits(page)
+
+
+@in_browser
+def test_people_are_searched_and_sorted(browser: Browser, site: Site) -> None:
+    page = lead(browser, site)
+    page.fill("[name=find]", "lima")
+    page.click(".find button")
+    page.wait_for_selector("#connection.is-live")
+    page.click(".people th a:text-is('Done')")
+    page.wait_for_selector("th[aria-sort]")
+    page.wait_for_timeout(6000)  # it has renewed itself since
+    assert page.locator(".people tbody tr").count() == 1
+    assert page.input_value("[name=find]") == "lima"
+
+
+@in_browser
+def test_the_lead_renews_their_own_link(browser: Browser, site: Site) -> None:
+    page = lead(browser, site)
+    page.click("summary:has-text('Your own link')")
+    before = page.input_value("[data-key=own] input")
+    page.click("text=Make a new link for the lead")
+    page.wait_for_selector("#said:has-text('There is a new link for the lead')")
+    wait_until(lambda: page.input_value("[data-key=own] input") != before, "the old link still stands there")
+    again = page.context.new_page()
+    again.goto(before)
+    assert "newer link" in again.inner_text("main")
+
+
+@in_browser
 def test_it_renews_itself_and_leaves_alone_what_is_being_typed(browser: Browser, site: Site) -> None:
     page = lead(browser, site)
     row(page, "Ana Lima").locator("summary:has-text('Manage')").click()

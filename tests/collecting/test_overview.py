@@ -431,15 +431,15 @@ def test_what_the_lead_can_do_and_where_it_is_said(serve: Any) -> None:
     assert "team: red" in html
     for name in ("ana", "ben"):
         assert f'Manage<span class="visually-hidden"> {name}</span>' in html
-    assert html.count('data-link="http://') == 2
+    assert html.count('data-link="http://testserver/join/') == 2
     assert "Pause the study" in html
     assert lead.form("/lead/study", state="paused").status == 303
     assert "The study is paused" in lead.send("GET", "/lead/live").text
     assert lead.form("/lead/people/state", name="ben", state="revoked").status == 303
     html = lead.send("GET", "/lead/live").text
-    assert html.count('data-link="http://') == 1  # an ended link is not handed out
+    assert html.count('data-link="http://testserver/join/') == 1  # an ended link is not handed out
     assert lead.form("/lead/people/link", name="ben").status == 303
-    assert lead.send("GET", "/lead/live").text.count('data-link="http://') == 2
+    assert lead.send("GET", "/lead/live").text.count('data-link="http://testserver/join/') == 2
 
 
 def test_the_newest_remarks_and_no_more_than_can_be_read(serve: Any, monkeypatch: Any) -> None:

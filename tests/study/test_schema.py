@@ -8,7 +8,7 @@ from annotated_types import Ge, Gt, Le, MinLen
 from assay.study import schema
 
 FIELDS = {
-    schema.ItemsPart: {"file": "items.csv", "id": "item", "document": None, "images": ()},
+    schema.ItemsPart: {"file": "items.csv", "id": "item", "document": None, "images": (), "markdown": ()},
     schema.Question: {"guidelines": "", "options": (), "optional": False, "order": None, "show": None, "ties": True},
     schema.Price: {"input": ">= 0", "output": ">= 0"},
     schema.Demonstrations: {"count": "4 >= 1 <= 100", "use": "cross-fitted", "label": None, "folds": "5 >= 2"},
@@ -28,12 +28,19 @@ FIELDS = {
         "max_cost": "None >= 0", "timeout": "120 > 0", "tries": "8 >= 1", "loading": "300 >= 0",
         "unreadable": "20 >= 5",
     },
-    schema.Checks: {"every": "10 >= 2", "most_failed": "None >= 0"},
+    schema.Checks: {"every": "10 >= 2", "most_failed": "None >= 0", "exclude": False},
+    schema.Screening: {"options": "2 or more", "let_in": "1 or more", "attribute": None},
+    schema.Pay: {"completed": "0 >= 0", "screened": "0 >= 0", "failed": "0 >= 0", "item": "0 >= 0", "hour": "0 >= 0"},
+    schema.Crowd: {
+        "platform": "other", "id": None, "keep": None, "places": ">= 1", "minutes": "None > 0", "screening": None,
+        "back": None,
+    },
     schema.People: {
         "overlap": None, "quota": "None >= 1", "order": "shuffled", "together": False, "days_apart": "0 >= 0",
         "pass_warm_up": "None > 0 <= 1", "retest": "0 >= 0 <= 1", "retest_gap": "10 >= 1", "pairs": "3 >= 1",
         "ahead": "4 >= 1 <= 50", "reserve": "30 > 0", "idle": "60 > 0", "link_days": "90 > 0", "seed": 0,
         "added_questions": "new-items", "new_text": "keep", "keep_until": None, "first": None,
+        "auto_advance": False,
     },
     schema.StudyFile: {"questions": "1 or more", "systems": (), "judges": (), "labels": None, "store": None},
 }  # fmt: skip

@@ -363,6 +363,7 @@ STUDIES = (
     Command("backup", "my-study -o my-study-monday.zip", run=f"{_SERVICE}:backup"),
     Command("restore", "my-study-monday.zip my-study-again", run=f"{_SERVICE}:restore"),
     Command("record", "my-study -o answers.zip", run=f"{_SERVICE}:record"),
+    Command("pay", "my-study --output pay.csv", run=f"{_STUDIES}:pay"),
     Command("exclude", "my-study 'Ben Okoro' --reason 'failed 4 of 5 checks'", run=f"{_STUDIES}:exclude"),
     Command("erase", "my-study 'Ben Okoro' --yes", run=f"{_STUDIES}:erase"),
     Command(

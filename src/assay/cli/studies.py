@@ -16,7 +16,7 @@ from assay.cli.commands import BY_NAME
 from assay.cli.labels import ASK, NAMES, PLAIN, Ask, LabelOptions
 from assay.cli.output import FOR_PEOPLE, Force, Names, Output, Page, as_typed, note, progress_bar
 from assay.cli.output import target as check_target
-from assay.errors import AssayError, ChangedStudyError, require, unknown
+from assay.errors import AssayError, ChangedStudyError, counted, require, unknown
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -417,7 +417,10 @@ def _reply_words(reply: Mapping[str, Any], *, prompts: bool) -> str:
 def invite(
     study: Path,
     *names: str,
+    sheet: Path | None = None,
     attribute: list[str] | None = None,
+    out: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    force: Force = False,
     base_url: str = "http://127.0.0.1:8321",
     store: _STORE = None,
     secret: _SECRET = None,
@@ -431,8 +434,12 @@ def invite(
         The study folder.
     names
         Who is invited; each is an annotator of the table. With none, the links of all who are invited.
+    sheet
+        A table of further people: a column name; all others (group, language) are attributes.
     attribute
         NAME=VALUE, a column of the table of annotators, for all that are named; may repeat.
+    out
+        Where the links are written, with the attributes: .csv, .tsv, .jsonl or .parquet.
     base_url
         Where they reach the page.
     secret
@@ -448,16 +455,38 @@ def invite(
 
     address = invitations.checked_address(base_url)
     loaded = load_study(study)
-    if names:
-        attributes = invitations.read_attributes(", ".join(attribute or ()))
+    if out is not None:
+        from assay.data.formats.exports import TABLES
+
+        check_target(out, sheet, suffixes=TABLES, force=force)
+    given = invitations.read_attributes(", ".join(attribute or ()))
+    wanted: dict[str, dict[str, str]] = {invitations.one_line(name): {} for name in names}
+    wanted |= {} if sheet is None else invitations.read_people(sheet)
+    wanted = {name: about | given for name, about in wanted.items()}
+    if wanted:
         change.decided(lambda changed: take_in(loaded, store, changed))
         with open_store(loaded, store) as opened:
-            for person in invitations.invite_all(loaded, opened, names, attributes):
-                note(_invited_already(person, attributes))
+            for person in invitations.invite_all(loaded, opened, wanted):
+                note(_invited_already(person, wanted[person.name]))
     everybody = links(loaded, address, secret, store)[1]
-    for name, link in everybody.items():
-        if not names or name in [invitations.one_line(one) for one in names]:
-            print(f"{name}\t{link}")
+    rows = [{"name": name, "link": link} for name, link in everybody.items() if not wanted or name in wanted]
+    if out is None:
+        for row in rows:
+            print(f"{row['name']}\t{row['link']}")
+    else:
+        _write_links(rows, wanted, out)
+
+
+def _write_links(rows: Sequence[dict[str, str]], about: Mapping[str, dict[str, str]], out: Path) -> None:
+    """The links as a table, a row a person, for a mail merge."""
+    import polars as pl
+
+    from assay.data.formats.exports import write_frame
+
+    columns = dict.fromkeys(["name", *(key for one in about.values() for key in one), "link"], pl.String)
+    table = pl.DataFrame([about.get(row["name"], {}) | row for row in rows], schema=columns)
+    write_frame(table, out)
+    note(f"{counted(len(rows), 'link')} written to {out}; whoever has a link can answer as that person")
 
 
 def _invited_already(person: Person, attributes: dict[str, str]) -> str:
@@ -527,6 +556,66 @@ def erase(study: Path, name: str, *, yes: bool = False, store: _STORE = None) ->
         number = people.erase(opened, one)
     print(f"{one} and {number} answers are erased")
     note("copies made before stay as they are: exports, downloads, backups, and what their browser keeps")
+
+
+def pay(
+    study: Path,
+    *,
+    out: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    force: Force = False,
+    store: _STORE = None,
+    output: Output = FOR_PEOPLE,
+) -> None:
+    """Who did how much, how long it took, how it ended, and what people.pay says is due to them.
+
+    Parameters
+    ----------
+    study
+        The study folder.
+    out
+        Where the table is written: .csv, .tsv, .jsonl or .parquet.
+    """
+    for library in ("sqlalchemy", "alembic", "fastapi", "itsdangerous", "python_multipart"):
+        require(library, "serve", "the table of payment")
+    from assay.collecting.crowd import pay_table
+    from assay.collecting.design import StudyDesign
+    from assay.data.formats.exports import TABLES, write_frame
+    from assay.study.definition import load_study
+    from assay.study.store.connection import store_in_use
+
+    check_target(out, suffixes=TABLES, force=force)
+    loaded = load_study(study)
+    with store_in_use(loaded, store) as opened:
+        table = pay_table(StudyDesign(loaded, opened))
+    if out is not None:
+        write_frame(table, out)
+    elif output.for_people:
+        print(_pay_words(table), end="")
+    else:
+        output.rows(table)
+    ends = table.group_by("outcome", maintain_order=True).len().iter_rows()
+    said = ", ".join(f"{number} {outcome}" for outcome, number in ends)
+    people = f"{len(table):,} {'person' if len(table) == 1 else 'people'}"
+    note(f"{people}: {said}; {table['pay'].sum():.2f} {table['currency'][0]} in all")
+    if out is not None:
+        note(f"written to {out}")
+
+
+def _pay_words(table: DataFrame) -> str:
+    """The table of payment as it is read: without moments, times in minutes, amounts to the cent."""
+    from assay.reporting.tables import Table, to_text
+
+    shown = {"minutes": ".1f", "at_work": ".1f", "answered": "d", "pay": ".2f", "an_hour": ".2f"}
+    columns = ("person", "outcome", "code", "minutes", "at_work", "answered", "checks failed", "pay", "an_hour")
+    rows = []
+    for row in table.iter_rows(named=True):
+        checks = f"{row['checks_failed']} of {row['checks']}" if row["checks"] else None
+        cells = {**row, "checks failed": checks}
+        rows.append(
+            tuple("-" if cells[c] is None else format(cells[c], shown[c]) if c in shown else cells[c] for c in columns)
+        )
+    numeric = tuple(c in shown or c == "checks failed" for c in columns)
+    return to_text(Table(columns, tuple(rows), numeric)) + "\n"
 
 
 def _sure(question: str, word: str) -> bool:

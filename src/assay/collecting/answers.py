@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -247,7 +247,7 @@ class _AnswerWriter:
                     {
                         "question": name,
                         "right": not is_wrong(labels.get(one.id), wanted, one.scale, own),
-                        "expected": _answer_words(one, own.moved(wanted, one.scale), order),
+                        "expected": answer_words(one, own.moved(wanted, one.scale), order),
                         "words": "",
                     }
                 )
@@ -307,7 +307,8 @@ def _position(one: Asked, label: Label | None, order: list[str]) -> int | None:
     return order.index(one.definition.choices[places.index(label)]) + 1
 
 
-def _answer_words(one: Asked, label: Label, order: list[str]) -> str:
+def answer_words(one: Asked, label: Label, order: Sequence[str]) -> str:
+    """A label as people read it, for the options in the order shown."""
     shown = one.definition.shuffled(label, order)
     told = kind_of(one.scale).told
     if shown in told:

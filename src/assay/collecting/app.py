@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from assay._version import __version__
-from assay.collecting import lead, people, serving
+from assay.collecting import crowd, desk, lead, people, serving
 from assay.collecting.serving import Refused, Serving
 from assay.study.definition import Study
 from assay.study.store.connection import DatabaseBusyError, DatabaseError, Store
@@ -183,7 +183,7 @@ def app_of(store: Store, folder: Path, secret: str, base_url: str | None = None)
     app = FastAPI(title="assay", version=__version__, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.assay = Serving(store, folder, secret, base_url)
     app.add_middleware(Protection, host=base_url and urlsplit(base_url).netloc)
-    for router in (serving.router, people.router, lead.entrance, lead.router):
+    for router in (serving.router, crowd.router, people.router, lead.entrance, lead.router, desk.router):
         app.include_router(router)
     app.exception_handler(Refused)(_handle_refusal)
     app.exception_handler(HTTPException)(_handle_http_error)

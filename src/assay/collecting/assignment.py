@@ -11,25 +11,28 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import islice
+from itertools import combinations, islice
 from typing import Any, Literal
 
 import numpy as np
 
 from assay.collecting.design import Session, StudyDesign, is_wrong
-from assay.data.scales import Scale, parse_scale
+from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import counted, listing
 from assay.statistics.triplets import Sampler
 from assay.study.items import canonical, chance
-from assay.study.schema import scale_of
+from assay.study.schema import Outcome, kind_of, scale_of
 from assay.study.store import table
 from assay.study.store.connection import Connection
 from assay.study.store.items import Role, digests_of, known_items
 from assay.study.store.people import (
     ADDED,
+    ADJUDICATION,
+    ADJUDICATOR,
     Person,
     Slot,
     Task,
+    adjudicated_items,
     answered_enough,
     answered_with,
     close_pages,
@@ -63,7 +66,7 @@ LOOK_EVERY = 10.0
 RENEW_SHARE = 0.1
 """Of its time, how much a held place must have lost to be renewed: not at every look, which would be a write each."""
 
-Reason = Literal["done", "later", "paused", "empty", "stopped"]
+Reason = Literal["done", "later", "paused", "empty", "stopped"] | Outcome
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,7 @@ class Assigner:
         self.drawing = TripletAssigner(design)
         self._full: dict[Slot, set[str]] = {}
         self._full_since = 0.0
+        self._disputed: dict[str, tuple[float, list[str]]] = {}
         self._look_at: dict[Slot, float] = {}
 
     def hold(self, person: Person, after: int, most: int) -> HeldPages:
@@ -106,6 +110,14 @@ class Assigner:
         with self.store.exclusive() as db:
             return AssignmentTurn(self, db, person).hold(after, most)
 
+    def disputed(self, db: Connection, condition: str, now: float) -> list[str]:
+        """Items on which people differ, most of all first; looked up now and then, as it reads all labels."""
+        at, found = self._disputed.get(condition, (0.0, []))
+        if now - at > LOOK_EVERY or not found:
+            found = list(disputed_items(self.design, db, condition))
+            self._disputed[condition] = (now, found)
+        return found
+
     # -- what the items still need --------------------------------------------------------------
 
     def slot(self, condition: str, party: str) -> Slot:
@@ -114,6 +126,8 @@ class Assigner:
 
     def has_place(self, db: Connection, task: Task, now: float) -> bool:
         """Whether a task whose date has passed, or that was skipped, may count toward its item again."""
+        if task.party == ADJUDICATION:
+            return True
         wanted = self.design.overlap(task.party)
         if wanted is None or task.role not in ("item", "triplet") or task.repeat > 1:
             return True
@@ -192,7 +206,7 @@ class Assigner:
 
     def _room(self, db: Connection, party: str, given: Mapping[str, int], quota: int, size: int) -> dict[str, int]:
         """How many pages each person of a group may still be given; those who may get none are left out."""
-        here = [one for one in everybody(db) if one.state != "revoked"]
+        here = [one for one in everybody(db) if one.state != "revoked" and one.role != ADJUDICATOR]
         names = [one.name for one in here if self.design.party(one.attributes) == party]
         return {name: -(-(quota - given.get(name, 0)) // size) for name in names if given.get(name, 0) < quota}
 
@@ -219,7 +233,7 @@ class AssignmentTurn:
     def __init__(self, assigner: Assigner, db: Connection, person: Person) -> None:
         self.assigner, self.design, self.db, self.person = assigner, assigner.design, db, person
         self.people = self.design.people
-        self.party = self.design.party(person.attributes)
+        self.party = ADJUDICATION if person.role == ADJUDICATOR else self.design.party(person.attributes)
         self.now = assigner.store.now(db)
         self._taken: dict[str, dict[str, int]] = {}
         self._rest: dict[str, OpenPlaces | None] = {}
@@ -298,6 +312,8 @@ class AssignmentTurn:
     def _give(self, session: Session) -> tuple[int | None, End | None]:
         """The number of a new page; or None and why there is none (None: not before open tasks are answered)."""
         mine = [t for t in self.mine if self._current(t) and t.condition == session.condition]
+        if self.person.role == ADJUDICATOR:
+            return self._give_disputed(session, mine)
         items = [t for t in mine if t.role in ("item", "triplet") and t.repeat == 1]
         given = self._warm_up(session, mine)
         if given is None and self._practises(mine):
@@ -327,6 +343,16 @@ class AssignmentTurn:
         if room and self.design.overlap(self.party) is not None:
             back = soonest_back(self.db, self.assigner.slot(session.condition, self.party), self.person.name, self.now)
         return None, End("done") if back is None else End("empty", back)
+
+    def _give_disputed(self, session: Session, mine: Sequence[Task]) -> tuple[int | None, End | None]:
+        """To an adjudicator: of the items that nobody has decided, the one on which people differ most."""
+        taken = adjudicated_items(self.db, session.condition, self.now) | {t.item for t in mine}
+        ranked = self.assigner.disputed(self.db, session.condition, self.now)
+        name = next((one for one in ranked if one not in taken), None)
+        if name is not None:
+            return self._add(session, [name], "item", 1), None
+        waits = any(t.state in ("given", "reopened") for t in mine)
+        return None, None if waits else End("done")
 
     def _keeps_place(self, task: Task) -> bool:
         lapsed = task.state == "given" and task.expires_at <= self.now
@@ -434,7 +460,7 @@ def progress(design: StudyDesign, db: Connection, person: Person, session: Sessi
     """How many tasks of a session a person has done, and of how many; None where that is not known."""
     states = states_of(db, person.name, design.counted, session.condition)
     done = states.get("answered", 0) + states.get("skipped", 0)
-    expected = design.expected_tasks(design.party(person.attributes))
+    expected = None if person.role == ADJUDICATOR else design.expected_tasks(design.party(person.attributes))
     total = None if expected is None else max(expected, done)
     if len(design.counted) > 1 and total is not None:
         mine = tasks_of(db, person.name)
@@ -533,6 +559,43 @@ def _scale_in(condition: str, scale: Scale) -> Scale:
     """The scale of a session, or the question's own."""
     varied = json.loads(condition).get("scale")
     return parse_scale(varied) if varied else scale
+
+
+# -- Items on which people differ ------------------------------------------------------------------
+
+
+def disputed_items(design: StudyDesign, db: Connection, condition: str) -> dict[str, float]:
+    """How far people's labels of an item lie apart, by item, farthest first; items on which they agree are left out.
+
+    The mean distance of two labels: on numbers as a share of the range (of the labels given, where the scale has no
+    ends), else whether they differ; of the question on which they are farthest apart.
+    """
+    found: dict[str, float] = {}
+    for question in design.questions:
+        scale = _scale_in(condition, scale_of(question.definition.scale))
+        if kind_of(scale).free_text:
+            continue
+        labels: dict[str, dict[str, Label]] = {}
+        for row in table.human_answers(db, [question.id]):
+            if row.condition == condition:
+                labels.setdefault(row.item, {}).setdefault(row.annotator, row.label)
+        for item, distance in _mean_distances(scale, labels).items():
+            found[item] = max(distance, found.get(item, 0.0))
+    return dict(sorted(((i, d) for i, d in found.items() if d > 0), key=lambda one: (-one[1], one[0])))
+
+
+def _mean_distances(scale: Scale, labels: Mapping[str, Mapping[str, Label]]) -> dict[str, float]:
+    every = [float(label) for one in labels.values() for label in one.values()] if scale.numeric else []
+    low, high = scale.bounds or (min(every, default=0.0), max(every, default=0.0))
+    found = {}
+    for item, given in labels.items():
+        pairs = list(combinations(given.values(), 2))
+        if scale.numeric and high > low:
+            apart = [abs(float(one) - float(other)) / (high - low) for one, other in pairs]
+        else:
+            apart = [float(one != other) for one, other in pairs]
+        found[item] = sum(apart) / len(apart) if apart else 0.0
+    return found
 
 
 # -- Triplets drawn while people answer ------------------------------------------------------------

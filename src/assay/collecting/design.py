@@ -153,6 +153,8 @@ class StudyDesign:
             "images": list(self.study.config.items.images),
             "together": self.people.together,
         }
+        if self.study.config.items.markdown:
+            shown["markdown"] = list(self.study.config.items.markdown)
         return keep_form(self.store, digest_of(shown), shown)
 
     def consent_digest(self) -> str:

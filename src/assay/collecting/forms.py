@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
+
+from markupsafe import Markup, escape
 
 from assay.collecting.design import Asked
 from assay.data.scales import Label, Scale
@@ -26,6 +29,8 @@ class FormField:
     title: str
     text: str | None = None
     image: str | None = None
+    markup: str | None = None
+    """The text as HTML, where it is Markdown: made here, from text in which HTML is text."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,12 @@ class GivenAnswers:
 
 
 def question_form(
-    asked: Asked, item: Item, order: Sequence[str], images: Mapping[str, str], label: Label | None
+    asked: Asked,
+    item: Item,
+    order: Sequence[str],
+    images: Mapping[str, str],
+    label: Label | None,
+    markdown: Collection[str] = (),
 ) -> QuestionForm:
     """One question about an item.
 
@@ -115,10 +125,12 @@ def question_form(
         Address of each column that holds an image.
     label : label, optional
         The person's own answer so far, in the item's own order.
+    markdown : list of str
+        Columns that are laid out.
     """
     question, scale = asked.definition, asked.scale
     own = None if label is None else question.shuffled(label, order)
-    widget, choices = _widget(question, scale, item, order, images)
+    widget, choices = _widget(question, scale, item, order, images, markdown)
     low, high = (scale.bounds if widget == "number" else None) or (None, None)
     return QuestionForm(
         *(asked.id, question.name, question.text, question.guidelines, widget, choices, low, high),
@@ -136,15 +148,21 @@ def _allowed(question: Question, scale: Scale) -> str:
 
 
 def _widget(
-    question: Question, scale: Scale, item: Item, order: Sequence[str], images: Mapping[str, str]
+    question: Question,
+    scale: Scale,
+    item: Item,
+    order: Sequence[str],
+    images: Mapping[str, str],
+    markdown: Collection[str],
 ) -> tuple[Widget, tuple[Choice, ...]]:
     """How a question is put, and what there is to choose from."""
     if scale.kind in _COMPARISONS:
         widget, choices = _COMPARISONS[scale.kind]
-        found, words = choices(item, order, images), kind_of(scale).words
+        found, words = choices(item, order, images, markdown), kind_of(scale).words
         if question.drawn_from is not None:
             found = tuple(
-                replace(c, beside=_beside(question, item, place)) for c, place in zip(found, order, strict=True)
+                replace(c, beside=_beside(question, item, place, markdown))
+                for c, place in zip(found, order, strict=True)
             )
         sent = {canonical(word) for word in question.page_words(words).values()}
         return widget, tuple(one for one in found if not words or one.value in sent)
@@ -155,8 +173,12 @@ def _widget(
     return "number", ()
 
 
-def _sides(item: Item, order: Sequence[str], images: Mapping[str, str]) -> tuple[Choice, ...]:
-    left, right = (_field(title, item, column, images) for title, column in zip(("Left", "Right"), order, strict=True))
+def _sides(
+    item: Item, order: Sequence[str], images: Mapping[str, str], markdown: Collection[str]
+) -> tuple[Choice, ...]:
+    left, right = (
+        _field(title, item, column, images, markdown) for title, column in zip(("Left", "Right"), order, strict=True)
+    )
     return (
         Choice('"first"', "Left is better", None, "←", left),
         Choice('"tie"', "No preference", None, "0"),
@@ -164,24 +186,27 @@ def _sides(item: Item, order: Sequence[str], images: Mapping[str, str]) -> tuple
     )
 
 
-def _letters(item: Item, order: Sequence[str], images: Mapping[str, str]) -> tuple[Choice, ...]:
+def _letters(
+    item: Item, order: Sequence[str], images: Mapping[str, str], markdown: Collection[str]
+) -> tuple[Choice, ...]:
     return tuple(
-        Choice(canonical(letter), letter, None, letter, _field(letter, item, column, images))
+        Choice(canonical(letter), letter, None, letter, _field(letter, item, column, images, markdown))
         for letter, column in zip("ABC", order, strict=True)
     )
 
 
-def _beside(question: Question, item: Item, place: str) -> tuple[FormField, ...]:
+def _beside(question: Question, item: Item, place: str, markdown: Collection[str]) -> tuple[FormField, ...]:
     """The shown columns of one of the items of a triplet, where they differ among the three."""
     found = []
     for column in question.shown_columns(item.fields):
         each = question.by_place(item.fields.get(column))
         if each is not None and each[place] not in (None, ""):
-            found.append(_field(column.replace("_", " "), Item(item.name, None, {column: each[place]}), column, {}))
+            alone = Item(item.name, None, {column: each[place]})
+            found.append(_field(column.replace("_", " "), alone, column, {}, markdown))
     return tuple(found)
 
 
-Compared = Callable[[Item, Sequence[str], Mapping[str, str]], tuple[Choice, ...]]
+Compared = Callable[[Item, Sequence[str], Mapping[str, str], Collection[str]], tuple[Choice, ...]]
 """What there is to choose from, where options are compared."""
 
 _COMPARISONS: dict[str, tuple[Widget, Compared]] = {
@@ -204,18 +229,46 @@ def _choices(question: Question, scale: Scale) -> tuple[Choice, ...]:
 
 
 def item_fields(
-    asked: Sequence[Asked], item: Item, hidden: Sequence[str], images: Mapping[str, str]
+    asked: Sequence[Asked],
+    item: Item,
+    hidden: Sequence[str],
+    images: Mapping[str, str],
+    markdown: Collection[str] = (),
 ) -> tuple[FormField, ...]:
     """The columns that any of the questions shows beside its options."""
     columns: dict[str, None] = {}
     for one in asked:
         shown = one.definition.shown_columns(item.fields, hidden)
         columns |= dict.fromkeys(c for c in shown if c in item.fields and not one.definition.by_place(item.fields[c]))
-    return tuple(_field(column.replace("_", " "), item, column, images) for column in columns)
+    return tuple(_field(column.replace("_", " "), item, column, images, markdown) for column in columns)
 
 
-def _field(title: str, item: Item, column: str, images: Mapping[str, str]) -> FormField:
+def _field(title: str, item: Item, column: str, images: Mapping[str, str], markdown: Collection[str]) -> FormField:
     if column in images:
         return FormField(title, image=images[column])
     value = item.fields.get(column, "")
-    return FormField(title, text=value if isinstance(value, str) else canonical(value))
+    text = value if isinstance(value, str) else canonical(value)
+    return FormField(title, text=text, markup=_markdown(text) if column in markdown else None)
+
+
+@lru_cache(maxsize=2000)
+def _markdown(text: str) -> str:
+    return Markup(_markdown_parser().render(text))  # what the parser makes is its own tags around escaped text
+
+
+@lru_cache(maxsize=1)
+def _markdown_parser() -> Any:
+    from markdown_it import MarkdownIt
+
+    # HTML in the text stays text, images would fetch from elsewhere, and headings stay below those of the page.
+    parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+    parser.disable(["image", "html_block", "html_inline"])
+    parser.add_render_rule("heading_open", lambda *_: '<p class="md-heading">')
+    parser.add_render_rule("heading_close", lambda *_: "</p>\n")
+    parser.add_render_rule("link_open", _link)
+    return parser
+
+
+def _link(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:
+    address = escape(str(tokens[index].attrGet("href") or ""))
+    return f'<a href="{address}" target="_blank" rel="noopener noreferrer">'

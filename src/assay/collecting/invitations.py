@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from assay.collecting.design import StudyDesign
-from assay.errors import StudyError
+from assay.errors import StudyError, listing
 from assay.study.definition import Study
 from assay.study.store.connection import Store
 from assay.study.store.intake import sync_study
-from assay.study.store.people import Person, add_people, find, invited
+from assay.study.store.people import ADJUDICATOR, Person, add_people, find, invited
 
 LONGEST_NAME = 200
 
@@ -37,12 +38,22 @@ class Signer:
     alone : bool
         Whether no other study has this secret, so that a link that names no study, as assay made them before,
         can only be of this one.
+    lead_link : function
+        How many links the lead has had; only the last is good.
     """
 
-    def __init__(self, secret: str, study: str, days: float = 90, *, alone: bool = False) -> None:
+    def __init__(
+        self,
+        secret: str,
+        study: str,
+        days: float = 90,
+        *,
+        alone: bool = False,
+        lead_link: Callable[[], int] = lambda: 1,
+    ) -> None:
         from itsdangerous import URLSafeTimedSerializer
 
-        self.study, self.alone = study, alone
+        self.study, self.alone, self._lead_link = study, alone, lead_link
         self.seconds = round(days * 86400)
         options = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
         self._persons = URLSafeTimedSerializer(secret, salt="assay person", signer_kwargs=options)
@@ -54,7 +65,8 @@ class Signer:
 
     def lead_token(self) -> str:
         """What stands in the link and cookie of whoever leads the study."""
-        return str(self._lead.dumps([self.study]))
+        number = self._lead_link()
+        return str(self._lead.dumps([self.study] if number == 1 else [self.study, number]))
 
     def person(self, token: str) -> tuple[str, int]:
         """Name and number of the link.
@@ -75,11 +87,16 @@ class Signer:
 
     def check_lead(self, token: str) -> None:
         """Raise LinkRefusedError unless the token is that of this study's lead."""
+        number = 1
         match self._read(self._lead, token):
             case [str() as study]:
                 self._check_study(study)
+            case [str() as study, int() as number]:
+                self._check_study(study)
             case _:
                 self._check_study(None)
+        if number != self._lead_link():
+            raise LinkRefusedError("There is a newer link for the lead; please use that one.")
 
     def _check_study(self, named: str | None) -> None:
         """Refuse a link that names another study; or none, where it may be of another."""
@@ -104,8 +121,8 @@ class Signer:
             ) from None
 
 
-_SECRET, _STUDY = "page's secret", "page's study"
-"""Settings: the secret that was drawn for this study, and what names it in its links."""
+_SECRET, _STUDY, _LEAD = "page's secret", "page's study", "lead's link"
+"""Settings: the secret that was drawn for this study, what names it in its links, how many links its lead has had."""
 
 
 def secret_of(store: Store, secret: str | None) -> str:
@@ -121,7 +138,14 @@ def study_id(store: Store) -> str:
 def signer_of(study: Study, store: Store, secret: str | None = None) -> Signer:
     """What makes and reads the links of a study, with the secret given or the study's own."""
     used = secret_of(store, secret)
-    return Signer(used, study_id(store), study.config.people.link_days, alone=used == store.setting(_SECRET))
+    alone, days = used == store.setting(_SECRET), study.config.people.link_days
+    return Signer(used, study_id(store), days, alone=alone, lead_link=lambda: int(store.setting(_LEAD) or 1))
+
+
+def renew_lead_link(store: Store) -> None:
+    """Let the lead's link so far open nothing any more, in whatever browser; the signer then makes the next."""
+    with store.exclusive():
+        store.set(_LEAD, int(store.setting(_LEAD) or 1) + 1)
 
 
 def invite(design: StudyDesign, name: str, attributes: Mapping[str, Any] | None = None) -> Person:
@@ -133,14 +157,12 @@ def invite(design: StudyDesign, name: str, attributes: Mapping[str, Any] | None 
         For a name that is taken (by a judge, by labels in a file, by somebody invited), or that is
         empty or too long; and for attributes that leave open to which group the person belongs.
     """
-    _invite(design, [one_line(name)], attributes)
+    _invite(design, {one_line(name): attributes or {}})
     return invited(design.store, one_line(name))
 
 
-def invite_all(
-    study: Study, store: Store, names: Iterable[str], attributes: Mapping[str, Any] | None = None
-) -> list[Person]:
-    """Add those of these people who are not invited yet, as `invite` does: all of them, or nobody.
+def invite_all(study: Study, store: Store, people: Mapping[str, Mapping[str, Any]]) -> list[Person]:
+    """Add those of these people who are not invited yet, by name with their attributes: all of them, or nobody.
 
     The store is brought to what the study says first.
 
@@ -151,20 +173,68 @@ def invite_all(
     """
     sync_study(store, study)
     design = StudyDesign(study, store)
-    wanted = list(dict.fromkeys(one_line(name) for name in names))
+    wanted = {one_line(name): about for name, about in people.items()}
     known = [person for person in (find(store, name) for name in wanted) if person is not None]
-    _invite(design, [name for name in wanted if name not in {person.name for person in known}], attributes)
+    _invite(design, {name: wanted[name] for name in wanted if name not in {person.name for person in known}})
     return known
 
 
-def _invite(design: StudyDesign, names: Iterable[str], attributes: Mapping[str, Any] | None) -> None:
-    about = {str(k).strip(): v for k, v in (attributes or {}).items()}
-    names = list(names)
-    for name in names:
+def _invite(design: StudyDesign, people: Mapping[str, Mapping[str, Any]], role: str = "annotator") -> None:
+    clean = {name: {str(k).strip(): v for k, v in about.items()} for name, about in people.items()}
+    for name, about in clean.items():
         if not name or len(name) > LONGEST_NAME or not name.isprintable():
             raise StudyError(f"a name has 1 to {LONGEST_NAME} printable characters on one line")
-        design.check_attributes(name, about)
-    add_people(design.store, dict.fromkeys(names, about))
+        if role != ADJUDICATOR:
+            design.check_attributes(name, about)
+    add_people(design.store, clean, role)
+
+
+NAME_COLUMNS = ("name", "annotator", "person")
+"""One of these names the people of a sheet."""
+
+
+def read_people(path: Path) -> dict[str, dict[str, str]]:
+    """The people of a sheet, by name: all columns but that of the name (and of links) are their attributes.
+
+    Raises
+    ------
+    StudyError
+        For a sheet without a column of names, an empty name, or a name that appears twice.
+    """
+    from assay.data.formats.sheets import read_sheet
+
+    frame = read_sheet(path).frame
+    column = next((one for one in frame.columns if one.strip().lower() in NAME_COLUMNS), None)
+    if column is None:
+        raise StudyError(
+            f"{path} has no column 'name'; it has {listing(frame.columns)}. Call the one with the names 'name'"
+        )
+    found: dict[str, dict[str, str]] = {}
+    for number, row in enumerate(frame.iter_rows(named=True), start=1):
+        name = one_line(str(row.pop(column) or ""))
+        if not name:
+            raise StudyError(f"{path}: row {number} has no name in column '{column}'")
+        if name in found:
+            raise StudyError(f"{path}: '{name}' appears twice; each person has one row")
+        about = {str(key).strip(): str(value or "").strip() for key, value in row.items()}
+        found[name] = {key: value for key, value in about.items() if value and key.lower() != "link"}
+    if not found:
+        raise StudyError(f"{path} has no rows; give each person one")
+    return found
+
+
+def invite_adjudicator(design: StudyDesign, name: str) -> Person:
+    """Add somebody who decides between the answers of others; what they say counts as nobody's label.
+
+    Raises
+    ------
+    StudyError
+        For a name that is taken, as of somebody who answers the study too; or where triplets are drawn.
+    """
+    if design.drawn_from is not None:
+        raise StudyError("triplets are drawn while people answer, so there is nothing to decide between")
+    _invite(design, {one_line(name): {}}, ADJUDICATOR)
+    return invited(design.store, one_line(name))
 
 
 def one_line(name: str) -> str:

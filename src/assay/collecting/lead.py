@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,9 +18,10 @@ from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from assay._version import __version__
-from assay.collecting import answers, invitations
+from assay.collecting import answers, crowd, invitations
 from assay.collecting.answers import LONGEST_WORDS, UnknownTaskError
 from assay.collecting.assignment import PAUSED, additions_words
+from assay.collecting.overview import Overview, PersonRow
 from assay.collecting.serving import BIGGEST, LEAD_COOKIE, AppState, Refused, Shared, check_lead, lead
 from assay.data.annotations import Annotations
 from assay.errors import AssayError, StudyError
@@ -160,7 +163,9 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
         person.name: invitations.personal_link(state.signer, person, base)
         for person in store_people.everybody(state.store)
     }
+    sort, find = request.query_params.get("sort", ""), request.query_params.get("find", "").strip()
     with state.store.reading() as db:
+        decided = store_people.adjudicated_items(db)
         added = additions_words(state.design, db)
     said = [
         state.trouble,
@@ -173,11 +178,37 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
     if view.every:
         said.append(f"Summing up so many answers takes a while: these numbers are new about every {view.every:.0f} s.")
     return {
-        "view": view,
+        "view": _arranged(view, sort, find),
         "links": links,
         "paused": bool(state.store.setting(PAUSED)),
         "changes": [one for one in said if one],
+        "crowd": crowd.crowd_counts(state.design),
+        "lead_link": f"{base.rstrip('/')}/lead/join/{state.signer.lead_token()}",
+        "decided": len(view.disputed & decided),
+        "sort": sort,
+        "find": find,
+        "entrance": f"{base.rstrip('/')}/enter",
     }
+
+
+SORTS: dict[str, Callable[[PersonRow], Any]] = {
+    "name": lambda one: one.name.lower(),
+    "done": lambda one: -one.done,
+    "time": lambda one: math.inf if one.minutes is None else one.minutes,
+    "checks": lambda one: -one.checks_failed,
+    "flags": lambda one: -one.flags,
+    "last": lambda one: -(one.last.at if one.last else 0.0),
+}
+"""What the table of people can be sorted by, beside the order of invitations."""
+
+
+def _arranged(view: Overview, sort: str, find: str) -> Overview:
+    """The people whose name or attributes hold these words, in this order; and remarks by or about them."""
+    words = find.lower()
+    people = [one for one in view.people if words in f"{one.name} {dict(one.attributes)}".lower()]
+    remarks = [one for one in view.remarks if words in f"{one.person} {one.item} {one.flag} {one.comment}".lower()]
+    people = sorted(people, key=SORTS[sort]) if sort in SORTS else people
+    return replace(view, people=tuple(people), remarks=tuple(remarks))
 
 
 # -- what the lead decides --------------------------------------------------------------------------
@@ -222,6 +253,13 @@ def new_link(name: Words, state: Shared) -> Response:
     with _refuse_in_words():
         store_people.new_link(state.store, answers.clean(name))
     return _back()
+
+
+@router.post("/link")
+def renew_own_link(state: Shared) -> Response:
+    """Give the lead a new link; the one so far, and every browser that it was opened in, opens nothing any more."""
+    invitations.renew_lead_link(state.store)
+    return state.admit("/lead", LEAD_COOKIE, state.signer.lead_token())
 
 
 @router.post("/study")
@@ -275,6 +313,14 @@ def of_person(name: Annotated[str, Query(max_length=LONGEST_WORDS)], state: Shar
     with _refuse_in_words():
         person = store_people.invited(state.store, answers.clean(name))
     return _download(archive(state.store, person.name), "person.zip", "application/zip")
+
+
+@router.get("/pay.csv")
+def pay(state: Shared) -> Response:
+    """Who did how much, and what is due to them."""
+    with _refuse_in_words():
+        table = crowd.pay_table(state.design)
+    return _download(table.write_csv().encode(), "pay.csv", "text/csv; charset=utf-8")
 
 
 @router.get("/answers.zip")

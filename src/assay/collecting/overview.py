@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from assay.collecting.assignment import TripletAssigner, failed_checks, stop_reasons
+from assay.collecting.assignment import TripletAssigner, disputed_items, failed_checks, stop_reasons
 from assay.collecting.design import StudyDesign
 from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import AssayError, listing
@@ -21,7 +21,7 @@ from assay.study.store import table
 from assay.study.store.answers import newest_answer
 from assay.study.store.connection import Connection
 from assay.study.store.items import Role
-from assay.study.store.people import Person, Slot, everybody
+from assay.study.store.people import ADJUDICATOR, Person, Slot, everybody
 from assay.study.store.table import human_answers
 
 log = logging.getLogger("assay.collecting")
@@ -235,6 +235,8 @@ class PersonRow:
     excluded_for: str
     stopped: str
     """Why they are given nothing further; empty where they may go on."""
+    adjudicates: bool = False
+    """Whether they decide between the answers of others, and give none that counts."""
 
     @property
     def pace(self) -> str:
@@ -325,6 +327,8 @@ class Overview:
     remarks: tuple[Remark, ...]
     short: tuple[GroupShortfall, ...]
     pairs: PairProgress | None
+    disputed: frozenset[str]
+    """Items on which people differ, as looked up now and then."""
     group: str
     """What a new person must be said to be: ``expertise (nurse, doctor)``; empty where nothing."""
     every: float = 0.0
@@ -350,7 +354,8 @@ class Snapshot:
         self.design, self.db, self.now = design, db, now
         self.sessions = design.sessions("")  # whose they are changes their order, not what they are
         self.invited = everybody(db)
-        self.active = [person.name for person in self.invited if person.state == "active"]
+        self.answering = [person for person in self.invited if person.role != ADJUDICATOR]
+        self.active = [person.name for person in self.answering if person.state == "active"]
 
     def moment(self, at: float) -> Moment:
         """A time, as seen from this one."""
@@ -368,7 +373,7 @@ class Snapshot:
 
     def _row(self, person: Person, checks: list[bool], flags: int, minutes: float | None) -> PersonRow:
         expected = self.design.expected_tasks(self.design.party(person.attributes))
-        expected = None if expected is None else expected * len(self.sessions)
+        expected = None if expected is None or person.role == ADJUDICATOR else expected * len(self.sessions)
         mine = self._done.get(person.name)
         last = mine and mine.last
         return PersonRow(
@@ -389,6 +394,7 @@ class Snapshot:
             excluded=person.excluded_at is not None,
             excluded_for=person.excluded_for,
             stopped=self._stop_reasons.get(person.name, ""),
+            adjudicates=person.role == ADJUDICATOR,
         )
 
     def _has_consented(self, to: str | None) -> bool | None:
@@ -449,7 +455,7 @@ class Snapshot:
         wanted = self.design.people.overlap
         if isinstance(wanted, dict):
             return list(wanted)
-        parties = sorted({self.design.party(person.attributes) for person in self.invited})
+        parties = sorted({self.design.party(person.attributes) for person in self.answering})
         return parties if self.design.people.group else [""]
 
     def _shortfall(self, work: Slot, session: str, wanted: int) -> GroupShortfall:
@@ -485,6 +491,7 @@ class Snapshot:
         self, people: Sequence[PersonRow], short: Sequence[GroupShortfall], pairs: PairProgress | None
     ) -> StudyCounts:
         """The study in a few numbers; what excluded people did is in none of them."""
+        people = [one for one in people if not one.adjudicates]
         of_all, people = people, [one for one in people if not one.excluded]
         excluded = {one.name for one in of_all if one.excluded}
         return StudyCounts(
@@ -528,6 +535,11 @@ class Watch:
         self._minutes = Cached[dict[str, float]](
             lambda db: table.minutes_by_person(db, [q.id for q in design.questions]), {}, lambda took: took / SHARE
         )
+        self._disputed = Cached[frozenset[str]](
+            lambda db: frozenset(i for one in design.sessions("") for i in disputed_items(design, db, one.condition)),
+            frozenset(),
+            lambda took: max(AGREEMENT_EVERY, took / SHARE),
+        )
         self._counting, self._looking = threading.Lock(), threading.Lock()
         self._seen: Overview | None = None
         self._of: Hashable = None
@@ -550,6 +562,7 @@ class Watch:
         pairs = self._pairs_now(db) if self.design.drawn_from else None
         newest = (newest_answer(db), tuple(one.name for one in snapshot.invited if one.excluded_at is not None))
         minutes, agreement = self._minutes.now(db, newest), self._agreement.now(db, newest)  # found less often still
+        disputed = self._disputed.now(db, newest)
         began = time.thread_time()
         short = tuple(snapshot.short())
         people = snapshot.people(minutes)
@@ -563,6 +576,7 @@ class Watch:
             remarks=remarks,
             short=short,
             pairs=pairs,
+            disputed=disputed,
             group=_group_words(self.design),
         )
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Form, HTTPException, Request, Response
@@ -12,7 +15,7 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from markupsafe import Markup
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from assay.collecting import answers
+from assay.collecting import answers, crowd
 from assay.collecting.answers import (
     LONGEST_WORDS,
     ClosedError,
@@ -37,13 +40,24 @@ from assay.collecting.serving import (
     person_of,
     time_tag,
 )
+from assay.errors import StudyError
 from assay.study.checks import IMAGES
-from assay.study.items import Item, file_within
+from assay.study.items import Item, chance, file_within
 from assay.study.store import people as store_people
 from assay.study.store.answers import given_by
 from assay.study.store.connection import Connection
-from assay.study.store.items import items_given
-from assay.study.store.people import Person, Task, closed_up_to, drafts_of, is_closed, task_by_id, tasks_on_pages
+from assay.study.store.items import items_given, items_named
+from assay.study.store.people import (
+    ADJUDICATOR,
+    Person,
+    Task,
+    closed_up_to,
+    drafts_of,
+    is_closed,
+    task_by_id,
+    tasks_on_pages,
+)
+from assay.study.store.table import human_answers
 
 # -- Pages as a person sees them -------------------------------------------------------------------
 
@@ -65,8 +79,40 @@ def pages_of(design: StudyDesign, person: Person, numbers: Sequence[int]) -> lis
             given.get(task.id, GivenAnswers({})),
             drafts.get(task.id),
         )
+        if person.role == ADJUDICATOR:
+            form = replace(form, fields=form.fields + _blinded_answers(design, task))
         found.setdefault(task.page, []).append(form)
     return [_page(number, found[number]) for number in numbers if number in found]
+
+
+PREVIEWED = 3
+"""Pages that the lead is shown as a person would see them."""
+
+
+def preview_pages(design: StudyDesign) -> list[PageForm]:
+    """The first pages of somebody who was never invited; nothing of it is kept, and images are left out.
+
+    Raises
+    ------
+    StudyError
+        Where triplets are drawn while people answer, so that nothing is there before.
+    """
+    if design.drawn_from is not None:
+        raise StudyError("triplets are drawn while people answer, so there is none to preview; open a link of your own")
+    (session, *_) = design.sessions("")
+    pages = []
+    names = islice(design.pages(design.order("", session.condition)), PREVIEWED)
+    for number, group in enumerate(names, start=1):
+        items = items_named(design.store, group)
+        forms = []
+        for place, name in enumerate(group, start=1):
+            shown = {"order": design.orders("", name, session.condition, 1)}
+            about = {"id": 1000 * number + place, "place": place, "page": number, "state": "given", "shown": shown}
+            asked = {"questions": design.asked_now, "condition": session.condition, "role": "item", "party": ""}
+            task = SimpleNamespace(item=name, **about, **asked)
+            forms.append(_task_form(design, task, items[name], GivenAnswers({}), None))
+        pages.append(_page(number, forms))
+    return pages
 
 
 def image_of(design: StudyDesign, person: Person, task: int, number: int) -> Path | None:
@@ -96,11 +142,12 @@ def _task_form(
 ) -> TaskForm:
     asked = design.asked_of(task)
     images = {column: f"/images/{task.id}/{n}" for n, column in enumerate(design.item_images(item))}
+    markdown = design.study.config.items.markdown
     questions = tuple(
-        question_form(one, item, task.shown["order"].get(str(one.id), ()), images, given.labels.get(one.id))
+        question_form(one, item, task.shown["order"].get(str(one.id), ()), images, given.labels.get(one.id), markdown)
         for one in asked
     )
-    fields: tuple[FormField, ...] = item_fields(asked, item, design.hidden, images)
+    fields: tuple[FormField, ...] = item_fields(asked, item, design.hidden, images, markdown)
     return TaskForm(
         *(task.id, task.place, fields, questions, given.revision),
         state="open" if task.state == "given" else task.state,
@@ -110,6 +157,34 @@ def _task_form(
         flag=given.flag,
         draft=draft,
     )
+
+
+def _blinded_answers(design: StudyDesign, task: Task) -> tuple[FormField, ...]:
+    """What others have answered, each of them under one letter in all questions, in an order that says nothing."""
+    found = []
+    with design.store.reading() as db:
+        every = human_answers(db, json.loads(task.questions), item=task.item)
+    rows = [row for row in every if row.condition == task.condition]
+    people = sorted({row.annotator for row in rows})
+    chance(design.people.seed, "adjudication", task.item).shuffle(people)
+    for one in design.asked(task.questions, task.condition):
+        given: dict[str, Any] = {}
+        for row in rows:
+            if row.question == one.id:
+                given.setdefault(row.annotator, row.label)
+        order = task.shown["order"].get(str(one.id), [])
+        lines = [
+            f"{_letters(place)}: {answers.answer_words(one, given[name], order)}"
+            for place, name in enumerate(people)
+            if name in given
+        ]
+        found.append(FormField(f"What others answered to {one.definition.name}", text="\n".join(lines)))
+    return tuple(found)
+
+
+def _letters(place: int) -> str:
+    """A, B, … Z, AA, AB, …"""
+    return (_letters(place // 26 - 1) if place >= 26 else "") + chr(ord("A") + place % 26)
 
 
 def _given_answers(db: Connection, person: Person, tasks: Iterable[Task]) -> dict[int, GivenAnswers]:
@@ -253,12 +328,12 @@ def work_page(number: Id, person: Invited, state: Shared) -> Response:
 @router.get("/pages")
 def pages(after: Annotated[int, Field(ge=0, le=BIGGEST)], person: Participant, state: Shared) -> Response:
     """The pages that follow one, for the page's script."""
-    held = state.assigner.hold(person, after, state.design.people.ahead)
+    held = crowd.hold(state, person, after, state.design.people.ahead)
     found = [
         {"number": one.number, "html": state.html("page.html", page=one)}
         for one in pages_of(state.design, person, held.pages)
     ]
-    end = _end(held)
+    end = _end(state, person, held)
     if end is not None:
         end = {"kind": end["kind"], "html": state.html("end.html", end=end)}
     content = {"pages": found, "end": end, "progress": _progress(state, person, held), "session": _session(held)}
@@ -268,6 +343,7 @@ def pages(after: Annotated[int, Field(ge=0, le=BIGGEST)], person: Participant, s
 @router.post("/answers")
 def answer(body: AnswerBody, person: Participant, state: Shared) -> Response:
     """Save an answer; what comes back says whether it is in the store."""
+    crowd.refuse_ended(state, person)
     try:
         saved = answers.save(state.assigner, person, Submission(**body.model_dump()))
     except UnknownTaskError:
@@ -293,6 +369,7 @@ async def link_works(person: Participant, state: Shared) -> dict[str, str]:
 @router.put("/drafts/{task}")
 def draft(task: Id, body: DraftBody, person: Participant, state: Shared) -> Response:
     """Keep what is half written."""
+    crowd.refuse_ended(state, person)
     try:
         kept = answers.keep_draft(state.assigner, person, task, body.revision, answers.clean_all(body.body))
     except UnknownTaskError:
@@ -318,7 +395,7 @@ def _work(state: AppState, person: Person, number: int | None) -> Response:
     if not state.has_agreed(person):
         return RedirectResponse("/consent", 303)
     people = state.design.people
-    held = state.assigner.hold(person, 0 if number is None else number - 1, people.ahead + 1)
+    held = crowd.hold(state, person, 0 if number is None else number - 1, people.ahead + 1)
     numbers = list(held.pages)
     if number is not None and number not in numbers:
         numbers.insert(0, number)
@@ -333,7 +410,8 @@ def _work(state: AppState, person: Person, number: int | None) -> Response:
         instructions=people.instructions,
         page=found[0] if found else None,
         further=found[1:],
-        end=None if found else _end(held),
+        end=None if found else _end(state, person, held),
+        may_leave=people.crowd is not None,
         progress=_progress(state, person, held),
         session=_session(held),
         settings={
@@ -342,6 +420,7 @@ def _work(state: AppState, person: Person, number: int | None) -> Response:
             "person": state.name_in_browser(person),
             "ahead": people.ahead,
             "closed": held.closed,
+            "advance": people.auto_advance,
         },
     )
 
@@ -355,14 +434,17 @@ def _session(held: HeldPages) -> dict[str, Any]:
     return {"number": held.session.number, "of": held.session.of, "words": held.session.words}
 
 
-def _end(held: HeldPages) -> dict[str, str] | None:
+def _end(state: AppState, person: Person, held: HeldPages) -> dict[str, str] | None:
     """Why there is nothing further, in words."""
     end: End | None = held.end
     if end is None:
         return None
+    if end.kind in crowd.OUTCOMES:
+        return crowd.farewell(state, person.name, end.kind)
     title, text = _ENDS[end.kind]
     title = title.format(number=held.session.number, of=held.session.of)
-    return {"kind": end.kind, "title": title, "text": Markup(text).format(when=time_tag(end.opens_at))}
+    text = Markup(text).format(when=time_tag(end.opens_at))
+    return {"kind": end.kind, "title": title, "text": text, "code": "", "back": ""}
 
 
 def _no_such_item() -> Refused:

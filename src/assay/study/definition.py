@@ -34,6 +34,7 @@ from assay.study.schema import (
     KINDS,
     Checks,
     Conditions,
+    Crowd,
     Demonstrations,
     Ensemble,
     ItemsPart,
@@ -41,11 +42,13 @@ from assay.study.schema import (
     JudgeLimits,
     OnScale,
     OutputPairs,
+    Pay,
     People,
     Price,
     Probes,
     Question,
     RateLimits,
+    Screening,
     StudyFile,
     StudyPart,
     System,
@@ -198,6 +201,9 @@ _PLACES: dict[str, tuple[type[StudyPart], ...]] = {
     "limits": (RateLimits, JudgeLimits),
     "people": (People,),
     "checks": (Checks,),
+    "crowd": (Crowd,),
+    "screening": (Screening,),
+    "pay": (Pay,),
 }
 """Which keys may stand under which."""
 
@@ -439,6 +445,7 @@ def _people_problems(config: StudyFile) -> Iterator[Problem]:
             f"'{drawing.name}' is about {what} of '{drawing.drawn_from}', so every question of its study must be "
             "about pairs or triplets of it",
         )
+    yield from _crowd_problems(people)
     yield from _condition_problems(config)
     if people.together and config.items.document is None and not config.systems:
         yield ("people", "together"), "needs items.document, the column that names the document of an item"
@@ -449,6 +456,38 @@ def _people_problems(config: StudyFile) -> Iterator[Problem]:
         for key in ("checks", "warm_up"):
             if getattr(people, key) is not None:
                 yield ("people", key), f"{why}, so no answer is known"
+
+
+def _crowd_problems(people: People) -> Iterator[Problem]:
+    """What a crowd cannot be asked as, or cannot be told at the end."""
+    if people.checks is not None and people.checks.exclude and people.checks.most_failed is None:
+        yield ("people", "checks", "exclude"), "needs most_failed, the number of checks that may be failed"
+    crowd = people.crowd
+    if crowd is None:
+        return
+    if crowd.platform == "prolific" and "completed" not in crowd.codes:
+        yield ("people", "crowd", "codes"), "needs completed, the completion code that Prolific shows for the study"
+    if crowd.platform != "open" and not crowd.named.strip():
+        yield ("people", "crowd", "id"), "is empty; name the parameter, or let anybody in with platform: open"
+    if crowd.minutes is not None and people.days_apart:
+        yield ("people", "crowd", "minutes"), "cannot be: people.days_apart lets days pass between two sessions"
+    screening = crowd.screening
+    if screening is not None:
+        for label in sorted(set(screening.let_in) - set(screening.options)):
+            yield (
+                ("people", "crowd", "screening", "let_in"),
+                unknown("option", label, list(screening.options), "the options"),
+            )
+    if people.group is not None and (screening is None or screening.attribute != people.group):
+        yield (
+            ("people", "crowd"),
+            f"cannot tell to which group ({people.group}) a person belongs; give it a screening question with "
+            f"attribute: {people.group}",
+        )
+    known = ("code", "outcome", *filter(None, (crowd.named,)), *crowd.kept)
+    for name in re.findall(r"\{([^{}]*)\}", crowd.way_back):
+        if name not in known:
+            yield ("people", "crowd", "back"), unknown("parameter", name, list(known), "what may be in it")
 
 
 def _condition_problems(config: StudyFile) -> Iterator[Problem]:

@@ -174,7 +174,7 @@ def _items_of(path: Path, part: ItemsPart, called: str) -> Iterator[Item]:
         raise StudyError(f"{path} is not there; study.yaml names it as the file of {called}")
     seen: set[str] = set()
     for number, row in enumerate(_rows(path), start=1):
-        for column in (part.id, part.document, *part.images):
+        for column in (part.id, part.document, *part.images, *part.markdown):
             if column is not None and column not in row and (called == "items" or column == part.id):
                 raise StudyError(unknown("column", column, row, str(path)))
         name = "" if row[part.id] is None else str(row[part.id]).strip()

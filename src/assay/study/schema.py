@@ -91,6 +91,17 @@ PAIR = ("first_text", "second_text")
 PAIR_ABOUT = ("first", "second", "first_output", "second_output", "pair_of", "pair", "separability")
 """What else is known of a pair: the systems, which of their outputs, the item they are of; never shown."""
 
+
+@dataclass(frozen=True)
+class Platform:
+    """Where a crowd comes from: its parameter for a person, those kept beside it, the way back, how it writes them."""
+
+    id: str
+    keep: tuple[str, ...]
+    back: str
+    form: str
+
+
 Strategy = Literal["zero-shot", "few-shot", "chain-of-thought"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Score = Literal["label", "probabilities", "expected"]
@@ -146,6 +157,10 @@ class ItemsPart(StudyPart):
         None, description="the column that names the document an item was taken from; kept from demonstrations"
     )
     images: tuple[str, ...] = Field((), description="columns that hold the path or URL of an image")
+    markdown: tuple[str, ...] = Field(
+        (),
+        description="columns that people see laid out as Markdown: with tables and code, without HTML and images",
+    )
 
 
 class OnScale(StudyPart):
@@ -622,6 +637,101 @@ class Checks(StudyPart):
     most_failed: int | None = Field(
         None, ge=0, description="whoever fails more checks is given nothing more; without it, nobody is stopped"
     )
+    exclude: bool = Field(
+        False, description="the answers of whoever is stopped so do not count, and their places go to others"
+    )
+
+
+Outcome = Literal["completed", "screened", "full", "failed", "late", "returned", "withdrawn"]
+"""How the visit of somebody from a crowd ends: all answered; not let in by the screening question; no place was left;
+failed checks or practice; out of time; gave the place back; wants nothing of theirs to be used."""
+
+PLATFORMS: dict[str, Platform] = {
+    "prolific": Platform(
+        "PROLIFIC_PID",
+        ("STUDY_ID", "SESSION_ID"),
+        "https://app.prolific.com/submissions/complete?cc={code}",
+        "{{%%%s%%}}",
+    ),
+    "mturk": Platform("workerId", ("assignmentId", "hitId"), "", "${%s}"),
+    "other": Platform("id", (), "", "<%s>"),
+    "open": Platform("", (), "", ""),
+}
+"""By name; ``open`` is for whoever has the address, and asks for no id."""
+
+
+class Screening(StudyPart):
+    """A question that decides who is let in."""
+
+    question: str = Field(min_length=1, description="asked before anything else")
+    options: tuple[str, ...] = Field(min_length=2, description="the answers offered")
+    let_in: tuple[str, ...] = Field(min_length=1, description="those of the options that let a person in")
+    attribute: Name | None = Field(None, description="keeps the answer as this attribute of the person")
+
+
+class Pay(StudyPart):
+    """What people are paid: an amount for how it ended, and for what they did."""
+
+    currency: str = Field("USD", pattern=r"^[A-Z]{3}$")
+    completed: float = Field(0, ge=0, description="to whoever has finished")
+    screened: float = Field(0, ge=0, description="to whoever the screening question did not let in")
+    failed: float = Field(0, ge=0, description="to whoever failed the checks or the practice")
+    item: float = Field(0, ge=0, description="for each answered item of those whose answers count")
+    hour: float = Field(0, ge=0, description="for each hour at work of those whose answers count")
+
+
+class Crowd(StudyPart):
+    """Who comes by an address that everybody has, as from Prolific or Mechanical Turk, and is not invited by name."""
+
+    platform: Literal["prolific", "mturk", "other", "open"] = Field(
+        "other", description="names the parameters and the way back; open: no id, one place for a browser"
+    )
+    id: str | None = Field(
+        None, description="the parameter of the address that names a person: PROLIFIC_PID, workerId, else id"
+    )
+    keep: tuple[str, ...] | None = Field(
+        None, description="parameters that are kept beside it: STUDY_ID, SESSION_ID; assignmentId, hitId"
+    )
+    places: int = Field(ge=1, description="how many people may be at work or have finished")
+    minutes: float | None = Field(None, gt=0, description="from entry until a place goes to somebody else")
+    screening: Screening | None = None
+    codes: dict[Outcome, Annotated[str, Field(min_length=1, pattern=r"^[\w.-]+$")]] = Field(
+        default_factory=dict,
+        description="what is shown at the end, by outcome; where completed has none, each person who has "
+        "completed is shown a code of their own",
+    )
+    back: str | None = Field(
+        None, description="the address that leads back, with {code}, {outcome}, or a parameter that is kept in it"
+    )
+
+    @field_validator("back")
+    @classmethod
+    def _back_is_an_address(cls, back: str | None) -> str | None:
+        if back is not None and not re.match(r"https?://[^/\s]+", back):
+            raise ValueError("must begin with http:// or https://")
+        return back
+
+    @property
+    def named(self) -> str:
+        """The parameter that names a person; empty where none does."""
+        return PLATFORMS[self.platform].id if self.id is None else self.id
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The parameters that are kept beside it."""
+        return PLATFORMS[self.platform].keep if self.keep is None else self.keep
+
+    @property
+    def way_back(self) -> str:
+        """The address that leads back; empty where there is none."""
+        return PLATFORMS[self.platform].back if self.back is None else self.back
+
+    @property
+    def query(self) -> str:
+        """What stands behind the address, as the platform fills it in: ``?PROLIFIC_PID={{%PROLIFIC_PID%}}``."""
+        form = PLATFORMS[self.platform].form
+        names = [name for name in (self.named, *self.kept) if name]
+        return "?" + "&".join(f"{name}={form % name}" for name in names) if names else ""
 
 
 class People(StudyPart):
@@ -649,10 +759,15 @@ class People(StudyPart):
         None, gt=0, le=1, description="share of warm_up to be right at the first answer, before anything else is given"
     )
     checks: Checks | None = None
+    crowd: Crowd | None = None
+    pay: Pay = Field(default_factory=lambda: Pay.model_validate({}))
     retest: float = Field(0, ge=0, le=1, description="share of items that a person is given a second time")
     retest_gap: int = Field(10, ge=1, description="other items between the two times, where there are enough")
     pairs: int = Field(3, ge=1, description="how often each pair is seen, where triplets are drawn")
     skip_reasons: tuple[str, ...] = ("I cannot tell", "The item is broken or unreadable", "I would rather not answer")
+    auto_advance: bool = Field(
+        False, description="the key that answers the last open question of a page saves it and goes on"
+    )
     ahead: int = Field(4, ge=1, le=50, description="pages held ready in the browser, for when the network fails")
     reserve: float = Field(30, gt=0, description="minutes until an item that was given and not answered is given on")
     idle: float = Field(60, gt=0, description="seconds without a key, touch or mouse that no longer count as work")

@@ -1,5 +1,6 @@
 // What keys, buttons and fields do.
 
+import { settings } from "./device.js";
 import { all, byId, grow, moveSlider, needsAnswer, questionsOf, readSlider, showWrong, tasksOf } from "./form.js";
 import { activeQuestion, activeTask, changed, current, focusQuestion, previous } from "./pages.js";
 import { enter, save, undo } from "./saving.js";
@@ -90,6 +91,7 @@ let reached = null; // the question that the last answer by key led to
 function goToNext(question) {
   const here = questionsOf(current);
   const next = here.slice(here.indexOf(question) + 1).find(needsAnswer);
+  if (!next && settings.advance !== undefined && !here.some(needsAnswer)) save();
   if (!next) return;
   focusQuestion(next);
   reached = next;

@@ -35,7 +35,7 @@ async function look() {
 /** Status and text of the live part; status 0 where nothing came back. */
 async function fetched() {
   try {
-    const answer = await fetch("/lead/live", { cache: "no-store" });
+    const answer = await fetch(`/lead/live${location.search}`, { cache: "no-store" });
     return [answer.status, await answer.text()];
   } catch {
     return [0, ""];
@@ -120,7 +120,8 @@ function isOwn(element, name) {
 /** Links as they can be sent: with this page's address before them, where the server does not know its own. */
 function completeLinks() {
   for (const field of live.querySelectorAll("input[data-link]")) {
-    const whole = new URL(field.dataset.link, location.href).href;
+    // An address for a platform has signs of its own in it, which must stay as they are.
+    const whole = /^https?:/.test(field.dataset.link) ? field.dataset.link : new URL(field.dataset.link, location.href).href;
     if (field.value !== whole && field !== document.activeElement) field.value = whole;
   }
   for (const button of live.querySelectorAll("[data-copy]")) button.hidden = false;

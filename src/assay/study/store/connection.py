@@ -168,7 +168,7 @@ class Store:
     arrivals: Arrivals = field(init=False, repr=False)
     within: threading.local = field(init=False, repr=False, default_factory=threading.local)
     """What this thread is in the midst of: a transaction for all it does (`together`), a change of the study."""
-    _turn: threading.Lock = field(init=False, repr=False, default_factory=threading.Lock)
+    _turn: threading.RLock = field(init=False, repr=False, default_factory=threading.RLock)
     _rest: ExitStack = field(init=False, repr=False, default_factory=ExitStack)
     """What else is let go of with the database."""
 
@@ -299,11 +299,17 @@ class Store:
 
         For whatever reads what others write before it writes itself: who gets which item, which answer is
         the latest. Threads wait for each other here; SQLite alone would have them ask again and again.
+        All that this thread reads and writes in the block, whatever it calls, is of this transaction.
         """
         with self._my_turn(), self.writing_durably() as db:
             if self.engine.dialect.name == "postgresql":
                 db.execute(sa.text(f"select pg_advisory_xact_lock({_EXCLUSIVE})"))
-            yield db
+            outer = getattr(self.within, "db", None)
+            self.within.db = db
+            try:
+                yield db
+            finally:
+                self.within.db = outer
 
     @contextmanager
     def _my_turn(self) -> Iterator[None]:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import sqlalchemy as sa
 
 from assay.errors import StudyError, unknown
+from assay.study.schema import Outcome
 from assay.study.store import tables
 from assay.study.store.connection import Store, connect, put_setting, setting, upsert
 
@@ -35,9 +36,9 @@ def put_annotators(db: sa.Connection, rows: Iterable[tuple[str, str, dict[str, A
 
 
 def is_excluded(name: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
-    """Whether an annotator of this name is a person whose answers must not count."""
+    """Whether an annotator of this name is a person whose answers must not count: excluded, or an adjudicator."""
     p = tables.people.c
-    return name.in_(sa.select(p.annotator).where(p.excluded_at.is_not(None)))
+    return name.in_(sa.select(p.annotator).where(sa.or_(p.excluded_at.is_not(None), p.role == ADJUDICATOR)))
 
 
 def retire_judges(db: sa.Connection) -> None:
@@ -55,6 +56,12 @@ def active_annotators(db: sa.Connection) -> list[dict[str, Any]]:
 # -- people who may answer ---------------------------------------------------------------------------
 
 State = Literal["active", "paused", "revoked"]
+
+ADJUDICATOR = "adjudicator"
+"""The role of whoever decides between the answers of others: what they say is kept beside those."""
+
+ADJUDICATION = "(adjudication)"
+"""What stands for the group of an adjudicator in their tasks, which count toward none."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +81,10 @@ class Person:
     """Since when their answers do not count; None where they do."""
     excluded_for: str = ""
     """Why."""
+    role: str = "annotator"
 
 
-def add_people(store: Store, people: Mapping[str, Mapping[str, Any]]) -> None:
+def add_people(store: Store, people: Mapping[str, Mapping[str, Any]], role: str = "annotator") -> None:
     """Add people who may answer, by name with their attributes: all of them, or nobody.
 
     Raises
@@ -88,7 +96,7 @@ def add_people(store: Store, people: Mapping[str, Mapping[str, Any]]) -> None:
         for name, attributes in people.items():
             _check_free(db, name)
             put_annotators(db, [(name, "human", {"attributes": dict(attributes)} if attributes else {})])
-            row = {"annotator": name, "link": 1, "state": "active", "invited_at": store.now(db)}
+            row = {"annotator": name, "link": 1, "state": "active", "invited_at": store.now(db), "role": role}
             db.execute(sa.insert(tables.people), row)
 
 
@@ -115,14 +123,12 @@ def set_state(store: Store, name: str, state: State) -> None:
             _check_counts(person)
         _change(db, name, state=state)
         if state == "revoked":
-            _free_places(db, name, store.now(db))
+            _free_places(db, tables.tasks.c.annotator == name, store.now(db))
 
 
-def _free_places(db: sa.Connection, name: str, now: float) -> None:
-    """Let what is before a person be anybody's; it is theirs again where it is still free when they are let in."""
-    t = tables.tasks
-    mine = sa.and_(t.c.annotator == name, held(now))
-    db.execute(sa.update(t).where(mine).values(state="given", expires_at=now))
+def _free_places(db: sa.Connection, whose: sa.ColumnElement[bool], now: float) -> None:
+    """Let what is before people be anybody's; it is theirs again where it is still free when they are let in."""
+    db.execute(sa.update(tables.tasks).where(whose, held(now)).values(state="given", expires_at=now))
 
 
 def new_link(store: Store, name: str) -> Person:
@@ -152,8 +158,13 @@ ERASED = "erased"
 """The setting that says when somebody was erased, and how much of theirs, but not who."""
 
 
-def exclude(store: Store, name: str, reason: str = "") -> int:
+def exclude(store: Store, name: str, reason: str = "", *, end_link: bool = True) -> int:
     """Let what a person answered count no more: the record stays, their places are free, their link is ended.
+
+    Parameters
+    ----------
+    end_link : bool
+        False for somebody who is still to read how their visit ended.
 
     Returns
     -------
@@ -163,8 +174,10 @@ def exclude(store: Store, name: str, reason: str = "") -> int:
     with store.exclusive() as db:
         person = invited(db, name)
         if person.excluded_at is None:
-            _change(db, name, excluded_at=store.now(db), excluded_for=reason, state="revoked")
-            _free_places(db, name, store.now(db))
+            _change(db, name, excluded_at=store.now(db), excluded_for=reason)
+            if end_link:
+                _change(db, name, state="revoked")
+                _free_places(db, tables.tasks.c.annotator == name, store.now(db))
         elif reason:
             _change(db, name, excluded_for=reason)
         return _n_labels(db, name)
@@ -210,6 +223,7 @@ def erase(store: Store, name: str) -> int:
         number = db.execute(sa.delete(s).where(s.c.assignment.in_(assignments))).rowcount
         for table in (t, a, tables.people, tables.annotators):
             db.execute(sa.delete(table).where(table.c.annotator == name))
+        db.execute(sa.delete(tables.visits).where(tables.visits.c.person == name))
         entry = {"erased_at": store.now(db), "answers": number}
         put_setting(db, ERASED, [*(setting(db, ERASED) or []), entry])
     store.overwrite_deleted()
@@ -277,15 +291,87 @@ def invited_names(db: sa.Connection) -> set[str]:
 
 _PEOPLE = sa.select(
     *(tables.people.c.annotator, tables.people.c.link, tables.people.c.state, tables.people.c.consented_to),
-    *(tables.people.c.closed, tables.people.c.excluded_at, tables.people.c.excluded_for),
+    *(tables.people.c.closed, tables.people.c.excluded_at, tables.people.c.excluded_for, tables.people.c.role),
     tables.annotators.c.definition,
 ).select_from(tables.people.join(tables.annotators, tables.annotators.c.annotator == tables.people.c.annotator))
 
 
 def _person(row: Any) -> Person:
     attributes = (row.definition or {}).get("attributes", {})
-    known = (row.link, row.state, row.consented_to, row.closed, row.excluded_at, row.excluded_for or "")
+    known = (row.link, row.state, row.consented_to, row.closed, row.excluded_at, row.excluded_for or "", row.role)
     return Person(row.annotator, attributes, *known)
+
+
+# -- who came from a crowd: each of them once ---------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Somebody who came.
+
+    Attributes
+    ----------
+    person : str
+        Their id on the platform; their name as an annotator, where they were let in.
+    given : dict
+        The other parameters that they came with.
+    came_at, ended_at : float
+        Seconds since 1970.
+    screening : str, optional
+        What they answered to the screening question.
+    outcome : str, optional
+        How it ended; None while they are at work.
+    """
+
+    person: str
+    given: Mapping[str, str]
+    came_at: float
+    screening: str | None = None
+    outcome: Outcome | None = None
+    ended_at: float | None = None
+
+
+def visit_of(db: sa.Connection, person: str) -> Visit | None:
+    """The visit of a person; None where they never came, or were invited by name."""
+    row = db.execute(sa.select(tables.visits).where(tables.visits.c.person == person)).first()
+    return None if row is None else Visit(**row._mapping)
+
+
+def all_visits(db: sa.Connection) -> list[Visit]:
+    """Everybody who came, in order."""
+    v = tables.visits.c
+    rows = db.execute(sa.select(tables.visits).order_by(v.came_at, v.person))
+    return [Visit(**row._mapping) for row in rows]
+
+
+def put_visit(db: sa.Connection, visit: Visit) -> None:
+    """Keep a visit, in place of what was known of this person."""
+    columns = [name for name in vars(visit) if name != "person"]
+    upsert(db, tables.visits, ["person"], columns, [dict(vars(visit))])
+
+
+def end_visit(db: sa.Connection, person: str, outcome: Outcome, now: float) -> None:
+    """Say how a visit ended, where it has not; what the person holds is free for others."""
+    v = tables.visits
+    db.execute(sa.update(v).where(v.c.person == person, v.c.outcome.is_(None)).values(outcome=outcome, ended_at=now))
+    _free_places(db, tables.tasks.c.annotator == person, now)
+
+
+def end_late_visits(db: sa.Connection, minutes: float, now: float) -> None:
+    """End the visits of all whose time is over: at the moment at which it was."""
+    v = tables.visits
+    late = sa.and_(v.c.outcome.is_(None), v.c.came_at <= now - 60 * minutes)
+    _free_places(db, tables.tasks.c.annotator.in_(sa.select(v.c.person).where(late)), now)
+    db.execute(sa.update(v).where(late).values(outcome="late", ended_at=v.c.came_at + 60 * minutes))
+
+
+def places_in_use(db: sa.Connection) -> int:
+    """How many people from the crowd are at work or have finished, and were not excluded or sent away since."""
+    v, p = tables.visits.c, tables.people.c
+    joined = tables.visits.join(tables.people, p.annotator == v.person)
+    here = sa.or_(v.outcome == "completed", sa.and_(v.outcome.is_(None), p.state != "revoked"))
+    query = sa.select(sa.func.count()).select_from(joined).where(here, p.excluded_at.is_(None))
+    return int(db.execute(query).scalar_one())
 
 
 # -- tasks -------------------------------------------------------------------------------------------
@@ -434,6 +520,20 @@ def soonest_back(db: sa.Connection, slot: Slot, person: str, now: float) -> floa
     )
     found: float | None = db.execute(query).scalar()
     return found
+
+
+# -- adjudication ------------------------------------------------------------------------------------
+
+
+def adjudicated_items(db: sa.Connection, condition: str | None = None, held_at: float | None = None) -> set[str]:
+    """Items that an adjudicator has decided; with ``held_at``, also those that lie before one at this moment."""
+    t = tables.tasks.c
+    done = t.state == "answered" if held_at is None else sa.or_(t.state == "answered", held(held_at))
+    p = tables.people.c
+    theirs = t.annotator.in_(sa.select(p.annotator).where(p.role == ADJUDICATOR))
+    query = sa.select(t.item).where(theirs, done).distinct()
+    query = query if condition is None else query.where(t.condition == condition)
+    return set(db.execute(query).scalars())
 
 
 # -- triplets ----------------------------------------------------------------------------------------

@@ -27,7 +27,17 @@ from assay.study.store import tables
 from assay.study.store.connection import Store, setting
 from assay.study.store.intake import NOT_KEPT, WITHOUT_ITEM
 from assay.study.store.items import NOT_COUNTED, Role, content_numbers, questions
-from assay.study.store.people import ADDED, CONSENTS, ERASED, WRITES, Slot, active_annotators, held, is_excluded
+from assay.study.store.people import (
+    ADDED,
+    ADJUDICATOR,
+    CONSENTS,
+    ERASED,
+    WRITES,
+    Slot,
+    active_annotators,
+    held,
+    is_excluded,
+)
 from assay.study.store.tables import PAGE
 
 # -- the answers that count, as the one table ---------------------------------------------------------
@@ -124,7 +134,7 @@ def _counted_rows(
     query = sa.select(
         *(a.item, a.annotator, a.question, a.repeat, a.condition, a.active, a.content),
         *(s.label, s.status, s.reason, s.shown, s.seconds, s.reasoning, i.active.label("there"), i.role),
-        *(p.excluded_at, p.excluded_for),
+        *(p.excluded_at, p.excluded_for, p.role.label("does")),
     )
     joined = tables.join(tables.join(tables.LATEST, tables.items), tables.people, outer=True)
     query = query.where(i.role != "source")  # what systems wrote is no label, see `assay.study.store.items`
@@ -159,6 +169,8 @@ def _exclusion_reason(
         return "the judge, its prompt or the item has changed since"
     if row.excluded_at is not None and not excluded_people:
         return f"{row.annotator} is excluded" + (f": {row.excluded_for}" if row.excluded_for else "")
+    if row.does == ADJUDICATOR and not excluded_people:
+        return f"{row.annotator} decides between the answers of others"
     return None if row.status == "valid" else f"{row.annotator}: {row.reason}"
 
 
@@ -170,7 +182,7 @@ def _label_row(row: Any, criterion: str, content: int) -> dict[str, Any]:
     if "order" in shown:
         own |= {"order": ">".join(shown["order"]), "position": shown.get("position")}
     about = shown.get("about", {}) | ({} if row.seconds is None else {"seconds": row.seconds})
-    about |= {} if row.excluded_at is None else {"excluded": True}
+    about |= {} if row.excluded_at is None and row.does != ADJUDICATOR else {"excluded": True}
     own |= condition | {"_about": about} | about
     return own
 
@@ -367,16 +379,8 @@ def minutes_by_person(db: sa.Connection, questions: Collection[int]) -> dict[str
     All questions of a task are saved together with the same seconds; each save has those since the last.
     """
     a, s, i = tables.assignments.c, tables.answers.c, tables.items.c
-    task = (a.annotator, a.item, a.condition, a.repeat)
-    saves = (
-        sa.select(*task, sa.func.max(s.seconds).label("seconds"))
-        .select_from(tables.join(tables.EVERY, tables.items))
-        .where(a.recipe == PAGE, s.status == "valid", s.seconds.is_not(None), i.role.not_in(NOT_COUNTED))
-        .where(a.question.in_(questions))
-        .group_by(*task, s.revision)
-    ).subquery()
-    whole = sa.select(saves.c.annotator, sa.func.sum(saves.c.seconds).label("seconds"))
-    each = whole.group_by(*(saves.c[c.name] for c in task)).subquery().c
+    counted = (s.status == "valid", i.role.not_in(NOT_COUNTED), a.question.in_(questions))
+    each = _seconds_by_task(*counted).subquery().c
     ranks = sa.select(
         *(each.annotator, each.seconds),
         sa.func.row_number().over(partition_by=each.annotator, order_by=each.seconds).label("place"),
@@ -386,6 +390,37 @@ def minutes_by_person(db: sa.Connection, questions: Collection[int]) -> dict[str
     middle = sa.and_(2 * r.place >= r.of, 2 * r.place <= r.of + 2)
     query = sa.select(r.annotator, sa.func.avg(r.seconds)).where(middle).group_by(r.annotator)
     return {name: float(seconds) / 60 for name, seconds in db.execute(query)}
+
+
+def _seconds_by_task(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """By person and task, the seconds at work on it."""
+    a, s = tables.assignments.c, tables.answers.c
+    task = (a.annotator, a.item, a.condition, a.repeat)
+    saves = (
+        sa.select(*task, sa.func.max(s.seconds).label("seconds"))
+        .select_from(tables.join(tables.EVERY, tables.items))
+        .where(a.recipe == PAGE, s.seconds.is_not(None), *conditions)
+        .group_by(*task, s.revision)
+    ).subquery()
+    whole = sa.select(saves.c.annotator, sa.func.sum(saves.c.seconds).label("seconds"))
+    return whole.group_by(*(saves.c[c.name] for c in task))
+
+
+def seconds_by_person(db: sa.Connection) -> dict[str, float]:
+    """Seconds at work in all, by person: practice, checks and skipped items among them."""
+    each = _seconds_by_task().subquery().c
+    query = sa.select(each.annotator, sa.func.sum(each.seconds)).group_by(each.annotator)
+    return {name: float(seconds) for name, seconds in db.execute(query)}
+
+
+def answered_by_person(db: sa.Connection) -> dict[str, Any]:
+    """By person: how many items they ``answered``, checks among them and practice not, and when ``first``, ``last``."""
+    t = tables.tasks.c
+    answered = _number(t.state == "answered", t.role != "warm-up").label("answered")
+    query = sa.select(
+        t.annotator, answered, sa.func.min(t.given_at).label("first"), sa.func.max(t.closed_at).label("last")
+    )
+    return {row.annotator: row for row in db.execute(query.group_by(t.annotator))}
 
 
 def remarks(db: sa.Connection, most: int) -> Sequence[Any]:
@@ -404,14 +439,32 @@ def states_and_roles(db: sa.Connection, tasks: Collection[int]) -> dict[int, Any
     return {row.id: row for row in db.execute(sa.select(t.id, t.state, t.role).where(t.id.in_(list(tasks))))}
 
 
-def human_answers(db: sa.Connection, questions: Collection[int]) -> Sequence[Any]:
+def human_answers(db: sa.Connection, questions: Collection[int], item: str | None = None) -> Sequence[Any]:
     """The labels of people that count (question, condition, item, annotator, label), the first time first."""
     a, s, i, n = (table.c for table in (tables.assignments, tables.answers, tables.items, tables.annotators))
     query = sa.select(a.question, a.condition, a.item, a.annotator, s.label)
     query = query.select_from(tables.join(tables.LATEST, tables.items, tables.annotators))
     query = query.where(a.active, s.status == "valid", n.kind == "human", i.active, i.role.not_in(NOT_COUNTED))
     query = query.where(a.question.in_(questions), sa.not_(is_excluded(a.annotator)))
+    query = query if item is None else query.where(a.item == item)
     return db.execute(query.order_by(a.repeat, a.id)).all()
+
+
+def answers_about(db: sa.Connection, *, item: str | None = None, person: str | None = None) -> Sequence[Any]:
+    """The latest answers to what is asked now, about an item or by a person, in the order in which they came."""
+    a, s, q, n, p = (
+        t.c for t in (tables.assignments, tables.answers, tables.questions, tables.annotators, tables.people)
+    )
+    query = sa.select(
+        *(a.annotator, a.item, a.question, a.condition, a.repeat, q.name.label("criterion"), n.kind),
+        *(s.label, s.status, s.reason, s.comment, s.flag, s.seconds, s.answered_at),
+        *(p.excluded_at, p.role.label("does")),
+    )
+    joined = tables.join(tables.join(tables.LATEST, tables.questions, tables.annotators), tables.people, outer=True)
+    query = query.select_from(joined).where(a.active, q.current, s.status != "failed")
+    query = query if item is None else query.where(a.item == item)
+    query = query if person is None else query.where(a.annotator == person)
+    return db.execute(query.order_by(s.id)).all()
 
 
 # -- which items are short of answers ------------------------------------------------------------------
@@ -530,7 +583,7 @@ def _people_rows(db: sa.Connection) -> Rows:
     p, n = tables.people.c, tables.annotators.c
     query = sa.select(
         *(p.annotator, n.definition, p.state, p.invited_at, p.consented_at, p.consented_to),
-        *(p.excluded_at, p.excluded_for),
+        *(p.excluded_at, p.excluded_for, p.role),
     )
     joined = tables.people.join(tables.annotators, n.annotator == p.annotator)
     for row in _rows(db, query.select_from(joined).order_by(p.invited_at, p.annotator)):
@@ -558,5 +611,6 @@ _RECORD: dict[str, Callable[[sa.Connection], Rows]] = {
     "contents": _whole(tables.contents, "item digest document fields pictures kept_at", "kept_at item digest"),
     "people": _people_rows,
     "consents": lambda db: [{"digest": one, **about} for one, about in (setting(db, CONSENTS) or {}).items()],
+    "visits": _whole(tables.visits, "person given came_at screening outcome ended_at", "came_at person"),
     "erased": lambda db: setting(db, ERASED) or [],
 }

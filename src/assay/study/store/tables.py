@@ -52,8 +52,9 @@ settings = _table("settings", "key", value=_JSON)
 people = _table(
     "people",
     *("annotator", "link", "state", "invited_at", "consented_at", "consented_to", "closed"),
-    *("excluded_at", "excluded_for"),
+    *("excluded_at", "excluded_for", "role"),
 )
+visits = _table("visits", "person", "came_at", "screening", "outcome", "ended_at", given=_JSON)
 forms = _table("forms", "id", "digest", "made_at", definition=_JSON)
 tasks = _table(
     "tasks",
@@ -67,7 +68,7 @@ drafts = _table("drafts", "task", "revision", "kept_at", body=_JSON)
 
 TABLES = (
     *(items, questions, wordings, annotators, runs, assignments, same_requests, answers, prompts, settings),
-    *(people, forms, tasks, contents, drafts),
+    *(people, visits, forms, tasks, contents, drafts),
 )
 
 # -- joins -------------------------------------------------------------------------------------------

@@ -1,0 +1,434 @@
+"""Who comes from a crowd: one place a person, the screening question, codes and the way back, who is paid what.
+
+A visit begins when somebody is let in and ends once, by an outcome (`assay.study.schema.Outcome`). Everything is
+decided in an exclusive transaction, so that no two people are given the last place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import quote
+
+from fastapi import APIRouter, Form, Request, Response
+from fastapi.responses import RedirectResponse
+
+from assay.collecting.assignment import PAUSED, End, HeldPages, failed_checks, stop_reasons
+from assay.collecting.design import StudyDesign
+from assay.collecting.invitations import LONGEST_NAME, secret_of
+from assay.collecting.serving import PERSON_COOKIE, AppState, Invited, Refused, Shared
+from assay.errors import StudyError
+from assay.study.schema import Crowd, Outcome, Pay
+from assay.study.store import people as store_people
+from assay.study.store import table
+from assay.study.store.connection import Connection, Store
+from assay.study.store.people import (
+    ADJUDICATOR,
+    Person,
+    Visit,
+    all_visits,
+    end_late_visits,
+    end_visit,
+    everybody,
+    find,
+    invited,
+    places_in_use,
+    put_visit,
+    visit_of,
+)
+
+if TYPE_CHECKING:
+    from polars import DataFrame
+
+OUTCOMES: dict[Outcome, tuple[str, str]] = {
+    "completed": ("You have finished", "Everything is saved. Thank you!"),
+    "screened": ("Thank you for your interest", "This study looks for other people this time."),
+    "full": ("There is no place left", "Others have taken the last place of this study. Thank you for coming."),
+    "failed": (
+        "Thank you for your time",
+        "You are given nothing further in this study: too many items whose answer is known were answered otherwise.",
+    ),
+    "late": ("Your time is over", "The time for this study has passed, and your place has gone to somebody else."),
+    "returned": (
+        "You have left the study",
+        "What you answered is saved, and may be used.",
+    ),
+    "withdrawn": ("You have left the study", "What you answered will not be used."),
+}
+"""How a visit ended, as its person reads it: title and text."""
+
+_ID = re.compile(rf"[\w.@:+-]{{1,{LONGEST_NAME}}}")
+
+_NOT_YET = "ASSIGNMENT_ID_NOT_AVAILABLE"
+"""What Mechanical Turk gives in place of an assignment to whoever only looks at a task."""
+
+
+# -- coming in ---------------------------------------------------------------------------------------
+
+
+def read_address(crowd: Crowd, query: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """The id of a person, and what else the address says that is kept.
+
+    Raises
+    ------
+    Refused
+        Where the platform did not fill the address in.
+    """
+    for name in filter(None, (crowd.named, *crowd.kept)):
+        value = query.get(name, "").strip()
+        if value == _NOT_YET:
+            raise Refused(422, "Please accept the task first", "Then open this link again.")
+        if not value:
+            raise Refused(
+                422,
+                "This address is not complete",
+                f"It lacks {name}, by which the study knows who comes. Open it from the platform where you found it.",
+            )
+        if not _ID.fullmatch(value):
+            raise Refused(
+                422,
+                "This address is not filled in",
+                f"In place of {name} it has '{value[:60]}', which names nobody. Open it from the platform where "
+                "you found it.",
+            )
+    name = query[crowd.named].strip() if crowd.named else f"visitor-{secrets.token_hex(6)}"
+    return name, {name: query[name].strip() for name in crowd.kept}
+
+
+def come(state: AppState, crowd: Crowd, name: str, given: Mapping[str, str], said: str | None) -> Visit:
+    """Let somebody in, or say why not; who came before goes on where they were, or reads again how it ended.
+
+    Raises
+    ------
+    Refused
+        Where nothing is decided: the study is paused, or the person came in another session before.
+    """
+    with state.store.exclusive() as db:
+        now = state.store.now(db)
+        if crowd.minutes is not None:
+            end_late_visits(db, crowd.minutes, now)
+        before = visit_of(db, name)
+        if before is not None and before.outcome != "full":
+            if dict(before.given) != dict(given):
+                raise Refused(
+                    403,
+                    "You have come to this study before",
+                    "Each person has one place. Open the study again from where you began, or ask whoever leads it.",
+                )
+            return before
+        if state.store.setting(PAUSED):
+            raise Refused(503, "The study is paused", "Nobody is let in for now. Come back to this address later.")
+        visit = Visit(name, dict(given), now, said)
+        screening = crowd.screening
+        if screening is not None and said not in screening.let_in:
+            visit = replace(visit, outcome="screened", ended_at=now)
+        elif places_in_use(db) >= crowd.places:
+            visit = replace(visit, outcome="full", ended_at=now)
+        else:
+            about = {screening.attribute: said} if screening is not None and screening.attribute else {}
+            try:
+                state.design.check_attributes(name, about)
+                store_people.add_people(state.store, {name: about})
+            except StudyError as error:
+                raise Refused(403, "You cannot be let in", f"Ask whoever leads the study: {error}") from None
+        put_visit(db, visit)
+        return visit
+
+
+# -- being there, and the end ------------------------------------------------------------------------
+
+
+def hold(state: AppState, person: Person, after: int, most: int) -> HeldPages:
+    """The pages that a person holds, see `Assigner.hold`; what ends a visit is written down."""
+    people = state.design.people
+    if people.crowd is None and not (people.checks and people.checks.exclude):
+        return state.assigner.hold(person, after, most)
+    with state.store.exclusive() as db:
+        visit = present(state, db, person)
+        if visit is not None and visit.outcome is not None:
+            return _ended(state, person, visit.outcome)
+        held = state.assigner.hold(person, after, most)
+        kind = None if held.end is None else held.end.kind
+        if kind == "stopped":
+            _exclude_stopped(state, db, person)
+        if visit is None or kind not in ("done", "empty", "stopped"):
+            return held
+        worked = any(task.state in ("answered", "skipped") for task in store_people.tasks_of(db, person.name))
+        outcome: Outcome = "failed" if kind == "stopped" else "completed" if worked else "full"
+        end_visit(db, person.name, outcome, state.store.now(db))
+        return _ended(state, person, outcome)
+
+
+def present(state: AppState, db: Connection, person: Person) -> Visit | None:
+    """The visit of a person as it stands now, whose time may be over; None for who was invited by name."""
+    crowd = state.design.people.crowd
+    if crowd is not None and crowd.minutes is not None:
+        end_late_visits(db, crowd.minutes, state.store.now(db))
+    return visit_of(db, person.name)
+
+
+def refuse_ended(state: AppState, person: Person) -> None:
+    """Refuse what comes from somebody whose visit ended before they had finished."""
+    crowd = state.design.people.crowd
+    if crowd is None:
+        return
+    with state.store.reading() as db:
+        visit = visit_of(db, person.name)
+        outcome = None if visit is None else _outcome_at(visit, crowd, state.store.now(db))
+    if outcome not in (None, "completed"):
+        title, text = OUTCOMES[outcome]
+        raise Refused(403, title, f"{title}. {text}", error="link")
+
+
+def _ended(state: AppState, person: Person, outcome: Outcome) -> HeldPages:
+    with state.store.reading() as db:
+        closed = store_people.closed_up_to(db, person.name)
+    return HeldPages((), state.design.sessions(person.name)[-1], End(outcome), closed)
+
+
+def _exclude_stopped(state: AppState, db: Connection, person: Person) -> None:
+    """Where the study says so, nothing counts of somebody who failed too many checks."""
+    checks = state.design.people.checks
+    if checks is None or not checks.exclude or invited(db, person.name).excluded_at is not None:
+        return
+    why = stop_reasons(state.design, db, person.name).get(person.name, "")
+    store_people.exclude(state.store, person.name, why, end_link=False)
+
+
+def leave(state: AppState, person: Person, *, keep: bool) -> Outcome:
+    """End a person's visit as they wish: what they answered may be used, or none of it."""
+    with state.store.exclusive() as db:
+        visit = present(state, db, person)
+        if visit is None:
+            raise Refused(404, "There is no such page", "You were invited by name; ask whoever leads the study.")
+        if visit.outcome is None:
+            end_visit(db, person.name, "returned" if keep else "withdrawn", state.store.now(db))
+            if not keep:
+                store_people.exclude(state.store, person.name, "withdrew", end_link=False)
+            return "returned" if keep else "withdrawn"
+        return visit.outcome
+
+
+def farewell(state: AppState, name: str, outcome: Outcome) -> dict[str, str]:
+    """What somebody reads when their visit has ended: title and text, their code, the address that leads back."""
+    crowd = state.design.people.crowd
+    title, text = OUTCOMES[outcome]
+    said = {"kind": outcome, "title": title, "text": text, "code": "", "back": ""}
+    if crowd is None:
+        return said
+    with state.store.reading() as db:
+        visit = visit_of(db, name)
+    code = code_of(state.store, crowd, name, outcome)
+    parts = {"code": code, "outcome": outcome, crowd.named: name, **(visit.given if visit else {})}
+    way = crowd.way_back if code or "{code}" not in crowd.way_back else ""
+    for part, value in parts.items():
+        way = way.replace(f"{{{part}}}", quote(value, safe=""))
+    return said | {"code": code, "back": way}
+
+
+def code_of(store: Store, crowd: Crowd, name: str, outcome: Outcome | None) -> str:
+    """The code that a person is shown at the end: the study's, or one of their own; empty where there is none."""
+    if outcome is None or outcome in crowd.codes:
+        return "" if outcome is None else crowd.codes[outcome]
+    if outcome != "completed":
+        return ""
+    key = secret_of(store, None).encode()  # the store's own, so that a new ASSAY_SECRET changes no code
+    return hmac.new(key, f"completed/{name}".encode(), hashlib.sha256).hexdigest()[:10].upper()
+
+
+# -- the routes --------------------------------------------------------------------------------------
+
+router = APIRouter()
+
+Given = Annotated[str, Form(max_length=4000)]
+
+
+def _crowd(state: AppState) -> Crowd:
+    if state.trouble:
+        raise Refused(503, "The study is being changed", "Come back to this address later.")
+    if state.design.people.crowd is None:
+        raise Refused(404, "There is no such page", "This study is for people who were invited; open your link.")
+    return state.design.people.crowd
+
+
+@router.get("/enter")
+def enter_page(request: Request, state: Shared) -> Response:
+    """The address that everybody has. A browser goes on by itself where nothing is asked; a preview gets no further."""
+    crowd = _crowd(state)
+    if not crowd.named and state.token_in(request, PERSON_COOKIE):
+        return RedirectResponse("/work", 303)
+    read_address(crowd, request.query_params)  # what is wrong with it is said before anything is asked
+    given = json.dumps({name: request.query_params[name] for name in (crowd.named, *crowd.kept) if name})
+    known = crowd.named and _is_known(state, request.query_params[crowd.named].strip())
+    return state.page("enter.html", given=given, screening=None if known else crowd.screening)
+
+
+def _is_known(state: AppState, name: str) -> bool:
+    with state.store.reading() as db:
+        before = visit_of(db, name)
+    return before is not None and before.outcome != "full"
+
+
+@router.post("/enter")
+def enter(given: Given, state: Shared, said: Annotated[str | None, Form(max_length=2000)] = None) -> Response:
+    """Come in, go on, or read why not."""
+    crowd = _crowd(state)
+    try:
+        query = {str(name): str(value) for name, value in json.loads(given).items()}
+    except (ValueError, AttributeError):
+        raise Refused(422, "This cannot be read", "Open the study again from where you found it.") from None
+    name, kept = read_address(crowd, query)
+    if crowd.screening is not None and said is None and not _is_known(state, name):
+        raise Refused(422, "Please answer the question", "Go back, and choose one of the answers.")
+    visit = come(state, crowd, name, kept, said)
+    if visit.outcome is not None:
+        return _say_farewell(state, name, visit.outcome)
+    with state.store.reading() as db:
+        person = find(db, name)
+    if person is None or person.state == "revoked":
+        raise Refused(403, "This address does not open the page", "Your place was ended by whoever leads the study.")
+    return state.admit("/work", PERSON_COOKIE, state.signer.person_token(person.name, person.link))
+
+
+@router.get("/leave")
+def leave_page(person: Invited, state: Shared) -> Response:
+    """The two ways to leave."""
+    _crowd(state)
+    return state.page("leave.html", person=person.name)
+
+
+@router.post("/leave")
+def leave_now(answers: Annotated[Literal["keep", "discard"], Form()], person: Invited, state: Shared) -> Response:
+    """Give one's place back; with it, or without, what one answered."""
+    _crowd(state)
+    return _say_farewell(state, person.name, leave(state, person, keep=answers == "keep"))
+
+
+def _say_farewell(state: AppState, name: str, outcome: Outcome) -> Response:
+    return state.page("farewell.html", end=farewell(state, name, outcome))
+
+
+# -- the lead's numbers ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CrowdCounts:
+    """How many came, and how it ended.
+
+    Attributes
+    ----------
+    query : str
+        What stands behind the address, as the platform fills it in.
+    places, free : int
+        For so many people at once, and how many of them are left.
+    outcomes : tuple of (outcome, number)
+        Of those who came; ``at work`` for who is still here.
+    """
+
+    query: str
+    places: int
+    free: int
+    outcomes: tuple[tuple[str, int], ...]
+
+
+def crowd_counts(design: StudyDesign) -> CrowdCounts | None:
+    """The crowd of a study in numbers; None where nobody comes but by invitation."""
+    crowd = design.people.crowd
+    if crowd is None:
+        return None
+    with design.store.reading() as db:
+        now = design.store.now(db)
+        visits = all_visits(db)
+        late = sum(one.outcome is None and _outcome_at(one, crowd, now) == "late" for one in visits)
+        used = places_in_use(db) - late
+    counts = Counter[str](_outcome_at(one, crowd, now) or "at work" for one in visits)
+    order = ["at work", *OUTCOMES]
+    return CrowdCounts(
+        crowd.query,
+        crowd.places,
+        max(0, crowd.places - used),
+        tuple((one, counts[one]) for one in order if counts[one]),
+    )
+
+
+def _outcome_at(visit: Visit, crowd: Crowd | None, now: float) -> Outcome | None:
+    """How a visit ended, or has by now because its time is over."""
+    limit = None if crowd is None else crowd.minutes
+    if visit.outcome is None and limit is not None and now >= visit.came_at + 60 * limit:
+        return "late"
+    return visit.outcome
+
+
+# -- who is paid what --------------------------------------------------------------------------------
+
+PAY_COLUMNS = (
+    *("person", "outcome", "code", "came", "ended", "minutes", "at_work", "answered", "checks_failed", "checks"),
+    *("pay", "an_hour", "currency"),
+)
+"""Of the table of payment, before what the platform gave with each person."""
+
+
+def pay_table(design: StudyDesign) -> DataFrame:
+    """One row a person who came or was invited: how it ended, their time, what they did, what they are paid.
+
+    ``minutes`` is from coming to the end, ``at_work`` without breaks; ``an_hour`` is pay by the hour at work.
+    """
+    import polars as pl
+
+    people = design.people
+    with design.store.reading() as db:
+        now = design.store.now(db)
+        visits = {one.person: one for one in all_visits(db)}
+        answered, seconds = table.answered_by_person(db), table.seconds_by_person(db)
+        checks = failed_checks(design, db)
+        here = {person.name: person for person in everybody(db) if person.role != ADJUDICATOR}
+    rows = []
+    for name in dict.fromkeys((*here, *visits)):
+        visit, person, did = visits.get(name), here.get(name), answered.get(name)
+        outcome = None if visit is None else _outcome_at(visit, people.crowd, now)
+        came = visit.came_at if visit else did and did.first
+        ended = visit.ended_at if visit and visit.ended_at else did and did.last
+        counts = person is not None and person.excluded_at is None
+        number, hours = int(did.answered) if did else 0, seconds.get(name, 0.0) / 3600
+        amount = amount_due(people.pay, outcome, number if counts else 0, hours if counts else 0.0)
+        code = code_of(design.store, people.crowd, name, outcome) if people.crowd and visit else ""
+        wrong = checks.get(name, [])
+        values = (
+            *(name, outcome or _state_of(person, came=came is not None), code or None),
+            *(_iso(came), _iso(ended), None if not came or not ended else (ended - came) / 60, 60 * hours),
+            *(number, sum(wrong), len(wrong), amount, amount / hours if hours else None, people.pay.currency),
+        )
+        rows.append(dict(zip(PAY_COLUMNS, values, strict=True)) | dict(visit.given if visit else {}))
+    if not rows:
+        raise StudyError("nobody has come or is invited yet, so there is nobody to pay")
+    kept = {name: pl.String for row in rows for name in row if name not in PAY_COLUMNS}
+    numbers = dict.fromkeys(("minutes", "at_work", "pay", "an_hour"), pl.Float64) | dict.fromkeys(
+        ("answered", "checks_failed", "checks"), pl.Int64
+    )
+    schema = {name: numbers.get(name, pl.String) for name in PAY_COLUMNS} | kept
+    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema)
+
+
+def _state_of(person: Person | None, *, came: bool) -> str:
+    """Of somebody whose visit has not ended, or who was invited by name."""
+    if person is not None and person.excluded_at is not None:
+        return "excluded"
+    return "at work" if came else "invited"
+
+
+def amount_due(pay: Pay, outcome: Outcome | None, items: int, hours: float) -> float:
+    """What one person is paid, to the cent; items and hours are those that count."""
+    fixed = {"completed": pay.completed, "screened": pay.screened, "failed": pay.failed}.get(outcome or "", 0.0)
+    return round(fixed + pay.item * items + pay.hour * hours + 1e-9, 2)
+
+
+def _iso(at: Any) -> str | None:
+    return None if not at else time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))

@@ -1,0 +1,358 @@
+"""A crowd: one place a person, codes, the way back, time limits, leaving, checks with a rule, payment."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from annotating import Annotator, Reply, Served, write_study
+
+from assay.collecting.crowd import PAY_COLUMNS, amount_due, crowd_counts, pay_table
+from assay.errors import StudyError
+from assay.study.definition import load_study
+from assay.study.schema import Crowd, Pay
+from assay.study.store import tables
+from conftest import Clock
+
+CODES = {"completed": "C-DONE", "screened": "C-OUT", "full": "C-FULL", "failed": "C-FAIL", "returned": "C-NO"}
+PROLIFIC = {"platform": "prolific", "places": 3, "codes": CODES}
+BACK = "https://app.prolific.com/submissions/complete?cc="
+
+
+def crowd(**more: Any) -> dict[str, Any]:
+    return {**PROLIFIC, **more}
+
+
+class Worker(Annotator):
+    """Somebody who comes from the platform's page of the study, as a browser without a script would."""
+
+    def __init__(self, page: Served, name: str, said: str | None = None, session: str = "") -> None:
+        super().__init__(page.client(), "", page.heard)
+        self.name, self.said = name, said
+        self.query = f"PROLIFIC_PID={name}&STUDY_ID=s1&SESSION_ID={session or 'of-' + name}"
+
+    def come(self) -> Reply:
+        """From the address to the first page; the reply of the last step."""
+        reply = self.send("GET", f"/enter?{self.query}")
+        if reply.status != 200:
+            return reply
+        given = reply.text.partition('name="given" value="')[2].partition('"')[0].replace("&#34;", '"')
+        reply = self.form("/enter", given=given, **({} if self.said is None else {"said": self.said}))
+        if reply.status == 303:
+            self.cookie = "; ".join(one.partition(";")[0] for one in reply.cookies)
+            reply = self.send("GET", "/work")
+        return reply
+
+    def work_on(self, most: int = 100, wrong: bool = False) -> str:
+        """Answer what comes; the kind of end, or ``enough``."""
+        for _ in range(most):
+            tasks, rest = self.pages()
+            if not tasks:
+                return str(rest["end"]["kind"])
+            star = "1" if "gold" in tasks[0].text and wrong else "5"
+            assert self.answer(tasks[0], {tasks[0].questions[0].id: int(star)}, seconds=30).status == 200
+        return "enough"
+
+
+def outcomes(page: Served) -> dict[str, str | None]:
+    return {row.person: row.outcome for row in page.rows(tables.visits)}
+
+
+def test_who_comes_is_let_in_once_and_gets_the_code_and_the_way_back(serve: Callable[..., Served]) -> None:
+    page = serve(who=(), items=4, people={"crowd": crowd()})
+    ana = Worker(page, "p1")
+    assert ana.come().status == 200
+    assert ana.work_on() == "completed"
+    end = ana.pages()[1]["end"]["html"]
+    assert "C-DONE" in end
+    assert f'href="{BACK}C-DONE"' in end
+    again = Worker(page, "p1")
+    assert "C-DONE" in again.come().text, "who comes again reads the same end"
+    assert "C-DONE" in ana.send("GET", "/work").text
+    assert [row.annotator for row in page.rows(tables.people)] == ["p1"]
+    other = Worker(page, "p1", session="another")
+    reply = other.come()
+    assert (reply.status, "You have come to this study before" in reply.text) == (403, True)
+    assert "C-DONE" not in reply.text
+    assert not other.cookie
+
+
+def test_whatever_only_looks_at_the_address_takes_no_place(serve: Callable[..., Served]) -> None:
+    page = serve(who=(), people={"crowd": crowd()})
+    visitor = Worker(page, "p1")
+    assert "Open the study" in visitor.send("GET", f"/enter?{visitor.query}").text
+    assert page.rows(tables.visits) == []
+    assert page.rows(tables.people) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("STUDY_ID=s1&SESSION_ID=x", "lacks PROLIFIC_PID"),
+        ("PROLIFIC_PID=p1&STUDY_ID=s1", "lacks SESSION_ID"),
+        ("PROLIFIC_PID={{%25PROLIFIC_PID%25}}&STUDY_ID=s1&SESSION_ID=x", "is not filled in"),
+        ("PROLIFIC_PID=a%20b&STUDY_ID=s1&SESSION_ID=x", "is not filled in"),
+    ],
+)
+def test_an_address_that_was_not_filled_in_is_refused(serve: Callable[..., Served], query: str, words: str) -> None:
+    page = serve(who=(), people={"crowd": crowd()})
+    reply = page.visitor().send("GET", f"/enter?{query}")
+    assert (reply.status, words in reply.text) == (422, True), reply.text
+    posted = page.visitor().form("/enter", given='{"PROLIFIC_PID": "a b"}')
+    assert posted.status == 422
+    assert page.rows(tables.visits) == []
+
+
+def test_mechanical_turk_names_its_own_parameters(serve: Callable[..., Served]) -> None:
+    page = serve(who=(), items=2, people={"crowd": {"platform": "mturk", "places": 1}})
+    look = page.visitor().send("GET", "/enter?workerId=W1&assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=H")
+    assert "accept the task first" in look.text
+    worker = Worker(page, "W1")
+    worker.query = "workerId=W1&assignmentId=A1&hitId=H1"
+    worker.come()
+    assert worker.work_on() == "completed"
+    row = pay_table(page.design).row(0, named=True)
+    assert (row["assignmentId"], row["hitId"], len(row["code"])) == ("A1", "H1", 10)
+    end = worker.pages()[1]["end"]["html"]
+    assert row["code"] in end, "a code of their own, to be pasted into the task"
+    assert "href" not in end
+
+
+def test_an_open_entry_asks_for_no_id_and_gives_a_browser_one_place(serve: Callable[..., Served]) -> None:
+    page = serve(who=(), items=2, people={"crowd": {"platform": "open", "places": 2}})
+    ana = Worker(page, "")
+    ana.query = ""
+    assert ana.come().status == 200
+    assert ana.send("GET", "/enter").headers["location"] == "/work"
+    (row,) = page.rows(tables.visits)
+    assert row.person.startswith("visitor-")
+
+
+def test_the_screening_question_decides_and_is_asked_once(serve: Callable[..., Served]) -> None:
+    screening = {"question": "Are you a nurse?", "options": ["yes", "no"], "let_in": ["yes"], "attribute": "nurse"}
+    page = serve(who=(), people={"crowd": crowd(screening=screening)})
+    reply = Worker(page, "p1", "no").come()
+    assert "C-OUT" in reply.text
+    assert "C-OUT" in Worker(page, "p1", "yes").come().text, "another answer does not let them in"
+    assert Worker(page, "p2").come().status == 422, "no answer is none"
+    assert Worker(page, "p3", "maybe").come().text.count("C-OUT"), "nor is one that was not offered"
+    assert Worker(page, "p4", "yes").come().status == 200
+    assert [row.annotator for row in page.rows(tables.people)] == ["p4"]
+    assert page.design.store
+    assert outcomes(page) == {"p1": "screened", "p3": "screened", "p4": None}
+
+
+def test_no_more_are_let_in_than_there_are_places(serve: Callable[..., Served]) -> None:
+    page = serve(who=(), items=3, people={"crowd": crowd(places=2)})
+    first, second = Worker(page, "p1"), Worker(page, "p2")
+    assert [one.come().status for one in (first, second)] == [200, 200]
+    third = Worker(page, "p3")
+    assert "C-FULL" in third.come().text
+    first.form("/leave", answers="keep")
+    assert third.come().status == 200, "a place that is given back is free"
+    assert outcomes(page)["p3"] is None
+    assert second.work_on() == "completed"
+    assert "C-FULL" in Worker(page, "p4").come().text, "who has finished keeps theirs"
+    page.lead().form("/lead/people/exclude", name="p2")
+    assert Worker(page, "p5").come().status == 200, "but not who was excluded"
+
+
+def test_who_leaves_says_whether_their_answers_may_be_used(serve: Callable[..., Served]) -> None:
+    page = serve(who=(), people={"crowd": crowd(), "overlap": 1})
+    keeps, discards = Worker(page, "p1"), Worker(page, "p2")
+    for one in (keeps, discards):
+        one.come()
+        one.work_on(2)
+    assert "may be used" in keeps.send("GET", "/leave").text
+    assert "C-NO" in keeps.form("/leave", answers="keep").text
+    assert "will not be used" in discards.form("/leave", answers="discard").text
+    assert outcomes(page) == {"p1": "returned", "p2": "withdrawn"}
+    labels = page.lead().send("GET", "/lead/labels.csv").text
+    assert ("p1" in labels, "p2" in labels) == (True, False)
+    task = page.rows(tables.tasks, tables.tasks.c.annotator == "p1", tables.tasks.c.state == "given")[0]
+    late = keeps.answer(task.id, {})
+    assert (late.status, "You have left the study" in late.text) == (403, True)
+    assert keeps.pages()[1]["end"]["kind"] == "returned"
+    assert Worker(page, "p1").come().text.count("You have left the study"), "and nobody comes back"
+    held = page.rows(tables.tasks, tables.tasks.c.state == "given")
+    now = page.store.now(None)  # type: ignore[arg-type]
+    assert {row.annotator for row in held} == {"p1", "p2"}
+    assert max(row.expires_at for row in held) <= now, "what they held is free at once"
+
+
+def test_time_that_is_over_ends_a_visit(serve: Callable[..., Served], clock: Clock) -> None:
+    page = serve(who=(), people={"crowd": crowd(minutes=20, places=1)})
+    clock.stop()
+    ana = Worker(page, "p1")
+    ana.come()
+    ana.work_on(1)
+    clock.later(minutes=19.9)
+    assert ana.work_on(1) == "enough"
+    (task, *_), _ = ana.pages()
+    clock.later(minutes=0.2)
+    assert crowd_counts(page.design).outcomes == (("late", 1),)  # type: ignore[union-attr]
+    assert pay_table(page.design)["outcome"].to_list() == ["late"]
+    reply = ana.answer(task, {task.questions[0].id: 3})
+    assert (reply.status, "Your time is over" in reply.text) == (403, True)
+    assert ana.pages()[1]["end"]["kind"] == "late"
+    assert Worker(page, "p2").come().status == 200, "their place goes to somebody else"
+    row = page.rows(tables.visits, tables.visits.c.person == "p1")[0]
+    assert row.ended_at - row.came_at == pytest.approx(20 * 60)
+
+
+def test_who_fails_the_checks_is_stopped_and_where_said_excluded(serve: Callable[..., Served]) -> None:
+    gold = [{"item": f"g{n}", "text": f"gold {n}", "stars": 5} for n in range(3)]
+    for exclude in (False, True):
+        checks = {"file": "gold.jsonl", "every": 2, "most_failed": 1, "exclude": exclude}
+        page = serve(who=(), tables={"gold.jsonl": gold}, people={"crowd": crowd(), "checks": checks, "ahead": 1})
+        bad, good = Worker(page, "bad"), Worker(page, "good")
+        bad.come(), good.come()
+        assert bad.work_on(wrong=True) == "failed"
+        assert "C-FAIL" in bad.send("GET", "/work").text
+        assert good.work_on() == "completed"
+        people = {row.annotator: row.excluded_for for row in page.rows(tables.people)}
+        assert people == {"bad": "failed 2 of 2 checks" if exclude else None, "good": None}
+        table = page.lead().send("GET", "/lead/labels.csv").text
+        assert ("bad" in table) is not exclude
+        paid = dict(pay_table(page.design).select("person", "checks_failed").iter_rows())
+        assert paid == {"bad": 2, "good": 0}
+
+
+def test_who_finds_nothing_left_is_told_so_as_no_place(serve: Callable[..., Served]) -> None:
+    page = serve(who=(), items=2, people={"crowd": crowd(), "overlap": 1})
+    first, second = Worker(page, "p1"), Worker(page, "p2")
+    first.come()
+    assert first.work_on() == "completed"
+    assert "C-FULL" in second.come().text
+    assert outcomes(page) == {"p1": "completed", "p2": "full"}
+
+
+def test_people_by_name_and_a_crowd_answer_the_same_study(serve: Callable[..., Served]) -> None:
+    page = serve(who=("ana",), items=2, people={"crowd": crowd(), "pay": {"item": 0.5, "hour": 6}})
+    ana = page.annotator()
+    assert ana.work_through() == "done"
+    assert ana.form("/leave", answers="keep").status == 404
+    row = pay_table(page.design).row(0, named=True)
+    assert (row["person"], row["answered"], row["pay"]) == ("ana", 2, 1.01)  # 3 seconds of 6 an hour: half a cent
+    assert page.visitor().send("GET", "/enter").status == 422
+    other = serve(who=("ana",))
+    assert other.visitor().send("GET", "/enter?id=p1").status == 404
+    ana_there = other.annotator()
+    assert "/leave" not in ana_there.send("GET", "/work").text
+
+
+def test_an_address_cannot_take_the_place_of_somebody_invited(serve: Callable[..., Served]) -> None:
+    page = serve(who=("ana",), people={"crowd": crowd()})
+    reply = Worker(page, "ana").come()
+    assert (reply.status, "invited already" in reply.text) == (403, True)
+    assert page.rows(tables.visits) == []
+
+
+def test_what_is_erased_is_erased_of_the_visit_too(serve: Callable[..., Served]) -> None:
+    from assay.study.store.people import erase
+
+    page = serve(who=(), people={"crowd": crowd()})
+    Worker(page, "p1").come()
+    erase(page.store, "p1")
+    assert page.rows(tables.visits) == []
+
+
+@pytest.mark.parametrize(
+    ("outcome", "items", "hours", "amount"),
+    [("completed", 10, 0.5, 2 + 1 + 3), ("screened", 0, 0, 0.25), ("failed", 0, 0, 0.5), ("late", 3, 0, 0.3),
+     (None, 2, 0, 0.2), ("withdrawn", 0, 0, 0.0), ("full", 0, 0, 0.0)],
+)  # fmt: skip
+def test_the_amount_that_is_due(outcome: Any, items: int, hours: float, amount: float) -> None:
+    pay = Pay(completed=2, screened=0.25, failed=0.5, item=0.1, hour=6)
+    assert amount_due(pay, outcome, items, hours) == pytest.approx(amount)
+
+
+def test_the_table_of_payment_is_empty_in_words(serve: Callable[..., Served]) -> None:
+    with pytest.raises(StudyError, match="nobody has come or is invited yet"):
+        pay_table(serve(who=(), people={"crowd": crowd()}).design)
+
+
+@pytest.mark.parametrize(
+    ("people", "words"),
+    [
+        ({"crowd": {"places": 2, "platform": "prolific"}}, "needs completed, the completion code"),
+        ({"crowd": {"places": 2, "id": ""}}, "platform: open"),
+        ({"crowd": {"places": 2, "back": "https://x.org/{cod}"}}, "cod"),
+        ({"crowd": {"places": 2, "back": "x.org/{code}"}}, "must begin with http"),
+        ({"crowd": {"places": 2, "minutes": 5}, "days_apart": 1}, "lets days pass"),
+        ({"crowd": {"places": 2}, "group": "job", "overlap": {"nurse": 1}}, "attribute: job"),
+        ({"crowd": {"places": 2, "codes": {"finished": "X"}}}, "finished"),
+        ({"crowd": {"places": 2, "screening": {"question": "?", "options": ["a", "b"], "let_in": ["c"]}}}, "'c'"),
+        ({"checks": {"file": "items.jsonl", "exclude": True}}, "needs most_failed"),
+    ],
+)
+def test_what_study_yaml_says_of_a_crowd_must_be_possible(tmp_path: Any, people: dict[str, Any], words: str) -> None:
+    folder = write_study(tmp_path / "study", people=people)
+    with pytest.raises(StudyError) as error:
+        load_study(folder)
+    assert words in str(error.value), error.value
+
+
+def test_the_address_is_written_as_the_platform_fills_it_in() -> None:
+    given: Mapping[str, str] = {
+        "prolific": "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}",
+        "mturk": "?workerId=${workerId}&assignmentId=${assignmentId}&hitId=${hitId}",
+        "other": "?id=<id>",
+        "open": "",
+    }
+    for platform, query in given.items():
+        assert Crowd.model_validate({"places": 1, "platform": platform}).query == query
+
+
+@pytest.mark.parametrize(("workers", "places"), [(20, 12), pytest.param(200, 130, marks=pytest.mark.slow)])
+def test_a_stub_of_prolific(serve: Callable[..., Served], clock: Clock, workers: int, places: int) -> None:
+    """A fifth return, a twentieth fail the checks: places exact, codes right, payment equal to the log."""
+    chance = random.Random(3)
+    gold = [{"item": f"g{n}", "text": f"gold {n}", "stars": 5} for n in range(4)]
+    checks = {"file": "gold.jsonl", "every": 2, "most_failed": 0, "exclude": True}
+    pay = {"completed": 1.5, "failed": 0.2, "item": 0.05, "currency": "GBP"}
+    page = serve(
+        who=(), items=5 * workers // 8, tables={"gold.jsonl": gold},
+        people={"crowd": crowd(places=places), "checks": checks, "overlap": 8, "quota": 4, "ahead": 1, "pay": pay},
+    )  # fmt: skip
+    clock.stop()
+    log: dict[str, tuple[str, int]] = {}  # what the platform heard of each: the code that came back, and items done
+    for number in range(workers):
+        name = f"w{number:03d}"
+        worker = Worker(page, name)
+        reply = worker.come()
+        if "C-FULL" in reply.text:
+            log[name] = ("C-FULL", 0)
+        elif number % 5 == 4:
+            done = chance.randrange(3)
+            worker.work_on(done)
+            clock.later(minutes=1)
+            assert "C-NO" in worker.form("/leave", answers="keep").text
+            log[name] = ("C-NO", done)
+        else:
+            kind = worker.work_on(wrong=number % 20 == 7)
+            clock.later(minutes=1)
+            html = worker.pages()[1]["end"]["html"]
+            code = html.partition("cc=")[2].partition('"')[0]
+            assert (kind, code) in {("completed", "C-DONE"), ("failed", "C-FAIL")}
+            log[name] = (code, 6 if kind == "completed" else 0)
+    said = Counter(code for code, _ in log.values())
+    assert said["C-DONE"] == places, said
+    assert min(said["C-FULL"], said["C-NO"], said["C-FAIL"]) > 0, said
+    table = pay_table(page.design)
+    assert tuple(table.columns) == (*PAY_COLUMNS, "STUDY_ID", "SESSION_ID")
+    owed = {"C-DONE": 1.5, "C-FAIL": 0.2, "C-NO": 0.0, "C-FULL": 0.0}
+    expected = {name: (code, round(owed[code] + 0.05 * done, 2)) for name, (code, done) in log.items()}
+    assert {row["person"]: (row["code"], row["pay"]) for row in table.iter_rows(named=True)} == expected
+    assert set(table["currency"]) == {"GBP"}
+    counted = Counter(row.item for row in page.rows(tables.tasks) if row.state == "answered" and row.role == "item")
+    failed = {row.annotator for row in page.rows(tables.people) if row.excluded_at is not None}
+    of_excluded = Counter(row.item for row in page.rows(tables.tasks)
+                          if row.annotator in failed and row.state == "answered" and row.role == "item")  # fmt: skip
+    assert len(failed) == said["C-FAIL"]
+    assert max((counted - of_excluded).values()) <= 8, "no item has more answers that count than are wanted"
+    labels = page.lead().send("GET", "/lead/labels.csv").text
+    assert not any(name in labels for name in failed)

@@ -1,0 +1,114 @@
+"""Somebody from a platform, in a real browser: from its page of the study to the link that leads back to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sqlalchemy", reason='the page needs the extra "serve"')
+pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
+
+from annotating import STARS, lead_path, reserved_port
+from browsing import PHONE, Browser, Site, fits, in_browser, no_violations, screenshot
+
+from assay.study.store import tables
+from waiting import wait_until
+
+SCREENING = {"question": "Is Spanish your first language?", "options": ["Yes", "No"], "let_in": ["Yes"]}
+
+TEXT = """# Text {}
+
+| model | score |
+|---|---|
+| small | **3** |
+
+`print(1)` and a <b>tag</b>.
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    # The stub of the platform: nobody listens there, and the address is what counts.
+    with reserved_port() as stub:
+        back = f"http://127.0.0.1:{stub.getsockname()[1]}/submissions/complete?cc={{code}}&s={{SESSION_ID}}"
+    people = {"auto_advance": True, "pay": {"completed": 2}}
+    crowd = {"platform": "prolific", "places": 40, "codes": {"completed": "C-DONE", "screened": "C-OUT"}, "back": back}
+    study = {
+        "name": "Stars",
+        "items": {"file": "items.jsonl", "markdown": ["text"]},
+        "questions": [STARS],
+        "people": {"crowd": crowd | {"screening": SCREENING}, **people},
+    }
+    items = [{"item": f"i{n}", "text": TEXT.format(n)} for n in range(3)]
+    made = Site(tmp_path_factory.mktemp("crowd") / "study", study, {"items.jsonl": items})
+    yield made
+    made.close()
+
+
+def address(site: Site, name: str) -> str:
+    return f"{site.url}/enter?PROLIFIC_PID={name}&STUDY_ID=s&SESSION_ID=of-{name}"
+
+
+def outcome(site: Site, name: str) -> Any:
+    with site.store.reading() as db:
+        rows = db.execute(tables.visits.select()).all()
+    return next((row.outcome for row in rows if row.person == name), "never came")
+
+
+@in_browser
+@pytest.mark.parametrize("look", [{}, PHONE, {"color_scheme": "dark"}], ids=["light", "phone", "dark"])
+def test_from_the_platform_and_back(browser: Browser, site: Site, look: dict[str, Any]) -> None:
+    name = f"p{len(look)}{'d' * ('color_scheme' in look)}"
+    page = browser.visit(address(site, name), **look)
+    screenshot(page, f"crowd-enter-{name}")
+    no_violations(page, "the entry")
+    fits(page)
+    page.click("text=Yes")
+    page.click("text=Continue")
+    page.wait_for_url("**/work*")
+    page.wait_for_selector(".markup td:has-text('small')")
+    assert "a <b>tag</b>" in page.inner_text("form.page:not([hidden]) .markup")
+    screenshot(page, f"crowd-markdown-{name}")
+    no_violations(page, "a text as Markdown")
+    for number in range(3):  # one key an item
+        page.wait_for_selector("form.page:not([hidden]) [data-state=open]")
+        page.keyboard.press("4")
+        site.wait_for(name, number + 1)
+    page.wait_for_selector("#end[data-kind=completed]")
+    assert page.inner_text(".code") == "C-DONE"
+    assert page.get_attribute("#end a.button", "href").endswith(f"/submissions/complete?cc=C-DONE&s=of-{name}")
+    screenshot(page, f"crowd-end-{name}")
+    no_violations(page, "the end")
+    fits(page)
+    assert outcome(site, name) == "completed"
+    page.goto(address(site, name))
+    page.wait_for_selector("#end[data-kind=completed]")
+
+
+@in_browser
+def test_who_is_not_let_in_and_who_leaves(browser: Browser, site: Site) -> None:
+    page = browser.visit(address(site, "other"))
+    page.click("text=No")
+    page.click("text=Continue")
+    page.wait_for_selector("#end[data-kind=screened]")
+    assert page.inner_text(".code") == "C-OUT"
+    page = browser.visit(address(site, "leaves"))
+    page.click("text=Yes")
+    page.click("text=Continue")
+    page.wait_for_selector("form.page:not([hidden])")
+    page.keyboard.press("4")
+    site.wait_for("leaves", 1)
+    page.click("text=Leave …")
+    page.wait_for_url("**/leave")
+    no_violations(page, "leaving")
+    screenshot(page, "crowd-leave")
+    page.click("text=use none of my answers")
+    page.wait_for_selector("#end[data-kind=withdrawn]")
+    wait_until(lambda: outcome(site, "leaves") == "withdrawn", "it is not written down")
+    page = browser.visit(site.url + lead_path(site.study, site.store))
+    page.wait_for_selector("#crowd-title")
+    screenshot(page, "crowd-lead")
+    assert "{{%PROLIFIC_PID%}}" in page.input_value("[data-key=crowd] input")
+    no_violations(page, "the lead's page of a crowd")

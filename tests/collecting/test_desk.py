@@ -1,0 +1,223 @@
+"""The lead's desk: an item, a person, what is found and sorted, adjudication, the lead's own link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from annotating import STARS, Annotator, Served, tasks_of
+
+from assay.collecting.assignment import disputed_items
+from assay.collecting.desk import item_sheet, person_sheet
+from assay.study.store import tables
+from assay.study.store.table import stored_annotations
+
+WHY = {"name": "why", "text": "Why?", "scale": "text", "optional": True}
+PREFER = {"name": "better", "text": "Which?", "scale": "preference", "options": ["a", "b"]}
+
+
+def answered(page: Served, name: str, labels: Sequence[int], **said: Any) -> Annotator:
+    """A person who answers the items in their order with these stars."""
+    person = page.annotator(name)
+    for label in labels:
+        (task, *_), _ = person.pages()
+        assert person.answer(task, {task.questions[0].id: label}, **said).status == 200
+    return person
+
+
+def three(serve: Callable[..., Served], **more: Any) -> Served:
+    """Items i000 … i005; ana and ben agree on most, cem answers 1 throughout."""
+    page = serve(who=("ana", "ben", "cem", "dan"), items=6, questions=more.pop("questions", (STARS,)),
+                 people={"order": "fixed", **more})  # fmt: skip
+    answered(page, "ana", [5, 4, 3, 2, 1, 1])
+    answered(page, "ben", [5, 4, 3, 2, 2, 1])
+    answered(page, "cem", [1, 1, 1, 1, 1, 1])
+    return page
+
+
+def test_an_item_has_everything_that_was_answered_about_it(serve: Callable[..., Served]) -> None:
+    page = serve(who=("ana", "ben"), items=2, questions=(STARS, WHY), people={"order": "fixed"})
+    answered(page, "ana", [4], flag="odd <b>", comment="half is missing")
+    answered(page, "ben", [2])
+    sheet = item_sheet(page.design, "i000")
+    assert sheet is not None
+    assert dict(sheet.fields) == {"text": "Text number 0."}
+    assert [(one.who, one.question, one.answer) for one in sheet.lines] == [
+        ("ana", "stars", "4"),
+        ("ben", "stars", "2"),
+    ]
+    assert sheet.lines[0].remarks == ("flagged: odd <b>", "half is missing")
+    lead = page.lead()
+    text = lead.send("GET", "/lead/item?name=i000").text
+    assert "odd &lt;b&gt;" in text
+    assert 'href="/lead/item?name=i000"' in lead.send("GET", "/lead").text, "beside the flag"
+    assert lead.send("GET", "/lead/item?name=nope").status == 404
+    assert page.annotator("ana").send("GET", "/lead/item?name=i000").status == 403
+
+
+def test_answers_of_judges_are_shown_where_the_lead_allows_it(serve: Callable[..., Served]) -> None:
+    page = serve(who=("ana",), items=1)
+    with page.store.exclusive() as db:
+        question = page.design.questions[0].id
+        about = {
+            "item": "i000",
+            "question": question,
+            "annotator": "gpt",
+            "recipe": "r",
+            "condition": "{}",
+            "repeat": 1,
+        }
+        db.execute(tables.annotators.insert().values(annotator="gpt", kind="judge", definition={}, active=True))
+        db.execute(tables.assignments.insert().values(id=90, **about, status="answered", active=True, answer=70))
+        one = {"id": 70, "assignment": 90, "request_key": "k", "revision": 1, "status": "valid", "label": 3}
+        db.execute(tables.answers.insert().values(**one, answered_at=1.0))
+    lead = page.lead()
+    before = lead.send("GET", "/lead/item?name=i000").text
+    assert "1 answer of judges is not shown" in before
+    assert "gpt" not in before
+    assert lead.form("/lead/judges", shown="yes", item="i000").headers["location"] == "/lead/item?name=i000"
+    assert "gpt" in lead.send("GET", "/lead/item?name=i000").text
+
+
+def test_a_person_is_held_beside_the_others(serve: Callable[..., Served]) -> None:
+    page = three(serve)
+    ana, cem = (person_sheet(page.design, name) for name in ("ana", "cem"))
+    assert ana is not None and cem is not None  # noqa: PT018
+    (mine,), (flat,) = ana.styles, cem.styles
+    # By hand: with ben ana agrees on 5 of 6 items, with cem on the last two: (.5 * 4 + .5 + 1) / 6.
+    assert mine.agree == pytest.approx(3.5 / 6)
+    assert mine.others == pytest.approx(1 / 6)  # ben and cem, on the last item
+    assert mine.low is not None and mine.high is not None and mine.low < 3.5 / 6 < mine.high  # noqa: PT018
+    assert (flat.run, flat.of, mine.run) == (6, 6, 2)
+    assert flat.shares[0] == ("1", 1.0, 3 / 12)
+    assert ana.quartiles == (1.5, 1.5, 1.5)
+    dan = person_sheet(page.design, "dan")
+    assert dan is not None and dan.styles == () and dan.quartiles is None  # noqa: PT018
+    lead = page.lead()
+    assert "Longest row of equal answers: 6 of 6" in lead.send("GET", "/lead/person?name=cem").text
+    assert lead.send("GET", "/lead/person?name=nope").status == 404
+
+
+def test_of_few_items_no_agreement_is_said(serve: Callable[..., Served]) -> None:
+    page = serve(who=("ana", "ben"), people={"order": "fixed"})
+    answered(page, "ana", [1, 2, 3, 4])
+    answered(page, "ben", [1, 2, 3, 4])
+    sheet = person_sheet(page.design, "ana")
+    assert sheet is not None
+    assert (sheet.styles[0].agree, sheet.styles[0].items) == (None, 4)
+
+
+def test_people_are_found_and_sorted(serve: Callable[..., Served]) -> None:
+    page = three(serve)
+    lead = page.lead()
+
+    def names(query: str) -> list[str]:
+        text = lead.send("GET", f"/lead/live{query}").text.partition('<table class="people">')[2]
+        return [one.partition('"')[0] for one in text.partition("</table>")[0].split('<tr data-key="')[1:]]
+
+    assert names("") == ["ana", "ben", "cem", "dan"]
+    assert names("?sort=last") == ["cem", "ben", "ana", "dan"]
+    assert names("?find=AN") == ["ana", "dan"]
+    assert names("?find=an&sort=done") == ["ana", "dan"]
+    assert names("?sort=nonsense&find=zz") == []
+
+
+def test_what_people_differ_on_most_comes_first(serve: Callable[..., Served]) -> None:
+    page = three(serve)
+    with page.store.reading() as db:
+        found = disputed_items(page.design, db, "{}")
+    # i000: |5-5|, |5-1|, |5-1| over 4: 2/3; i005 is agreed on.
+    assert list(found) == ["i000", "i001", "i002", "i003", "i004"]
+    assert found["i000"] == pytest.approx(2 / 3)
+    assert found["i004"] == pytest.approx(2 / 3 / 4)
+
+
+def test_an_adjudicator_decides_blind_and_counts_as_nobody(serve: Callable[..., Served]) -> None:
+    page = three(serve, overlap=3)
+    labels = stored_annotations(page.store)
+    shortfall = page.lead().send("GET", "/lead/live").text.partition("short-title")[2][:400]
+    lead = page.lead()
+    assert lead.form("/lead/adjudicators", name="eve").status == 303
+    assert lead.form("/lead/adjudicators", name="ana").status == 422, "nobody decides on their own answers"
+    eve = page.annotator("eve")
+    (task, *_), rest = eve.pages()
+    assert "Text number 0." in task.text
+    blind = task.text.partition("What others answered to stars")[2]
+    assert sorted(line.strip()[-1] for line in blind.split("How many")[0].strip().splitlines()) == ["1", "5", "5"]
+    assert not any(name in task.text for name in ("ana", "ben", "cem"))
+    assert rest["progress"]["total"] is None
+    assert eve.answer(task, {task.questions[0].id: 4}, comment="ben is right").status == 200
+    seen = [task.text]
+    while found := eve.pages()[0]:
+        assert eve.answer(found[0], {found[0].questions[0].id: 2}).status == 200
+        seen.append(found[0].text)
+    assert eve.pages()[1]["end"]["kind"] == "done"
+    assert len(seen) == 5, "the items on which people differ, and no other"
+    again = stored_annotations(page.store)
+    assert again.labels.equals(labels.labels), "no label of the study is other than it was"
+    assert sum(one.count for one in again.reading.exclusions if "decides between" in one.reason) == 5
+    whole = stored_annotations(page.store, excluded_people=True)
+    marks = zip(whole.labels["annotator"].to_list(), whole.column("excluded").to_list(), strict=True)
+    assert [mark for name, mark in marks if name == "eve"] == [True] * 5
+    text = lead.send("GET", "/lead/live").text
+    assert "<strong>5</strong> items, 5 of them decided" in text
+    assert text.partition("short-title")[2][:400] == shortfall
+    assert lead.send("GET", "/lead/adjudicated.csv").text.splitlines()[1] == "i000,stars,4,eve,ben is right"
+
+
+def test_two_adjudicators_share_the_items(serve: Callable[..., Served]) -> None:
+    page = three(serve, ahead=1)
+    lead = page.lead()
+    for name in ("eve", "fay"):
+        lead.form("/lead/adjudicators", name=name)
+    tasks = [page.annotator(name).pages()[0] for name in ("eve", "fay")]
+    first, second = ({one.text.partition("What")[0] for one in some} for some in tasks)
+    assert first
+    assert second
+    assert not first & second
+
+
+def test_sides_are_those_that_the_adjudicator_sees(serve: Callable[..., Served]) -> None:
+    items = [{"item": f"i{n}", "a": f"text a{n}", "b": f"text b{n}"} for n in range(8)]
+    page = serve(who=("ana", "ben"), items=items, questions=(PREFER,), people={"order": "fixed"})
+    for name, wanted in (("ana", "text a"), ("ben", "text b")):
+        person = page.annotator(name)
+        while tasks := person.pages()[0]:
+            first = tasks[0].text.find(wanted) < tasks[0].text.find("text b" if wanted == "text a" else "text a")
+            person.answer(tasks[0], {tasks[0].questions[0].id: "first" if first else "second"})
+    page.lead().form("/lead/adjudicators", name="eve")
+    eve = page.annotator("eve")
+    said = eve.pages()[0][0].text.partition("What others answered to better")[2]
+    assert sorted(word for word in ("left", "right") if word in said) == ["left", "right"]
+
+
+def test_the_leads_link_can_be_renewed(serve: Callable[..., Served]) -> None:
+    page = serve()
+    old, other = page.lead(), page.lead()
+    reply = old.form("/lead/link")
+    assert reply.status == 303
+    refused = other.send("GET", "/lead")
+    assert (refused.status, "newer link for the lead" in refused.text) == (403, True)
+    assert page.visitor(other.link).join().status == 403
+    old.cookie = "; ".join(one.partition(";")[0] for one in reply.cookies)
+    assert old.send("GET", "/lead").status == 200, "the browser that asked for it goes on"
+    assert page.lead().send("GET", "/lead").status == 200
+
+
+def test_a_preview_is_what_a_person_sees_and_keeps_nothing(serve: Callable[..., Served]) -> None:
+    page = serve(items=5, questions=(STARS, WHY), people={"consent": "Read <this>.", "instructions": "Be kind."})
+    lead = page.lead()
+    reply = lead.send("GET", "/lead/preview")
+    assert reply.status == 200
+    assert "Read &lt;this&gt;." in reply.text
+    assert "Be kind." in reply.text
+    shown = [task.text for task in tasks_of(reply.text)]
+    assert len(shown) == 3
+    assert all("How many stars?" in text for text in shown)
+    assert "<script" not in reply.text
+    assert page.rows(tables.tasks) == []
+    assert page.annotator().send("GET", "/lead/preview").status == 403
+    drawn = serve(items=[{"item": f"i{n}", "idea": f"idea {n}"} for n in range(4)],
+                  questions=[{"name": "odd", "text": "?", "scale": "odd-one-out", "options": ["idea"]}])  # fmt: skip
+    assert "triplets are drawn" in drawn.lead().send("GET", "/lead/preview").text
