@@ -438,6 +438,16 @@ def test_of_a_study_the_farthest_items_have_their_text_and_the_reply(
     assert len(row["review"]) > 12
 
 
+def test_behind_every_mark_is_a_contrast_that_agrees_with_it(found: Report) -> None:
+    section = next(one for one in found.page.sections if one.title == "The numbers behind the card")
+    frame = section.tables[0].frame
+    assert frame is not None
+    assert "replacement" not in frame["dimension"], "its number is no contrast"
+    for row in frame.iter_rows(named=True):
+        assert row["mark"] != "✓" or row["low"] > 0
+        assert row["mark"] != "✗" or frame.filter(judge=row["judge"], dimension=row["dimension"])["high"].min() < 0
+
+
 def test_every_table_has_its_answer_in_a_sentence(found: Report) -> None:
     for section in found.page.sections:
         assert section.words or section.folded or section.pictures, section.title

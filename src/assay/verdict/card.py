@@ -326,18 +326,24 @@ class JudgeCard(Result):
 
 def card_parts(found: JudgeCard) -> tuple[Part, ...]:
     """The card as a page: marks and sentences, then every contrast."""
+    # What the dashes need stands beside the marks.
+    words = tuple(line for line in found.sentences() if not line.startswith("–"))
     return (
-        Part("Seven questions about every judge", tuple(found.sentences()), lines=found.notes, marks=found.marks()),
+        Part("Seven questions about every judge", words, lines=found.notes, marks=found.marks()),
         contrasts_part(found),
     )
 
 
 def contrasts_part(found: JudgeCard) -> Part:
     """The number behind every mark."""
-    contrasts = found.table.filter(pl.col("estimate").is_not_null()).drop("alone", "kind", "reason")
+    decided = pl.col("estimate").is_not_null() & (pl.col("dimension") != "replacement")
+    contrasts = found.table.filter(decided).drop("alone", "kind", "reason")
     contrasts = contrasts.drop([c for c in ("criterion",) if contrasts[c].null_count() == contrasts.height])
-    words = "Each mark rests on a contrast: above 0 the judge is within its boundary, below 0 it is not."
-    return Part("The numbers behind the card", (words,), (("", contrasts),))
+    words = (
+        "Replacement is the verdict of the alternative annotator test. Each other mark rests on a contrast: above 0 "
+        "the judge is within its boundary, below 0 it is not."
+    )
+    return Part("The numbers behind the card", (words,), (("", contrasts),) if contrasts.height else ())
 
 
 @question(CardSettings)

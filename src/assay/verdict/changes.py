@@ -107,7 +107,7 @@ def changes_since(old: OldReport, card: JudgeCard, settings: Mapping[str, Any], 
             "the judge itself changed on the same items is asked by assay.drift (assay drift)."
         )
     frame = _frame([*moved, *(row for row in rows if row["before"] == row["now"])])
-    caption = "Marks, and the contrasts behind them, then and now: above 0 is within the boundary."
+    caption = "Marks, and what is behind them, then and now: contrasts, above 0 within the boundary; of replacement, ρ."
     return Section("What changed", tuple(said), (tables.shown(frame, caption=caption),) if frame.height else ())
 
 
