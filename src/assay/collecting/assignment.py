@@ -406,12 +406,14 @@ class AssignmentTurn:
             self._rest[session.condition] = self.assigner.rest(self.db, slot, self.now)
         rest = self._rest[session.condition]
         safe = None if rest is None else rest.safe_for(self.person.name)
-        order = list(self.design.pages(self.assigner.order(self.person.name, session.condition)))
-        first = [page for page in order if self.design.page_of(page[0]) in self.design.first]
+        order = self.assigner.order(self.person.name, session.condition)
         taken = self._taken.setdefault(session.condition, {})
-        names = self.assigner.free(self.db, first, seen, slot, self.now, taken, safe) if first else None
+        names = None
+        if self.design.first:
+            first = (page for page in self.design.pages(order) if self.design.page_of(page[0]) in self.design.first)
+            names = self.assigner.free(self.db, first, seen, slot, self.now, taken, safe)
         if names is None:
-            names = self.assigner.free(self.db, order, seen, slot, self.now, taken, safe)
+            names = self.assigner.free(self.db, self.design.pages(order), seen, slot, self.now, taken, safe)
         if rest is not None and names is not None:
             rest.take(self.person.name, self.design.page_of(names[0]))
         return names

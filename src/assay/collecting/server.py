@@ -224,7 +224,6 @@ class GuardedConnection(H11Protocol):
 SAME_EVERY = 60.0
 """Seconds in which the same line is written once, and then how often it would have been."""
 
-
 MOST_LINES = 1000
 """Different lines that are remembered: more than a server has to say."""
 
