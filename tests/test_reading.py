@@ -350,7 +350,9 @@ def test_a_path_that_is_not_there(tmp_path):
 
 
 def test_a_folder_of_nothing(tmp_path):
-    with pytest.raises(DataError, match=r"holds no study\.yaml, no human_annotations\.json and no Parquet files"):
+    with pytest.raises(
+        DataError, match=r"holds no study\.yaml, no human_annotations\.json and no Parquet or Arrow files"
+    ):
         read(tmp_path)
 
 
