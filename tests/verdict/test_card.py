@@ -1,6 +1,7 @@
 """The card: planted judges get the marks they deserve, and nothing that they do not."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -234,3 +235,14 @@ def test_results_say_draw_and_store_themselves():
             card(observed(0, teachers=10), **bad)
     with pytest.raises(DesignError, match="name the judges"):
         card(assay.simulate(20, 3, seed=1).where(kind="human"))
+
+
+@pytest.mark.usefixtures("few_truths")
+def test_a_card_alone_gives_the_verdicts_of_a_report():
+    labels = assay.read(Path(__file__).parents[2] / "examples/labels.csv", judges=["gpt-4o", "llama"])
+    found, reported = assay.card(labels, expertise="crowd"), assay.report(labels, expertise="crowd").card
+    assert [row.marks["replacement"] for row in found.rows] == [row.marks["replacement"] for row in reported.rows]
+    assert [(row.name, row.marks["replacement"], row.alone["replacement"]) for row in found.rows[:2]] == [
+        ("gpt-4o", "?", "✓"),
+        ("llama", "?", "?"),
+    ]

@@ -217,22 +217,21 @@ def _same(grounds: decision.Grounds) -> decision.Grounds:
     return grounds
 
 
+def corrected_together(tests: Sequence[AltTest]) -> list[AltTest]:
+    """Tests whose verdicts are corrected for their number (Holm), whatever they were corrected for before."""
+    found = decision.correct_grounds([replace(test, corrected=None).grounds for test in tests])
+    return [
+        replace(test, corrected=partial(_same, grounds), n_verdicts=len(tests))
+        for test, grounds in zip(tests, found, strict=True)
+    ]
+
+
 def correct_judges(found: Mapping[str, AltTestBy]) -> dict[str, AltTestBy]:
     """The verdicts of several judges, by domain, corrected for the number of all of them, where domains are (Holm)."""
     if len(found) < 2 or any(result.correction == "within" for result in found.values()):
         return dict(found)
-    alone = [replace(test, corrected=None) for result in found.values() for test in result.tests.values()]
-    each = iter(decision.correct_grounds([test.grounds for test in alone]))
-    return {
-        judge: replace(
-            result,
-            tests={
-                name: replace(test, corrected=partial(_same, next(each)), n_verdicts=len(alone))
-                for name, test in result.tests.items()
-            },
-        )
-        for judge, result in found.items()
-    }
+    each = iter(corrected_together([test for result in found.values() for test in result.tests.values()]))
+    return {judge: replace(one, tests={name: next(each) for name in one.tests}) for judge, one in found.items()}
 
 
 @dataclass(frozen=True, eq=False)

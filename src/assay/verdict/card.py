@@ -22,6 +22,7 @@ from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Bools, Ints
 from assay.psychometrics.covariances import LabelTables
 from assay.replacement.alt_test import AltTest, alt_test
+from assay.replacement.domains import corrected_together
 from assay.replacement.panel import Expertise
 from assay.reporting import pictures
 from assay.reporting.page import SIGNS, Marks, Part
@@ -399,7 +400,8 @@ def judge_card(labels: Annotations | Chunks, settings: CardSettings, tested: Tes
         {"items": labels.n_items, "humans": len(labels.humans), "judges": tuple(chosen)}, settings.interval,
         notes=_notes(labels, settings),
     )  # fmt: skip
-    return JudgeCard(tuple(_marked(rows, settings)), labels.n_items, len(labels.humans), objects, run)
+    together = rows if tested or not settings.adjust else _judged_together(rows, settings)
+    return JudgeCard(tuple(_marked(together, rows, settings)), labels.n_items, len(labels.humans), objects, run)
 
 
 def _notes(labels: Annotations, settings: CardSettings) -> tuple[str, ...]:
@@ -486,32 +488,12 @@ class _Criterion:
         except AssayError as reason:
             return f"no test: {reason}"
 
-    def _replacement(self, test: AltTest | str | None) -> CellMeasure:
-        """The verdict, with 0 or 1 in place of p-values: its own tests decide."""
-        if test is None:
-            return CellMeasure.absent("a family is no annotator: see its judges")
-        if isinstance(test, str):
-            return CellMeasure.absent(test)
-        if not self.settings.told:
-            return CellMeasure.absent(
-                "say whom the judge would replace (the option expertise) or what its low cost is worth (epsilon)"
-            )
-        if test.verdict == "these labels cannot tell":
-            return CellMeasure.absent("people agree no more than chance on these items")
-        yes, no = test.verdict == "replace", test.verdict == "do not replace"
-        rho = test.advantage_probability
-        ends = rho.interval(self.settings.confidence)
-        found = EstimateByRule(
-            rho.estimate, *ends, rho.standard_error, rho.reason, ends=rho.interval, test=rho.p
-        )  # fmt: skip
-        return CellMeasure("ρ", found, 0.0 if yes else 1.0, 0.0 if no else 1.0, rho.estimate)
-
     def _row(
         self, name: str, kind: str, judge: Sequence[str], people: Sequence[str], test: AltTest | str | None
     ) -> CardRow:  # fmt: skip
         tested = test if isinstance(test, AltTest) else None
         repeated = None if tested is None else tested.grounds.repeats
-        parts: dict[Dimension, tuple[CellMeasure, ...]] = {"replacement": (self._replacement(test),)}
+        parts: dict[Dimension, tuple[CellMeasure, ...]] = {"replacement": (_replacement(test, self.settings),)}
         if self.codes is None:
             why = "free texts have no numbers to compare"
             parts |= {d: (CellMeasure.absent(why),) for d in DIMENSIONS if d != "replacement"}
@@ -555,6 +537,27 @@ class _Codes:
         )  # fmt: skip
 
 
+def _replacement(test: AltTest | str | None, settings: CardSettings) -> CellMeasure:
+    """The verdict, with 0 or 1 in place of p-values: its own tests decide."""
+    if test is None:
+        return CellMeasure.absent("a family is no annotator: see its judges")
+    if isinstance(test, str):
+        return CellMeasure.absent(test)
+    if not settings.told:
+        return CellMeasure.absent(
+            "say whom the judge would replace (the option expertise) or what its low cost is worth (epsilon)"
+        )
+    if test.verdict == "these labels cannot tell":
+        return CellMeasure.absent("people agree no more than chance on these items")
+    yes, no = test.verdict == "replace", test.verdict == "do not replace"
+    rho = test.advantage_probability
+    ends = rho.interval(settings.confidence)
+    found = EstimateByRule(
+        rho.estimate, *ends, rho.standard_error, rho.reason, ends=rho.interval, test=rho.p
+    )  # fmt: skip
+    return CellMeasure("ρ", found, 0.0 if yes else 1.0, 0.0 if no else 1.0, rho.estimate)
+
+
 def fairness_mark(labels: Annotations, judge: str, *, group: str, object: str | None, alpha: float) -> Mark:  # noqa: A002
     """The mark of one judge's fairness alone, on a table with one criterion: for many tables, where speed counts."""
     settings = CardSettings(judges=(judge,), group=group, object=object, alpha=alpha)
@@ -586,15 +589,26 @@ def _group_codes(labels: Annotations, column: str, items: Sequence[str]) -> tupl
     return np.array([place.get(of_item.get(item, ""), -1) for item in items]), names
 
 
-def _marked(rows: Sequence[CardRow], settings: CardSettings) -> Iterator[CardRow]:
+def _judged_together(rows: Sequence[CardRow], settings: CardSettings) -> list[CardRow]:
+    """The rows with the verdicts of all judges and criteria corrected for their number, as a report corrects them."""
+    found = list(rows)
+    for kind in ("judge", "person"):
+        mine = [(i, row, row.test) for i, row in enumerate(rows) if row.kind == kind and isinstance(row.test, AltTest)]
+        for (i, row, _), test in zip(mine, corrected_together([test for _, _, test in mine]), strict=True):
+            parts = {**row.parts, "replacement": (_replacement(test, settings),)}
+            found[i] = replace(row, test=test, parts=parts)
+    return found
+
+
+def _marked(rows: Sequence[CardRow], by_themselves: Sequence[CardRow], settings: CardSettings) -> Iterator[CardRow]:
     """Each row with its marks: corrected over the judges and criteria of a dimension, and alone."""
     kinds = [row.kind for row in rows]
     marks: list[dict[Dimension, Mark]] = [{} for _ in rows]
     alone: list[dict[Dimension, Mark]] = [{} for _ in rows]
     for dimension in DIMENSIONS:
-        p = np.array([shown(row.parts[dimension]) for row in rows]).reshape(-1, 2)
-        adjusted = p.copy()
-        if settings.adjust and dimension != "replacement":
+        p = np.array([shown(row.parts[dimension]) for row in by_themselves]).reshape(-1, 2)
+        adjusted = np.array([shown(row.parts[dimension]) for row in rows]).reshape(-1, 2)
+        if settings.adjust and dimension != "replacement":  # of which the verdicts were corrected before
             for side in range(2):
                 adjusted[:, side] = adjust_p(p[:, side], "holm", kinds)
         for i in range(len(rows)):
