@@ -79,7 +79,8 @@ def commands_page() -> str:
     for group, rows in COMMANDS.items():
         found.append(f"- **{group}**: " + ", ".join(f"[{row.name}](#assay-{row.name})" for row in rows) + "\n")
     for row in (row for rows in COMMANDS.values() for row in rows):
-        found.append(f"\n## assay {row.name}\n\n{_prose(apps[row.name].help)}\n\n```sh\n{row.line}\n```\n")
+        needs = f"# needs {row.needs}\n" if row.needs else ""
+        found.append(f"\n## assay {row.name}\n\n{_prose(apps[row.name].help)}\n\n```sh\n{needs}{row.line}\n```\n")
         arguments = [a for a in apps[row.name].assemble_argument_collection(parse_docstring=True) if a.show]
         own = [a for a in arguments if _common(a) is None]
         found.append("\n" + _table(own) if own else "")

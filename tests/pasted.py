@@ -199,6 +199,14 @@ class Newcomer:
         assert "Traceback" not in ended.stderr, f"{where}: {command}\n{ended.stderr[-2000:]}"
         return None
 
+    def _links(self, study: str, address: str) -> list[str]:
+        """Where everybody answers."""
+        said = subprocess.run(
+            ["bash", "-c", "\n".join([*self.before, f"assay links {study} --base-url {address}"])],
+            cwd=self.folder, env=self.environment, capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        return [line.split("\t")[1] for line in said.splitlines() if not line.startswith("(the lead)")]
+
     def _serve(self, where: str, command: str) -> None:
         """Serve until everybody has answered, then press Ctrl-C."""
         with socket.socket() as one:
@@ -214,8 +222,10 @@ class Newcomer:
             health = f"http://127.0.0.1:{port}/health"
             wait_until(lambda: _answers(health) or served.poll() is not None, f"{where}: {command} does not answer")
             assert served.poll() is None, f"{where}: {command}\n{log.read_text()[-2000:]}"
-            links = re.findall(r"answers at (http://127\S+)", log.read_text())
-            assert links or "--base-url" in command, f"{where}: nobody is invited"
+            if "--base-url" in command:  # where people elsewhere would answer
+                return
+            links = self._links(shlex.split(command)[2], f"http://127.0.0.1:{port}")
+            assert links, f"{where}: nobody is invited"
             assert self.answer is not None, f"{where} asks people"
             for link in links:
                 self.answer(link)

@@ -16,8 +16,11 @@ from assay.cli.commands import BY_NAME
 from pasted import PAGES, ROOT, Newcomer, blocks, is_install, runnable
 
 MARKED = {
+    "commands.md": ["reviews.csv, a table of texts and people's labels"],
+    "judging.md": ["a model of OpenAI or Anthropic"],
     "raters.md": ["class_data.csv of the NCTE study"],
     "similarities.md": ["assay[embed] and an encoder"],
+    "training.md": ["reviews.csv, a table of texts and people's labels"],
 }
 """The blocks that cannot be run from the project alone, by page: what they need."""
 
@@ -31,7 +34,7 @@ def test_what_cannot_be_run_is_marked_and_counted() -> None:
     marked = {page.name: [b.needs for b in blocks(page) if b.needs] for page in PAGES}
     assert {name: needs for name, needs in marked.items() if needs} == MARKED
     installs = [one for _, block, one in COMMANDS if is_install(one)]
-    assert len(installs) == 7, installs
+    assert len(installs) == 8, installs
     assert len(COMMANDS) > 100
 
 

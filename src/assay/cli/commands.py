@@ -34,6 +34,8 @@ class Command(NamedTuple):
         The page's.
     bar : str
         What a progress bar says.
+    needs : str
+        What its example reads that is not in ``examples/``.
     heading : str
         Over its options in the help.
     settings : tuple of str
@@ -55,6 +57,7 @@ class Command(NamedTuple):
     page: str = ""
     title: str = ""
     bar: str = "Comparing"
+    needs: str = ""
     heading: str = ""
     settings: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
@@ -112,7 +115,7 @@ QUESTIONS = (
     ),
     Command(
         "probes",
-        "labels.csv --judges gpt-4o,llama --length length --system system --family maker",
+        "examples/outputs.csv --judges gpt-4o --length characters --system system",
         run=f"{_LABELS}:probes",
         page="assay.verdict.probes:probe_parts",
         title="Where may a judge go wrong?",
@@ -276,7 +279,7 @@ QUESTIONS = (
     ),
     Command(
         "validate",
-        "--n-items 150 --n-annotators 4 --categories 1-5 --skew 0.6 --expertise crowd --seconds 60",
+        "--n-items 150 --n-annotators 4 --categories 1-5 --skew 0.6 --expertise crowd --seconds 20",
         run=f"{_LABELS}:validate",
         heading=_PLAN,
         settings=("assay.verdict.validate:ValidateVerdictSettings",),
@@ -347,6 +350,7 @@ QUESTIONS = (
         page="assay.training.page:train_parts",
         title="A trained rater",
         heading=_TRAIN,
+        needs="reviews.csv, a table of texts and people's labels",
         settings=("assay.training.documents:TrainSettings",),
     ),
 )

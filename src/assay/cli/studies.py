@@ -14,7 +14,7 @@ from cyclopts.group import Group
 
 from assay.cli.commands import BY_NAME
 from assay.cli.labels import ASK, NAMES, PLAIN, Ask, LabelOptions
-from assay.cli.output import FOR_PEOPLE, Force, Names, Output, Page, as_typed, note, progress_bar
+from assay.cli.output import FIRST, FOR_PEOPLE, Force, Names, Output, Page, as_typed, note, progress_bar
 from assay.cli.output import target as check_target
 from assay.errors import AssayError, ChangedStudyError, counted, require, unknown
 
@@ -302,8 +302,8 @@ def _holds_replies(path: Path | None) -> bool:
 def train(
     source: str,
     *,
-    folder: Annotated[Path | None, Parameter(group="The rater")] = None,
-    table: Annotated[Path | None, Parameter(group="The rater")] = None,
+    folder: Annotated[Path | None, Parameter(group="The rater"), FIRST] = None,
+    table: Annotated[Path | None, Parameter(group="The rater"), FIRST] = None,
     baselines: Annotated[bool, Parameter(group="The rater", show_default=False)] = False,
     out: Page = None,
     force: Force = False,

@@ -54,7 +54,7 @@ class TrainSettings(Settings):
     """Options of `assay.train`."""
 
     text: str | None = option(
-        None, "Item column of the text.", details="'text', or the only column of texts, when not given."
+        None, "Item column of the text.", details="'text', or the only column of texts, when not given.", first=True
     )
     text_holds: Holds = option(
         "auto", "Whether a text is the item's own, or that of its document.",
@@ -65,7 +65,7 @@ class TrainSettings(Settings):
     )
     document: str | None = option(
         None, "Item column of the document; what names of items share when not given.",
-        details="A document is in one fold.",
+        details="A document is in one fold.", first=True,
     )  # fmt: skip
     document_pattern: str | None = option(
         None, r"Regular expression whose first group is the document in an item's name, such as '^(\d+)_'."
@@ -75,7 +75,7 @@ class TrainSettings(Settings):
         0.6, "Share of 3-grams from which two texts are taken for one document; 0 compares none.", low=0, high=1,
         details="Of the words of the shorter.",
     )  # fmt: skip
-    folds: int = option(5, "Into how many folds documents fall.", low=2)
+    folds: int = option(5, "Into how many folds documents fall.", low=2, first=True)
     fold: str | None = option(
         None, "Item column of folds made by hand.", details="Refused where a document is in two of them."
     )
@@ -83,12 +83,12 @@ class TrainSettings(Settings):
     repeats: Repeats = option("error", "What repeated answers stand for.")
     encoders: str | Sequence[str] | Callable[..., Any] | None = option(
         None, "Models of sentence embeddings: folders, or names on the Hugging Face Hub.", key="",
-        details="Or a function of a list of texts that returns a row of numbers for each.",
+        details="Or a function of a list of texts that returns a row of numbers for each.", first=True,
     )  # fmt: skip
-    members: int = option(3, "Raters of each encoder, which differ in their seed.", low=1)
+    members: int = option(3, "Raters of each encoder, which differ in their seed.", low=1, first=True)
     size: Size = option(
         "auto", "Which sizes and training are the defaults: of short texts, long ones, or the paper's.",
-        details="auto takes long from 12 sentences a text on.",
+        details="auto takes long from 12 sentences a text on.", first=True,
     )  # fmt: skip
     layers: int | None = option(None, "Transformer layers.", low=1)
     width: int | None = option(None, "Numbers that stand for a sentence inside the encoder.", low=1)

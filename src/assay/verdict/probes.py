@@ -48,14 +48,16 @@ class ProbeSettings(Settings):
     judges: Sequence[str] | str | None = option(None, "The judges; all of the table when not given.", key="")
     length: str | None = option(
         None, "Item column that a label should not follow, such as the length; of texts, their characters.",
-        details="The probe asks whether labels follow it at equal quality.",
+        details="The probe asks whether labels follow it at equal quality.", first=True,
     )  # fmt: skip
     system: str | None = option(
         None, "Item column that says who made the item, to see whether a judge favours its own.",
-        details="An item is a judge's own where this is the judge's name or its family.",
+        details="An item is a judge's own where this is the judge's name or its family.", first=True,
     )  # fmt: skip
-    family: str | None = option(None, "Annotator column that says which family a judge is of.")
-    clusters: str | None = option(None, "Item column whose items are left out together, such as the document.")
+    family: str | None = option(None, "Annotator column that says which family a judge is of.", first=True)
+    clusters: str | None = option(
+        None, "Item column whose items are left out together, such as the document.", first=True
+    )
     adjust: bool = option(True, "Correct for the number of everything that is tested (Holm).")
     confidence: float = option(
         0.95, "Level of the intervals; a fault is shown where its p is at most 1 less this.", above=0, below=1,

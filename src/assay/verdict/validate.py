@@ -63,31 +63,42 @@ PLANTED: Mapping[str, tuple[Deserved, str]] = {
 class ValidateVerdictSettings(Settings):
     """Options of `validate`: the shape of a study, and how many are simulated."""
 
-    n_items: int = option(100, "Items of a study.", low=10, key="items", always=True)
-    n_annotators: int = option(5, "People of a study.", low=2, key="humans", always=True)
-    labels_per_item: int | None = option(None, "People who label each item; all of them when not given.", low=2)
-    scale: Any = option(None, "How many categories, or a scale such as 1-5.", details="4 categories when not given.")
+    n_items: int = option(100, "Items of a study.", low=10, key="items", always=True, first=True)
+    n_annotators: int = option(5, "People of a study.", low=2, key="humans", always=True, first=True)
+    labels_per_item: int | None = option(
+        None, "People who label each item; all of them when not given.", low=2, first=True
+    )
+    scale: Any = option(
+        None, "How many categories, or a scale such as 1-5.", details="4 categories when not given.", first=True
+    )
     skew: float | None = option(
         None, "Share of the commonest label, on a scale of steps the highest; the others share the rest.",
         above=0, below=1, details="Where neither this nor prior is given, shares are drawn for each study anew.",
+        first=True,
     )  # fmt: skip
     prior: Sequence[float] | None = option(None, "Share of each label, lowest first.", low=0, high=1)
     annotator_noise: float = option(
         NOISE, "Probability that a person answers at random, that is, as common as labels are.", low=0, below=1
     )
-    documents: int | None = option(None, "Number of documents that items come from, which the verdict is told.", low=5)
+    documents: int | None = option(
+        None, "Number of documents that items come from, which the verdict is told.", low=5, first=True
+    )
     pilot: Annotations | Chunks | str | None = option(
         None, "Labels at hand, whose shape is taken wherever an option says nothing else.", hidden=True,
         details="Items, people, labels an item, the scale, how common labels are, and how well people agree.",
+        first=True,
     )  # fmt: skip
     document: str | None = option(None, "Item column of a pilot that says which document an item comes from.")
-    expertise: Expertise | None = option(None, "Whom the judge would replace; see `assay.alt_test`.")
-    epsilon: float | None = option(None, "What the judge's low cost is worth, in place of expertise.", low=0, high=1)
+    expertise: Expertise | None = option(None, "Whom the judge would replace; see `assay.alt_test`.", first=True)
+    epsilon: float | None = option(
+        None, "What the judge's low cost is worth, in place of expertise.", low=0, high=1, first=True
+    )
     alpha: float = option(0.05, "Level of the verdict.", above=0, below=0.5)
-    n_studies: int = option(200, "Simulated studies.", low=1, key="studies")
+    n_studies: int = option(200, "Simulated studies.", low=1, key="studies", first=True)
     seconds: float | None = option(
         None, "Stop after this time, with the studies made by then.", above=0,
         details="How many those are depends on the machine; n_studies alone gives the same numbers everywhere.",
+        first=True,
     )  # fmt: skip
     confidence: float = option(0.95, "Level of the intervals, which are of simulation.", above=0, below=1, key="level")
     seed: int = option(0, "Same seed, same studies.", low=0)
