@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 
+@cache
 def statements(path: Path) -> tuple[ast.AST, ...]:
     """Every statement of a file, in functions and classes too; what stands within an expression is none."""
     found: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]

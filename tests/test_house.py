@@ -16,6 +16,8 @@ import assay
 from assay.cli import app as cli
 from sources import statements
 
+pytestmark = pytest.mark.xdist_group("house")  # each worker would read all files anew
+
 HOUSE = Path(assay.__file__).parent
 
 # From the top down; what shares a line is on one floor. A room may import from lower floors only.

@@ -10,7 +10,9 @@ import resource
 import socket
 import sqlite3
 import subprocess
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +108,26 @@ def test_a_database_that_fails_is_one_line_and_the_lead_is_told_why(
     assert ana.send("GET", "/health/store").json() == {"ok": True}
 
 
+@contextlib.contextmanager
+def holding(lock: Any) -> Iterator[None]:
+    """Another thread has the lock: whoever has it themselves may take it again."""
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            held.set()
+            done.wait(10)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(10)
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
 def test_a_locked_database_answers_in_time(tmp_path: Path) -> None:
     study = load_study(write_study(tmp_path / "study"))
     with open_store(study, patience=0.3) as store:
@@ -117,7 +139,7 @@ def test_a_locked_database_answers_in_time(tmp_path: Path) -> None:
                 pass
             assert time.monotonic() - begun < 5
             assert cause_of(failed.value) == "database is locked (another program holds it)"
-            with store._turn, pytest.raises(sa.exc.TimeoutError, match="others wait"), store.exclusive():
+            with holding(store._turn), pytest.raises(sa.exc.TimeoutError, match="others wait"), store.exclusive():
                 pass
         with store.exclusive():
             pass

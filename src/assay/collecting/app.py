@@ -213,7 +213,7 @@ def _handle_fault(request: Request, error: Exception) -> Response:
     serving: Serving = request.app.state.assay
     cause = serving.faults.add(error)
     text = "Its database cannot be reached now. What you answered is kept in your browser, and sent by itself later."
-    if request.url.path.startswith("/lead") and serving.held.leads(request):
+    if request.url.path.startswith("/lead") and serving.held.leads(request, unread=True):
         text = f"The study's database cannot be used now: {cause}. Answers wait in people's browsers meanwhile."
     return _say(request, 503, "The server cannot answer now", text, "fault")
 

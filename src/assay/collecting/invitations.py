@@ -53,7 +53,7 @@ class Signer:
     ) -> None:
         from itsdangerous import URLSafeTimedSerializer
 
-        self.study, self.alone, self._lead_link = study, alone, lead_link
+        self.study, self.alone, self._lead_link, self._newest = study, alone, lead_link, 1
         self.seconds = round(days * 86400)
         options = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
         self._persons = URLSafeTimedSerializer(secret, salt="assay person", signer_kwargs=options)
@@ -65,7 +65,7 @@ class Signer:
 
     def lead_token(self) -> str:
         """What stands in the link and cookie of whoever leads the study."""
-        number = self._lead_link()
+        number = self._newest_link()
         return str(self._lead.dumps([self.study] if number == 1 else [self.study, number]))
 
     def person(self, token: str) -> tuple[str, int]:
@@ -85,8 +85,15 @@ class Signer:
                 raise LinkRefusedError("This link is not one of ours.")
         return name, link
 
-    def check_lead(self, token: str) -> None:
-        """Raise LinkRefusedError unless the token is that of this study's lead."""
+    def _newest_link(self) -> int:
+        self._newest = self._lead_link()
+        return self._newest
+
+    def check_lead(self, token: str, *, unread: bool = False) -> None:
+        """Raise LinkRefusedError unless the token is that of this study's lead.
+
+        ``unread``, where the database fails: of the newest link as it was when it was last read.
+        """
         number = 1
         match self._read(self._lead, token):
             case [str() as study]:
@@ -95,7 +102,7 @@ class Signer:
                 self._check_study(study)
             case _:
                 self._check_study(None)
-        if number != self._lead_link():
+        if number != (self._newest if unread else self._newest_link()):
             raise LinkRefusedError("There is a newer link for the lead; please use that one.")
 
     def _check_study(self, named: str | None) -> None:
