@@ -541,6 +541,8 @@ class _Finder:
             labels = free
             options["scale"] = "text"
             self.doubts.append(f"{_hold(free)} free text, which may be an annotator's each")
+        # Of one row an item, words that are nobody's label say something of the item: what was judged, as a rule.
+        roles.update({name: ("item column", roles[name][1]) for name in free if name not in labels})
         if item != "item" and item is not None:
             options["item"] = item
         if item is None:
