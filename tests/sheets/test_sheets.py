@@ -127,9 +127,14 @@ def test_the_fixtures_can_fail(tmp_path: Path) -> None:
 
 def test_words_that_are_nobodys_label_are_kept_with_the_items_of_a_wide_sheet(tmp_path):
     path = tmp_path / "sheet.csv"
-    rows = [f"r{n},The soup of table {n} was cold and late.,{n % 5 + 1},{n % 4 + 1}" for n in range(30)]
+    rows = [
+        f"r{n},The soup of table {n} was cold and came late; nobody knew why.,{n % 5 + 1},{n % 4 + 1}"
+        for n in range(30)
+    ]
     path.write_text("\n".join(["key,review,ann,bob", *rows]))
     labels = assay.read(path)
     assert (labels.humans, labels.judges) == (("ann", "bob"), ())
-    assert labels.items.filter(pl.col("item") == "r7")["review"].to_list() == ["The soup of table 7 was cold and late."]
-    assert any("'review' kept as a column of the items: free text" in line for line in labels.notes)
+    assert labels.items.filter(pl.col("item") == "r7")["review"].to_list() == [
+        "The soup of table 7 was cold and came late; nobody knew why."
+    ]
+    assert any("'review' kept as a column of the items: free text" in line for line in labels.reading.notes)
