@@ -286,6 +286,7 @@ class Clock:
         self.at = time.process_time(), time.perf_counter()
 
     def __call__(self) -> str:
+        """Both, in words."""
         now = time.process_time(), time.perf_counter()
         cpu, wall = (b - a for a, b in zip(self.at, now, strict=True))
         self.at = now
