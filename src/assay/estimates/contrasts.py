@@ -229,7 +229,7 @@ def _means(one: Outputs, pairing: SourcePairs, weight: float) -> SystemMean:
 
     def at(one_weight: float, without: SystemMean | None) -> SystemMean:
         found = difference(drawn, checks.y, judged, one_weight)
-        line = (checks.n - 1) / max(checks.n - 2, 1) if one_weight or without else 1.0
+        line = (checks.n - 1) / max(checks.n - 2, 1) if without is not None else 1.0
         e, everywhere = drawn.apart(found.contributions * math.sqrt(line))
         phi = sum_at(here, e, n_units)
         if everywhere is not None and checks.stratum is not None:
