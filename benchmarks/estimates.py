@@ -4,6 +4,7 @@
     python benchmarks/estimates.py peers --studies 150      # ppi-python, where it is installed
     python benchmarks/estimates.py beside --python /tmp/peers/bin/python   # truescore, judgy: pip install them there
     python benchmarks/estimates.py speed
+    python benchmarks/estimates.py large --items 1e8        # in chunks: time and memory
 
 Studies have a known truth: an item's propensity and each person's leniency decide labels; a judge is good, useless (a
 coin) or adversarial (the good one, turned round). Tables go to standard output as Markdown.
@@ -15,11 +16,13 @@ import argparse
 import itertools
 import json
 import math
+import multiprocessing
 import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -261,44 +264,95 @@ def beside(python: str, studies: int, seed: int) -> None:
             print(f"  {name}: {covered:.2f} covered, {ratio:.2f} wide, {1000 * took:.1f} ms{gone}", flush=True)
 
 
+def drawn(first: int, n: int, people: int, seed: int) -> Any:
+    """A judge's labels of n items and a person's of some of them, as a frame."""
+    import polars as pl
+
+    rng = np.random.default_rng(seed)
+    z = rng.random(n)
+    names = pl.select(pl.format("i{}", pl.int_range(first, first + n).cast(pl.String).str.zfill(9))).to_series()
+    some = np.sort(rng.permutation(n)[:people])
+    given = (z[some] + rng.normal(0, 0.2, people) > 0.5).astype(np.int64)
+    return pl.concat([
+        pl.DataFrame({"item": names, "annotator": "judge", "label": (z > 0.4).astype(np.int64)}),
+        pl.DataFrame({"item": names.gather(some), "annotator": "ann", "label": given}),
+    ])  # fmt: skip
+
+
+class Clock:
+    """Seconds since it was last asked: of the processor, and on the wall (other programs run here too)."""
+
+    def __init__(self) -> None:
+        self.at = time.process_time(), time.perf_counter()
+
+    def __call__(self) -> str:
+        """Both, in words."""
+        now = time.process_time(), time.perf_counter()
+        cpu, wall = (b - a for a, b in zip(self.at, now, strict=True))
+        self.at = now
+        return f"{cpu:.2f} s of processor ({wall:.2f} s)"
+
+
 def speed() -> None:
     """10⁷ judge labels and 5,000 people's, after reading."""
-    import polars as pl
+    import assay
+
+    frame = drawn(0, 10**7, 5_000, 1)
+    clock = Clock()
+    labels = assay.Annotations.from_frame(frame, judges=["judge"], scale=assay.Ordinal(0, 1))
+    print("read", clock())
+    labels.answers(), labels.fingerprint  # codes and hash of the table, made once for all questions
+    print("codes and fingerprint", clock())
+    found = assay.estimate(labels, "judge")
+    print("estimate", clock())
+    print(found.summary().splitlines()[0])
+
+
+def write_parts(folder: str, items: int) -> None:
+    """Parquet files of up to 5·10⁶ items; 5,000 items in all are labelled by a person."""
+    each = min(items, 5 * 10**6)
+    for part in range(items // each):
+        frame = drawn(part * each, each, 5_000 * each // items, part).sort("item")
+        frame.write_parquet(f"{folder}/{part:04}.parquet")
+
+
+def read_parts(folder: str) -> None:
+    """Scan and estimate, with the memory that it took."""
+    import resource
 
     import assay
 
-    n, k = 10**7, 5_000
-    rng = np.random.default_rng(1)
-    z = rng.random(n)
-    names = pl.select(pl.format("i{}", pl.int_range(n).cast(pl.String).str.zfill(8))).to_series()
-    some = np.sort(rng.permutation(n)[:k])
-    frame = pl.concat([
-        pl.DataFrame({"item": names, "annotator": "judge", "label": (z > 0.4).astype(np.int64)}),
-        pl.DataFrame({"item": names.gather(some), "annotator": "ann", "label": (z[some] + rng.normal(0, .2, k) > .5)
-                      .astype(np.int64)}),
-    ])  # fmt: skip
-    start = time.perf_counter()
-    labels = assay.Annotations.from_frame(frame, judges=["judge"], scale=assay.Ordinal(0, 1))
-    read = time.perf_counter() - start
-    start = time.perf_counter()
-    labels.answers(), labels.fingerprint  # codes and hash of the table, made once for all questions
-    coded = time.perf_counter() - start
-    start = time.perf_counter()
-    found = assay.estimate(labels, "judge")
-    took = time.perf_counter() - start
-    print(f"read {read:.2f} s, codes and fingerprint {coded:.2f} s, estimate {took:.2f} s")
+    clock = Clock()
+    chunks = assay.scan(folder, judges=["judge"], scale=assay.Ordinal(0, 1))
+    print(f"scan of {chunks.n_labels:,} labels", clock(), flush=True)
+    found = assay.estimate(chunks, "judge")
+    print("estimate", clock())
     print(found.summary().splitlines()[0])
+    print(f"memory at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
+
+
+def large(items: int) -> None:
+    """So many judge labels in chunks; each step in a process of its own, so that memory is its own."""
+    processes = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder:
+        for target, given in ((write_parts, (folder, items)), (read_parts, (folder,))):
+            one = processes.Process(target=target, args=given)
+            one.start()
+            one.join()
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["coverage", "peers", "beside", "speed"])
+    parser.add_argument("what", choices=["coverage", "peers", "beside", "speed", "large"])
+    parser.add_argument("--items", type=float, default=1e8)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--studies", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     if given.what == "speed":
         speed()
+    elif given.what == "large":
+        large(int(given.items))
     elif given.what == "beside":
         beside(given.python, given.studies, given.seed)
     else:

@@ -29,6 +29,14 @@ def table(rows, columns=COLUMNS, scale=TEN, **options):
     return Annotations.from_frame(frame, scale=scale, **options)
 
 
+def test_texts_hashed_a_few_at_a_time_are_those_hashed_together(monkeypatch):
+    texts = pl.Series(["", "a", None, "ab", "a name of forty characters and some more", "x" * (LONG + 1), "é", "zz"])
+    whole = hashes(texts, "item")
+    assert len(set(whole.tolist())) == len(texts)
+    monkeypatch.setattr("assay.data.annotations.TEXTS", 3)
+    np.testing.assert_array_equal(hashes(texts, "item"), whole)
+
+
 @given(ROWS, st.randoms(use_true_random=False))
 def test_order_and_type_of_numbers_change_nothing(rows, shuffle):
     other = [(i, a, c, float(v)) for i, a, c, v in rows]

@@ -530,3 +530,29 @@ def test_items_that_only_the_judge_labelled_get_an_estimate():
     assert "The judge was as good as" in page
     everybody = assay.report(assay.simulate(60, 3, seed=1), expertise="crowd", n_resamples=60).html()
     assert "What would people say of all items" not in everybody
+
+
+def test_a_yes_says_what_the_judge_s_other_labels_are_worth():
+    """In the number of the estimate; where people's items are no sample it says so, and of other judges nothing."""
+    full = assay.simulate(600, 3, judges={"careful": 0.2, "careless": 0.9}, scale="1-5", seed=7)
+    rng = np.random.default_rng(3)
+
+    def checked(items: np.ndarray) -> assay.Annotations:
+        some = full.items["item"].gather(items).implode()
+        return full._keep_rows((full.column("kind") == "judge") | full.labels["item"].is_in(some))
+
+    labels = checked(np.sort(rng.permutation(600)[:200]))
+    good, bad = assay.report(labels, expertise="skilled", n_resamples=40).cards
+    saved = assay.estimate(labels, "careful").table["saved"][0]
+    assert saved > 50
+    wanted = (
+        f"report what people would say of all 600 items, of which they labelled 200; the judge is worth {saved} more "
+    )
+    assert wanted + "labelled items." in good.evidence
+    assert good.step.words == wanted + "labelled items:"
+    assert good.step.command == "assay.estimate(labels, 'careful')"
+    assert "more labelled item" not in bad.evidence
+    early = assay.report(checked(np.arange(200)), expertise="skilled", n_resamples=40).cards[0]
+    assert "is not known: the 200 labelled items are no random sample" in early.evidence
+    assert early.step.words.startswith("let it label the rest, and people a random share of it")
+    assert "more labelled" not in assay.report(full, expertise="skilled", n_resamples=40).cards[0].evidence

@@ -577,6 +577,9 @@ LONG = 1_024
 ROWS = 2**14
 """Rows that are mixed at a time, so that they stay in the processor's cache."""
 
+TEXTS = 2**16
+"""Texts that are hashed at a time, for the same reason: 10⁷ names take .6 s, and 2 s all at once."""
+
 
 def hashes(values: pl.Series, column: str) -> Hashes:
     """A number for each value of a column, which differs from column to column; 0 for null.
@@ -613,6 +616,9 @@ def mix(x: Hashes) -> Hashes:
 
 
 def _text_hashes(texts: pl.Series, salt: np.uint64) -> Hashes:
+    if len(texts) > TEXTS:
+        starts = range(0, len(texts), TEXTS)
+        return np.concatenate([_text_hashes(texts.slice(start, TEXTS), salt) for start in starts])
     utf8 = Utf8.of(texts)
     found = mix(utf8.length.astype(np.uint64) ^ salt)
     left = np.flatnonzero(utf8.length <= LONG)

@@ -87,7 +87,7 @@ class Chunks:
         return {name: sum(c.labels_of.get(name, 0) for c in self.contents) for name in self.annotators}
 
     @cached_property
-    def human_labels(self) -> NDArray[np.uint16]:
+    def human_labels(self) -> NDArray[np.uint8 | np.uint16]:
         """How many people of the folder labelled each item: (items,); 65,535 stands for that many or more."""
         return np.concatenate([c.human_labels for c in self.contents])
 

@@ -186,7 +186,7 @@ class SpotChecks:
         if clusters is not None:
             made = replace(made, cluster=cluster_codes(labels, clusters))
         if strata is not None:
-            made = made._of_strata(cluster_codes(labels, strata), strata)
+            made = made.of_strata(cluster_codes(labels, strata), strata)
         if probabilities is not None:
             chance = item_column(labels, probabilities).cast(pl.Float64, strict=False).to_numpy()[made.position]
             if not ((chance > 0) & (chance <= 1)).all():
@@ -198,7 +198,16 @@ class SpotChecks:
             made = replace(made, weight=1 / chance)
         return made
 
-    def _of_strata(self, codes: Ints, name: str) -> SpotChecks:
+    def balanced(self, groups: Ints, units: Ints) -> SpotChecks:
+        """As if people had labelled the same share of every group, and units had been drawn whole: each (items,)."""
+        codes = groups if self.stratum is None else groups * (int(self.stratum.max()) + 1) + self.stratum
+        sizes = np.bincount(codes)
+        drawn = np.bincount(codes[self.position], minlength=len(sizes))
+        weight = (sizes / np.maximum(drawn, 1))[codes[self.position]]
+        return replace(self, weight=weight, stratum=None, cluster=units)
+
+    def of_strata(self, codes: Ints, name: str) -> SpotChecks:
+        """The same, with items drawn for people within strata: (items,)."""
         sizes = np.bincount(codes)
         drawn = np.bincount(codes[self.position], minlength=len(sizes))
         if (lacking := np.flatnonzero((drawn == 0) & (sizes > 0))).size:
@@ -588,7 +597,7 @@ def _moved(checks: SpotChecks, off: Floats, variance: float, words: str) -> Doub
         each = each - (sum_at(h, each) / np.maximum(np.bincount(h), 1))[h]
     even = (checks.weight == checks.weight[0]).all() and checks.cluster is None and checks.stratum is None
     error = math.sqrt(variance / checks.n * (1 - checks.n / checks.n_all) if even else float(each @ each))
-    if error <= 0:
+    if error <= 1e-9 * math.sqrt(variance):  # weights make the two alike, but for rounding
         return Doubt(math.nan, words)
     units = checks.n if checks.cluster is None else len(np.unique(checks.cluster[checks.position]))
     return Doubt(float(2 * stdtr(max(units - 1, 1), -abs(float(_share(checks) @ off)) / error)), words)

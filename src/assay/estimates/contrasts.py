@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -23,7 +24,7 @@ from assay.estimation.statistic import Bools, Floats, Ints
 from assay.reporting.tables import estimated, interval, p_value, signed
 
 LEAST_SOURCES = 5
-"""Labelled sources from which a difference has an interval: degrees of freedom are three fewer."""
+"""Labelled sources, or clusters of them, from which a difference has an interval: degrees of freedom are fewer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +103,51 @@ Outputs = tuple[SpotChecks, JudgeMean, Bools]
 """A system's labels, what the judge or a prediction says of all its outputs, and which items these are."""
 
 
+@dataclass(frozen=True, eq=False)
+class SourcePairs:
+    """What outputs share.
+
+    Attributes
+    ----------
+    sources : (items,) int
+        Which source each item answers.
+    clusters : (items,) int, optional
+        The cluster that sources are drawn with.
+    length : (items,) float, optional
+    random : bool
+        Whether people like these are meant, and not these.
+    """
+
+    sources: Ints
+    clusters: Ints | None = None
+    length: Floats | None = None
+    random: bool = False
+
+    @cached_property
+    def n_sources(self) -> int:
+        """Sources."""
+        return int(self.sources.max()) + 1
+
+    @cached_property
+    def units(self) -> Ints:
+        """What is drawn by itself, of each item: its source, or the cluster of that."""
+        return self.sources if self.clusters is None else self.clusters
+
+    @cached_property
+    def unit_of_source(self) -> Ints:
+        """(sources,): the source itself, or its cluster."""
+        found = np.zeros(self.n_sources, dtype=np.int64)
+        found[self.sources] = self.units
+        return found
+
+    @property
+    def divided(self) -> Ints:
+        """Sources whose outputs lie in several clusters."""
+        return np.unique(self.sources[self.unit_of_source[self.sources] != self.units])
+
+
 def contrast_systems(
-    systems: Mapping[str, Outputs], sources: Ints, length: Floats | None, baseline: str | None, confidence: float,
+    systems: Mapping[str, Outputs], pairing: SourcePairs, baseline: str | None, confidence: float,
     weights: Mapping[str, float],
 ) -> list[SystemContrast]:  # fmt: skip
     """Differences of every two systems, or of each with the baseline.
@@ -111,9 +155,7 @@ def contrast_systems(
     Parameters
     ----------
     systems : mapping of name to Outputs
-    sources : (items,) int
-        Which source each item answers.
-    length : (items,) float, optional
+    pairing : SourcePairs
     weights : mapping of name to float
         λ of each system.
     """
@@ -123,73 +165,110 @@ def contrast_systems(
             unknown("system", baseline, names, "the column of systems"), option="baseline", value=baseline
         )
     pairs = [(a, baseline) for a in names if a != baseline] if baseline is not None else list(combinations(names, 2))
-    n_sources = int(sources.max()) + 1
-    made = {name: _means(one, sources, n_sources, weights[name]) for name, one in systems.items()}
+    made = {name: _means(one, pairing, weights[name]) for name, one in systems.items()}
     found = []
     for a, b in pairs:
         first, second = made[a], made[b]
-        labelled = first.labelled | second.labelled
-        n, both = int(labelled.sum()), int((first.judged & second.judged).sum())
-        judge, by_length = _judge_alone(systems[a], systems[b], sources, length, n_sources, confidence)
-        if n < LEAST_SOURCES:
-            corrected = alone = missing(f"people labelled outputs of {n} sources, and {LEAST_SOURCES} are needed")
-        else:
-            corrected, alone = (
-                _difference(x.value - y.value, (x.phi - y.phi), n, confidence)
-                for x, y in ((first, second), (first.alone, second.alone))
-            )
+        judge, by_length = _judge_alone(systems[a], systems[b], pairing, confidence)
+        corrected, alone = (
+            _difference(x, y, pairing, confidence) for x, y in ((first, second), (first.alone, second.alone))
+        )
         p = corrected.p(0.0) if math.isfinite(corrected.low) else math.nan
+        n, both = int((first.labelled | second.labelled).sum()), int((first.judged & second.judged).sum())
         found.append(SystemContrast(a, b, corrected, alone, judge, by_length, p, n, both))
     return found
 
 
 @dataclass(frozen=True, eq=False)
 class SystemMean:
-    """A system's mean and what each source adds to its error, with the judge and without."""
+    """A system's mean and what each unit (source or cluster) adds to its error, with the judge and without.
+
+    Attributes
+    ----------
+    value : float
+    phi : (units,) float
+    mass : (units,) float
+        The weight of each unit's labels in the mean.
+    labelled, judged : (sources,) bool
+    by_person : mapping of person to float
+        Each person's own mean.
+    without : SystemMean or None
+        From people alone.
+    """
 
     value: float
     phi: Floats
+    mass: Floats
     labelled: Bools
     judged: Bools
-    without: tuple[float, Floats]
+    by_person: Mapping[str, float]
+    without: SystemMean | None = None
 
     @property
     def alone(self) -> SystemMean:
         """From people alone."""
-        value, phi = self.without
-        return SystemMean(value, phi, self.labelled, self.judged, self.without)
+        return self if self.without is None else self.without
+
+    @property
+    def people(self) -> dict[str, float]:
+        """What each person adds to the error of a mean over people like these."""
+        m = len(self.by_person)
+        factor = math.sqrt(m / (m - 1)) / m if m > 1 else math.nan
+        return {name: (value - self.value) * factor for name, value in self.by_person.items()}
 
 
-def _means(one: Outputs, sources: Ints, n_sources: int, weight: float) -> SystemMean:
+def _means(one: Outputs, pairing: SourcePairs, weight: float) -> SystemMean:
     checks, judged, mine = one
-    source = sources[mine]
+    n_units = int(pairing.units.max()) + 1
+    unit, source = pairing.units[mine], pairing.sources[mine]
     drawn = checks.drawn("infinite")
-    here = source[checks.position]
-    found = [difference(drawn, checks.y, judged, w) for w in (weight, 0.0)]
-    assert judged.everywhere is not None
-    line = (checks.n - 1) / max(checks.n - 2, 1)
-    phi = sum_at(here, found[0].contributions, n_sources) * math.sqrt(line)
-    phi = phi + weight * sum_at(source, judged.everywhere - judged.mean, n_sources) / checks.n_all
-    alone = sum_at(here, found[1].contributions, n_sources)
-    there = np.zeros((2, n_sources), dtype=bool)
-    there[0, here], there[1, source] = True, True
-    return SystemMean(found[0].value, phi, there[0], there[1], (found[1].value, alone))
+    here = unit[checks.position]
+    there = np.zeros((2, pairing.n_sources), dtype=bool)
+    there[0, source[checks.position]], there[1, source] = True, True
+    mass = sum_at(here, drawn.by_item(drawn.share), n_units)
+
+    def at(one_weight: float, without: SystemMean | None) -> SystemMean:
+        found = difference(drawn, checks.y, judged, one_weight)
+        line = (checks.n - 1) / max(checks.n - 2, 1) if without is not None else 1.0
+        e, everywhere = drawn.apart(found.contributions * math.sqrt(line))
+        phi = sum_at(here, e, n_units)
+        if everywhere is not None and checks.stratum is not None:
+            phi = phi + sum_at(unit, everywhere[checks.stratum], n_units)
+        assert judged.everywhere is not None
+        phi = phi + one_weight * sum_at(unit, judged.everywhere - judged.mean, n_units) / checks.n_all
+        people = dict(zip(checks.people, map(float, found.by_person), strict=True))
+        return SystemMean(found.value, phi, mass, there[0], there[1], people, without)
+
+    return at(weight, at(0.0, None))
 
 
-def _difference(value: float, phi: Floats, n: int, confidence: float) -> Estimate:
-    variance = float(phi @ phi)
-    if variance <= 0:
+def _difference(first: SystemMean, second: SystemMean, pairing: SourcePairs, confidence: float) -> Estimate:
+    value, phi, mass = first.value - second.value, first.phi - second.phi, first.mass + second.mass
+    n, variance = int((mass > 0).sum()), float(phi @ phi)
+    if n < LEAST_SOURCES:
+        what = "sources" if pairing.clusters is None else "clusters"
+        return missing(f"people labelled outputs of {n} {what}, and {LEAST_SOURCES} are needed")
+    people = min(len(first.by_person), len(second.by_person))
+    if pairing.random and people < 2:
+        why = "one person cannot show how much people differ; ask others too, or take raters='fixed'"
+        return Estimate(value, math.nan, math.nan, math.nan, why)
+    between = 0.0
+    if pairing.random:
+        a, b = first.people, second.people
+        between = sum((a.get(name, 0.0) - b.get(name, 0.0)) ** 2 for name in sorted({*a, *b}))
+    if variance + between <= 0:
         return Estimate(value, math.nan, math.nan, math.nan, "the labels do not vary")
-    return MeanSpread(value, variance, max(n - 3.0, 1.0), n).estimate(confidence)
+    # As many units as would weigh equally; a source costs one more, as it does of one system's mean.
+    df = float((mass**2).sum() ** 2 / (mass**4).sum()) - (3 if pairing.clusters is None else 2)
+    return MeanSpread(value, variance, max(df, 1.0), n, between=between, n_people=people).estimate(confidence)
 
 
-def _judge_alone(
-    first: Outputs, second: Outputs, sources: Ints, length: Floats | None, n_sources: int, confidence: float
-) -> tuple[Estimate, Estimate]:
+def _judge_alone(first: Outputs, second: Outputs, pairing: SourcePairs, confidence: float) -> tuple[Estimate, Estimate]:
     """The judge's own difference, paired on sources; and the part of it that goes with length.
 
     The part is the slope of the judge's difference on the difference in length, times its mean.
     """
+    sources, n_sources, length = pairing.sources, pairing.n_sources, pairing.length
     d = _by_source(first, sources, n_sources, None) - _by_source(second, sources, n_sources, None)
     longer = np.full(n_sources, np.nan)
     if length is not None:
@@ -200,7 +279,8 @@ def _judge_alone(
     if n < 3:
         return missing("the judge labelled outputs of both systems for fewer than 3 sources"), none
     pairs = d[known]
-    judge = _difference_of_pairs(float(pairs.mean()), float(pairs.var(ddof=1)) / n, n - 1, confidence)
+    error, df = _spread_of_sums((pairs - pairs.mean()) / n, pairing, known, 1)
+    judge = _difference_of_pairs(float(pairs.mean()), error, df, confidence)
     both = known & np.isfinite(longer)
     if int(both.sum()) < LEAST_SOURCES or not np.ptp(longer[both]) > 0:
         return judge, none
@@ -208,11 +288,24 @@ def _judge_alone(
     dx = x - x.mean()
     b = float(dx @ y) / float(dx @ dx)
     rest = y - y.mean() - b * dx
-    error = float(rest @ rest) / max(len(x) - 2, 1) / float(dx @ dx) * x.mean() ** 2
-    return judge, _difference_of_pairs(b * float(x.mean()), error, len(x) - 2, confidence)
+    if pairing.clusters is None:
+        error, df = float(rest @ rest) / max(len(x) - 2, 1) / float(dx @ dx), len(x) - 2
+    else:
+        error, df = _spread_of_sums(dx * rest / float(dx @ dx), pairing, both, 2)
+    return judge, _difference_of_pairs(b * float(x.mean()), error * x.mean() ** 2, df, confidence)
+
+
+def _spread_of_sums(each: Floats, pairing: SourcePairs, there: Bools, fitted: int) -> tuple[float, int]:
+    """Variance of the sum of what each source adds, and its degrees of freedom; clusters are summed first."""
+    unit = np.unique(pairing.unit_of_source[there], return_inverse=True)[1]
+    sums = sum_at(unit, each)
+    df = len(sums) - fitted
+    return (float(sums @ sums) * len(sums) / df, df) if df > 0 else (math.nan, 1)
 
 
 def _difference_of_pairs(value: float, variance: float, df: int, confidence: float) -> Estimate:
+    if math.isnan(variance):
+        return Estimate(value, math.nan, math.nan, math.nan, "the sources lie in too few clusters")
     half = float(stdtrit(df, (1 + confidence) / 2)) * math.sqrt(variance)
     return Estimate(value, value - half, value + half, math.sqrt(variance))
 

@@ -18,15 +18,15 @@ from scipy.special import ndtri
 from assay.data.annotations import Annotations, Repeats
 from assay.data.chunks import Chunks
 from assay.data.names import natural
-from assay.errors import DesignError, counted, listing
+from assay.errors import DataError, DesignError, counted, listing
 from assay.estimates.checked import DOUBTED, REFUSED, Population, SpotChecks, doubts, item_column
-from assay.estimates.contrasts import SystemContrast, contrast_systems
+from assay.estimates.contrasts import SourcePairs, SystemContrast, contrast_systems
 from assay.estimates.difference import LEAST_ITEMS, Corrected, JudgeMean, MeanSpread, difference, slope, tuned
 from assay.estimates.rogan_gladen import true_shares
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, missing
 from assay.estimation.options import Adjustment, Raters, Settings, option, question
 from assay.estimation.result import Result, Run
-from assay.estimation.statistic import Floats
+from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.tables import decimals, estimated, interval, said
 
@@ -51,10 +51,7 @@ SKEWED, MANY = 2.0, 100
 interval that covers less: .90 to .915 at 30 items of skewness 2.6, .92 to .935 at 100."""
 
 
-_APART = (
-    ("strata", "clusters"), ("strata", "probabilities"), ("contrast", "by"), ("contrast", "strata"),
-    ("contrast", "probabilities"), ("contrast", "clusters"),
-)  # fmt: skip
+_APART = (("strata", "clusters"), ("strata", "probabilities"), ("contrast", "by"))
 """Options that are not taken together."""
 
 
@@ -422,7 +419,7 @@ def _sampled(checks: SpotChecks, settings: EstimateSettings) -> tuple[str, tuple
     if settings.estimator == "rogan-gladen":
         return "rogan-gladen", ()
     skip = (settings.gold, settings.strata, settings.probabilities)
-    found = doubts(checks, skip=skip)
+    found = doubts(_by_system(checks, settings), skip=skip)
     if not found or found[0].p >= DOUBTED:
         return settings.estimator, ()
     worst = [one.words for one in found if one.p < DOUBTED][:2]
@@ -439,6 +436,16 @@ def _sampled(checks: SpotChecks, settings: EstimateSettings) -> tuple[str, tuple
         "sampling='trust'",
         option="sampling",
     )
+
+
+def _by_system(checks: SpotChecks, settings: EstimateSettings) -> SpotChecks:
+    """Of systems, each with a sample of its own: people may have labelled more outputs of one than of another, and the
+    outputs of one source come together."""
+    if settings.contrast is None or settings.sources is None or settings.probabilities is not None:
+        return checks
+    table = _table_of(checks, settings.contrast)
+    system, source = (_codes(item_column(table, name)) for name in (settings.contrast, settings.sources))
+    return checks.balanced(system, source if checks.cluster is None else checks.cluster)
 
 
 def _slices(checks: SpotChecks, settings: EstimateSettings) -> tuple[list[tuple[str | None, SpotChecks]], list[str]]:
@@ -737,18 +744,45 @@ def _systems(
     table = _table_of(checks, settings.contrast)
     system = item_column(table, settings.contrast).cast(pl.String)
     source = item_column(table, settings.sources).cast(pl.String)
+    if lacking := source.null_count():
+        raise DataError(
+            f"{counted(lacking, 'item')} without '{settings.sources}', such as "
+            f"'{table.items['item'][source.is_null().arg_max() or 0]}'; fill the cells with what each output "
+            "answers, or drop the items"
+        )
     length = None if settings.length is None else item_column(table, settings.length).cast(pl.Float64).to_numpy()
     names = natural([v for v in system.unique().to_list() if v is not None])
     if len(names) < 2:
         raise DesignError(f"'{settings.contrast}' names one system, and a contrast needs two", option="contrast")
     parts = {name: (system == name).fill_null(value=False).to_numpy() for name in names}
     checked = {name: checks.where(mine).present() for name, mine in parts.items()}
+    if settings.strata is not None:
+        checked = {
+            name: part.of_strata(part.stratum, f"{settings.strata}' of '{name}")
+            for name, part in checked.items() if part.stratum is not None
+        }  # fmt: skip
     lines = [line for name, part in checked.items() for line in _lines(part, settings, target, name)]
     judged = {name: _prediction(part, settings, _itself) for name, part in checked.items() if part.people}
-    codes = source.rank("dense").to_numpy().astype(np.int64) - 1
+    pairing = SourcePairs(_codes(source), checks.cluster, length, settings.raters == "random")
+    if len(divided := pairing.divided):
+        first = source[int(np.flatnonzero(pairing.sources == divided[0])[0])]
+        raise DesignError(
+            f"'{settings.sources}' {first} has outputs in several clusters of '{settings.clusters}', and a "
+            "cluster holds whole sources; name a column that does", option="clusters",
+        )  # fmt: skip
     found = contrast_systems(
-        {name: (checked[name], judged[name], parts[name]) for name in judged}, codes, length, settings.baseline,
+        {name: (checked[name], judged[name], parts[name]) for name in judged}, pairing, settings.baseline,
         settings.confidence, {line.slice or "": line.weight for line in lines},
     )  # fmt: skip
     p = np.array([one.p for one in found])
-    return lines, tuple(one.adjusted(float(q)) for one, q in zip(found, adjust_p(p, settings.adjust), strict=True)), []
+    notes = []
+    if settings.population == "finite":
+        notes.append("differences of systems are of sources like these, whatever the population")
+    adjusted = adjust_p(p, settings.adjust)
+    return lines, tuple(one.adjusted(float(q)) for one, q in zip(found, adjusted, strict=True)), notes
+
+
+def _codes(column: pl.Series) -> Ints:
+    """The values of a column, numbered from 0; empty cells last."""
+    codes = column.cast(pl.String).rank("dense").cast(pl.Int64) - 1
+    return codes.fill_null(codes.n_unique()).rank("dense").to_numpy().astype(np.int64) - 1

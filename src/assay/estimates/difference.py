@@ -129,6 +129,19 @@ class Checked:
         """The clusters that count: those of a sample of items of a finite population do not."""
         return None if self.finite and self.scattered else self.cluster
 
+    def apart(self, e: Floats) -> tuple[Floats, Floats | None]:
+        """What labelled items add to the error within their strata, (n,), and what any item of a stratum adds by lying
+        in it, (strata,): its mean residual over N. Without strata e as it is, and None."""
+        if self.stratum is None or self.stratum_sizes is None:
+            return e, None
+        h, sizes = self.stratum, self.stratum_sizes
+        number, total = np.bincount(h, minlength=len(sizes)), sum_at(h, e, len(sizes))
+        # A stratum of one labelled item shows no variance of its own: it counts as it stands.
+        more = number[h] > 1
+        factor = np.sqrt(number / np.maximum(number - 1.0, 1.0))
+        centred = np.where(more, (e - (total / np.maximum(number, 1))[h]) * factor[h], e)
+        return centred, total / np.maximum(sizes, 1)
+
     @cached_property
     def df(self) -> float:
         """Degrees of freedom: as many labelled items as would weigh equally, less two; or clusters, less one."""
@@ -313,18 +326,16 @@ def _stratified(checked: Checked, judged: JudgeMean, weight: float, e: Floats, l
     """Items are drawn within strata of known sizes: what differs between strata is no error of the draw."""
     assert checked.stratum is not None
     assert checked.stratum_sizes is not None
-    h, sizes = checked.stratum, checked.stratum_sizes.astype(float)
-    number, total = np.bincount(h, minlength=len(sizes)), sum_at(h, e, len(sizes))
-    used = number > 0
-    centred = e - (total / np.maximum(number, 1))[h]
-    # A stratum of one labelled item shows no variance of its own: it counts as it stands.
-    centred = np.where(number[h] > 1, centred, e)
-    each = sum_at(h, centred**2, len(sizes)) * np.where(number > 1, number / np.maximum(number - 1.0, 1.0), 1.0)
+    sizes = checked.stratum_sizes.astype(float)
+    centred, each = checked.apart(e)
+    assert each is not None
+    squares = sum_at(checked.stratum, centred**2, len(sizes))
     if checked.finite:
-        return line * float((each * (1 - number / np.maximum(sizes, 1)))[used].sum())
-    between = float((total[used] ** 2 / sizes[used]).sum())  # (N_h/N)(mean residual)², over N
+        drawn = np.bincount(checked.stratum, minlength=len(sizes))
+        return line * float((squares * (1 - drawn / np.maximum(sizes, 1))).sum())
+    between = float((sizes * each**2).sum())
     moved = weight * (judged.row - judged.mean) / checked.n_all
-    return line * float(each.sum()) + between + weight**2 * judged.variance / checked.n_all + 2 * float(e @ moved)
+    return line * float(squares.sum()) + between + weight**2 * judged.variance / checked.n_all + 2 * float(e @ moved)
 
 
 # -- intervals -----------------------------------------------------------------------------------------

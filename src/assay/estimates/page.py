@@ -5,6 +5,7 @@ Numbers keep all their digits here; whoever lays the page out rounds them.
 
 from __future__ import annotations
 
+from assay.errors import counted
 from assay.estimates.corrected import MOST_SHARES, CorrectedEstimate
 from assay.estimates.drift import Drift
 from assay.estimates.monitor import Monitor
@@ -30,6 +31,16 @@ def estimate_parts(found: CorrectedEstimate) -> tuple[Part, ...]:
             (*map(str, found.exclusions), *found.notes),
         ),
     )
+
+
+def saving_words(found: CorrectedEstimate) -> str:
+    """Which items the judge and people labelled, and what the judge's labels are worth, as the end of a sentence."""
+    one, saved = found.lines[0], [one.saved for one in found.lines if one.saved is not None]
+    lead = f"all {one.n_all:,} items, of which they labelled {one.n:,}"
+    if not saved or max(saved) < 1:
+        return lead
+    least = "" if min(saved) == max(saved) else f"{min(saved):,} to "
+    return f"{lead}; the judge is worth {least}{counted(max(saved), 'more labelled item')}"
 
 
 def drift_parts(found: Drift) -> tuple[Part, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -25,8 +25,8 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks, in_memory
 from assay.data.scales import Label
 from assay.errors import AssayError, DesignError, counted, listing
-from assay.estimates.corrected import estimate
-from assay.estimates.page import estimate_parts
+from assay.estimates.corrected import CorrectedEstimate, estimate
+from assay.estimates.page import estimate_parts, saving_words
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import option, question
 from assay.estimation.result import Result, Run, json_safe
@@ -316,7 +316,7 @@ class ReportBuilder:
         found = compare(self.labels, self._as(CompareSettings, judges=tuple(self.judges)))
         tests = list(found.tests.values())
         self._step("looking ahead")
-        cards = tuple(card(test) for test in tests)
+        cards = tuple(_cards(self.labels, tests, self.settings))
         tested = [test for test in tests if test.n_annotators]
         sections = [_judges_section(found, tested), *([_annotators_section(tested)] if tested else [])]
         sections += [*self._farthest_sections([test.judge for test in tests]), *self._labels_sections([self.labels])]
@@ -724,26 +724,45 @@ def _generalizability(
 
 def _estimates(labels: Annotations, by: str | None, settings: AltTestSettings, shared: Shared) -> tuple[Part, ...]:
     """What would people say of all items? Where judges labelled many more than people did."""
-    if len(labels.criteria) > 1 or labels.scale.kind in ("text", "odd-one-out", "preference"):
-        return ()
-    answered = labels.where(kind="human").items["item"] if labels.humans else labels.items["item"].head(0)
     found: tuple[Part, ...] = ()
-    for judge in labels.judges[:MOST_ESTIMATED]:
-        mine = labels.where(annotator=judge).items["item"]
-        if int(mine.is_in(answered.implode()).sum()) > MOST_CHECKED * len(mine):
-            continue
-        options: Shared = {
-            "confidence": settings.confidence,
-            "clusters": settings.clusters,
-            "repeats": settings.repeats,
-        }
+    for judge in _ahead_of_people(labels)[:MOST_ESTIMATED]:
         title = f"What would people say of all items that {judge} labelled?"
-        found += _parts(title, partial(_estimate_parts, labels, judge, options))
+        found += _parts(title, partial(_estimate_parts, labels, judge, settings))
     return found
 
 
-def _estimate_parts(labels: Annotations, judge: str, options: Shared) -> tuple[Part, ...]:
-    return estimate_parts(estimate(labels, judge, **options))
+def _ahead_of_people(labels: Annotations) -> list[str]:
+    """The judges with many items that people did not label."""
+    if len(labels.criteria) > 1 or labels.scale.kind in ("text", "odd-one-out", "preference"):
+        return []
+    answered = labels.where(kind="human").items["item"] if labels.humans else labels.items["item"].head(0)
+    items = {judge: labels.where(annotator=judge).items["item"] for judge in labels.judges}
+    return [j for j, mine in items.items() if int(mine.is_in(answered.implode()).sum()) <= MOST_CHECKED * len(mine)]
+
+
+def _corrected(labels: Annotations, judge: str, settings: AltTestSettings) -> CorrectedEstimate:
+    own = {name: getattr(settings, name) for name in ("confidence", "clusters", "repeats")}
+    return estimate(labels, judge, **own)
+
+
+def _estimate_parts(labels: Annotations, judge: str, settings: AltTestSettings) -> tuple[Part, ...]:
+    return estimate_parts(_corrected(labels, judge, settings))
+
+
+def _cards(labels: Annotations, tests: Sequence[AltTest], settings: AltTestSettings) -> Iterator[Card]:
+    """The verdicts; of judges that may replace and labelled items that people did not, with what that is worth."""
+    ahead = _ahead_of_people(labels)
+    for test in tests:
+        one = card(test)
+        if test.verdict == "replace" and test.judge in ahead and one.step is not None and one.step.ask == "estimate":
+            try:
+                worth = f"what people would say of {saving_words(_corrected(labels, test.judge, settings))}"
+                one = replace(one, step=replace(one.step, words=f"report {worth}:"))
+                more = f"Next: report {worth}."
+            except DesignError as reason:
+                more = f"What people would say of all its items is not known: {reason}."
+            one = replace(one, evidence=f"{one.evidence}\n{more}")
+        yield one
 
 
 FURTHER = (_estimates, _agreement, _disagreement, _position, _raters, _votes, _ideas, _generalizability)
