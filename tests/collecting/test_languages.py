@@ -116,6 +116,15 @@ def test_a_person_chooses_on_the_page(serve: Callable[..., Served]) -> None:
     assert "Guardar y continuar" in page_in("de", page)
 
 
+def test_a_personal_link_stands_in_no_other_address(serve: Callable[..., Served]) -> None:
+    served = serve()
+    link = served.annotator(join=False).link
+    for path, shown in ((link, "Abrir el estudio"), (f"{link}x", "Este enlace no abre la página")):
+        found = page_in("es", served.visitor(), path)
+        assert shown in found
+        assert "/language" not in found
+
+
 @pytest.mark.parametrize("back", ["//elsewhere.example", "https://elsewhere.example", "/\\elsewhere", "", "/a b"])
 def test_the_way_back_leads_nowhere_else(serve: Callable[..., Served], back: str) -> None:
     page = serve().annotator()

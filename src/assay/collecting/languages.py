@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -106,7 +106,7 @@ def languages() -> tuple[Catalogue, ...]:
     return tuple(words(language) for language in _NAMES)
 
 
-def pick_language(chosen: str | None, accepted: str, known: Collection[str] = tuple(_NAMES)) -> str:
+def pick_language(chosen: str | None, accepted: str) -> str:
     """The language that a person chose on the page, or the first that their browser asks for and there is.
 
     Parameters
@@ -116,15 +116,15 @@ def pick_language(chosen: str | None, accepted: str, known: Collection[str] = tu
     accepted : str
         The header Accept-Language: ``de-AT,de;q=0.9,en;q=0.8``.
     """
-    if chosen in known:
-        return str(chosen)
+    if chosen in _NAMES:
+        return chosen
     ranked = []
     for place, part in enumerate(accepted.split(",")[:50]):
         tag, _, weight = part.strip().partition(";")
         read = re.fullmatch(r"\s*q=([01](?:\.\d{0,3})?)\s*", weight)
         wanted = float(read[1]) if read else 0.0 if weight else 1.0
         language = tag.strip().lower().partition("-")[0]
-        if language in known and wanted > 0:
+        if language in _NAMES and wanted > 0:
             ranked.append((-wanted, place, language))
     return min(ranked)[2] if ranked else "en"
 

@@ -112,7 +112,9 @@ class AppState:
         if request is None:
             return HTMLResponse(self.html(template, **values), status)
         address = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        back = address if request.method == "GET" and self.design.people.language is None else ""
+        # A personal link stands in no other address: it would go into logs.
+        leads_back = request.method == "GET" and not address.startswith("/join/")
+        back = address if leads_back and self.design.people.language is None else ""
         return HTMLResponse(self.html(template, self.words(request), back=back, **values), status)
 
     def token_in(self, request: Request, cookie: str) -> str | None:
