@@ -9,6 +9,7 @@ from typing import Any
 
 from assay.collecting.assignment import Assigner
 from assay.collecting.design import Asked, is_wrong
+from assay.collecting.languages import Said, allowed_words
 from assay.data.scales import Label
 from assay.study.schema import kind_of, scale_of
 from assay.study.store.answers import add_page_answer, answers_to, latest_revision, withdraw
@@ -74,26 +75,34 @@ class UnknownTaskError(Exception):
     """The person was never given this item."""
 
 
-class NewerAnswerError(Exception):
+class _SaidError(Exception):
+    """Why nothing was written, in words to the person: ``said``."""
+
+    def __init__(self, said: Said) -> None:
+        super().__init__(str(said))
+        self.said = said
+
+
+class NewerAnswerError(_SaidError):
     """There is a newer answer than the one that the page showed; nothing was written."""
 
     def __init__(self, revision: int, page: int) -> None:
-        super().__init__("A newer answer to this item was saved in another tab or on another device.")
+        super().__init__(Said("A newer answer to this item was saved in another tab or on another device."))
         self.revision, self.page = revision, page
 
 
-class ClosedError(Exception):
+class ClosedError(_SaidError):
     """The item was answered, and the answer stands: it was given in an earlier session, or the item came again."""
 
     def __init__(self, page: int) -> None:
-        super().__init__(f"What you answered on page {page} stands, and cannot be changed any more.")
+        super().__init__(Said("What you answered on page {page} stands, and cannot be changed any more.", page=page))
 
 
-class InvalidAnswerError(Exception):
+class InvalidAnswerError(_SaidError):
     """Labels that are not on their scales; nothing was written."""
 
     def __init__(self, questions: dict[str, str]) -> None:
-        super().__init__("This answer cannot be saved as it is.")
+        super().__init__(Said("This answer cannot be saved as it is."))
         self.questions = questions
 
 
@@ -158,22 +167,22 @@ class _AnswerWriter:
         strange = set(self.sent.labels) - {str(one.id) for one in self.asked}
         if strange:
             raise InvalidAnswerError(
-                {clean(name)[:20]: "This question is not asked here." for name in sorted(strange)[:5]}
+                {clean(name)[:20]: Said("This question is not asked here.") for name in sorted(strange)[:5]}
             )
         for one in self.asked:
             raw = self.sent.labels.get(str(one.id))
             if raw is None or (isinstance(raw, str) and not raw.strip()):
                 if not one.definition.optional and one.id not in self.removed:
-                    wrong[str(one.id)] = "Please answer this question, or skip the item."
+                    wrong[str(one.id)] = Said("Please answer this question, or skip the item.")
                 continue
             label = self._label(one, raw)
             if label is None:
-                wrong[str(one.id)] = f"The answer must be {_allowed_words(one)}."
+                wrong[str(one.id)] = Said("The answer must be {allowed}.", allowed=_allowed_words(one))
             else:
                 order = self.task.shown["order"].get(str(one.id), [])
                 found[one.id] = one.definition.unshuffled(label, order)[0]
         if not found and not wrong:  # each may be left alone, but nothing at all is not an answer
-            wrong[str(self.asked[0].id)] = "Please answer at least one of the questions, or skip the item."
+            wrong[str(self.asked[0].id)] = Said("Please answer at least one of the questions, or skip the item.")
         if wrong:
             raise InvalidAnswerError(wrong)
         return found
@@ -312,12 +321,12 @@ def answer_words(one: Asked, label: Label, order: Sequence[str]) -> str:
     shown = one.definition.shuffled(label, order)
     told = kind_of(one.scale).told
     if shown in told:
-        return told[shown]
+        return Said(told[shown])
     return f"{shown:g}" if isinstance(shown, float) else str(shown)
 
 
 def _allowed_words(one: Asked) -> str:
     kind = kind_of(one.scale)
     if kind.told:
-        return kind.allowed(one.definition.page_words(kind.told))
-    return f"text of at most {LONGEST_TEXT} characters" if kind.free_text else one.scale.describe()
+        return allowed_words(kind.allowed(one.definition.page_words(kind.told)))
+    return Said("text of at most {most} characters", most=LONGEST_TEXT) if kind.free_text else allowed_words(one.scale)

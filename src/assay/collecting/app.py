@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from assay._version import __version__
 from assay.collecting import crowd, desk, lead, people, serving
+from assay.collecting.languages import Said
 from assay.collecting.serving import Refused, Serving
 from assay.study.definition import Study
 from assay.study.store.connection import DatabaseBusyError, DatabaseError, Store
@@ -30,8 +31,8 @@ Send = Callable[[Message], Awaitable[None]]
 BIGGEST_BODY = 512 * 1024
 """Bytes of a request: several answers of the longest text."""
 
-_TOO_LONG = "This is too long to be saved."
-_ELSEWHERE = (
+_TOO_LONG = Said("This is too long to be saved.")
+_ELSEWHERE = Said(
     "This request did not come from the address that the page is served at. Where a proxy stands before the server, "
     "start assay serve with the address that people see, --base-url."
 )
@@ -79,14 +80,14 @@ class Protection:
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
         refusal = self._refusal(scope["method"], headers)
         if refusal is not None:
-            await _answer(send, headers, *refusal)
+            await _answer(send, headers, *_in_language(scope, *refusal))
             return
         reply = _GuardedReply(send)
         try:
             await self.app(scope, _limit_body(receive), reply.send)
         except _TooLargeError:
             if not reply.began:
-                await _answer(send, headers, 413, _TOO_LONG)
+                await _answer(send, headers, *_in_language(scope, 413, _TOO_LONG))
 
     def _refusal(self, method: str, headers: dict[bytes, str]) -> tuple[int, str] | None:
         """Status and words for a request that is refused unread."""
@@ -143,6 +144,12 @@ class _GuardedReply:
         await self._send(message)
 
 
+def _in_language(scope: Scope, status: int, said: str) -> tuple[int, str]:
+    """What is refused here, in the language of whoever asks."""
+    serving: Serving = scope["app"].state.assay
+    return status, str(serving.held.words(Request(scope)).own(said))
+
+
 async def _answer(send: Send, headers: dict[bytes, str], status: int, words: str) -> None:
     """Refuse in words: as JSON to the page's script, as text to anybody else."""
     as_json = headers.get(b"content-type", "").startswith("application/json")
@@ -197,30 +204,41 @@ def _handle_refusal(request: Request, error: Refused) -> Response:
     return _say(request, error.status, error.title, error.text, error.error)
 
 
+_TITLES = {404: Said("There is no such page"), 405: Said("This cannot be done here")}
+_DETAILS: dict[str, Said] = {
+    one: one for one in (Said("Not Found"), Said("Method Not Allowed"), Said("No such image."))
+}
+"""What Starlette says, and what we do."""
+
+
 def _handle_http_error(request: Request, error: HTTPException) -> Response:
-    title = {404: "There is no such page", 405: "This cannot be done here"}.get(error.status_code, "Sorry")
-    return _say(request, error.status_code, title, str(error.detail), "unknown")
+    title = _TITLES.get(error.status_code, Said("Sorry"))
+    return _say(request, error.status_code, title, _DETAILS.get(error.detail, error.detail), "unknown")
 
 
 def _handle_malformed(request: Request, error: RequestValidationError) -> Response:
     where = {".".join(str(p) for p in one["loc"][1:])[:80] for one in error.errors()}
-    text = f"This request cannot be read: {', '.join(sorted(where)[:5]) or 'its body'}."
-    return _say(request, 422, "This cannot be read", text, "malformed")
+    text = Said("This request cannot be read: {where}.", where=", ".join(sorted(where)[:5]) or Said("its body"))
+    return _say(request, 422, Said("This cannot be read"), text, "malformed")
 
 
 def _handle_fault(request: Request, error: Exception) -> Response:
     """A database that fails: people are told that nothing is lost, the lead and the log why."""
     serving: Serving = request.app.state.assay
     cause = serving.faults.add(error)
-    text = "Its database cannot be reached now. What you answered is kept in your browser, and sent by itself later."
+    text: str = Said(
+        "Its database cannot be reached now. What you answered is kept in your browser, and sent by itself later."
+    )
     if request.url.path.startswith("/lead") and serving.held.leads(request, unread=True):
         text = f"The study's database cannot be used now: {cause}. Answers wait in people's browsers meanwhile."
-    return _say(request, 503, "The server cannot answer now", text, "fault")
+    return _say(request, 503, Said("The server cannot answer now"), text, "fault")
 
 
 def _say(request: Request, status: int, title: str, text: str, error: str) -> Response:
     """What is wrong, in words: JSON for the page's script, a page for everybody else."""
+    state = request.app.state.assay.held
     if request.url.path.startswith(("/answers", "/drafts", "/pages")):
-        return JSONResponse({"error": error, "message": text}, status)
-    serving: Serving = request.app.state.assay
-    return serving.held.page("notice.html", status, title=title, text=text)
+        return JSONResponse({"error": error, "message": state.words(request).own(text)}, status)
+    reader = None if request.url.path.startswith("/lead") else request  # the lead's pages are English
+    found: Response = state.page("notice.html", status, reader, title=title, text=text)
+    return found

@@ -24,6 +24,7 @@ from fastapi.responses import RedirectResponse
 from assay.collecting.assignment import PAUSED, End, HeldPages, failed_checks, stop_reasons
 from assay.collecting.design import StudyDesign
 from assay.collecting.invitations import LONGEST_NAME, secret_of
+from assay.collecting.languages import Said
 from assay.collecting.serving import PERSON_COOKIE, AppState, Invited, Refused, Shared
 from assay.errors import StudyError
 from assay.study.schema import Crowd, Outcome, Pay
@@ -48,20 +49,25 @@ from assay.study.store.people import (
 if TYPE_CHECKING:
     from polars import DataFrame
 
-OUTCOMES: dict[Outcome, tuple[str, str]] = {
-    "completed": ("You have finished", "Everything is saved. Thank you!"),
-    "screened": ("Thank you for your interest", "This study looks for other people this time."),
-    "full": ("There is no place left", "Others have taken the last place of this study. Thank you for coming."),
+OUTCOMES: dict[Outcome, tuple[Said, Said]] = {
+    "completed": (Said("You have finished"), Said("Everything is saved. Thank you!")),
+    "screened": (Said("Thank you for your interest"), Said("This study looks for other people this time.")),
+    "full": (
+        Said("There is no place left"),
+        Said("Others have taken the last place of this study. Thank you for coming."),
+    ),
     "failed": (
-        "Thank you for your time",
-        "You are given nothing further in this study: too many items whose answer is known were answered otherwise.",
+        Said("Thank you for your time"),
+        Said(
+            "You are given nothing further in this study: too many items whose answer is known were answered otherwise."
+        ),
     ),
-    "late": ("Your time is over", "The time for this study has passed, and your place has gone to somebody else."),
-    "returned": (
-        "You have left the study",
-        "What you answered is saved, and may be used.",
+    "late": (
+        Said("Your time is over"),
+        Said("The time for this study has passed, and your place has gone to somebody else."),
     ),
-    "withdrawn": ("You have left the study", "What you answered will not be used."),
+    "returned": (Said("You have left the study"), Said("What you answered is saved, and may be used.")),
+    "withdrawn": (Said("You have left the study"), Said("What you answered will not be used.")),
 }
 """How a visit ended, as its person reads it: title and text."""
 
@@ -90,14 +96,22 @@ def read_address(crowd: Crowd, query: Mapping[str, str]) -> tuple[str, dict[str,
             raise Refused(
                 422,
                 "This address is not complete",
-                f"It lacks {name}, by which the study knows who comes. Open it from the platform where you found it.",
+                Said(
+                    "It lacks {name}, by which the study knows who comes. "
+                    "Open it from the platform where you found it.",
+                    name=name,
+                ),
             )
         if not _ID.fullmatch(value):
             raise Refused(
                 422,
                 "This address is not filled in",
-                f"In place of {name} it has '{value[:60]}', which names nobody. Open it from the platform where "
-                "you found it.",
+                Said(
+                    "In place of {name} it has '{value}', which names nobody. Open it from the platform where "
+                    "you found it.",
+                    name=name,
+                    value=value[:60],
+                ),
             )
     name = query[crowd.named].strip() if crowd.named else f"visitor-{secrets.token_hex(6)}"
     return name, {name: query[name].strip() for name in crowd.kept}
@@ -138,7 +152,8 @@ def come(state: AppState, crowd: Crowd, name: str, given: Mapping[str, str], sai
                 state.design.check_attributes(name, about)
                 store_people.add_people(state.store, {name: about})
             except StudyError as error:
-                raise Refused(403, "You cannot be let in", f"Ask whoever leads the study: {error}") from None
+                why = Said("Ask whoever leads the study: {error}", error=str(error))
+                raise Refused(403, "You cannot be let in", why) from None
         put_visit(db, visit)
         return visit
 
@@ -185,7 +200,7 @@ def refuse_ended(state: AppState, person: Person) -> None:
         outcome = None if visit is None else _outcome_at(visit, crowd, state.store.now(db))
     if outcome not in (None, "completed"):
         title, text = OUTCOMES[outcome]
-        raise Refused(403, title, f"{title}. {text}", error="link")
+        raise Refused(403, title, Said("{title}. {text}", title=title, text=text), error="link")
 
 
 def _ended(state: AppState, person: Person, outcome: Outcome) -> HeldPages:
@@ -268,7 +283,7 @@ def enter_page(request: Request, state: Shared) -> Response:
     read_address(crowd, request.query_params)  # what is wrong with it is said before anything is asked
     given = json.dumps({name: request.query_params[name] for name in (crowd.named, *crowd.kept) if name})
     known = crowd.named and _is_known(state, request.query_params[crowd.named].strip())
-    return state.page("enter.html", given=given, screening=None if known else crowd.screening)
+    return state.page("enter.html", request=request, given=given, screening=None if known else crowd.screening)
 
 
 def _is_known(state: AppState, name: str) -> bool:
@@ -278,7 +293,9 @@ def _is_known(state: AppState, name: str) -> bool:
 
 
 @router.post("/enter")
-def enter(given: Given, state: Shared, said: Annotated[str | None, Form(max_length=2000)] = None) -> Response:
+def enter(
+    given: Given, state: Shared, request: Request, said: Annotated[str | None, Form(max_length=2000)] = None
+) -> Response:
     """Come in, go on, or read why not."""
     crowd = _crowd(state)
     try:
@@ -290,7 +307,7 @@ def enter(given: Given, state: Shared, said: Annotated[str | None, Form(max_leng
         raise Refused(422, "Please answer the question", "Go back, and choose one of the answers.")
     visit = come(state, crowd, name, kept, said)
     if visit.outcome is not None:
-        return _say_farewell(state, name, visit.outcome)
+        return _say_farewell(state, request, name, visit.outcome)
     with state.store.reading() as db:
         person = find(db, name)
     if person is None or person.state == "revoked":
@@ -299,21 +316,23 @@ def enter(given: Given, state: Shared, said: Annotated[str | None, Form(max_leng
 
 
 @router.get("/leave")
-def leave_page(person: Invited, state: Shared) -> Response:
+def leave_page(person: Invited, state: Shared, request: Request) -> Response:
     """The two ways to leave."""
     _crowd(state)
-    return state.page("leave.html", person=person.name)
+    return state.page("leave.html", request=request, person=person.name)
 
 
 @router.post("/leave")
-def leave_now(answers: Annotated[Literal["keep", "discard"], Form()], person: Invited, state: Shared) -> Response:
+def leave_now(
+    answers: Annotated[Literal["keep", "discard"], Form()], person: Invited, state: Shared, request: Request
+) -> Response:
     """Give one's place back; with it, or without, what one answered."""
     _crowd(state)
-    return _say_farewell(state, person.name, leave(state, person, keep=answers == "keep"))
+    return _say_farewell(state, request, person.name, leave(state, person, keep=answers == "keep"))
 
 
-def _say_farewell(state: AppState, name: str, outcome: Outcome) -> Response:
-    return state.page("farewell.html", end=farewell(state, name, outcome))
+def _say_farewell(state: AppState, request: Request, name: str, outcome: Outcome) -> Response:
+    return state.page("farewell.html", request=request, end=farewell(state, name, outcome))
 
 
 # -- the lead's numbers ------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from datetime import date
 from functools import cached_property, lru_cache
 from typing import Any
 
+from assay.collecting.languages import Said, allowed_words
 from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import StudyError, counted, listing
 from assay.study.checks import refuse_unaskable
@@ -181,7 +182,12 @@ class StudyDesign:
         if self.people.order == "shuffled":
             chance(self.people.seed, "sessions", person).shuffle(drawn)
         return tuple(
-            Session(number, len(drawn), canonical({"scale": scale}), f"answer with {parse_scale(scale).describe()}")
+            Session(
+                number,
+                len(drawn),
+                canonical({"scale": scale}),
+                Said("answer with {allowed}", allowed=allowed_words(parse_scale(scale))),
+            )
             for number, scale in enumerate(drawn, start=1)
         )
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from markupsafe import Markup, escape
 
 from assay.collecting.design import Asked
+from assay.collecting.languages import Said, allowed_words
 from assay.data.scales import Label, Scale
 from assay.study.items import Item, canonical
 from assay.study.schema import Question, kind_of
@@ -144,7 +145,8 @@ def question_form(
 
 def _allowed(question: Question, scale: Scale) -> str:
     words = kind_of(scale).words
-    return kind_of(scale).allowed(question.page_words(words)) if words and not question.ties else scale.describe()
+    ties = question.ties or not words
+    return allowed_words(scale if ties else kind_of(scale).allowed(question.page_words(words)))
 
 
 def _widget(
@@ -177,12 +179,13 @@ def _sides(
     item: Item, order: Sequence[str], images: Mapping[str, str], markdown: Collection[str]
 ) -> tuple[Choice, ...]:
     left, right = (
-        _field(title, item, column, images, markdown) for title, column in zip(("Left", "Right"), order, strict=True)
+        _field(title, item, column, images, markdown)
+        for title, column in zip((Said("Left"), Said("Right")), order, strict=True)
     )
     return (
-        Choice('"first"', "Left is better", None, "←", left),
-        Choice('"tie"', "No preference", None, "0"),
-        Choice('"second"', "Right is better", None, "→", right),
+        Choice('"first"', Said("Left is better"), None, "←", left),
+        Choice('"tie"', Said("No preference"), None, "0"),
+        Choice('"second"', Said("Right is better"), None, "→", right),
     )
 
 

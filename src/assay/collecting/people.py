@@ -10,8 +10,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Form, HTTPException, Request, Response
-from fastapi.responses import JSONResponse, RedirectResponse
+from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from markupsafe import Markup
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -27,8 +27,10 @@ from assay.collecting.answers import (
 from assay.collecting.assignment import End, HeldPages, progress
 from assay.collecting.design import StudyDesign
 from assay.collecting.forms import FormField, GivenAnswers, PageForm, TaskForm, item_fields, question_form
+from assay.collecting.languages import Catalogue, Said, languages
 from assay.collecting.serving import (
     BIGGEST,
+    LANGUAGE_COOKIE,
     PERSON_COOKIE,
     AppState,
     Id,
@@ -43,6 +45,7 @@ from assay.collecting.serving import (
 from assay.errors import StudyError
 from assay.study.checks import IMAGES
 from assay.study.items import Item, chance, file_within
+from assay.study.schema import Language
 from assay.study.store import people as store_people
 from assay.study.store.answers import given_by
 from assay.study.store.connection import Connection
@@ -178,7 +181,9 @@ def _blinded_answers(design: StudyDesign, task: Task) -> tuple[FormField, ...]:
             for place, name in enumerate(people)
             if name in given
         ]
-        found.append(FormField(f"What others answered to {one.definition.name}", text="\n".join(lines)))
+        found.append(
+            FormField(Said("What others answered to {question}", question=one.definition.name), text="\n".join(lines))
+        )
     return tuple(found)
 
 
@@ -214,23 +219,38 @@ def _given_answers(db: Connection, person: Person, tasks: Iterable[Task]) -> dic
 # -- The routes of the people who answer -----------------------------------------------------------
 
 _ENDS = {
-    "done": ("You have finished", "Everything is saved. Thank you! You can close this page."),
-    "paused": ("The study is paused", "Everything that you answered is saved. Come back to this link later."),
+    "done": (Said("You have finished"), Said("Everything is saved. Thank you! You can close this page.")),
+    "paused": (
+        Said("The study is paused"),
+        Said("Everything that you answered is saved. Come back to this link later."),
+    ),
     "stopped": (
-        "Thank you for your time",
-        "Everything that you answered is saved. You are given nothing further in this study; "
-        "whoever leads it can tell you why.",
+        Said("Thank you for your time"),
+        Said(
+            "Everything that you answered is saved. You are given nothing further in this study; "
+            "whoever leads it can tell you why."
+        ),
     ),
     "later": (
-        "Session {number} of {of} is done",
-        "Everything is saved. The next session opens on {when}; come back to this link then.",
+        Said("Session {number} of {of} is done"),
+        Said("Everything is saved. The next session opens on {when}; come back to this link then."),
     ),
     "empty": (
-        "Nothing is free for you now",
-        "Others are at work on the items that remain. Look again after {when}: what they leave comes to you.",
+        Said("Nothing is free for you now"),
+        Said("Others are at work on the items that remain. Look again after {when}: what they leave comes to you."),
     ),
 }
 """Why there is nothing further: title and text."""
+
+_SKIP_REASONS: dict[str, Said] = {
+    one: one
+    for one in (
+        Said("I cannot tell"),
+        Said("The item is broken or unreadable"),
+        Said("I would rather not answer"),
+    )
+}
+"""Those that are offered where a study names no others; what is kept of them is the English."""
 
 router = APIRouter()
 
@@ -285,7 +305,8 @@ def join(token: str, state: Shared, request: Request) -> Response:
     person = person_of(state, token)
     if state.token_in(request, PERSON_COOKIE) == token:
         return RedirectResponse("/work", 303)
-    return state.page("join.html", person=person.name)
+    name = Markup("<strong><bdi>{}</bdi></strong>").format(person.name)
+    return state.page("join.html", request=request, name_tag=name)
 
 
 @router.post("/join/{token}")
@@ -296,10 +317,12 @@ def enter(token: str, state: Shared) -> Response:
 
 
 @router.get("/consent")
-def consent(person: Invited, state: Shared) -> Response:
+def consent(person: Invited, state: Shared, request: Request) -> Response:
     """What the study is about, to be agreed to."""
     people = state.design.people
-    return state.page("consent.html", text=people.consent, keep_until=people.keep_until, person=person.name)
+    day = people.keep_until
+    tag = day and Markup('<time datetime="{}">{}</time>').format(day.isoformat(), state.words(request).date(day))
+    return state.page("consent.html", request=request, text=people.consent, day_tag=tag, person=person.name)
 
 
 @router.post("/consent")
@@ -310,54 +333,86 @@ def agree(agree: Annotated[Literal["yes"], Form()], person: Invited, state: Shar
     return RedirectResponse("/work", 303)
 
 
+# -- the language -----------------------------------------------------------------------------------
+
+_HERE = r"^/([!-.0-\[\]-~][!-\[\]-~]*)?$"
+"""An address of this server alone, where a page leads back."""
+
+
+@router.get("/language")
+def language_page(
+    state: Shared, request: Request, back: Annotated[str, Query(pattern=_HERE, max_length=4000)] = "/"
+) -> Response:
+    """The languages to choose from."""
+    if state.design.people.language is not None:
+        return RedirectResponse(back, 303)
+    return HTMLResponse(state.html("language.html", state.words(request), languages=languages(), to=back))
+
+
+@router.post("/language")
+def choose_language(
+    language: Annotated[Language, Form()], back: Annotated[str, Form(pattern=_HERE, max_length=4000)]
+) -> Response:
+    """From now on this browser reads in a language."""
+    response = RedirectResponse(back, 303)
+    response.set_cookie(LANGUAGE_COOKIE, language, max_age=365 * 86400, httponly=True, samesite="lax", path="/")
+    return response
+
+
 # -- answering --------------------------------------------------------------------------------------
 
 
 @router.get("/work")
-def work(person: Invited, state: Shared) -> Response:
+def work(person: Invited, state: Shared, request: Request) -> Response:
     """The current page, and those held behind it."""
-    return _work(state, person, None)
+    return _work(state, request, person, None)
 
 
 @router.get("/work/{number}")
-def work_page(number: Id, person: Invited, state: Shared) -> Response:
+def work_page(number: Id, person: Invited, state: Shared, request: Request) -> Response:
     """One page of the person's, and those held behind it."""
-    return _work(state, person, number)
+    return _work(state, request, person, number)
 
 
 @router.get("/pages")
-def pages(after: Annotated[int, Field(ge=0, le=BIGGEST)], person: Participant, state: Shared) -> Response:
+def pages(
+    after: Annotated[int, Field(ge=0, le=BIGGEST)], person: Participant, state: Shared, request: Request
+) -> Response:
     """The pages that follow one, for the page's script."""
     held = crowd.hold(state, person, after, state.design.people.ahead)
+    words = state.words(request)
     found = [
-        {"number": one.number, "html": state.html("page.html", page=one)}
+        {"number": one.number, "html": state.html("page.html", words, page=one)}
         for one in pages_of(state.design, person, held.pages)
     ]
     end = _end(state, person, held)
     if end is not None:
-        end = {"kind": end["kind"], "html": state.html("end.html", end=end)}
-    content = {"pages": found, "end": end, "progress": _progress(state, person, held), "session": _session(held)}
+        end = {"kind": end["kind"], "html": state.html("end.html", words, end=end)}
+    content = {"pages": found, "end": end, "progress": _progress(state, person, held), "session": _session(held, words)}
     return JSONResponse(content | {"person": state.name_in_browser(person), "closed": held.closed})
 
 
 @router.post("/answers")
-def answer(body: AnswerBody, person: Participant, state: Shared) -> Response:
+def answer(body: AnswerBody, person: Participant, state: Shared, request: Request) -> Response:
     """Save an answer; what comes back says whether it is in the store."""
     crowd.refuse_ended(state, person)
+    words = state.words(request)
     try:
         saved = answers.save(state.assigner, person, Submission(**body.model_dump()))
     except UnknownTaskError:
         raise _no_such_item() from None
     except ClosedError as error:
-        return JSONResponse({"error": "closed", "message": str(error)}, 409)
+        return JSONResponse({"error": "closed", "message": words.own(error.said)}, 409)
     except NewerAnswerError as error:
         (now,) = pages_of(state.design, person, [error.page])
-        html = state.html("page.html", page=now)
-        content = {"error": "newer", "message": str(error), "revision": error.revision, "html": html}
+        html = state.html("page.html", words, page=now)
+        content = {"error": "newer", "message": words.own(error.said), "revision": error.revision, "html": html}
         return JSONResponse(content, 409)
     except InvalidAnswerError as error:
-        return JSONResponse({"error": "invalid", "message": str(error), "questions": error.questions}, 422)
-    return JSONResponse({"saved": True, **vars(saved)})
+        wrong = {name: words.own(why) for name, why in error.questions.items()}
+        return JSONResponse({"error": "invalid", "message": words.own(error.said), "questions": wrong}, 422)
+    told = saved.feedback and [{name: words.own(value) for name, value in one.items()} for one in saved.feedback]
+    return JSONResponse({"saved": True, **vars(saved), "feedback": told})
 
 
 @router.get("/answers")
@@ -390,7 +445,7 @@ def image(task: Id, number: Annotated[int, Field(ge=0, le=1000)], person: Partic
 # -- parts of them ----------------------------------------------------------------------------------
 
 
-def _work(state: AppState, person: Person, number: int | None) -> Response:
+def _work(state: AppState, request: Request, person: Person, number: int | None) -> Response:
     """The page of a number, or the current one; first what is to be agreed to."""
     if not state.has_agreed(person):
         return RedirectResponse("/consent", 303)
@@ -406,6 +461,7 @@ def _work(state: AppState, person: Person, number: int | None) -> Response:
         raise Refused(404, "There is no such page", "It is not one of yours. Go to your current page: /work")
     return state.page(
         "work.html",
+        request=request,
         name=person.name,
         instructions=people.instructions,
         page=found[0] if found else None,
@@ -413,10 +469,10 @@ def _work(state: AppState, person: Person, number: int | None) -> Response:
         end=None if found else _end(state, person, held),
         may_leave=people.crowd is not None,
         progress=_progress(state, person, held),
-        session=_session(held),
+        session=_session(held, state.words(request)),
         settings={
             "idle": people.idle,
-            "skip_reasons": list(people.skip_reasons),
+            "skip_reasons": [_SKIP_REASONS.get(one, one) for one in people.skip_reasons],
             "person": state.name_in_browser(person),
             "ahead": people.ahead,
             "closed": held.closed,
@@ -430,8 +486,8 @@ def _progress(state: AppState, person: Person, held: HeldPages) -> dict[str, int
         return progress(state.design, db, person, held.session)
 
 
-def _session(held: HeldPages) -> dict[str, Any]:
-    return {"number": held.session.number, "of": held.session.of, "words": held.session.words}
+def _session(held: HeldPages, words: Catalogue) -> dict[str, Any]:
+    return {"number": held.session.number, "of": held.session.of, "words": words.own(held.session.words)}
 
 
 def _end(state: AppState, person: Person, held: HeldPages) -> dict[str, str] | None:
@@ -442,8 +498,8 @@ def _end(state: AppState, person: Person, held: HeldPages) -> dict[str, str] | N
     if end.kind in crowd.OUTCOMES:
         return crowd.farewell(state, person.name, end.kind)
     title, text = _ENDS[end.kind]
-    title = title.format(number=held.session.number, of=held.session.of)
-    text = Markup(text).format(when=time_tag(end.opens_at))
+    title = title.filled(number=held.session.number, of=held.session.of)
+    text = text.filled(when=time_tag(end.opens_at))
     return {"kind": end.kind, "title": title, "text": text, "code": "", "back": ""}
 
 

@@ -22,6 +22,7 @@ from assay.collecting import invitations
 from assay.collecting.assignment import Assigner
 from assay.collecting.design import StudyDesign
 from assay.collecting.invitations import LinkRefusedError
+from assay.collecting.languages import Catalogue, Said, pick_language, words
 from assay.collecting.overview import Watch
 from assay.errors import AssayError, StudyError, counted, listing
 from assay.study.definition import STUDY_FILE, Study, load_study
@@ -34,6 +35,9 @@ from assay.study.store.people import Person
 PERSON_COOKIE, LEAD_COOKIE = "assay", "assay_lead"
 """With the study's name behind them, as a browser has one set of cookies for all ports of a host. Without it they were
 set before links named their study."""
+
+LANGUAGE_COOKIE = "assay_language"
+"""What a person chose on the page, for all studies of a host."""
 
 _STATIC = Path(__file__).parent / "static"
 
@@ -48,7 +52,8 @@ class Refused(Exception):  # noqa: N818 - an answer to a request, not a mistake
 
     def __init__(self, status: int, title: str, text: str, *, error: str = "refused") -> None:
         super().__init__(text)
-        self.status, self.title, self.text, self.error = status, title, text, error
+        self.status, self.error = status, error
+        self.title, self.text = (one if isinstance(one, Said) else Said(one) for one in (title, text))
 
 
 class AppState:
@@ -90,13 +95,27 @@ class AppState:
         name = design.study.config.name or design.study.folder.resolve().name
         self._templates.globals.update(version=self.version, study=name)
 
-    def html(self, template: str, **values: Any) -> str:
-        """A template, filled in."""
-        return self._templates.get_template(template).render(values)
+    def words(self, request: Request) -> Catalogue:
+        """In which language somebody reads: the study's, the one they chose, or what their browser asks for."""
+        accepted = request.headers.get("accept-language", "")
+        picked = pick_language(request.cookies.get(LANGUAGE_COOKIE), accepted)
+        return words(self.design.people.language or picked)
 
-    def page(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-        """A template, filled in, as what goes back."""
-        return HTMLResponse(self.html(template, **values), status)
+    def html(self, template: str, language: Catalogue | None = None, **values: Any) -> str:
+        """A template, filled in; in English for the lead."""
+        language = language or words("en")
+        own = {"words": language, "say": language.say, "own": language.own, "back": "", **values}
+        return self._templates.get_template(template).render(own)
+
+    def page(self, template: str, status: int = 200, request: Request | None = None, **values: Any) -> HTMLResponse:
+        """A template, filled in, as what goes back; in the language of whoever asks, who may choose another."""
+        if request is None:
+            return HTMLResponse(self.html(template, **values), status)
+        address = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        # A personal link stands in no other address: it would go into logs.
+        leads_back = request.method == "GET" and not address.startswith("/join/")
+        back = address if leads_back and self.design.people.language is None else ""
+        return HTMLResponse(self.html(template, self.words(request), back=back, **values), status)
 
     def token_in(self, request: Request, cookie: str) -> str | None:
         """What a browser holds for this study."""

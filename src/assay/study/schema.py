@@ -102,6 +102,7 @@ class Platform:
     form: str
 
 
+Language = Literal["en", "de", "es", "zh", "ar"]
 Strategy = Literal["zero-shot", "few-shot", "chain-of-thought"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Score = Literal["label", "probabilities", "expected"]
@@ -743,6 +744,10 @@ class People(StudyPart):
         description="the day (2027-06-30) until which names and answers are kept, said with the consent",
     )
     instructions: str = Field("", description="one key away on every page")
+    language: Language | None = Field(
+        None,
+        description="of the pages' own words; each person's browser, or they themselves, choose where it is missing",
+    )
     overlap: int | dict[str, int] | None = Field(
         None, description="how many people answer each item, or how many of each group; all of them where it is missing"
     )

@@ -2,6 +2,15 @@
 
 export const settings = document.body.dataset;
 
+const translated = JSON.parse(settings.words ?? "{}");
+
+/** English words in the language of the page, with values in their places. */
+export const say = (english, values = {}) =>
+  (translated[english] ?? english).replace(/\{(\w+)\}/g, (place, name) => values[name] ?? place);
+
+/** How dates and times are written: as the browser does, and on a page of another language as that one does. */
+export const locale = document.documentElement.lang === "en" ? [] : `${document.documentElement.lang}-u-nu-latn`;
+
 export const PREFIX = `assay:${settings.person}:`;
 const memory = new Map(); // where the browser keeps nothing, at least until the tab is closed
 

@@ -1,6 +1,6 @@
 // What is not saved yet: kept on the device at once, and on the server when the typing pauses.
 
-import { forget, keep, kept } from "./device.js";
+import { forget, keep, kept, say } from "./device.js";
 import { fillTask, isChanged, numberOf, readTask, revisionOf, tell } from "./form.js";
 import { readJson, refuse, refused } from "./sending.js";
 import { countFrom, secondsOn } from "./time.js";
@@ -57,5 +57,5 @@ export function restoreDraft(task) {
   if (!draft) return;
   fillTask(task, { answers: draft.answers, skip: draft.skip ?? "", flag: draft.flag ?? "", comment: draft.comment ?? "" });
   countFrom(numberOf(task.closest("form")), draft.seconds ?? 0);
-  if (isChanged(task)) tell(task, "Restored what you had not saved yet.");
+  if (isChanged(task)) tell(task, say("Restored what you had not saved yet."));
 }

@@ -1,6 +1,6 @@
 // Pages, tasks and questions as they stand in the document: what they say, and what is said at them.
 
-import { queue } from "./device.js";
+import { queue, say } from "./device.js";
 
 export const byId = (id) => document.getElementById(id);
 export const all = (selector, where = document) => [...where.querySelectorAll(selector)];
@@ -49,18 +49,18 @@ export function labelOf(question) {
 
 const asNumber = (raw) => (/^[-+]?(\d+([.,]\d*)?|[.,]\d+)(e[-+]?\d+)?$/i.test(raw) ? Number(raw.replace(",", ".")) : NaN);
 
-const MISSING = { text: "Write an answer, or skip the item.", number: "Give a number, or skip the item." };
+const MISSING = { text: say("Write an answer, or skip the item."), number: say("Give a number, or skip the item.") };
 
 /** What is wrong with an answer, in words; "" where nothing is. */
 function wrongWith(question) {
   const { kind, low, high, whole, allowed } = question.dataset;
   const raw = rawOf(question);
-  if (raw.trim() === "") return isOptional(question) ? "" : (MISSING[kind] ?? "Choose an answer, or skip the item.");
+  if (raw.trim() === "") return isOptional(question) ? "" : (MISSING[kind] ?? say("Choose an answer, or skip the item."));
   if (kind !== "number") return "";
-  if (/^[-+]?[1-9]\d{0,2}(,\d{3})+$/.test(raw)) return "Write a thousand as 1000, one and a half as 1.5.";
+  if (/^[-+]?[1-9]\d{0,2}(,\d{3})+$/.test(raw)) return say("Write a thousand as 1000, one and a half as 1.5.");
   const value = asNumber(raw);
   const fits = Number.isFinite(value) && !(value < Number(low ?? -Infinity)) && !(value > Number(high ?? Infinity));
-  return fits && (whole === undefined || Number.isInteger(value)) ? "" : `The answer must be ${allowed}.`;
+  return fits && (whole === undefined || Number.isInteger(value)) ? "" : say("The answer must be {allowed}.", { allowed });
 }
 
 /** All that a person can leave at a task. */
@@ -113,7 +113,7 @@ export function moveSlider(question) {
   if (!slider) return;
   const value = asNumber(rawOf(question));
   slider.classList.toggle("unset", Number.isNaN(value));
-  slider.setAttribute("aria-valuetext", Number.isNaN(value) ? "nothing chosen yet" : String(value));
+  slider.setAttribute("aria-valuetext", Number.isNaN(value) ? say("nothing chosen yet") : String(value));
   slider.value = Number.isNaN(value) ? (Number(slider.min) + Number(slider.max)) / 2 : value;
 }
 
@@ -151,9 +151,15 @@ export function showWrong(question, words) {
   else question.removeAttribute("aria-invalid");
 }
 
+/** A reason as it is offered in the language of the page; what is kept is alike in all of them. */
+function readReason(skip) {
+  const offered = all("#skip input[type=radio]").find(({ value }) => skip === value || skip.startsWith(`${value}: `));
+  return offered ? offered.closest("label").querySelector(".words").textContent + skip.slice(offered.value.length) : skip;
+}
+
 export function showMarks(task) {
   const { skip, flag } = task.dataset;
-  for (const [name, words] of [["skipped", skip && `Skipped: ${skip}`], ["flagged", flag && `Flagged: ${flag}`]]) {
+  for (const [name, words] of [["skipped", skip && say("Skipped: {reason}", { reason: readReason(skip) })], ["flagged", flag && say("Flagged: {reason}", { reason: flag })]]) {
     const mark = task.querySelector(`.mark.${name}`);
     mark.hidden = !words;
     mark.querySelector(".mark-words").textContent = words;

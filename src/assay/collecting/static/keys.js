@@ -57,6 +57,9 @@ function act(name, button) {
 
 const LETTERS = { U: "undo", S: "skip", F: "flag", P: "previous", C: "comment", I: "instructions", "?": "keys" };
 
+/** The key as a keyboard of Latin letters has it: an Arabic one writes other letters, and other digits, at the same places. */
+const keyInLatin = ({ key, code }) => (key > "~" && code.match(/^(?:Key|Digit)(.)$/)?.[1]) || key.toUpperCase();
+
 /** Give a question the answer of a key; true where the key meant something to it. */
 function answerByKey(question, key) {
   const { kind } = question.dataset;
@@ -112,7 +115,7 @@ export function onKey(event) {
   const dialog = document.querySelector("dialog[open]");
   if (dialog) return keyInDialog(event, dialog);
   if (refused) {
-    const looks = LETTERS[event.key.toUpperCase()];
+    const looks = LETTERS[keyInLatin(event)];
     if (["previous", "instructions", "keys"].includes(looks)) take(event, () => act(looks)); // nothing can be answered
     return;
   }
@@ -129,7 +132,7 @@ export function onKey(event) {
     if (!target.closest("button, a, summary") && !event.repeat && current) take(event, onEnter);
     return;
   }
-  const key = event.key.toUpperCase();
+  const [key, plain] = [event.key.toUpperCase(), keyInLatin(event)];
   const question = activeQuestion();
   if (event.key.startsWith("Arrow") && target.matches("[type=range]")) return;
   if (event.repeat) {
@@ -137,8 +140,9 @@ export function onKey(event) {
     if (target.matches("[type=radio]")) event.preventDefault();
     return;
   }
-  if (question && current.dataset.phase === undefined && answerByKey(question, key)) event.preventDefault();
-  else if (LETTERS[key]) take(event, () => act(LETTERS[key]));
+  const asks = question && current.dataset.phase === undefined;
+  if (asks && (answerByKey(question, key) || (plain !== key && answerByKey(question, plain)))) event.preventDefault();
+  else if (LETTERS[plain]) take(event, () => act(LETTERS[plain]));
 }
 
 function take(event, action) {

@@ -1,6 +1,6 @@
 // Going from page to page: what is shown, what is held ready, how far it is, and the end.
 
-import { keep, kept, queue, settings } from "./device.js";
+import { keep, kept, queue, say, settings } from "./device.js";
 import { dropDraft, keepDraft, restoreDraft } from "./drafts.js";
 import {
   all, byId, fillTask, fineness, formOf, forms, given, givenIn, grow, isChanged, isOpen, needsAnswer, numberOf,
@@ -96,14 +96,14 @@ export async function goTo(number, how = {}) {
   const form = formOf(number) ?? (await fetchPage(number));
   if (form) show(form, how);
   else if (isClosed(number)) sayClosed(number);
-  else if (!refused) showAlert(`Page ${number} cannot be fetched now. Please try again when the network is back.`);
+  else if (!refused) showAlert(say("Page {number} cannot be fetched now. Please try again when the network is back.", { number }));
 }
 
 export const isClosed = (number) => number <= closed && !formOf(number);
 
 /** The address is that of the page that is shown again, where the browser's own way back led to a closed one. */
 function sayClosed(number) {
-  showAlert(`What you answered on page ${number} is saved, and stays as it is.`);
+  showAlert(say("What you answered on page {number} is saved, and stays as it is.", { number }));
   if (current) history.replaceState({ page: numberOf(current) }, "", `/work/${numberOf(current)}`);
 }
 
@@ -131,7 +131,7 @@ export const isShown = (number) => current !== null && numberOf(current) === num
 
 /** A bar about a page, with a button that leads there from another one. */
 export function showAlertAbout(number, words, { stays = false } = {}) {
-  const way = isShown(number) ? {} : { label: `Show page ${number}`, action: () => goTo(number) };
+  const way = isShown(number) ? {} : { label: say("Show page {number}", { number }), action: () => goTo(number) };
   showAlert(words, { ...way, stays });
 }
 
@@ -210,14 +210,14 @@ export function showWaiting() {
 /** Words for whoever has nothing to do because the network is away. */
 export function sayWaiting() {
   byId("waiting-words").textContent = fetchFailed
-    ? "The server cannot be reached. More items come by themselves when the network is back; please keep this page open."
-    : "The next item is being fetched.";
+    ? say("The server cannot be reached. More items come by themselves when the network is back; please keep this page open.")
+    : say("The next item is being fetched.");
   const place = byId("end-place").querySelector(".notice");
   if (!place) return;
   const waiting = queue().length;
   let words = place.querySelector(".still-here");
   if (!words) place.append((words = Object.assign(document.createElement("p"), { className: "still-here open" })));
-  words.textContent = waiting ? `${inWords(waiting)} still on this device. Please keep this page open until all are saved.` : "";
+  words.textContent = waiting ? say("{answers} still on this device. Please keep this page open until all are saved.", { answers: inWords(waiting) }) : "";
 }
 
 let fetching = false;
@@ -287,7 +287,7 @@ function showSession({ number, of, words }) {
   const fresh = place.dataset.session !== String(number);
   place.dataset.session = number;
   place.hidden = of < 2;
-  place.textContent = `Session ${number} of ${of}${words ? `: ${words}` : ""}`;
+  place.textContent = `${say("Session {number} of {of}", { number, of })}${words ? `: ${words}` : ""}`;
   return fresh;
 }
 
@@ -306,7 +306,7 @@ function showProgress({ done, total }) {
   const words = byId("progress-words");
   Object.assign(words.dataset, { done, total: total ?? "" });
   const here = done + queue().filter(isCounted).length;
-  words.textContent = total === null ? `${here} done` : `${Math.min(here, total)} of ${total}`;
+  words.textContent = total === null ? say("{done} done", { done: here }) : say("{done} of {total}", { done: Math.min(here, total), total });
   words.closest(".progress").hidden = total === null && !here;
   Object.assign(byId("progress-bar"), { hidden: total === null, max: total || 1, value: total ? Math.min(here, total) : 0 });
 }
@@ -321,7 +321,7 @@ export function progress(more = 0) {
 export function showPhase() {
   const phase = current?.dataset.phase;
   for (const question of current ? questionsOf(current) : []) question.disabled = phase !== undefined;
-  byId("save-words").textContent = phase === "waiting" ? "Checking…" : phase === "feedback" ? "Go on" : "Save and go on";
+  byId("save-words").textContent = phase === "waiting" ? say("Checking…") : phase === "feedback" ? say("Go on") : say("Save and go on");
 }
 
 // -- the question that keys speak to ----------------------------------------------------------------------

@@ -1,6 +1,6 @@
 // Saving a page, and what follows from the server's word on it: practice, refusals, newer answers, undo.
 
-import { keep, kept, nameInQueue, newKey, queue } from "./device.js";
+import { keep, kept, nameInQueue, newKey, queue, say } from "./device.js";
 import { dropDraft } from "./drafts.js";
 import {
   fillTask, given, holds, isAnswered, isChanged, isOpen, labelOf, needsAnswer, numberOf, questionsOf, readTask, revisionOf,
@@ -100,7 +100,7 @@ function showFeedback(form, found) {
     const question = questionsOf(form).find((one) => one.dataset.name === name);
     const place = question?.querySelector(".feedback");
     if (!place) continue;
-    const verdict = right ? "Right." : expected ? `Expected here: ${expected}.` : "Not what was expected.";
+    const verdict = right ? say("Right.") : expected ? say("Expected here: {expected}.", { expected }) : say("Not what was expected.");
     place.textContent = [verdict, words].filter(Boolean).join(" ");
     place.className = `feedback ${right ? "right" : "not-right"}`;
     place.hidden = false;
@@ -118,14 +118,14 @@ export function follow(entry, status, reply) {
     progress(isCounted(entry) ? 1 : 0);
   } else if (status === 409 && reply.error === "closed") {
     dropDraft(entry.task);
-    showAlert(`${reply.message} The change was not saved.`, { stays: true });
+    showAlert(say("{words} The change was not saved.", { words: reply.message }), { stays: true });
   } else if (status === 409) {
     takeNewer(entry, reply);
   } else if (status === 422 || status === 400) {
     giveBack(entry, reply);
   } else {
-    const words = reply.message || `The server did not take an answer (${status}).`;
-    showAlertAbout(entry.page, `${words} It was not saved.`, { stays: true });
+    const words = reply.message || say("The server did not take an answer ({status}).", { status });
+    showAlertAbout(entry.page, say("{words} It was not saved.", { words }), { stays: true });
   }
   replies.get(entry.key)?.(reply);
   replies.delete(entry.key);
@@ -141,7 +141,7 @@ function takeNewer(entry, reply) {
   if (reply.html) takeIn(reply.html, entry.page);
   if (shown) show(current, { push: false });
   progress();
-  const words = `${reply.message || "A newer answer to this item was saved elsewhere."} The one from here was not saved.`;
+  const words = say("{words} The one from here was not saved.", { words: reply.message || say("A newer answer to this item was saved elsewhere.") });
   const goThere = async () => {
     if (!isShown(entry.page)) await goTo(entry.page);
     return isShown(entry.page);
@@ -149,11 +149,11 @@ function takeNewer(entry, reply) {
   const putBack = async () => (await goThere()) && putInto([[taskOf(entry.task), entry.state]]);
   const offer = () => {
     const same = holds(taskOf(entry.task), entry.state);
-    showAlert(words, same ? {} : { label: "Put mine back", action: putBack, stays: true });
+    showAlert(words, same ? {} : { label: say("Put mine back"), action: putBack, stays: true });
   };
   const lead = async () => (await goThere()) && offer();
   if (shown) offer();
-  else showAlert(words, { label: `Show page ${entry.page}`, action: lead, stays: true });
+  else showAlert(words, { label: say("Show page {number}", { number: entry.page }), action: lead, stays: true });
 }
 
 /** Fill tasks with answers that were not saved. */
@@ -172,7 +172,7 @@ function giveBack(entry, reply) {
   }
   keep(`draft:${entry.task}`, { ...entry.state, revision: entry.revision, at: Date.now(), seconds: entry.seconds });
   progress();
-  const words = reply.message || "An answer was not taken.";
+  const words = reply.message || say("An answer was not taken.");
   const task = taskOf(entry.task);
   if (!task) {
     showAlertAbout(entry.page, words, { stays: true });
@@ -200,7 +200,7 @@ export function undo() {
     const passed = (number) => isClosed(number) || (form && number === numberOf(form));
     while (savedPages.length && passed(savedPages.at(-1))) savedPages.pop();
     if (savedPages.length) goTo(savedPages.pop());
-    else if (form) showStatusOnce("Nothing to undo");
+    else if (form) showStatusOnce(say("Nothing to undo"));
     return;
   }
   const before = unsaved.map((task) => [task, readTask(task)]);
@@ -209,6 +209,6 @@ export function undo() {
     for (const question of questionsOf(task)) showWrong(question, "");
     changed(task);
   }
-  showAlert("Taken back what was not saved.", { label: "Put it back", action: () => putInto(before) });
+  showAlert(say("Taken back what was not saved."), { label: say("Put it back"), action: () => putInto(before) });
   form.querySelector(".page-title").focus({ preventScroll: true });
 }

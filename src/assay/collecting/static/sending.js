@@ -1,6 +1,6 @@
 // Answers leave the queue of this device in order, one at a time, and each only once the server has spoken of it.
 
-import { forget, nameInQueue, PREFIX, queue, settings } from "./device.js";
+import { forget, locale, nameInQueue, PREFIX, queue, say, settings } from "./device.js";
 import { byId } from "./form.js";
 import { hideAlert, inWords, showAlert } from "./words.js";
 
@@ -70,7 +70,7 @@ async function post(entry) {
   }
 }
 
-export const SOMEBODY_ELSE = "Another person's link was opened in this browser. Please open your own again.";
+export const SOMEBODY_ELSE = say("Another person's link was opened in this browser. Please open your own again.");
 
 export const readJson = (reply) => reply.json().catch(() => ({}));
 
@@ -95,10 +95,10 @@ function settle(entry, status, reply) {
 
 /** The link is dead: nothing is asked or sent any more, nothing is thrown away, until it works again. */
 export function refuse(words) {
-  refused = words || "This link no longer works.";
+  refused = words || say("This link no longer works.");
   const waiting = queue().length;
-  const kept = waiting ? ` ${inWords(waiting)} kept on this device.` : "";
-  showAlert(`${refused}${kept} This page goes on by itself when the link works again.`, { stays: true });
+  const kept = waiting ? ` ${say("{answers} kept on this device.", { answers: inWords(waiting) })}` : "";
+  showAlert(`${refused}${kept} ${say("This page goes on by itself when the link works again.")}`, { stays: true });
   stop(true);
   showStatus();
 }
@@ -131,13 +131,13 @@ function goOnAgain() {
 
 export function showStatus() {
   const waiting = queue().length;
-  const answers = `${waiting} ${waiting === 1 ? "answer" : "answers"} kept on this device`;
+  const answers = waiting === 1 ? say("1 answer kept on this device") : say("{count} answers kept on this device", { count: waiting });
   let [kind, words] = ["", ""];
-  if (refused) [kind, words] = ["bad", waiting ? `Not saved, ${answers}` : "Link no longer works"];
-  else if (!navigator.onLine) [kind, words] = ["open", waiting ? `Offline, ${answers}` : "Offline"];
-  else if (waiting && tries) [kind, words] = ["open", waiting > 1 ? `Not saved, trying again (${answers})` : "Not saved, trying again"];
-  else if (waiting) [kind, words] = ["", "Saving…"];
-  else if (savedAt) [kind, words] = ["good", `Saved ${savedAt.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" })}`];
+  if (refused) [kind, words] = ["bad", waiting ? say("Not saved, {answers}", { answers }) : say("Link no longer works")];
+  else if (!navigator.onLine) [kind, words] = ["open", waiting ? say("Offline, {answers}", { answers }) : say("Offline")];
+  else if (waiting && tries) [kind, words] = ["open", waiting > 1 ? say("Not saved, trying again ({answers})", { answers }) : say("Not saved, trying again")];
+  else if (waiting) [kind, words] = ["", say("Saving…")];
+  else if (savedAt) [kind, words] = ["good", say("Saved {time}", { time: savedAt.toLocaleTimeString(locale, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }) })];
   const status = byId("status");
   status.className = `status ${kind}`;
   if (status.textContent !== words) status.textContent = words;

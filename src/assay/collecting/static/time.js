@@ -1,6 +1,6 @@
 // The time at work on a page: gaps between two signs of life count, unless they are long or nobody looks.
 
-import { forget, keep, kept, settings } from "./device.js";
+import { forget, keep, kept, locale, settings } from "./device.js";
 
 const IDLE = Number(settings.idle) * 1000;
 let page = null; // the number of the page that is worked on
@@ -11,7 +11,7 @@ let lastSign = performance.now();
 export function showLocalTimes(where = document) {
   for (const one of where.querySelectorAll("time[data-local]")) {
     const at = new Date(one.dateTime);
-    if (!Number.isNaN(at.getTime())) one.textContent = at.toLocaleString([], { dateStyle: "long", timeStyle: "short" });
+    if (!Number.isNaN(at.getTime())) one.textContent = at.toLocaleString(locale, { dateStyle: "long", timeStyle: "short" });
   }
 }
 

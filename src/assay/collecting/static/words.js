@@ -1,8 +1,9 @@
 // Words to the person: the bar at the top, and the windows that ask for something.
 
+import { say } from "./device.js";
 import { all, byId } from "./form.js";
 
-export const inWords = (count) => (count === 1 ? "1 answer is" : `${count} answers are`);
+export const inWords = (count) => (count === 1 ? say("1 answer is") : say("{count} answers are", { count }));
 
 let alertAction = null;
 let alertStays = false;
