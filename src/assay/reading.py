@@ -22,6 +22,7 @@ from assay.data.formats.registry import (
     join_tables,
     rows_of,
 )
+from assay.data.formats.sheets import SPREADSHEETS
 from assay.data.formats.tables import arena_rows, is_arena, read_table
 from assay.data.scales import parse_scale
 from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError
@@ -78,7 +79,7 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
     if is_study:
         return None, settings
     beside = {name: _beside(getattr(settings, name)) for name in ("items", "annotators")}
-    settings = replace(settings, **beside)
+    settings = replace(settings, **beside, codes=_codes(settings.codes, paths))
     if not paths:
         return _rows_of_frame(source, settings), settings
     parts = [rows_of(path, settings) for path in paths]
@@ -338,6 +339,13 @@ def _rows_of_frame(source: Any, settings: ReadSettings) -> Rows:
     if is_arena(frame.columns):
         return arena_rows(frame)
     return Rows(frame, reading=Reading(rows=frame.height))
+
+
+def _codes(given: Any, paths: tuple[Path, ...]) -> Any:
+    """A table of codes: from a frame, a file, or a sheet of the workbook that holds the labels."""
+    if isinstance(given, str) and not Path(given).exists() and len(paths) == 1 and paths[0].suffix in SPREADSHEETS:
+        return read_table(paths[0], given).labels.drop("_row", strict=False)
+    return given if isinstance(given, Mapping) else _beside(given)
 
 
 def _beside(frame: Any) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from corpus import JUDGE, KINDS, Wanted
+from corpus import JUDGE, KINDS, Wanted, xlsx
 
 import assay
 from assay.cli import app as cli
@@ -138,3 +138,17 @@ def test_words_that_are_nobodys_label_are_kept_with_the_items_of_a_wide_sheet(tm
         "The soup of table 7 was cold and came late; nobody knew why."
     ]
     assert any("'review' kept as a column of the items: free text" in line for line in labels.reading.notes)
+
+
+def test_the_key_sheet_of_a_workbook_says_what_codes_stand_for(tmp_path, run):
+    path = xlsx(tmp_path / "book.xlsx", {
+        "Labels": [["item", "ann", "bob"], *([f"i{n}", n % 3 + 1, n % 2 + 1] for n in range(20))],
+        "Key": [["code", "meaning"], [1, "never"], [2, "sometimes"], [3, "always"]],
+    })  # fmt: skip
+    labels = assay.read(path)
+    assert "sheet 'Key' may say what codes stand for: codes='Key' takes it" in labels.reading.notes
+    words = assay.read(path, codes="Key")
+    assert set(words.labels["label"]) == {"never", "sometimes", "always"}
+    code, _, said = run("agreement", path, "--codes", "Key", "--scale", "ordinal:never<sometimes<always")
+    assert (code, "codes stand for words: 1 = never" in said) == (0, True)
+    assert "--codes Key" in run("look", path, "--codes", "Key")[1]

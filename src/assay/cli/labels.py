@@ -101,6 +101,10 @@ class LabelOptions:
     label_spelling: Annotated[
         Spelling, Parameter(help="What becomes of categories that differ only in case or inner spaces.")
     ] = "refuse"
+    codes: Annotated[
+        str | None,
+        Parameter(help="What codes stand for: a table of codes and words, or a sheet of the same workbook."),
+    ] = None
     decimal: Annotated[
         Decimal | None, Parameter(help="What stands before decimals, where labels such as 1,234 do not tell.")
     ] = None
@@ -162,6 +166,11 @@ class LabelOptions:
         tell(labels)
         return labels
 
+    @property
+    def beside(self) -> tuple[str | Path | None, ...]:
+        """What is read besides the labels, and so is never written over."""
+        return self.items, self.annotator_table, self.codes
+
     def read(self, source: str) -> Annotations:
         """The table, with a note on standard error for all that reading left out or assumed."""
         try:
@@ -213,7 +222,7 @@ class LabelOptions:
             item=_one(self.item, "item"), annotator=self.annotator, label=_one(self.label, "label"),
             criterion=self.criterion, repeat=self.repeat, judges=self.judges, humans=self.humans,
             spelling=self.spelling, scale=_scale(self.scale), missing=self.missing,
-            label_spelling=self.label_spelling, decimal=self.decimal,
+            label_spelling=self.label_spelling, codes=self.codes, decimal=self.decimal,
             layout=self._layout(), columns=self.columns, exclude=self.exclude, split_columns=self.split_columns,
             conditions=self.conditions or (),
             split_item=self.split_item, items=self.items, annotators=self.annotator_table, format=self.format,
@@ -406,7 +415,7 @@ class Ask:
 
     def to(self, out: Path | None, *sources: str | None, force: bool, suffixes: Sequence[str] | None = None) -> None:
         """Refuse a place to write to where something would be lost that is read: the labels, or a table beside them."""
-        target(out, *sources, self.labels.items, self.labels.annotator_table, force=force, suffixes=suffixes)
+        target(out, *sources, *self.labels.beside, force=force, suffixes=suffixes)
 
     def show(self, row: Command, found: Result, out: Path | None, **how: Any) -> None:
         """Print what was found, and write its page where one was asked for."""
@@ -558,7 +567,7 @@ def report(
     from assay.verdict.preregistration import plan_beside
     from assay.verdict.report import report as make
 
-    _report_target(out, source, ask.labels.items, ask.labels.annotator_table, pdf=pdf, force=force)
+    _report_target(out, source, *ask.labels.beside, pdf=pdf, force=force)
     given = ask.options.options()
     target(out.with_suffix(".json"), given.get("compare"), suffixes=(".json",), force=force)
     table = ask.labels.read(source)

@@ -715,7 +715,7 @@ def import_(
     """
     from assay.data.formats.exports import TABLES, import_counts, write
 
-    check_target(out, source, labels.items, labels.annotator_table, suffixes=TABLES, force=force)
+    check_target(out, source, *labels.beside, suffixes=TABLES, force=force)
     table = labels.read(source)
     written = write(table, out)
     output.rows(import_counts(table.reading, len(table)))
@@ -745,7 +745,7 @@ def export(
     from assay.data.formats.exports import SUFFIXES, write
     from assay.data.formats.tables import HUMANS, ITEMS, JUDGES
 
-    read = (source, labels.items, labels.annotator_table)
+    read = (source, *labels.beside)
     check_target(target, *read, suffixes=SUFFIXES[to], force=True, folder=to == "alt-test")
     for path in [target / name for name in (HUMANS, JUDGES, ITEMS)] if to == "alt-test" else [target]:
         inside = [Path(source) / path.name] if to == "alt-test" else []

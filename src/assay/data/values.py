@@ -268,6 +268,13 @@ class LabelSettings(Settings):
     label_spelling: Spelling = option(
         "refuse", "What becomes of categories that differ only in case or inner spaces: `Agree`, `agree`."
     )
+    codes: Any = option(
+        None,
+        "What codes among the labels stand for: a mapping, or a table of codes and their words.",
+        details="The table is a frame, a file, or a sheet of the same workbook by its name: first the code, then the "
+        "word; with a column `criterion`, of each criterion apart. A mapping may be of each criterion, too. Words have "
+        "the order that `scale` gives them.",
+    )
     decimal: Decimal | None = option(
         None,
         "What stands before the decimals of numbers in text, where labels do not tell.",
@@ -333,6 +340,10 @@ def settle_labels(part: LabelColumn, scale: Scale | None, settings: LabelSetting
     DataError
         Where labels can be read in several ways.
     """
+    if settings.codes is not None:
+        part, said = _decoded(part, settings)
+        found = settle_labels(part, scale, replace(settings, codes=None))
+        return found._replace(notes=(*said, *found.notes))
     labels = part.labels
     if isinstance(labels.dtype, pl.Enum):
         part = part._replace(order=tuple(labels.dtype.categories.to_list()))
@@ -378,6 +389,69 @@ def _settle_text(part: LabelColumn, scale: Scale | None, settings: LabelSettings
 def is_free_text(distinct: int, labels: int) -> bool:
     """Whether texts are free text: more than a code book holds, and a fifth of the labels or more are new."""
     return distinct > MOST_CATEGORIES and distinct > 0.2 * labels
+
+
+# -- codes ----------------------------------------------------------------------------------------------
+
+
+def _decoded(part: LabelColumn, settings: LabelSettings) -> tuple[LabelColumn, list[str]]:
+    """The words that codes stand for; of a criterion without codes, the labels as they are.
+
+    Raises
+    ------
+    DataError
+        For a label that is neither a code, nor one of the words, nor a mark of no answer.
+    """
+    words = _words_of(settings.codes, part.criterion)
+    if not words:
+        return part, []
+    bare = strip_spaces(_as_codes(part.labels))
+    odd = bare.filter(~bare.is_in([*words, *words.values(), *map(str, settings.marks or ())]) & (bare != ""))
+    strange = [one for one in odd.unique(maintain_order=True).to_list() if one.lower() not in MARKS]
+    if strange:
+        rows = part.rows(bare.is_in(strange))
+        raise DataError(
+            f"{part.about()} such as {listing([repr(one) for one in strange], 3)} ({rows}) are not among the codes: "
+            f"{listing([f'{code} = {word}' for code, word in words.items()], 8)}; mend them, add what they stand for, "
+            "or name those that are no answer with missing=[...]"
+        )
+    shown = listing([f"{code} = {word}" for code, word in words.items()], 5)
+    return part._replace(labels=bare.replace(words).alias("label")), [f"codes stand for words: {shown}"]
+
+
+def _as_codes(labels: pl.Series) -> pl.Series:
+    """Labels as codes are written: 1 for 1.0."""
+    if labels.dtype.is_float() and bool((labels.drop_nulls() % 1 == 0).all()):
+        labels = labels.cast(pl.Int64)
+    return labels.cast(pl.String)
+
+
+def _words_of(codes: Any, criterion: str | None) -> dict[str, str]:
+    """The words of a criterion's codes.
+
+    Raises
+    ------
+    DataError
+        For what is no table of codes, and for a code that stands for two words.
+    """
+    if isinstance(codes, Mapping):
+        mine = codes.get(criterion, {}) if any(isinstance(one, Mapping) for one in codes.values()) else codes
+        rows = [(str(code), str(word)) for code, word in mine.items()]
+    else:
+        if "criterion" in codes.columns:
+            codes = codes.filter(codes["criterion"].cast(pl.String) == str(criterion)).drop("criterion")
+        if codes.width != 2:
+            raise DataError(
+                f"a table of codes has two columns, the code and its word (and 'criterion', where criteria differ); "
+                f"this one has {listing([repr(c) for c in codes.columns])}"
+            )
+        both = [strip_spaces(_as_codes(codes[name])) for name in codes.columns]
+        rows = [(code, word) for code, word in zip(*both, strict=True) if code and word]
+    words = dict(rows)
+    twice = next((code for code, word in rows if words[code] != word), None)
+    if twice is not None:
+        raise DataError(f"code '{twice}' stands for {listing([repr(w) for c, w in rows if c == twice])}; keep one")
+    return words
 
 
 # -- no answer ----------------------------------------------------------------------------------------

@@ -96,7 +96,23 @@ def _spreadsheet(path: Path, wanted: str | None) -> tuple[pl.DataFrame, list[str
         )
     others = [name for name in found if name != largest]
     beside = f", not {listing([repr(name) for name in others], 4)}" if others else ""
-    return tables[largest], [f"sheet '{largest}' is read{beside}"] if others else []
+    keys = [name for name in others if name in tables and _is_key(tables[name])]
+    said = [f"sheet '{name}' may say what codes stand for: codes='{name}' takes it" for name in keys]
+    return tables[largest], [f"sheet '{largest}' is read{beside}", *said] if others else []
+
+
+_CODE, _WORD = (
+    re.compile(r"codes?|values?|keys?|numbers?|scores?"),
+    re.compile(r"meanings?|labels?|words?|names?|descriptions?"),
+)
+
+
+def _is_key(grid: pl.DataFrame) -> bool:
+    """Whether a sheet's first row heads a column of codes and one of their words."""
+    if not 2 <= grid.width <= 3:
+        return False
+    heads = [str(cell).strip().lower() for cell in grid.row(0)]
+    return any(map(_CODE.fullmatch, heads)) and any(map(_WORD.fullmatch, heads))
 
 
 # -- text ---------------------------------------------------------------------------------------------

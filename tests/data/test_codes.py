@@ -1,0 +1,74 @@
+"""Sheets of codes: a key sheet says what they stand for."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import assay
+from assay.errors import DataError
+
+LABELS = pl.DataFrame(
+    {"item": ["a", "a", "b", "b", "c", "c"], "annotator": ["ann", "bob"] * 3, "label": [1, 2, 3, 3, 1, 1]}
+)
+KEY = pl.DataFrame({"code": [1, 2, 3], "meaning": ["never", "sometimes", "always"]})
+WORDS = ["never", "sometimes", "always", "always", "never", "never"]
+
+
+@pytest.mark.parametrize("codes", [KEY, {1: "never", 2: "sometimes", 3: "always"}], ids=["frame", "mapping"])
+def test_codes_become_words(codes):
+    labels = assay.read(LABELS, codes=codes)
+    assert labels.labels["label"].to_list() == WORDS
+    assert "codes stand for words: 1 = never, 2 = sometimes, 3 = always" in labels.reading.notes
+    ordered = assay.read(LABELS, codes=codes, scale="ordinal:never<sometimes<always")
+    assert ordered.fingerprint != assay.read(LABELS).fingerprint
+    assert ordered.scale.spec == "ordinal:never<sometimes<always"
+
+
+@pytest.mark.parametrize("labels", [LABELS, LABELS.cast({"label": pl.Float64}), LABELS.cast({"label": pl.String})])
+def test_codes_are_numbers_or_text(labels):
+    assert assay.read(labels, codes=KEY).labels["label"].to_list() == WORDS
+
+
+def test_a_key_beside_a_file_is_a_table_of_its_own(tmp_path):
+    LABELS.write_csv(tmp_path / "labels.csv")
+    KEY.write_csv(tmp_path / "key.csv")
+    assert assay.read(tmp_path / "labels.csv", codes=tmp_path / "key.csv").labels["label"].to_list() == WORDS
+
+
+def test_criteria_have_keys_of_their_own():
+    labels = pl.concat([LABELS.with_columns(criterion=pl.lit(one)) for one in ("tone", "length")])
+    key = pl.concat([
+        KEY.with_columns(criterion=pl.lit("tone")),
+        pl.DataFrame({"code": [1, 2, 3], "meaning": ["short", "right", "long"], "criterion": ["length"] * 3}),
+    ])  # fmt: skip
+    read = assay.read(labels, codes=key)
+    assert read.where(criterion="length").labels["label"].to_list()[:3] == ["short", "right", "long"]
+    assert read.where(criterion="tone").labels["label"].to_list() == WORDS
+    nested = assay.read(labels, codes={"tone": {1: "never", 2: "sometimes", 3: "always"}})
+    assert nested.where(criterion="length").labels["label"].to_list()[:3] == [1, 2, 3]
+
+
+def test_words_among_codes_stay_and_blanks_are_no_answer():
+    labels = LABELS.cast({"label": pl.String}).with_columns(
+        label=pl.Series(["1", "sometimes", "3", "-", " 1 ", None], dtype=pl.String)
+    )
+    read = assay.read(labels, codes=KEY, missing=["-"])
+    assert read.labels["label"].drop_nulls().to_list() == ["never", "sometimes", "always", "never"]
+
+
+@pytest.mark.parametrize(
+    ("codes", "words"),
+    [
+        (KEY.head(2), r"such as '3' \(row 3: 3, row 4: 3\) are not among the codes: 1 = never, 2 = sometimes;"),
+        (KEY.with_columns(why=pl.lit("x")), "a table of codes has two columns.*'code', 'meaning', 'why'"),
+        (
+            pl.concat([KEY, pl.DataFrame({"code": [1], "meaning": ["rarely"]})]),
+            "code '1' stands for 'never', 'rarely'; keep one",
+        ),
+        ("nowhere.csv", "there is no file or folder 'nowhere.csv'"),
+    ],
+)
+def test_what_is_no_key_is_refused_in_words(codes, words):
+    with pytest.raises(DataError, match=words):
+        assay.read(LABELS, codes=codes)
