@@ -128,7 +128,7 @@ def test_criteria_are_reported_one_by_one() -> None:
     found = report(labels, expertise="skilled")
     assert found.comparison is None
     assert set(found.by) == {"judge"}
-    assert found.cards[0].headline == "judge may stand in for people in 2 out of 2 (criterion)."
+    assert found.cards[0].headline == "judge may stand in for people on both criteria."
     assert "As published it passes in" in found.cards[0].evidence
     assert "corrected for the number of domains" in found.cards[0].advice
     assert found.table.columns[:2] == ["judge", "criterion"]

@@ -334,7 +334,7 @@ def card_by(result: AltTestBy) -> Card:
     advice = [] if result.correction == "within" else [corrected]
     return Card(
         result.judge, None, tones.pop() if len(tones) == 1 else "open",
-        f"{result.judge} may stand in for people in {_how_many(len(found['replace']), result)}.",
+        f"{result.judge} may stand in for people on {_how_many(len(found['replace']), result)}.",
         f"{evidence[:1].upper()}{evidence[1:]}. As published it passes in {result.passed_in}.",
         " ".join([*advice, *dict.fromkeys(c for test in tests.values() for c in test.cautions)]),
         tuple(_domain_line(name, test) for name, test in tests.items()), f"each {result.by}", _step_by(result, found),
@@ -342,10 +342,12 @@ def card_by(result: AltTestBy) -> Card:
 
 
 def _how_many(passed: int, result: AltTestBy) -> str:
-    """*both criteria*, *none of 4 criteria*, *2 of 4 criteria*; of domains by another column *2 of 4 (topic)*."""
+    """*both criteria*, *none of 4 criteria*; of domains that another column tells apart *2 of 4 domains (topic)*."""
     n = result.n_domains
-    some = f"{n} criteria" if result.by == "criterion" else f"{n} ({result.by})"
-    return f"all of {some}" if passed == n else f"{passed or 'none'} of {some}"
+    some = "criteria" if result.by == "criterion" else f"domains ({result.by})"
+    if passed == n:
+        return f"both {some}" if n == 2 else f"all {n} {some}"
+    return f"{passed or 'none'} of {n} {some}"
 
 
 def _step_by(result: AltTestBy, found: Mapping[Verdict, Sequence[str]]) -> NextStep | None:
