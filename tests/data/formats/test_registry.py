@@ -162,3 +162,11 @@ def test_names_of_users_come_as_a_mapping_or_as_a_list_of_users(put):
 def test_what_is_no_table_of_names_is_refused(put, content):
     with pytest.raises(DataError, match=r"must hold \{id: name\} or a list of users with id and email"):
         name_table(put("users.json", content))
+
+
+def test_a_folder_that_is_no_table_is_no_table_of_items(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "human_annotations.json").write_text("{}")
+    frame = pl.DataFrame({"item": ["a", "b"], "annotator": ["x", "x"], "label": [1, 2]})
+    with pytest.raises(DataError, match="folder is a folder without a table of Parquet or Arrow; name one file of it"):
+        assay.read(frame, items=tmp_path / "folder")

@@ -42,6 +42,8 @@ def read_table(path: Path, sheet: str | None = None) -> Rows:
     notes: list[str] = []
     if not path.is_dir():
         _refuse_what_is_no_table(path)
+    elif not is_dataset(path):
+        raise DataError(f"{path} is a folder without a table of Parquet or Arrow; name one file of it")
     if (path.is_dir() and not any(path.glob("*.parquet"))) or suffix in ARROW:
         frame, notes = _arrow(path)
     elif suffix in SPSS:
