@@ -170,3 +170,18 @@ def test_a_folder_that_is_no_table_is_no_table_of_items(tmp_path):
     frame = pl.DataFrame({"item": ["a", "b"], "annotator": ["x", "x"], "label": [1, 2]})
     with pytest.raises(DataError, match="folder is a folder without a table of Parquet or Arrow; name one file of it"):
         assay.read(frame, items=tmp_path / "folder")
+
+
+def test_a_question_without_a_name_among_others_is_refused(put):
+    state = {
+        "user_id": "ann", "instance_id_ordering": ["k1", "k2"],
+        "instance_id_to_label_to_value": {
+            "k1": [[{"schema": None, "name": "4"}, "4"], [{"schema": "kind", "name": "Good"}, "Good"]],
+            "k2": [[{"schema": "stars", "name": "2"}, "2"]],
+        },
+    }  # fmt: skip
+    path = put("user_state.json", state)
+    with pytest.raises(DataError, match="a question without a name stands beside kind, stars; give it one") as refused:
+        assay.read(path)
+    scale = {"kind": "nominal", "stars": "1-5"}
+    assert assay.read(path, **refused.value.advised, scale=scale).criteria == ("kind", "stars")

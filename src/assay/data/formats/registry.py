@@ -663,9 +663,17 @@ def _needs_scale(rows: Rows, known: Mapping[str, Scale]) -> None:
     frame = rows.labels
     if "criterion" not in frame.columns or frame["label"].dtype != pl.String:
         return
-    unsaid = [c for c in natural(frame["criterion"].unique().to_list()) if c not in known]
-    labels = {c: frame.filter(pl.col("criterion") == c)["label"].drop_nulls() for c in unsaid}
+    asked = frame["criterion"].fill_null("")
+    unsaid = [c for c in natural(asked.unique().to_list()) if c not in known]
+    labels = {c: frame.filter(asked == c)["label"].drop_nulls() for c in unsaid}
     numeric = [c for c in unsaid if all(is_number(v) for v in labels[c])]
+    if numeric and "" in unsaid:  # whose scale could not be said: that of "" is the scale of all
+        named = [c for c in unsaid if c]
+        raise DataError(
+            f"{rows.reading.source}: a question without a name stands beside {listing(named)}; give it one, or read "
+            f"the others with criteria={named}",
+            advised={"criteria": named},
+        )
     if numeric:
         likely = {c: _likely_scale(labels[c], numeric=c in numeric) for c in unsaid}
         raise DataError(
