@@ -31,6 +31,20 @@ def test_an_answer_is_saved_once_and_its_copy_is_known_again(serve: Callable[...
     assert [(one["label"], one["counts"]) for one in page.history()] == [(2, False), (5, True)]
 
 
+def test_an_answer_from_the_page_of_somebody_else_is_refused(serve: Callable[..., Served]) -> None:
+    page = serve(items=1, who=("ana", "ben"))
+    ana, ben = page.annotator(), page.annotator("ben")
+    whose = ana.send("GET", "/answers").json()["person"]
+    task = ana.work()[0]
+    body = ana.body(task, {task.questions[0].id: 2}, person=whose)
+    refused = ben.send("POST", "/answers", body)
+    assert (refused.status, refused.json()["error"]) == (403, "somebody else")
+    assert refused.json()["message"].startswith("Another person's link was opened in this browser.")
+    assert page.history() == []
+    assert ana.send("POST", "/answers", body).status == 200
+    assert [row["label"] for row in page.history()] == [2]
+
+
 @pytest.mark.parametrize(
     ("question", "sent", "label"),
     [

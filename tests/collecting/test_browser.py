@@ -694,6 +694,34 @@ def test_two_people_in_one_browser_are_kept_apart(browser: Browser, site: Callab
 
 
 @in_browser
+def test_a_refusal_that_comes_when_the_own_link_is_open_again_loses_no_answer(
+    browser: Browser, site: Callable[[str], Site]
+) -> None:
+    stars = site("stars")
+    mine, theirs = stars.invite("open again"), stars.invite("open between")
+    page = browser.visit(mine)
+    wait_for_pages_ahead(page)
+    held: list[Any] = []
+    page.route("**/answers", lambda route: held.append(route) if route.request.method == "POST" else route.continue_())
+    other = page.context.new_page()
+    other.goto(theirs)
+    page.keyboard.press("4")
+    page.keyboard.press("Enter")
+    wait_until(lambda: (page.evaluate("0"), held)[1], "nothing was sent")
+    refusal = held[0].fetch()
+    assert (refusal.status, refusal.json()["error"]) == (403, "somebody else")
+    other.goto(mine)
+    held[0].fulfill(response=refusal)
+    page.wait_for_selector("#alert:visible")
+    assert "1 answer is kept on this device" in page.inner_text("#alert")
+    page.unroute("**/answers")
+    page.goto(mine)
+    stars.wait_for("open again", 1)
+    assert stars.labels("open again") == [4]
+    assert stars.answers("open between") == []
+
+
+@in_browser
 def test_the_end_is_told(browser: Browser, site: Callable[[str], Site]) -> None:
     odd = site("odd")
     page = browser.visit(odd.invite("finisher"))

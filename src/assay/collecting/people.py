@@ -281,6 +281,8 @@ class AnswerBody(_Body):
     comment: _Words = ""
     flag: _Words = ""
     seconds: float | None = Field(None, ge=0, le=1e6, allow_inf_nan=False)
+    person: str = Field("", max_length=100)
+    """Whose page it was given on, as that page has the name: links of two people may be open in one browser."""
 
 
 class DraftBody(_Body):
@@ -395,10 +397,13 @@ def pages(
 @router.post("/answers")
 def answer(body: AnswerBody, person: Participant, state: Shared, request: Request) -> Response:
     """Save an answer; what comes back says whether it is in the store."""
+    if body.person not in ("", state.name_in_browser(person)):
+        text = "Another person's link was opened in this browser. Please open your own again."
+        raise Refused(403, "This link does not open the page", text, error="somebody else")
     crowd.refuse_ended(state, person)
     words = state.words(request)
     try:
-        saved = answers.save(state.assigner, person, Submission(**body.model_dump()))
+        saved = answers.save(state.assigner, person, Submission(**body.model_dump(exclude={"person"})))
     except UnknownTaskError:
         raise _no_such_item() from None
     except ClosedError as error:

@@ -49,7 +49,6 @@ async function sendAll() {
     }
     tries = 0;
     if (status === 401 || status === 403) return refuse(reply.message);
-    if (status === 404 && (await isSomebodyElse())) return refuse(SOMEBODY_ELSE);
     settle(entry, status, reply);
     tabs?.postMessage({ entry, status, reply });
   }
@@ -59,7 +58,9 @@ async function sendAll() {
 async function post(entry) {
   const { skip, comment, flag } = entry.state;
   const { task, key, revision, labels, seconds } = entry;
-  const body = JSON.stringify({ task, key, revision, labels, skip: skip || null, comment, flag, seconds });
+  // Whose it is goes with it: the link of another person may be opened in this browser, and this one again, at any moment.
+  const { person } = settings;
+  const body = JSON.stringify({ task, key, revision, labels, skip: skip || null, comment, flag, seconds, person });
   try {
     const options = { method: "POST", headers: { "content-type": "application/json" }, body, signal: AbortSignal.timeout(30000) };
     const reply = await fetch("/answers", options);
@@ -73,16 +74,6 @@ async function post(entry) {
 export const SOMEBODY_ELSE = say("Another person's link was opened in this browser. Please open your own again.");
 
 export const readJson = (reply) => reply.json().catch(() => ({}));
-
-async function isSomebodyElse() {
-  try {
-    const page = new DOMParser().parseFromString(await (await fetch("/work")).text(), "text/html");
-    const { person } = page.body.dataset;
-    return person !== undefined && person !== settings.person;
-  } catch {
-    return false;
-  }
-}
 
 /** The server has spoken of an answer: it leaves the queue, and the page follows. */
 function settle(entry, status, reply) {
