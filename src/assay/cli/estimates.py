@@ -44,9 +44,7 @@ def estimate(
     """
     from assay.estimates.corrected import estimate as correct
 
-    ask.to(out, source, force=force)
-    given = ask.options.options()
-    table = ask.labels.read(source)
+    table, given = ask.read(source, out, force=force)
     if (names := tested.among(table) if tested.names() else None) is not None:
         given["judge"] = names
     with progress_bar("Estimating"):
@@ -100,9 +98,7 @@ def monitor(
     """
     from assay.estimates.monitor import monitor as watch
 
-    ask.to(out, source, force=force)
-    given = ask.options.options()
-    table = ask.labels.read(source)
+    table, given = ask.read(source, out, force=force)
     given |= tested.one("a monitor is of one judge")
     with progress_bar("Watching"):
         found = watch(table, **given)

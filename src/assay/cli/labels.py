@@ -405,13 +405,19 @@ class Ask:
         force: bool = False,
     ) -> Any:  # fmt: skip
         """A question read, asked, printed, and written as a page where one was asked for."""
-        self.to(out, source, force=force)
-        given = self.options.options()
-        table = (read or self.labels.read)(source)
+        table, given = self.read(source, out, read, force=force)
         with progress_bar(row.bar):
             found = found_at(row.ask)(table, **given)
         self.show(row, found, out)
         return found
+
+    def read(
+        self, source: str, out: Path | None, read: Callable[[str], Any] | None = None, *, force: bool = False
+    ) -> tuple[Any, dict[str, Any]]:
+        """The labels and the question's options, where the page asked for may be written."""
+        self.to(out, source, force=force)
+        given = self.options.options()
+        return (read or self.labels.read)(source), given
 
     def to(self, out: Path | None, *sources: str | None, force: bool, suffixes: Sequence[str] | None = None) -> None:
         """Refuse a place to write to where something would be lost that is read: the labels, or a table beside them."""
@@ -637,9 +643,7 @@ def probes(
 
 def _ask_of_judges(name: str, source: str, out: Path | None, *, force: bool, tested: Tested, ask: Ask) -> None:
     """A question of all judges, or of those that are tested, at once."""
-    ask.to(out, source, force=force)
-    given = ask.options.options()
-    table = ask.labels.read(source)
+    table, given = ask.read(source, out, force=force)
     tested.among(table)
     with progress_bar("Comparing"):
         found = found_at(f"assay.verdict.{name}:{name}")(table, judges=tested.names(), **given)
@@ -704,9 +708,7 @@ def agreement(source: str, *, out: Page = None, force: Force = False, ask: Ask =
     """
     from assay.concordance.agreement import agreement as agree
 
-    ask.to(out, source, force=force)
-    given = ask.options.options()
-    table = ask.labels.read(source)
+    table, given = ask.read(source, out, force=force)
     with progress_bar("Comparing"):
         found = agree(table, **given)
     shown = _to_be_read(found.rows, found.headline, given)
@@ -745,9 +747,7 @@ def disagreement(source: str, *, out: Page = None, force: Force = False, ask: As
     """
     from assay.concordance.disagreement import disagreement as disagree
 
-    ask.to(out, source, force=force)
-    given = ask.options.options()
-    table = ask.labels.read(source)
+    table, given = ask.read(source, out, force=force)
     with progress_bar("Comparing"):
         found = disagree(table, **given)
     drop = ("interval", *hidden_columns(found.rows))
@@ -800,9 +800,7 @@ def ratings(
     if next_pairs is not None:
         number_in("--next", next_pairs, low=1, whole=True)
     row = BY_NAME["ratings"]
-    ask.to(out, source, force=force)
-    given = ask.options.options()
-    table = ask.labels.read(source)
+    table, given = ask.read(source, out, force=force)
     with progress_bar(row.bar):
         found = found_at(row.ask)(table, **given)
     if next_pairs is None or ask.output.for_people:
@@ -1062,9 +1060,7 @@ def ideas(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK
     """
     from assay.ideas.choices import MapSettings
 
-    ask.to(out, source, force=force)
-    given = ask.options.options()
-    table = ask.labels.read(source)
+    table, given = ask.read(source, out, force=force)
     if any(scale.kind == "odd-one-out" for scale in table.scales.values()):
         _of_choices(table, given, out, ask)
         return
@@ -1165,10 +1161,8 @@ def d_study(source: str, *, out: Page = None, force: Force = False, ask: Ask = A
     from assay.psychometrics.design import DStudySettings
     from assay.psychometrics.g_study import g_study
 
-    ask.to(out, source, force=force)
-    given = ask.options.options()
+    table, given = ask.read(source, out, force=force)
     own = {f.name: given.pop(f.name) for f in fields(DStudySettings) if f.name in given}
-    table = ask.labels.read(source)
     with progress_bar("Fitting"):
         found = g_study(table, **given).d_study(**own)
     ask.show(BY_NAME["d-study"], found, out)
@@ -1184,9 +1178,7 @@ def raters(source: str, *, out: Page = None, force: Force = False, ask: Ask = AS
     """
     from assay.psychometrics.raters.model import rater_model
 
-    ask.to(out, source, force=force)
-    given = ask.options.options()
-    table = ask.labels.read(source)
+    table, given = ask.read(source, out, force=force)
     with progress_bar("Fitting") as progress:
         found = rater_model(table, progress=progress, **given)
     if ask.output.for_people and found.fairness is not None:
