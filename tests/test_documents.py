@@ -56,7 +56,7 @@ def test_a_page_prints_what_it_says(
     assert capsys.readouterr().out == blocks(ROOT / name, "text")[0]
 
 
-def test_the_tutorial_shows_what_look_prints_and_readme_runs_it(
+def test_the_tutorial_shows_what_look_prints(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from assay.cli.app import main
@@ -69,7 +69,6 @@ def test_the_tutorial_shows_what_look_prints_and_readme_runs_it(
     assert blocks(tutorial, "text")[0] == printed
     (command,) = re.findall(r"^Run: +(assay report .*)$", printed, flags=re.M)
     assert blocks(tutorial, "sh")[1] == f"{command}\n"
-    assert f"assay look examples/sheet.csv\n{command}\n" in blocks(ROOT / "README.md", "sh")
 
 
 def test_the_first_commands_about_judges_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
