@@ -415,7 +415,7 @@ class Promptfoo(Export):
     def _records(self) -> Sequence[Record]:
         if self.path.suffix.lower() in (".csv", ".tsv"):
             raise DataError(
-                f"{self.path}: a CSV of promptfoo does not say which assertions gave a score, and which were a model's; "
+                f"{self.path}: a CSV of promptfoo does not say which assertions gave a score, nor which a model; "
                 "write the results with 'promptfoo export eval ID --output results.json'"
             )
         found = table_records(self.path)
