@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 import uvicorn
-from annotating import STARS, Annotator, Network, Served, Server, invite_people, write_study
+from annotating import STARS, Annotator, Network, Served, Server, crowded, invite_people, write_study
 from uvicorn.server import ServerState
 
 from assay.collecting import server
@@ -174,15 +174,7 @@ def running(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.
 @pytest.mark.served
 def test_whoever_comes_is_answered_beside_half_open_connections_and_slow_bodies(running: Any) -> None:
     server, links = running
-    held: list[socket.socket] = []
-    slow = b"POST /answers HTTP/1.1\r\nHost: a\r\nOrigin: http://a\r\nSec-Fetch-Site: same-origin\r\n"
-    slow += b"Content-Type: application/json\r\nContent-Length: 400000\r\n\r\n{"
-    with contextlib.ExitStack() as opened:
-        for number in range(1600):
-            one = opened.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=10))
-            with contextlib.suppress(OSError):
-                one.sendall(slow if number >= 1500 else b"GET / HTTP/1.1\r\nHost: a\r\n"[: number % 25])
-            held.append(one)
+    with crowded(server.port):
         begun = time.monotonic()
         ana = Annotator(Network(server.url, timeout=10), links["ana"])
         assert ana.join().status == 200

@@ -57,6 +57,9 @@ PAUSED = "paused"
 WINDOW = 400
 """Items of a person's order that are looked at together for the one that lacks most answers: one query counts them."""
 
+WINDOW_PLACES = 4000
+"""Places that these may have: with 400 items of 50 places each a page of four took twice the time, all others waiting."""
+
 FULL_FOR = 60.0
 """Seconds for which an item with all its answers is passed over uncounted; an answer may be taken back."""
 
@@ -159,7 +162,8 @@ class Assigner:
         groups: Iterator[list[str]] = (group for group in rest if group)
         if wanted is None:
             return next(groups, None)
-        while window := list(islice(groups, WINDOW)):
+        size = max(WINDOW // 20, min(WINDOW, WINDOW_PLACES // wanted))
+        while window := list(islice(groups, size)):
             names = [name for group in window for name in group]
             best = _neediest_group(window, taken, wanted)
             if best is None:
