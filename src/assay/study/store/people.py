@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from assay.errors import StudyError, unknown
 from assay.study.schema import Outcome
 from assay.study.store import tables
-from assay.study.store.connection import Store, connect, put_setting, setting, upsert
+from assay.study.store.connection import Store, batches, connect, put_setting, setting, upsert
 
 # -- annotators --------------------------------------------------------------------------------------
 
@@ -432,8 +432,19 @@ class Slot:
         """Those of its tasks that may count: not what came a second time, came too late, or is of the excluded."""
         t = tables.tasks.c
         who = t.party == self.party if self.people is None else t.annotator.in_(self.people)
-        asked = sa.and_(t.questions.in_(self.questions), t.condition == self.condition, who, t.role != ADDED)
-        return sa.and_(asked, t.repeat == 1, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)))
+        return _counting(_first_given(self.questions, self.condition), who)
+
+
+def _first_given(questions: Any, condition: Any) -> sa.ColumnElement[bool]:
+    """Tasks of a session, with these questions, the first time that each item was given."""
+    t = tables.tasks.c
+    return sa.and_(t.questions.in_(questions), t.condition == condition, t.repeat == 1)
+
+
+def _counting(given: sa.ColumnElement[bool], who: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+    """Of these people's, without what came too late or is of the excluded."""
+    t = tables.tasks.c
+    return sa.and_(given, who, t.role != ADDED, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)))
 
 
 def held(now: float | sa.BindParameter[float]) -> sa.ColumnElement[bool]:
@@ -451,14 +462,8 @@ def _takes_place(now: float | sa.BindParameter[float]) -> sa.ColumnElement[bool]
 # Asked whenever a page is given, with the lock held, so the statements are made once.
 
 _T = tables.tasks.c
-_HERE = sa.and_(
-    *(_T.questions.in_(sa.bindparam("asked", expanding=True)), _T.condition == sa.bindparam("of_condition")),
-    _T.repeat == 1,
-)
-_IN_SLOT = sa.and_(
-    *(_HERE, _T.party == sa.bindparam("of_party"), _T.role != ADDED),
-    *(sa.not_(_T.extra), sa.not_(is_excluded(_T.annotator))),
-)
+_HERE = _first_given(sa.bindparam("asked", expanding=True), sa.bindparam("of_condition"))
+_IN_SLOT = _counting(_HERE, _T.party == sa.bindparam("of_party"))
 _TAKES_PLACE = _takes_place(sa.bindparam("now", type_=sa.Float))
 _NUMBER = sa.func.count()
 _LISTED = _T.item.in_(sa.bindparam("items", expanding=True))
@@ -470,11 +475,11 @@ _ENOUGH = sa.select(_T.item).where(_LISTED, _IN_SLOT, _T.state == "answered")
 _ENOUGH = _ENOUGH.group_by(_T.item).having(sa.bindparam("wanted", type_=sa.Integer) <= _NUMBER)
 _GIVEN_AT_FIRST = sa.and_(_HERE, _T.role == "item")
 """The first time that items were given in the slot's session, to people of any group."""
-_FULL = sa.select(_T.item).where(_GIVEN_AT_FIRST, _IN_SLOT, _TAKES_PLACE)
-_FULL = _FULL.group_by(_T.item).having(sa.bindparam("wanted", type_=sa.Integer) <= _NUMBER)
-_GIVEN = sa.select(_T.annotator, _NUMBER).where(_GIVEN_AT_FIRST).group_by(_T.annotator)
-_REST = sa.select(_T.annotator, _T.item, sa.case((sa.and_(_IN_SLOT, _TAKES_PLACE), 1), else_=0))
-_REST = _REST.where(_GIVEN_AT_FIRST, _T.item.not_in(_FULL))
+_BY_ITEM = sa.select(_T.item, _NUMBER).where(_GIVEN_AT_FIRST, _IN_SLOT, _TAKES_PLACE).group_by(_T.item)
+_BY_PERSON = sa.select(_T.annotator, _NUMBER).where(_GIVEN_AT_FIRST).group_by(_T.annotator)
+_HAD = sa.select(_T.annotator, _T.item).where(
+    *(_GIVEN_AT_FIRST, _LISTED, _T.annotator.in_(sa.bindparam("people", expanding=True)))
+)
 _BACK = sa.select(sa.func.min(_T.expires_at)).where(
     *(_IN_SLOT, _T.state == "given", _T.expires_at > sa.bindparam("now", type_=sa.Float)),
     *(_T.annotator != sa.bindparam("person"), _T.role.in_(("item", "triplet"))),
@@ -505,33 +510,23 @@ def answered_enough(db: sa.Connection, slot: Slot, items: Collection[str], wante
     return list(db.execute(_ENOUGH, _places(slot, 0.0, items=list(items), wanted=wanted)).scalars())
 
 
-@dataclass(frozen=True)
-class Taken:
-    """What has been given of a study in one slot, to see what is left.
-
-    Attributes
-    ----------
-    full : set of str
-        Items all of whose places are taken.
-    given : dict of str to int
-        How many items each person has been given, by person.
-    """
-
-    full: set[str]
-    given: dict[str, int]
+def all_places_taken(db: sa.Connection, slot: Slot, now: float) -> dict[str, int]:
+    """The same for all items, without any others that are given; reads all tasks."""
+    return {item: int(number) for item, number in db.execute(_BY_ITEM, _places(slot, now))}
 
 
-def taken_so_far(db: sa.Connection, slot: Slot, wanted: int, now: float) -> Taken:
-    """Which items have all their places taken, and how many each person of any group has been given."""
-    asked = _places(slot, now, wanted=wanted)
-    full = set(db.execute(_FULL, asked).scalars())
-    return Taken(full, {str(name): int(number) for name, number in db.execute(_GIVEN, asked)})
+def given_so_far(db: sa.Connection, slot: Slot) -> dict[str, int]:
+    """How many items each person of any group has been given in the slot's session; reads all tasks."""
+    return {name: int(number) for name, number in db.execute(_BY_PERSON, _places(slot, 0.0))}
 
 
-def given_of_the_rest(db: sa.Connection, slot: Slot, wanted: int, now: float) -> list[tuple[str, str, bool]]:
-    """(person, item, whether it takes a place) for every item that is not full and was given to somebody."""
-    rows = db.execute(_REST, _places(slot, now, wanted=wanted))
-    return [(person, item, bool(taken)) for person, item, taken in rows]
+def items_had(
+    db: sa.Connection, slot: Slot, items: Collection[str], people: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """(person, item) for those of these items that these people were given."""
+    for chunk in batches(items):
+        asked = _places(slot, 0.0, items=chunk, people=list(people))
+        yield from ((person, item) for person, item in db.execute(_HAD, asked))
 
 
 def soonest_back(db: sa.Connection, slot: Slot, person: str, now: float) -> float | None:
