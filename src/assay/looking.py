@@ -270,7 +270,8 @@ def _doubts_of(rows: Rows, labels: Annotations, columns: tuple[ColumnRole, ...])
             for row in far.head(3).iter_rows(named=True)
         ]
     for name in ("text", "question", "prompt"):
-        if name in labels.items.columns:
+        # What all items have is no text of theirs: the template of a prompt.
+        if name in labels.items.columns and labels.items[name].drop_nulls().n_unique() > 1:
             twice = labels.items.filter(pl.col(name).is_not_null() & pl.col(name).is_duplicated())["item"].to_list()
             said += [f"items {listing([repr(i) for i in twice], 3)} share their {name}"] if twice else []
     return said

@@ -19,7 +19,7 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from html.parser import HTMLParser
@@ -661,6 +661,19 @@ def killed(server: Server, kills: int, every: float, stop: threading.Event) -> i
         server.kill()
         server.start()
     return kills
+
+
+@contextlib.contextmanager
+def crowded(port: int, half_open: int = 1500, slow: int = 100) -> Iterator[None]:
+    """So many connections that send the beginning of a request at most, and so many whose body does not come."""
+    body = b"POST /answers HTTP/1.1\r\nHost: a\r\nOrigin: http://a\r\nSec-Fetch-Site: same-origin\r\n"
+    body += b"Content-Type: application/json\r\nContent-Length: 400000\r\n\r\n{"
+    with contextlib.ExitStack() as opened:
+        for number in range(half_open + slow):
+            one = opened.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+            with contextlib.suppress(OSError):
+                one.sendall(body if number >= half_open else b"GET / HTTP/1.1\r\nHost: a\r\n"[: number % 25])
+        yield
 
 
 def verify(people: Sequence[Annotator], where: Store, overlap: int, quota: int | None = None) -> list[str]:

@@ -159,6 +159,36 @@ def test_quotas_with_no_room_to_spare_fill_every_place(site, people, items, over
     assert set(Counter(itertools.chain(*had.values())).values()) == {overlap}
 
 
+def test_what_is_left_is_what_all_tasks_say_one_by_one(site, clock):
+    made, quota = site("overlap: 2\nquota: 7\nseed: 1\nreserve: 30", items=12), 7
+    chance = random.Random(2)
+    for turn in range(15):
+        name = "abcde"[turn % 5]
+        for task in made.tasks(name, made.hold(name, most=2).pages):
+            if (done := chance.choice(["answered", "answered", "skipped", "left"])) != "left":
+                made.answer(name, task, **({"skip": "I cannot tell"} if done == "skipped" else {}))
+        clock.at += chance.choice([60.0, 1000.0])  # what was left runs out, or not
+    people.exclude(made.store, "e", "as a test")
+    with made.store.exclusive() as db:
+        found = made.assigner.rest(db, made.assigner.slot("{}", ""), clock.at)
+        rows = {name: people.tasks_of(db, name) for name in "abcde"}
+    holds = [task for name in "abcd" for task in rows[name] if task.state != "skipped" and not task.extra]
+    taken = Counter(t.item for t in holds if t.state == "answered" or t.expires_at > clock.at)
+    places = {name: 2 - taken[name] for name in made.design.names if taken[name] < 2}
+    assert sum(task.state == "given" for name in "abcd" for task in rows[name]) > 0, "something ran out"
+    assert found.places == places != {}
+    assert found.room == {name: quota - len(rows[name]) for name in "abcd" if len(rows[name]) < quota}
+    assert len(found.room) > 1
+    assert found.had == {name: mine for name in found.room if (mine := {t.item for t in rows[name]} & set(places))}
+
+
+def test_one_alone_goes_wherever_there_is_a_place(site, monkeypatch):
+    made = site("overlap: 1\nquota: 8")
+    made.person("ana")
+    monkeypatch.setattr(OpenPlaces, "safe_for", None)  # looking ahead is for those whom others could leave no place
+    assert len(made.work("ana")) == 8
+
+
 def most_filled(places: dict[str, int], room: dict[str, int], had: dict[str, set[str]]) -> int:
     """The most places that can be filled, by augmenting paths from one place at a time."""
     taken: dict[str, list[str]] = {name: [] for name in room}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -34,14 +35,15 @@ from assay.collecting.invitations import Signer, invite, study_id
 from assay.errors import ChangedStudyError, StudyError
 from assay.reading import study_labels
 from assay.study.definition import load_study
-from assay.study.store import tables
+from assay.study.store import connection, tables
 from assay.study.store.answers import history
-from assay.study.store.connection import open_store
+from assay.study.store.connection import DatabaseError, open_store
 from assay.study.store.intake import sync_study
 from assay.study.store.items import known_items
 from assay.study.store.people import new_link, set_state
 from assay.study.store.table import stored_annotations
 from assay.study.store.work import Changed
+from waiting import wait_until
 
 KINDS: tuple[dict[str, Any], ...] = (
     STARS,
@@ -119,26 +121,84 @@ def test_a_killed_server_holds_the_very_answer_that_it_acknowledged_last(tmp_pat
         server.close()
 
 
-def test_what_saves_writes_to_the_disk_before_it_says_so(serve: Any, tmp_path: Path) -> None:
+def test_what_saves_writes_to_the_disk_before_it_says_so(
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = serve(people={"consent": "Read this."}, store=str(tmp_path / "other.db"))
-    seen: dict[str, set[tuple[Any, Any]]] = {}
+    begun: list[str] = []  # tables that were written, until the transaction ends
+    lacking: set[str] = set()  # those whose transaction has ended, until they are on the disk
+    flushed: set[str] = set()
+    flush = connection.flush_file
 
-    def look(connection: Any, cursor: Any, statement: str, *_: Any) -> None:
-        for table in ("answers", "tasks", "drafts", "people"):
-            if statement.split("(")[0].strip().lower() == f"insert into {table}" or (
-                statement.lower().startswith(f"update {table}")
-            ):
-                raw = connection.connection.dbapi_connection
-                mode = [raw.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode")]
-                seen.setdefault(table, set()).add((mode[0], mode[1]))
+    def look(_: Any, cursor: Any, statement: str, *__: Any) -> None:
+        written = statement.lower().replace("insert into", "update").replace("(", " ").split()
+        if written[0] == "update" and written[1] in ("answers", "tasks", "drafts", "people"):
+            begun.append(written[1])
+
+    def end(_: Any) -> None:
+        lacking.update(begun)
+        begun.clear()
+
+    def flushing(file: int) -> None:
+        assert os.path.samestat(os.fstat(file), (tmp_path / "other.db-wal").stat())
+        flush(file)
+        flushed.update(lacking)
+        lacking.clear()
 
     sa.event.listen(page.store.engine, "before_cursor_execute", look)
+    sa.event.listen(page.store.engine, "commit", end)
+    monkeypatch.setattr(connection, "flush_file", flushing)
     ana = page.annotator()
+    assert not lacking
     task = ana.work()[0]
     assert ana.send("PUT", f"/drafts/{task.id}", {"revision": 0, "body": {"text": "half"}}).status == 204
+    assert not lacking
     assert ana.answer(task).status == 200
-    full = 2
-    assert seen == {name: {(full, "wal")} for name in ("answers", "tasks", "drafts", "people")}
+    assert not lacking
+    assert flushed == {"answers", "tasks", "drafts", "people"}
+
+
+def test_many_who_save_at_once_share_a_flush_that_begins_after_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_store(load_study(write_study(tmp_path / "study"))) as store:
+        flush, held, first = connection.flush_file, threading.Event(), threading.Event()
+        flushed: list[set[str]] = []
+
+        def flushing(file: int) -> None:
+            with store.reading() as db:
+                there = set(db.execute(sa.select(tables.settings.c.key)).scalars())
+            flush(file)
+            first.set()
+            assert held.wait(60)
+            flushed.append(there)
+
+        def save(key: str) -> bool:
+            with store.exclusive():
+                store.set(key, 1)
+            return any(key in there for there in flushed)
+
+        monkeypatch.setattr(connection, "flush_file", flushing)
+        with ThreadPoolExecutor(9) as pool:
+            saved = [pool.submit(save, "key 0")]
+            assert first.wait(60)
+            saved += [pool.submit(save, f"key {number}") for number in range(1, 9)]
+            # They write while the first flush is under way, and wait for the next.
+            wait_until(lambda: store.setting("key 8") and store._flushes._wanted == 9, "others do not write meanwhile")
+            assert not any(one.done() for one in saved)
+            held.set()
+            assert all(one.result(60) for one in saved)
+        assert len(flushed) == 2
+
+        def failing(file: int) -> None:
+            raise OSError(5, "Input/output error")
+
+        monkeypatch.setattr(connection, "flush_file", failing)
+        with pytest.raises(DatabaseError, match="Input/output error"), store.exclusive():
+            store.set("lost", 1)
+        monkeypatch.setattr(connection, "flush_file", flush)
+        with pytest.raises(DatabaseError, match="Input/output error"), store.exclusive():
+            pass  # what the disk refused once, a second flush would call written
 
 
 def test_the_same_answer_after_a_restart_is_known_again(serve: Any, url: str) -> None:

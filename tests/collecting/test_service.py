@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import logging
@@ -12,14 +13,17 @@ import sqlite3
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from annotating import STARS, Annotator, Network, Served, Server, invite_people, write_study
+import uvicorn
+from annotating import STARS, Annotator, Network, Served, Server, crowded, invite_people, write_study
+from uvicorn.server import ServerState
 
+from assay.collecting import server
 from assay.collecting.invitations import invite
 from assay.collecting.server import Seldom, WaitingConnections
 from assay.collecting.serving import cause_of
@@ -170,15 +174,7 @@ def running(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.
 @pytest.mark.served
 def test_whoever_comes_is_answered_beside_half_open_connections_and_slow_bodies(running: Any) -> None:
     server, links = running
-    held: list[socket.socket] = []
-    slow = b"POST /answers HTTP/1.1\r\nHost: a\r\nOrigin: http://a\r\nSec-Fetch-Site: same-origin\r\n"
-    slow += b"Content-Type: application/json\r\nContent-Length: 400000\r\n\r\n{"
-    with contextlib.ExitStack() as opened:
-        for number in range(1600):
-            one = opened.enter_context(socket.create_connection(("127.0.0.1", server.port), timeout=10))
-            with contextlib.suppress(OSError):
-                one.sendall(slow if number >= 1500 else b"GET / HTTP/1.1\r\nHost: a\r\n"[: number % 25])
-            held.append(one)
+    with crowded(server.port):
         begun = time.monotonic()
         ana = Annotator(Network(server.url, timeout=10), links["ana"])
         assert ana.join().status == 200
@@ -193,6 +189,67 @@ def test_whoever_comes_is_answered_beside_half_open_connections_and_slow_bodies(
     written = server.log.read_text()
     assert len(written) < 4000, written[:4000]
     assert written.count("Invalid HTTP request") == 1
+
+
+def test_who_does_not_take_the_reply_is_cut_off_and_who_does_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = 2**24
+    paused: set[Any] = set()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        parts = int(scope["path"].strip("/"))
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % size)]})
+        for number in range(1, parts + 1):
+            await send({"type": "http.response.body", "body": b"." * (size // parts), "more_body": number < parts})
+
+    class Watched(server.GuardedConnection):
+        waiting = WaitingConnections(100)
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            paused.add(self)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            paused.discard(self)
+
+    async def until(condition: Callable[[], bool]) -> None:
+        for _ in range(6000):
+            if condition():
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError("nothing was cut off")
+
+    async def took(port: int, asked: bytes, *, at_once: bool) -> int:
+        """How many bytes came."""
+        monkeypatch.setattr(server, "TAKE_SECONDS", 600 if at_once else 0.1)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(asked + b"\r\n\r\n")
+        found = 0
+        with contextlib.suppress(ConnectionResetError):
+            if not at_once:
+                await until(lambda: bool(paused))
+                await until(lambda: not paused)
+            while found < size and (came := await reader.read(2**20)):
+                found += len(came)
+        writer.close()
+        return found
+
+    async def each() -> list[int]:
+        config = uvicorn.Config(app, http=Watched, lifespan="off", log_config=None)
+        config.load()
+        state = ServerState()
+        made = functools.partial(Watched, config=config, server_state=state, app_state={})
+        listening = await asyncio.get_running_loop().create_server(made, "127.0.0.1", 0)
+        port = listening.sockets[0].getsockname()[1]
+        in_parts, whole = (b"GET /%d HTTP/1.1\r\nHost: a" % parts for parts in (16, 1))
+        asked = [in_parts, whole, whole + b"\r\nConnection: close"]
+        found = [await took(port, one, at_once=at_once) for at_once in (True, False) for one in asked]
+        listening.close()
+        await until(lambda: not Watched.waiting._number)
+        return found
+
+    found = asyncio.run(each())
+    assert min(found[:3]) >= size > max(found[3:]), found
 
 
 @pytest.mark.served

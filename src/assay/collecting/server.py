@@ -120,6 +120,9 @@ HEAD_SECONDS = 10.0
 BODY_SECONDS = 30.0
 """For its body: the longest (`app.BIGGEST_BODY`) at 140 kbit a second."""
 
+TAKE_SECONDS = 30.0
+"""For whoever asked to take the next 48 kB of the reply (between asyncio's marks of a full and an empty buffer)."""
+
 
 def _files() -> int:
     """How many files and connections this process may have open, once it has raised that as far as it may."""
@@ -163,7 +166,10 @@ class WaitingConnections:
 
 
 class GuardedConnection(H11Protocol):
-    """uvicorn's connection, with an end to how long a request may take to come, and to how many may wait."""
+    """uvicorn's connection, with an end to how long a request may take to come, or its reply to be taken.
+
+    And to how many may wait.
+    """
 
     waiting = WaitingConnections(0)
     """Of this process."""
@@ -184,38 +190,57 @@ class GuardedConnection(H11Protocol):
         super().data_received(data)
         if self.cycle is None or self.cycle.response_complete:
             self._wait_for("head")
-        elif self.cycle.more_body:
-            self._wait_for("body")
         else:
-            self._wait_for("")
+            self._wait_for("body" if self.cycle.more_body else "")
 
     def on_response_complete(self) -> None:
         """Whoever keeps the connection may be cut off for somebody who asks; uvicorn ends it after five seconds."""
         super().on_response_complete()
         self._wait_for("next")
 
+    def timeout_keep_alive_handler(self) -> None:
+        """End it; but uvicorn would wait forever until the reply is taken."""
+        super().timeout_keep_alive_handler()
+        self._wait_for("")
+
+    def pause_writing(self) -> None:
+        """The reply is not taken, or not as fast as it is made."""
+        super().pause_writing()
+        self._wait_for("reply")
+
+    def resume_writing(self) -> None:
+        """It was taken."""
+        super().resume_writing()
+        self._wait_for("")
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is waited for."""
-        self._wait_for("")
         super().connection_lost(exc)
+        self._end_wait()
 
     def _wait_for(self, part: str) -> None:
+        if self.flow.write_paused or (self.transport.is_closing() and self.transport.get_write_buffer_size()):
+            part = "reply"  # whatever else comes meanwhile
         if part == self._part:
             return
-        self._part = part
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if not part or self.transport.is_closing():
-            self.waiting.remove(self)
+        self._end_wait()
+        if not part or (part != "reply" and self.transport.is_closing()):
             return
-        seconds = {"head": HEAD_SECONDS, "body": BODY_SECONDS}.get(part)
+        self._part = part
+        seconds = {"head": HEAD_SECONDS, "body": BODY_SECONDS, "reply": TAKE_SECONDS}.get(part)
         self._timer = None if seconds is None else self.loop.call_later(seconds, self.cut)
         self.waiting.add(self)
 
-    def cut(self) -> None:
-        """Close it; nothing is said, as nothing was asked yet."""
+    def _end_wait(self) -> None:
+        self._part = ""
         self.waiting.remove(self)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def cut(self) -> None:
+        """Close it; nothing is said, as nothing was asked yet or nobody listens."""
+        self._end_wait()
         self.transport.abort()
 
 

@@ -163,7 +163,7 @@ class Argilla(Export):
 
     def __init__(self, path: Path, item: str | None, settings: FormatSettings) -> None:
         super().__init__(_argilla_records(path) if path.is_dir() else path, item, settings)
-        beside = self.path.parent / ARGILLA_SETTINGS
+        beside = (path if path.is_dir() else path.parent) / ARGILLA_SETTINGS
         stated = settings.settings or (beside if beside.is_file() else None)
         questions = [] if stated is None else load_json(Path(stated)).get("questions", [])
         self.questions = {q["name"]: q for q in questions}
@@ -237,10 +237,12 @@ def _argilla_records(folder: Path) -> Path:
     for name in ("records.json", "records.jsonl"):
         if (folder / name).is_file():
             return folder / name
-    found = sorted(folder.glob("*.parquet"))
+    found = sorted([*folder.glob("*.parquet"), *folder.glob("data/*.parquet")])  # the second as the Hub keeps them
     if len(found) == 1:
         return found[0]
-    raise DataError(f"{folder} holds no records.json and not one parquet file; name the file of records in it")
+    raise DataError(
+        f"{folder} holds no records.json, and {counted(len(found), 'parquet file')}; name the file of records in it"
+    )
 
 
 def _responses(record: Record) -> Iterator[tuple[str, str | None, str, Any]]:
@@ -408,9 +410,14 @@ class Promptfoo(Export):
     def __init__(self, path: Path, item: str | None, settings: FormatSettings) -> None:
         super().__init__(path, item, settings)
         self.several: dict[str, bool] = {}
-        self.grader = "promptfoo grader"
+        self.grader, self.named = "promptfoo grader", False
 
     def _records(self) -> Sequence[Record]:
+        if self.path.suffix.lower() in (".csv", ".tsv"):
+            raise DataError(
+                f"{self.path}: a CSV of promptfoo does not say which assertions gave a score, nor which a model; "
+                "write the results with 'promptfoo export eval ID --output results.json'"
+            )
         found = table_records(self.path)
         lines = self.path.suffix.lower() in (".jsonl", ".ndjson")
         results = found if lines else found.get("results") if isinstance(found, dict) else None
@@ -421,9 +428,8 @@ class Promptfoo(Export):
                 f"{self.path} holds no results of promptfoo; write them with 'promptfoo eval --output results.json'"
             )
         grader = self.judge() or (None if lines else _provider_name(find(found, "config.defaultTest.options.provider")))
-        if grader is None:
-            self.intake.note("the results do not name the default grader; name it with judge=...")
         self.grader = str(grader or self.grader)
+        self.named = grader is not None
         self.several = {
             " @ ": len({_system(r) for r in results}) > 1,
             " / prompt ": len({r.get("promptIdx") for r in results}) > 1,
@@ -463,6 +469,9 @@ class Promptfoo(Export):
                 yield UNSCORED
             else:
                 judge = _provider_name(find(one, "assertion.provider")) or self.grader
+                if judge is self.grader and kind != "human" and not self.named:
+                    self.intake.note("the results do not name the default grader; name it with judge=...")
+                    self.named = True
                 who, by = ("promptfoo user", "human") if kind == "human" else (judge, "judge")
                 criterion = name if seen[name] == 1 else f"{name} {seen[name]}"
                 yield answer(who, one.get(self.settings.value), criterion, by)

@@ -1,4 +1,4 @@
-"""What potato writes: each user's ``user_state.json`` (the truth), or its exports in JSON Lines and CSV."""
+"""What potato writes: each user's ``user_state.json`` (the truth), or its exports as a table or in JSON Lines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from assay.data.formats import FormatSettings, Rows
 from assay.data.formats.intake import (
@@ -22,7 +24,7 @@ from assay.data.formats.intake import (
 )
 from assay.data.formats.tables import json_objects, load_json, read_delimited
 from assay.data.names import natural
-from assay.data.scales import Nominal, OddOneOut, Ordinal, Preference, Scale, Text
+from assay.data.scales import Interval, Nominal, OddOneOut, Ordinal, Preference, Scale, Text
 from assay.errors import DataError
 
 STATE = "user_state.json"
@@ -34,7 +36,7 @@ Labels = dict[str, dict[str, Any]]
 def read_potato(path: Path, item: str | None, settings: FormatSettings) -> Rows:
     """Annotations of a project: its folder, its ``annotation_output``, one ``user_state.json``, or an export.
 
-    Exports are ``annotations.jsonl`` and ``annotations.csv``. Items have potato's ids; ``item`` is not asked.
+    Exports are ``annotations`` with the ending jsonl, csv, tsv or parquet. Items have potato's ids.
     """
     root, config_path = _project(path, None if settings.config is None else Path(settings.config))
     config = {} if config_path is None else _yaml(config_path)
@@ -79,11 +81,19 @@ class _Project:
                     name = item if len(triads["triads"]) == 1 else f"{item}#{k}"
                     odd, position = self.odd(item, name, schema, triad)
                     self.add(user, name, schema, odd, {**about, "position": position})
-            elif set(given) == {"text_box"}:
+            elif self.is_written(schema, given):
                 self.intake.scales[schema] = Text()
-                self.add(user, item, schema, str(given["text_box"]), about)
+                self.add(user, item, schema, str(next(iter(given.values()))), about)
             else:
                 self.add(user, item, schema, self.ticked(schema, given, changes), about)
+
+    def is_written(self, schema: str, given: Mapping[str, Any]) -> bool:
+        """Whether an answer is text: by its schema, else by the name that its one box has."""
+        kind = self.schemes.get(schema, {}).get("annotation_type")
+        if len(given) != 1 or kind not in (None, "text"):
+            return False
+        ((name, value),) = given.items()
+        return kind == "text" or name == "text_box" or (name == "text" and value not in ("on", "true", "text"))
 
     def add(self, user: str, item: str, schema: str, label: Any, about: dict[str, Any]) -> None:
         """One answer, or a count where what was chosen cannot be told."""
@@ -159,7 +169,7 @@ def _entries(root: Path) -> Iterator[tuple[str, str, Labels, dict[str, Any]]]:
             yield from _state(state)
     elif root.name == STATE:
         yield from _state(root)
-    elif root.suffix.lower() == ".csv":
+    elif root.suffix.lower() in (".csv", ".tsv"):
         for row in read_delimited(root).to_dicts():
             labels: Labels = {}
             for column, value in row.items():
@@ -167,6 +177,12 @@ def _entries(root: Path) -> Iterator[tuple[str, str, Labels, dict[str, Any]]]:
                 if dot and value is not None:
                     labels.setdefault(schema, {})[name] = value
             yield row["user_id"], row["instance_id"], labels, {}
+    elif root.suffix.lower() in (".parquet", ".pq"):
+        for row in pl.read_parquet(root).to_dicts():
+            item, user = str(row.pop("instance_id")), str(row.pop("user_id"))
+            chosen = {k: v if isinstance(v, list) else [v] for k, v in row.items() if v is not None}
+            names = {k: [f"{one:g}" if isinstance(one, float) else str(one) for one in v] for k, v in chosen.items()}
+            yield user, item, {k: dict(zip(v, v, strict=True)) for k, v in names.items()}, {}
     else:
         for row in json_objects(root):
             yield str(row["user_id"]), str(row["instance_id"]), row.get("labels") or {}, {}
@@ -222,6 +238,8 @@ def _scale(schema: Mapping[str, Any]) -> Scale | None:
     kind = schema.get("annotation_type")
     if kind == "likert" and schema.get("size"):
         return Ordinal(1, int(schema["size"]))
+    if kind == "slider" and {"min_value", "max_value"} <= set(schema):
+        return Interval(float(schema["min_value"]), float(schema["max_value"]))
     if kind == "radio" and schema.get("labels"):
         names = [str(one["name"]) if isinstance(one, dict) else str(one) for one in schema["labels"]]
         return Nominal(names)
@@ -233,6 +251,16 @@ def _scale(schema: Mapping[str, Any]) -> Scale | None:
 def is_potato(folder: Path) -> bool:
     """Whether a folder is a potato project or its output."""
     return any(True for pattern in (f"*/{STATE}", f"annotation_output/*/{STATE}") for _ in folder.glob(pattern))
+
+
+def is_potato_table(columns: set[str], *, dotted: bool) -> bool:
+    """Whether a table is one of potato's exports: a column of each schema, or (``dotted``) of each of its choices.
+
+    A table of other people may have its ids too; what has a column of labels is one of theirs.
+    """
+    rest = columns - {"instance_id", "user_id"}
+    own = all("." in one for one in rest) if dotted else not rest & {"label", "labels", "annotation", "value"}
+    return len(columns) - len(rest) == 2 and bool(rest) and own
 
 
 def is_potato_line(line: str) -> bool:

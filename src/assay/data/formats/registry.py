@@ -24,7 +24,7 @@ from assay.data.formats.intake import OFF_SCALE, is_number
 from assay.data.formats.label_studio import read_label_studio
 from assay.data.formats.mturk import read_mturk
 from assay.data.formats.paths import ARGILLA_SETTINGS, Argilla, DeepEval, Inspect, LmEval, MLflow, Prodigy, Promptfoo
-from assay.data.formats.potato import is_potato, is_potato_line, read_potato
+from assay.data.formats.potato import is_potato, is_potato_line, is_potato_table, read_potato
 from assay.data.formats.sheets import PACKED, SPREADSHEETS, standard_input, unpacked
 from assay.data.formats.tables import (
     COLUMNS,
@@ -143,7 +143,8 @@ def _label_studio(file: Beginning) -> bool:
 
 def _argilla(file: Beginning) -> bool:
     if file.folder:
-        return (file.path / ARGILLA_SETTINGS).is_file()
+        tables = (Beginning(one) for pattern in ("*.parquet", "data/*.parquet") for one in file.path.glob(pattern))
+        return (file.path / ARGILLA_SETTINGS).is_file() or any(_argilla(one) for one in tables)
     flat = any(c.endswith(".responses.users") for c in file.columns) or '.responses.users"' in file.text
     return flat or file.keys("fields", "responses", "suggestions", "_server_id")
 
@@ -151,6 +152,8 @@ def _argilla(file: Beginning) -> bool:
 def _potato(file: Beginning) -> bool:
     if file.folder:
         return is_potato(file.path)
+    if is_potato_table(file.columns, dotted=file.suffix in (".csv", ".tsv")):
+        return True
     state = file.path.name == "user_state.json" and file.keys("instance_id_ordering")
     return state or (file.suffix == ".jsonl" and is_potato_line(file.first_line))
 
@@ -202,7 +205,8 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             "promptfoo", "promptfoo: results.json, results.jsonl", Promptfoo.read,
-            lambda file: file.keys("gradingResult", "testIdx", "promptIdx") or file.keys("evalId", "results"),
+            lambda file: file.keys("gradingResult", "testIdx", "promptIdx") or file.keys("evalId", "results")
+            or {"Status", "Score", "Named Scores", "Grader Reason"} <= file.columns,
             ("criteria", "judge", "value"),
         ),
         Format(

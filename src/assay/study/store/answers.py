@@ -119,20 +119,28 @@ def _correct(db: sa.Connection, assignment: int, answer: Answer) -> None:
 # -- answers that people give on the page, to the questions of a task; within the caller's transaction ---
 
 
-def _assignments(task: Task) -> sa.ColumnElement[bool]:
-    """The assignments that hold the answers to a task, to all of its questions."""
-    a = tables.assignments.c
-    return sa.and_(
-        *(a.annotator == task.annotator, a.item == task.item, a.recipe == PAGE),
-        *(a.condition == task.condition, a.repeat == task.repeat, a.question.in_(json.loads(task.questions))),
-    )
+_A, _S = tables.assignments.c, tables.answers.c
+_OF_TASK = sa.and_(
+    *(getattr(_A, column) == sa.bindparam(column) for column in ("annotator", "item", "condition", "repeat")),
+    *(_A.recipe == PAGE, _A.question.in_(sa.bindparam("asked", expanding=True))),
+)
+_ANSWERS_TO = (
+    sa.select(_A.question, _S.revision, _S.request_key, _S.answered_at, _S.label)
+    .select_from(tables.EVERY)
+    .where(_OF_TASK)
+    .order_by(_S.id)
+)
+
+
+def _of_task(task: Task) -> dict[str, Any]:
+    """What names the assignments that hold the answers to a task, to all of its questions."""
+    place = {column: getattr(task, column) for column in ("annotator", "item", "condition", "repeat")}
+    return place | {"asked": json.loads(task.questions)}
 
 
 def answers_to(db: sa.Connection, task: Task) -> Sequence[Any]:
     """Every answer to a task so far: question, revision, request_key, answered_at, label."""
-    a, s = tables.assignments.c, tables.answers.c
-    query = sa.select(a.question, s.revision, s.request_key, s.answered_at, s.label).select_from(tables.EVERY)
-    return db.execute(query.where(_assignments(task)).order_by(s.id)).all()
+    return db.execute(_ANSWERS_TO, _of_task(task)).all()
 
 
 def latest_revision(db: sa.Connection, task: Task) -> int:
@@ -156,9 +164,8 @@ def add_page_answer(db: sa.Connection, task: Task, question: int, answer: Mappin
 
 def withdraw(db: sa.Connection, task: Task, reason: str, now: float) -> None:
     """Take back the answers to a task, each with an answer of its own that says so."""
-    a, s = tables.assignments.c, tables.answers.c
-    count = sa.select(sa.func.max(s.revision)).where(s.assignment == a.id).scalar_subquery()
-    rows = db.execute(sa.select(a.id, count.label("revision")).where(_assignments(task))).all()
+    count = sa.select(sa.func.max(_S.revision)).where(_S.assignment == _A.id).scalar_subquery()
+    rows = db.execute(sa.select(_A.id, count.label("revision")).where(_OF_TASK), _of_task(task)).all()
     newest = max((row.revision or 0 for row in rows), default=0) + 1
     for row in rows:
         answer = {"assignment": row.id, "request_key": f"reopened/{row.id}/{newest}", "revision": newest}

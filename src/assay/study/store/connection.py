@@ -149,6 +149,59 @@ class Arrivals:
             raw.close()
 
 
+# -- what SQLite has written, on its way to the disk --------------------------------------------------
+
+flush_file: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
+"""As SQLite does it."""
+
+
+class Flushes:
+    """One flush of SQLite's log for all who wait for theirs, while the next transaction is under way.
+
+    SQLite would flush within each transaction (`synchronous=FULL`), and everybody else would wait for that. Here a
+    transaction is only written (`NORMAL`), others go on, and whoever has written returns once a flush that began
+    later has ended. Nothing is acknowledged earlier than with FULL.
+    """
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._wanted = self._done = 0
+        self._count, self._flushing = threading.Lock(), threading.Lock()
+        self._failed: OSError | None = None
+
+    def wait(self) -> None:
+        """Return when all that was written before is on the disk.
+
+        Raises
+        ------
+        DatabaseError
+            Where the disk fails. From then on always: what a failed flush left out, a second one may pass over.
+        """
+        with self._count:
+            self._wanted += 1
+            mine = self._wanted
+        with self._flushing:
+            try:
+                if self._done < mine:
+                    self._flush()
+            except OSError as error:
+                raise sa.exc.DBAPIError("flush", None, error) from error
+
+    def _flush(self) -> None:
+        if self._failed is not None:
+            raise self._failed
+        reached = self._wanted  # of all who wait by now
+        file = os.open(self._log, os.O_RDWR)
+        try:
+            flush_file(file)
+        except OSError as error:
+            self._failed = error
+            raise
+        finally:
+            os.close(file)
+        self._done = reached
+
+
 # -- the database under a study ----------------------------------------------------------------------
 
 
@@ -177,6 +230,7 @@ class Store:
         self.arrivals = Arrivals(self.engine)
         self._writing = self.engine.execution_options(assay_write=True)
         self._durable = self.engine.execution_options(assay_write=True, assay_full=True)
+        self._flushes: Flushes | None = None
 
     # -- opening --------------------------------------------------------------------------------
 
@@ -196,8 +250,10 @@ class Store:
             Where the database cannot be reached, or was made by a newer assay.
         """
         store = cls(_engine(str(where), patience), patience=patience)
-        with store._close_on_failure(), store.writing() as db:
-            _migrate(db)
+        with store._close_on_failure():
+            with store.writing() as db:
+                _migrate(db)
+            store._flushes = _flushes(store.engine)
         return store
 
     @classmethod
@@ -301,7 +357,15 @@ class Store:
         the latest. Threads wait for each other here; SQLite alone would have them ask again and again.
         All that this thread reads and writes in the block, whatever it calls, is of this transaction.
         """
-        with self._my_turn(), self.writing_durably() as db:
+        inside = getattr(self.within, "db", None) is not None  # then it is on disk when that has ended
+        with self._my_turn(), self._exclusively() as db:
+            yield db
+        if self._flushes is not None and not inside:
+            self._flushes.wait()
+
+    @contextmanager
+    def _exclusively(self) -> Iterator[sa.Connection]:
+        with self.writing_durably() if self._flushes is None else self.writing() as db:
             if self.engine.dialect.name == "postgresql":
                 db.execute(sa.text(f"select pg_advisory_xact_lock({_EXCLUSIVE})"))
             outer = getattr(self.within, "db", None)
@@ -395,7 +459,11 @@ class Store:
 
 def setting(db: sa.Connection, key: str) -> Any:
     """What was kept under a key, or None; within a transaction."""
-    return db.execute(sa.select(tables.settings.c.value).where(tables.settings.c.key == key)).scalar()
+    return db.execute(_SETTING, {"key": key}).scalar()
+
+
+# A statement that is made once costs a third of one that is made for each call: those of each request are.
+_SETTING = sa.select(tables.settings.c.value).where(tables.settings.c.key == sa.bindparam("key"))
 
 
 def put_setting(db: sa.Connection, key: str, value: Any) -> None:
@@ -478,6 +546,17 @@ def _keep_a_log(connection: Any) -> None:
             time.sleep(0.01)
         else:
             return
+
+
+def _flushes(engine: sa.Engine) -> Flushes | None:
+    """What flushes the log of a database; None where it keeps none, as on some disks of other machines."""
+    if engine.dialect.name != "sqlite":
+        return None
+    with engine.connect() as db:
+        path = next((row.file for row in db.execute(sa.text("PRAGMA database_list")) if row.name == "main"), "")
+        log = Path(f"{path}-wal")
+        mode = db.execute(sa.text("PRAGMA journal_mode")).scalar()
+        return Flushes(log) if path and mode == "wal" and log.exists() else None
 
 
 def _can_be_written(path: Path) -> bool:

@@ -105,9 +105,12 @@ def active_items(db: sa.Connection, role: Role | None = None, among: Collection[
 
 def digests_of(db: sa.Connection, names: Iterable[str]) -> dict[str, str]:
     """What names the contents of items now, by item."""
-    i = tables.items.c
-    rows = db.execute(sa.select(i.item, i.digest).where(i.item.in_(list(names))))
-    return {row.item: row.digest for row in rows}
+    return {row.item: row.digest for row in db.execute(_DIGESTS, {"names": list(names)})}
+
+
+_DIGESTS = sa.select(tables.items.c.item, tables.items.c.digest).where(
+    tables.items.c.item.in_(sa.bindparam("names", expanding=True))
+)
 
 
 def content_numbers(db: sa.Connection, questions: Mapping[int, Question]) -> dict[tuple[int, str, str], int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from assay.errors import StudyError, unknown
 from assay.study.schema import Outcome
 from assay.study.store import tables
-from assay.study.store.connection import Store, connect, put_setting, setting, upsert
+from assay.study.store.connection import Store, batches, connect, put_setting, setting, upsert
 
 # -- annotators --------------------------------------------------------------------------------------
 
@@ -251,20 +251,24 @@ def consent(store: Store, name: str, digest: str, text: str) -> None:
 
 def closed_up_to(db: sa.Connection, name: str) -> int:
     """Up to which page a person's answers are closed to them."""
-    p = tables.people.c
-    return int(db.execute(sa.select(p.closed).where(p.annotator == name)).scalar() or 0)
+    return int(db.execute(_CLOSED, {"name": name}).scalar() or 0)
 
 
 def close_pages(db: sa.Connection, name: str, up_to: int) -> None:
     """Close what a person answered up to this page. No page is opened again by it."""
-    p = tables.people
-    db.execute(sa.update(p).where(p.c.annotator == name, p.c.closed < up_to).values(closed=up_to))
+    db.execute(_CLOSE_PAGES, {"name": name, "up_to": up_to})
+
+
+_NAMED = tables.people.c.annotator == sa.bindparam("name")
+_CLOSED = sa.select(tables.people.c.closed).where(_NAMED)
+_UP_TO = sa.bindparam("up_to", type_=sa.Integer)
+_CLOSE_PAGES = sa.update(tables.people).where(_NAMED, tables.people.c.closed < _UP_TO).values(closed=_UP_TO)
 
 
 def find(source: Store | sa.Connection, name: str) -> Person | None:
     """A person by name; None where nobody of that name is invited."""
     with connect(source) as db:
-        row = db.execute(_PEOPLE.where(tables.people.c.annotator == name)).first()
+        row = db.execute(_PERSON, {"name": name}).first()
     return None if row is None else _person(row)
 
 
@@ -294,6 +298,8 @@ _PEOPLE = sa.select(
     *(tables.people.c.closed, tables.people.c.excluded_at, tables.people.c.excluded_for, tables.people.c.role),
     tables.annotators.c.definition,
 ).select_from(tables.people.join(tables.annotators, tables.annotators.c.annotator == tables.people.c.annotator))
+
+_PERSON = _PEOPLE.where(_NAMED)
 
 
 def _person(row: Any) -> Person:
@@ -426,99 +432,106 @@ class Slot:
         """Those of its tasks that may count: not what came a second time, came too late, or is of the excluded."""
         t = tables.tasks.c
         who = t.party == self.party if self.people is None else t.annotator.in_(self.people)
-        asked = sa.and_(t.questions.in_(self.questions), t.condition == self.condition, who, t.role != ADDED)
-        return sa.and_(asked, t.repeat == 1, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)))
+        return _counting(_first_given(self.questions, self.condition), who)
 
 
-def held(now: float) -> sa.ColumnElement[bool]:
+def _first_given(questions: Any, condition: Any) -> sa.ColumnElement[bool]:
+    """Tasks of a session, with these questions, the first time that each item was given."""
+    t = tables.tasks.c
+    return sa.and_(t.questions.in_(questions), t.condition == condition, t.repeat == 1)
+
+
+def _counting(given: sa.ColumnElement[bool], who: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+    """Of these people's, without what came too late or is of the excluded."""
+    t = tables.tasks.c
+    return sa.and_(given, who, t.role != ADDED, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)))
+
+
+def held(now: float | sa.BindParameter[float]) -> sa.ColumnElement[bool]:
     """Whether a task is before somebody at this moment: open again, or given and not yet run out."""
     t = tables.tasks.c
     return sa.or_(t.state == "reopened", sa.and_(t.state == "given", t.expires_at > now))
 
 
-def _takes_place(now: float) -> sa.ColumnElement[bool]:
+def _takes_place(now: float | sa.BindParameter[float]) -> sa.ColumnElement[bool]:
     """Whether a task takes a place of its item: answered, or held."""
     return sa.or_(tables.tasks.c.state == "answered", held(now))
 
 
 # -- the places of an item, of which each person takes one ---------------------------------------------
+# Asked whenever a page is given, with the lock held, so the statements are made once.
+
+_T = tables.tasks.c
+_HERE = _first_given(sa.bindparam("asked", expanding=True), sa.bindparam("of_condition"))
+_IN_SLOT = _counting(_HERE, _T.party == sa.bindparam("of_party"))
+_TAKES_PLACE = _takes_place(sa.bindparam("now", type_=sa.Float))
+_NUMBER = sa.func.count()
+_LISTED = _T.item.in_(sa.bindparam("items", expanding=True))
+_TAKEN = sa.select(_T.item, _NUMBER).where(_LISTED, _IN_SLOT, _TAKES_PLACE).group_by(_T.item)
+_OTHERS = sa.select(_NUMBER).where(
+    _T.item == sa.bindparam("of_item"), _IN_SLOT, _T.id != sa.bindparam("task"), _TAKES_PLACE
+)
+_ENOUGH = sa.select(_T.item).where(_LISTED, _IN_SLOT, _T.state == "answered")
+_ENOUGH = _ENOUGH.group_by(_T.item).having(sa.bindparam("wanted", type_=sa.Integer) <= _NUMBER)
+_GIVEN_AT_FIRST = sa.and_(_HERE, _T.role == "item")
+"""The first time that items were given in the slot's session, to people of any group."""
+_BY_ITEM = sa.select(_T.item, _NUMBER).where(_GIVEN_AT_FIRST, _IN_SLOT, _TAKES_PLACE).group_by(_T.item)
+_BY_PERSON = sa.select(_T.annotator, _NUMBER).where(_GIVEN_AT_FIRST).group_by(_T.annotator)
+_HAD = sa.select(_T.annotator, _T.item).where(
+    *(_GIVEN_AT_FIRST, _LISTED, _T.annotator.in_(sa.bindparam("people", expanding=True)))
+)
+_BACK = sa.select(sa.func.min(_T.expires_at)).where(
+    *(_IN_SLOT, _T.state == "given", _T.expires_at > sa.bindparam("now", type_=sa.Float)),
+    *(_T.annotator != sa.bindparam("person"), _T.role.in_(("item", "triplet"))),
+    _T.item.not_in(
+        sa.select(_T.item).where(_T.annotator == sa.bindparam("person"), _T.condition == sa.bindparam("of_condition"))
+    ),
+)
+
+
+def _places(slot: Slot, now: float, **more: Any) -> dict[str, Any]:
+    """What the statements above are asked with."""
+    assert slot.people is None
+    return {"asked": slot.questions, "of_condition": slot.condition, "of_party": slot.party, "now": now, **more}
 
 
 def places_taken(db: sa.Connection, slot: Slot, items: Collection[str], now: float) -> dict[str, int]:
     """How many places of each item are taken, by item; items without one are not in it."""
-    t = tables.tasks.c
-    query = sa.select(t.item, sa.func.count()).where(t.item.in_(items), slot.tasks, _takes_place(now)).group_by(t.item)
-    return {item: int(number) for item, number in db.execute(query)}
+    return {item: int(number) for item, number in db.execute(_TAKEN, _places(slot, now, items=list(items)))}
 
 
 def places_of_others(db: sa.Connection, slot: Slot, task: Task, now: float) -> int:
     """How many places of a task's item other tasks of the slot take."""
-    t = tables.tasks.c
-    others = sa.select(sa.func.count()).where(t.item == task.item, slot.tasks, t.id != task.id, _takes_place(now))
-    return int(db.execute(others).scalar_one())
+    return int(db.execute(_OTHERS, _places(slot, now, of_item=task.item, task=task.id)).scalar_one())
 
 
 def answered_enough(db: sa.Connection, slot: Slot, items: Collection[str], wanted: int) -> list[str]:
     """The items that have all the answers that are wanted."""
-    t = tables.tasks.c
-    query = sa.select(t.item).where(t.item.in_(items), slot.tasks, t.state == "answered")
-    return list(db.execute(query.group_by(t.item).having(sa.func.count() >= wanted)).scalars())
+    return list(db.execute(_ENOUGH, _places(slot, 0.0, items=list(items), wanted=wanted)).scalars())
 
 
-@dataclass(frozen=True)
-class Taken:
-    """What has been given of a study in one slot, to see what is left.
-
-    Attributes
-    ----------
-    full : set of str
-        Items all of whose places are taken.
-    given : dict of str to int
-        How many items each person has been given, by person.
-    """
-
-    full: set[str]
-    given: dict[str, int]
+def all_places_taken(db: sa.Connection, slot: Slot, now: float) -> dict[str, int]:
+    """The same for all items, without any others that are given; reads all tasks."""
+    return {item: int(number) for item, number in db.execute(_BY_ITEM, _places(slot, now))}
 
 
-def taken_so_far(db: sa.Connection, slot: Slot, wanted: int, now: float) -> Taken:
-    """Which items have all their places taken, and how many each person of any group has been given."""
-    t = tables.tasks.c
-    counted = sa.select(t.annotator, sa.func.count()).where(_items_of(slot)).group_by(t.annotator)
-    full = set(db.execute(_full(slot, wanted, now)).scalars())
-    return Taken(full, {str(name): int(number) for name, number in db.execute(counted)})
+def given_so_far(db: sa.Connection, slot: Slot) -> dict[str, int]:
+    """How many items each person of any group has been given in the slot's session; reads all tasks."""
+    return {name: int(number) for name, number in db.execute(_BY_PERSON, _places(slot, 0.0))}
 
 
-def given_of_the_rest(db: sa.Connection, slot: Slot, wanted: int, now: float) -> list[tuple[str, str, bool]]:
-    """(person, item, whether it takes a place) for every item that is not full and was given to somebody."""
-    t = tables.tasks.c
-    counts = sa.case((sa.and_(slot.tasks, _takes_place(now)), 1), else_=0)
-    query = sa.select(t.annotator, t.item, counts).where(_items_of(slot), t.item.not_in(_full(slot, wanted, now)))
-    return [(person, item, bool(taken)) for person, item, taken in db.execute(query)]
-
-
-def _items_of(slot: Slot) -> sa.ColumnElement[bool]:
-    """The first time that items were given in the slot's session, to people of any group."""
-    t = tables.tasks.c
-    asked = (t.questions.in_(slot.questions), t.condition == slot.condition)
-    return sa.and_(*asked, t.repeat == 1, t.role == "item")
-
-
-def _full(slot: Slot, wanted: int, now: float) -> sa.Select[Any]:
-    t = tables.tasks.c
-    query = sa.select(t.item).where(_items_of(slot), slot.tasks, _takes_place(now))
-    return query.group_by(t.item).having(sa.func.count() >= wanted)
+def items_had(
+    db: sa.Connection, slot: Slot, items: Collection[str], people: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """(person, item) for those of these items that these people were given."""
+    for chunk in batches(items):
+        asked = _places(slot, 0.0, items=chunk, people=list(people))
+        yield from ((person, item) for person, item in db.execute(_HAD, asked))
 
 
 def soonest_back(db: sa.Connection, slot: Slot, person: str, now: float) -> float | None:
     """When the first place that others hold, on an item that this person has not had, may come back."""
-    t = tables.tasks.c
-    mine = sa.select(t.item).where(t.annotator == person, t.condition == slot.condition)
-    query = sa.select(sa.func.min(t.expires_at)).where(
-        *(slot.tasks, t.state == "given", t.expires_at > now, t.annotator != person, t.item.not_in(mine)),
-        t.role.in_(("item", "triplet")),
-    )
-    found: float | None = db.execute(query).scalar()
+    found: float | None = db.execute(_BACK, _places(slot, now, person=person)).scalar()
     return found
 
 
@@ -576,19 +589,23 @@ def is_closed(task: Task, closed: int) -> bool:
 
 def task_by_id(db: sa.Connection, number: int, person: str | None = None) -> Task | None:
     """A task, and only where it is this person's; None where there is none."""
-    t = tables.tasks
-    query = sa.select(t).where(t.c.id == number)
-    return db.execute(query if person is None else query.where(t.c.annotator == person)).first()
+    row = db.execute(_TASK, {"number": number}).first()
+    return row if row is None or person is None or row.annotator == person else None
 
 
 def tasks_of(db: sa.Connection, person: str) -> list[Task]:
     """All that a person was ever given, in the order of its places, without what was shown."""
-    t = tables.tasks.c
-    mine = sa.select(
-        *(t.id, t.item, t.questions, t.condition, t.repeat, t.role, t.party, t.session, t.page, t.place),
-        *(t.state, t.extra, t.expires_at, t.closed_at),
-    )
-    return list(db.execute(mine.where(t.annotator == person).order_by(t.place)))
+    return list(db.execute(_TASKS, {"person": person}))
+
+
+_TASK = sa.select(tables.tasks).where(_T.id == sa.bindparam("number"))
+_TASKS = sa.select(
+    *(_T.id, _T.item, _T.questions, _T.condition, _T.repeat, _T.role, _T.party, _T.session, _T.page, _T.place),
+    *(_T.state, _T.extra, _T.expires_at, _T.closed_at),
+)
+_TASKS = _TASKS.where(_T.annotator == sa.bindparam("person")).order_by(_T.place)
+_SET_TASK = sa.update(tables.tasks).where(_T.id == sa.bindparam("number"))
+_DROP_DRAFT = sa.delete(tables.drafts).where(tables.drafts.c.task == sa.bindparam("number"))
 
 
 def tasks_on_pages(db: sa.Connection, person: str, pages: Sequence[int]) -> list[Task]:
@@ -637,8 +654,7 @@ def show_item(db: sa.Connection, task: Task, digest: str) -> None:
 
 def set_task_state(db: sa.Connection, number: int, state: str, *, extra: bool, closed_at: float | None) -> None:
     """Say that a task was answered or skipped, or is open again."""
-    t = tables.tasks
-    db.execute(sa.update(t).where(t.c.id == number).values(state=state, closed_at=closed_at, extra=extra))
+    db.execute(_SET_TASK, {"number": number, "state": state, "closed_at": closed_at, "extra": extra})
 
 
 # -- what is half written ----------------------------------------------------------------------------
@@ -652,7 +668,7 @@ def put_draft(db: sa.Connection, task: int, revision: int, body: Mapping[str, An
 
 def drop_draft(db: sa.Connection, task: int) -> None:
     """Forget what was half written."""
-    db.execute(sa.delete(tables.drafts).where(tables.drafts.c.task == task))
+    db.execute(_DROP_DRAFT, {"number": task})
 
 
 def drafts_of(db: sa.Connection, tasks: Sequence[int]) -> dict[int, dict[str, Any]]:
