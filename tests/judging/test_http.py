@@ -85,6 +85,23 @@ def test_images_are_kept_as_digests_and_keys_not_at_all():
 
 
 @pytest.mark.parametrize(
+    ("said", "key", "kept"),
+    [
+        ('{"label": …} and **5** stars', "sk-secret-key-1", '{"label": …} and **5** stars'),
+        ("a bold*, a list…", "sk-secret-key-1", "a bold*, a list…"),
+        ("whole sk-secret-key-1", "sk-secret-key-1", "whole ***"),
+        ("quoted \\\"k\u00e9y-é", "k\u00e9y-é", "quoted \\\"***"),
+        *((f"part sk-se{gap}y-1", "sk-secret-key-1", "part ***") for gap in ("****", "…", "...", "…*")),
+    ],
+)  # fmt: skip
+def test_a_call_is_kept_alike_whichever_way_its_key_is_looked_for(said, key, kept):
+    body = {"messages": [{"content": said}]}
+    found = keepable(body, key)
+    assert found == {"messages": [{"content": kept}]}
+    assert kept_call(Sent(body, key=key)) == (fingerprint(found), json.dumps(found))
+
+
+@pytest.mark.parametrize(
     ("params", "temperature", "most", "body", "missing"),
     [
         ({}, None, None, {}, []), ({"top_p": 0.5}, 0.0, 7, {"top_p": 0.5, "temperature": 0.0, "max_tokens": 7}, []),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import itertools
 import json
 import logging
@@ -368,6 +370,45 @@ def kill_and_resume(make_study, *, questions, kills, delay):
         assert server.count <= questions + flying
     assert len(study_labels(study)) == questions
     return server.count
+
+
+def test_answers_that_arrive_while_others_are_written_are_written_together():
+    free, begun, calls = threading.Event(), threading.Event(), []
+
+    def write(answers):
+        calls.append(list(answers))
+        begun.set()
+        free.wait(60)
+        return [ValueError("of this one") if answer == "c" else True for answer in answers]
+
+    async def go():
+        thread = run_module.StoreThread(write)
+        first = thread.write("a")
+        await asyncio.to_thread(begun.wait, 60)
+        others = [thread.write(answer) for answer in "bcd"]
+        after = thread.do(lambda: len(calls))
+        free.set()
+        found = await asyncio.gather(first, *others, return_exceptions=True)
+        assert [str(one) for one in found] == ["True", "True", "of this one", "True"]
+        assert await after == 2, "what comes after an answer finds it written"
+        thread.close()
+
+    asyncio.run(go())
+    assert calls == [["a"], ["b", "c", "d"]]
+
+
+def test_garbage_is_looked_for_rarely_while_a_run_asks_and_as_before_after_it(make_study):
+    found, before = [], gc.get_threshold()
+    with ChatServer(lambda n, body, server: found.append(gc.get_threshold()[0]) or Say()) as server:
+        study = make_study(2, server.url)
+        judge_study(study)
+        gc.set_threshold(0)
+        try:
+            judge_study(make_study(3, server.url))
+        finally:
+            gc.set_threshold(*before)
+    assert found == [20_000, 20_000, 0]
+    assert gc.get_threshold() == before
 
 
 def test_kill_9_at_random_moments_loses_and_repeats_nothing(make_study):

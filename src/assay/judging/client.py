@@ -436,6 +436,8 @@ class Budget:
 
     def learn(self, judge: str, request: Request, completion: Completion) -> None:
         """What a reply says about the cost of the next."""
+        if self.most is None:
+            return
         ratio = (completion.tokens_in or 0) / max(1.0, expected_tokens(request))
         known = self._known.setdefault(judge, _Known(ratio, 0))
         known.ratio, known.longest = max(known.ratio, ratio), max(known.longest, completion.tokens_out or 0)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
+from functools import cached_property
 from time import time
 from typing import Any, Literal, Protocol
 
@@ -42,6 +43,11 @@ class Sent:
     url: str | None = None
     key: str | None = field(default=None, repr=False)
     """What is made unreadable before the body is kept."""
+
+    @cached_property
+    def text(self) -> str:
+        """The body as it goes over the wire."""
+        return json.dumps(self.body)
 
 
 Alternatives = Sequence[tuple[str, float]]
@@ -219,9 +225,9 @@ def fingerprint(body: Any) -> str:
 
 def kept_call(sent: Sent) -> tuple[str, str]:
     """The fingerprint of a call, and the text under which its body is kept."""
-    text = json.dumps(sent.body)
-    if not sent.key and ";base64," not in text and '"data": "' not in text:  # the usual call, as it is
-        return fingerprint(sent.body), text
+    text = sent.text
+    if ";base64," not in text and '"data": "' not in text and not (sent.key and _may_show(text, sent.key)):
+        return fingerprint(sent.body), text  # the usual call, as it is
     body = keepable(sent.body, sent.key)
     return fingerprint(body), json.dumps(body)
 
@@ -241,6 +247,15 @@ _SHORT = 8
 
 _IN_PART = re.compile(r"(?P<head>[\w-]{2,})(?:[*•…]{2,}|…|\.{3,})(?P<tail>[\w-]*)")
 """How a service repeats a key: its first characters, something in between, its last ones."""
+
+
+_AFTER_HEAD = re.compile(r"(?<=[\w-]{2})(?:[*]|[.]{3}|\\u202[26])")
+"""In JSON, where what stands before it may be the head of a key."""
+
+
+def _may_show(text: str, key: str) -> bool:
+    """Whether a key may be readable in JSON, whole or in part: quicker to say than to mask it."""
+    return json.dumps(key)[1:-1] in text or _AFTER_HEAD.search(text) is not None
 
 
 def mask_key(text: str, key: str | None) -> str:
