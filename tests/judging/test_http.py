@@ -85,6 +85,22 @@ def test_images_are_kept_as_digests_and_keys_not_at_all():
 
 
 @pytest.mark.parametrize(
+    "said", ["plain", "\0" + "0\0", "\0" + "1\0", "é …", "x" * 20_000, '"' * 20_000, "\ud83d" * 20_000, "\n" * 20_000]
+)
+def test_the_json_of_a_body_with_images_is_that_of_any_other(said):
+    url = f"data:image/svg+xml;base64,{'QUJD' * 5000}="
+    turns = [{"role": "user", "content": [{"text": said}, {"image_url": {"url": url}}, {"image_url": {"url": url}}, 3]}]
+    request = Request("m", turns, schema={"type": "integer"})
+    sent = Sent(chat_body(request, request.schema), "http://x", "k" * 9, request.has_images)
+    assert request.has_images
+    assert sent.text == json.dumps(sent.body)
+    assert identity(request) == fingerprint(sent.body)
+    assert kept_call(sent) == kept_call(Sent(sent.body, "http://x", "k" * 9))
+    assert "QUJD" not in kept_call(sent)[1]
+    assert not Request("m", [{"role": "user", "content": url}]).has_images
+
+
+@pytest.mark.parametrize(
     ("said", "key", "kept"),
     [
         ('{"label": …} and **5** stars', "sk-secret-key-1", '{"label": …} and **5** stars'),

@@ -611,10 +611,17 @@ def _image(where: str, folder: Path, item: str) -> str:
             f"item '{item}': the image {where} is not there, or not within the study's folder; put it beside "
             "study.yaml, and give its path from there"
         )
-    size = path.stat().st_size
+    about = path.stat()
+    size = about.st_size
     if size > LARGEST_IMAGE:
         raise StudyError(
             f"item '{item}': the image {where} has {size:,} bytes; services take {LARGEST_IMAGE:,} at most, so make it "
             "smaller"
         )
+    return _written_out(path, kind, about.st_mtime_ns, size)
+
+
+@lru_cache(maxsize=4)  # whatever is asked about an item is asked one after the other
+def _written_out(path: Path, kind: str, _changed: int, _size: int) -> str:
+    """An image in a URL of its own."""
     return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"

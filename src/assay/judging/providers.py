@@ -7,6 +7,7 @@ error; trying again is the client's business. To add a provider, add a row to `P
 from __future__ import annotations
 
 import inspect
+import io
 import ipaddress
 import json
 import os
@@ -263,7 +264,15 @@ LARGEST_REPLY = 20_000_000
 """Bytes: a hundred times the longest reply with the alternatives of all its tokens."""
 
 
+_LONG_BODY = 2**20
+"""Bytes from which aiohttp warns that a body would be sent at once."""
+
 _JSON = {"Content-Type": "application/json"}
+
+
+def _data(text: str) -> bytes | io.BytesIO:
+    """A body; a long one goes in parts, between which other calls have their turn."""
+    return io.BytesIO(text.encode()) if len(text) > _LONG_BODY else text.encode()
 
 
 class Service:
@@ -321,7 +330,8 @@ class Service:
         if isinstance(self.format, ChatFormat) and request.max_tokens is not None:
             name, usual = self._name_of_most(self.format, request.model), self.format.name_of_most(request.model)
             body = {name if key == usual else key: value for key, value in body.items()}
-        return Sent(body, self.address(self.format.url(self.here.base, request.model)), self.here.key)
+        url = self.address(self.format.url(self.here.base, request.model))
+        return Sent(body, url, self.here.key, request.has_images)
 
     def address(self, url: str) -> str:
         """An address, with the judge's query."""
@@ -331,7 +341,7 @@ class Service:
     async def _post(self, request: Request, schema: Mapping[str, Any] | None) -> Completion:
         sent = self.sent_with(request, schema)
         assert sent.url is not None
-        return self.read(await self.fetch("POST", sent.url, data=sent.text.encode(), headers=_JSON), sent)
+        return self.read(await self.fetch("POST", sent.url, data=_data(sent.text), headers=_JSON), sent)
 
     async def fetch(self, method: str, url: str, **options: Any) -> str:
         """What the service replies, as text.
