@@ -472,6 +472,20 @@ def test_what_is_recorded_can_be_replayed(make_study, tmp_path):
     assert study_labels(replayed).labels.select(key).sort(key).equals(asked.labels.select(key).sort(key))
 
 
+def test_a_run_charges_what_a_cache_and_reasoning_cost_also_when_it_is_replayed(make_study, tmp_path):
+    usage = {"prompt_tokens_details": {"cached_tokens": 80}, "completion_tokens_details": {"reasoning_tokens": 6}}
+    price = {"price": {"input": 1.0, "output": 10.0, "cached_input": 0.1, "reasoning": 20.0}}
+    each = (20 * 1 + 80 * 0.1 + 4 * 10 + 6 * 20) / 1e6
+    record = tmp_path / "replies.jsonl"
+    with ChatServer(lambda n, body, server: Say(usage=usage)) as server:
+        done = judge_study(make_study(3, server.url, judge=price), record=record)
+    assert done.cost == pytest.approx(3 * each)
+    assert "300 tokens in (240 of them from a cache), 30 out (18 of them reasoning)" in done.summary()
+    again = make_study(3, judge=price | {"name": "m2", "provider": "recorded", "file": str(record), "base_url": None})
+    record.write_text(record.read_text().replace('"judge": "m1"', '"judge": "m2"'))
+    assert judge_study(again, changed="new-version").cost == pytest.approx(3 * each)
+
+
 def test_unknown_judges_are_named(make_study):
     with pytest.raises(JudgeError, match=r"judge 'm' is not in study\.yaml; did you mean 'm1'"):
         judge_study(make_study(1), judges=["m"])

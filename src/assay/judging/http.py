@@ -80,6 +80,12 @@ class Completion:
     """The call, as it went over the wire."""
     tokens: Sequence[tuple[str, Alternatives]] = ()
     """The reply token by token, each with what might have stood there; empty where nobody asked, or nobody said."""
+    cached_in: int | None = None
+    """How many of the tokens in the service read from its cache."""
+    written_in: int | None = None
+    """How many of them it wrote to its cache."""
+    reasoning_out: int | None = None
+    """How many of the tokens out were reasoning."""
 
 
 FailureKind = Literal["retry", "fatal", "rejected"]

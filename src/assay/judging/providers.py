@@ -548,6 +548,9 @@ class PydanticAI:
             finish=finish,  # type: ignore[arg-type]
             tokens_in=response.usage.input_tokens,
             tokens_out=response.usage.output_tokens,
+            cached_in=response.usage.cache_read_tokens or None,
+            written_in=response.usage.cache_write_tokens or None,
+            reasoning_out=response.usage.details.get("reasoning_tokens"),
             model=response.model_name,
             reasoning=mask_key(response.thinking or "", self._key) or None,
             sent=None if seen.sent is None else replace(seen.sent, key=self._key),

@@ -19,7 +19,7 @@ from time import monotonic
 from typing import Any, Literal
 
 from assay.errors import AssayError, JudgeError, StudyError
-from assay.judging.client import Budget, Endpoint, Health, Pricer, Tell, duration, pricer, probe_request
+from assay.judging.client import Budget, Endpoint, Health, Pricer, Tell, cost_of, duration, pricer, probe_request
 from assay.judging.dry_run import ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
 from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, kept_call
 from assay.judging.plan import LEFT_TO_PEOPLE, Plan, check_comparisons, plan_study
@@ -110,6 +110,10 @@ class JudgeRun:
     stopped: str | None = None
     notes: tuple[str, ...] = ()
     """What was found out on the way, as about the pairs that were drawn."""
+    tokens_cached: int = 0
+    """Of the tokens in, those that services read from their caches."""
+    tokens_reasoning: int = 0
+    """Of the tokens out, those that were reasoning."""
 
     @property
     def is_vain(self) -> bool:
@@ -119,10 +123,12 @@ class JudgeRun:
     def summary(self) -> str:
         """What happened, in a few lines."""
         done = self.answered + self.missing + self.failed
+        cached = f" ({self.tokens_cached} of them from a cache)" if self.tokens_cached else ""
+        reasoning = f" ({self.tokens_reasoning} of them reasoning)" if self.tokens_reasoning else ""
         lines = [
             f"{done} questions in {duration(self.seconds)}: {self.answered} answered, {self.missing} missing, "
             f"{self.failed} without a reply. {self.reasked} replies were asked for again.",
-            f"{self.tokens_in} tokens in, {self.tokens_out} out, ${self.cost:.4f}.",
+            f"{self.tokens_in} tokens in{cached}, {self.tokens_out} out{reasoning}, ${self.cost:.4f}.",
         ]
         if self.unpriced:
             lines.append(f"The price of {', '.join(self.unpriced)} is not known and not counted.")
@@ -478,6 +484,8 @@ class _Run:
             return Answer("failed", reason=f"the call broke: {type(error).__name__}", **about)
         health.note_reply()
         self.budget.learn(claim.annotator, request, completion)
+        self.counts["cached"] += completion.cached_in or 0
+        self.counts["reasoning"] += completion.reasoning_out or 0
         about |= _prompt(completion.sent or await provider.sent(request))
         answer = self._build_answer(claim, completion, about | {"latency": round(latency, 4)})
         if answer.label is not None or (answer.reason or "").startswith(LEFT_TO_PEOPLE):
@@ -505,8 +513,7 @@ class _Run:
             await self.writer.do(work.charge, self.store, self.run, cost)
 
     def _cost(self, judge: str, completion: Completion) -> float | None:
-        price = self.prices[judge]
-        return None if price is None else price(completion.tokens_in or 0, completion.tokens_out or 0)
+        return cost_of(self.prices[judge], completion)
 
     def _build_answer(self, claim: Claim, completion: Completion, about: dict[str, Any]) -> Answer:
         """What a reply says, with all that is kept of it."""
@@ -545,6 +552,8 @@ class _Run:
             seconds=monotonic() - self.begun,
             reasons=dict(self.reasons),
             unpriced=tuple(name for name, price in self.prices.items() if price is None),
+            tokens_cached=self.counts["cached"],
+            tokens_reasoning=self.counts["reasoning"],
             stopped=self.stopped or "; ".join(self._why_stopped()) or None,
         )
 
