@@ -67,7 +67,7 @@ def serve(port: multiprocessing.Queue[int]) -> None:
         return web.Response(text=text, content_type="application/json")
 
     async def main() -> None:
-        app = web.Application()
+        app = web.Application(client_max_size=2**30)
         app.router.add_post("/v1/chat/completions", chat)
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()

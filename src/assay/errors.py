@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -83,7 +84,22 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise MissingExtra(f"{purpose} needs more than the base install: {install_command(extra)}") from error
+        raise _missing(extra, purpose) from error
+
+
+def require_installed(modules: Iterable[str], extra: str, purpose: str) -> None:
+    """As `require`, of modules that are imported later, where they are used, or not at all."""
+    for module in modules:
+        try:
+            found = importlib.util.find_spec(module)
+        except ValueError:  # it stands in sys.modules as one that is not to be imported
+            found = None
+        if found is None:
+            raise _missing(extra, purpose)
+
+
+def _missing(extra: str, purpose: str) -> MissingExtra:
+    return MissingExtra(f"{purpose} needs more than the base install: {install_command(extra)}")
 
 
 def install_command(extra: str) -> str:

@@ -36,11 +36,13 @@ class Say:
         refusal: str | None = None,
         reasoning: str | None = None,
         tokens: list[tuple[str, dict[str, float]]] | None = None,
+        usage: dict[str, Any] | None = None,
     ) -> None:
         self.content, self.status, self.delay, self.headers = content, status, delay, headers or {}
         self.until = until
         self.finish, self.fault, self.error, self.refusal = finish, fault, error, refusal
         self.reasoning = reasoning
+        self.usage = usage or {}
         self.tokens = tokens
         """Tokens of the reply, each with the probabilities of what might have stood there."""
 
@@ -167,7 +169,7 @@ class ChatServer:
                 "created": 1,
                 "model": body["model"] + "-served",
                 "choices": [choice],
-                "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+                "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110} | say.usage,
             }
         )
         if say.fault == "half":

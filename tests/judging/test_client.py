@@ -338,6 +338,48 @@ def test_max_tokens_is_what_a_call_may_bring(make_study):
         assert server.count == 5, "after five, $0.0010 is spent and $0.0011 may be wanted"
 
 
+PARTS = {"input": 1.0, "output": 10.0, "cached_input": 0.1, "cache_write": 1.25, "reasoning": 20.0}
+
+
+@pytest.mark.parametrize(
+    ("price", "counts", "dollars"),
+    [
+        (PARTS, (1000, 100, 600, 200, 40), 200 + 60 + 250 + 600 + 800),
+        (PRICE["price"], (1000, 100, 600, 200, 40), 1000 + 1000),
+        (PARTS, (1000, 100, None, None, None), 1000 + 1000),
+        (PARTS, (1000, 100, 1500, 500, 300), 100 + 2000),  # a service that counts them beside the others
+        (PARTS | {"cached_input": 0.0}, (1000, 0, 1000, 0, 0), 0),
+    ],
+)
+def test_tokens_of_a_cache_and_of_reasoning_cost_what_they_cost(price, counts, dollars):
+    judge = Judge.model_validate({"name": "a", "price": price})
+    names = ("tokens_in", "tokens_out", "cached_in", "written_in", "reasoning_out")
+    reply = Completion("x", **dict(zip(names, counts, strict=True)))
+    assert client.cost_of(client.pricer(judge), reply) == pytest.approx(dollars / 1e6)
+    assert client.cost_of(None, reply) is None
+    request = Request("m", [{"role": "user", "content": "x"}])
+    budget = Budget(1.0, {"a": judge}, {"a": client.pricer(judge)})
+    budget.learn("a", request, reply)
+    assert budget.may_cost("a", request, alone=True) >= dollars / 1e6, "no call costs more than was kept for it"
+
+
+def test_known_prices_are_those_of_one_call_and_of_its_cache():
+    judge = Judge.model_validate({"name": "a", "provider": "anthropic", "model": "claude-sonnet-4-5"})
+    price = client.pricer(judge)
+    assert price(1000, 10) == pytest.approx(0.003 + 0.00015)
+    assert price(1000, 0, cached=1000) == pytest.approx(0.0003)
+    assert price(1000, 0, written=1000) == pytest.approx(0.00375)
+    assert price(1_000_000, 0) > 1000 * price(1000, 0), "a long prompt costs more a token, many short ones do not"
+
+
+def test_a_dry_run_prices_calls_one_by_one(make_study, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k" * 20)
+    study = make_study(2000, judge={"provider": "anthropic", "model": "claude-sonnet-4-5", "base_url": None})
+    (found,) = estimate_study(study).judges
+    assert found.tokens_in > 250_000
+    assert found.cost == pytest.approx((3 * found.tokens_in + 15 * found.tokens_out) / 1e6, rel=0.01)
+
+
 def test_the_first_call_of_each_judge_flies_alone():
     async def go():
         judges = {name: Judge.model_validate({"name": name, **PRICE}) for name in "ab"}

@@ -304,6 +304,31 @@ def test_ends_of_replies_in_each_format():
     assert (found.text, found.reasoning, found.tokens_out) == ("4", "hm", 6)
 
 
+@pytest.mark.parametrize(
+    ("form", "reply", "tokens"),
+    [
+        (ChatFormat(), {"choices": [{"message": {"content": "4"}}], "usage": {
+            "prompt_tokens": 100, "prompt_tokens_details": {"cached_tokens": 80},
+            "completion_tokens": 10, "completion_tokens_details": {"reasoning_tokens": 7}}}, (100, 10, 80, None, 7)),
+        (ChatFormat(), {"choices": [{"message": {"content": "4"}}], "usage": {
+            "prompt_tokens": 100, "prompt_tokens_details": None, "completion_tokens": 10}},
+         (100, 10, None, None, None)),
+        (ResponsesFormat(), {"output": [], "usage": {
+            "input_tokens": 100, "input_tokens_details": {"cached_tokens": 80},
+            "output_tokens": 10, "output_tokens_details": {"reasoning_tokens": 7}}}, (100, 10, 80, None, 7)),
+        (AnthropicFormat(), {"content": [], "usage": {
+            "input_tokens": 5, "cache_read_input_tokens": 80, "cache_creation_input_tokens": 15, "output_tokens": 10}},
+         (100, 10, 80, 15, None)),
+        (GoogleFormat(), {"candidates": [{}], "usageMetadata": {
+            "promptTokenCount": 100, "cachedContentTokenCount": 80, "candidatesTokenCount": 3,
+            "thoughtsTokenCount": 7}}, (100, 10, 80, None, 7)),
+    ],
+)  # fmt: skip
+def test_tokens_of_a_cache_and_of_reasoning_are_counted_in_each_format(form, reply, tokens):
+    found = form.completion(reply)
+    assert (found.tokens_in, found.tokens_out, found.cached_in, found.written_in, found.reasoning_out) == tokens
+
+
 def test_the_wait_that_a_service_asks_for():
     assert asked_wait({"retry-after-ms": "250", "Retry-After": "9"}, "") == 0.25
     assert asked_wait({"Retry-After": "9"}, "") == 9

@@ -85,6 +85,39 @@ def test_images_are_kept_as_digests_and_keys_not_at_all():
 
 
 @pytest.mark.parametrize(
+    "said", ["plain", "\0" + "0\0", "\0" + "1\0", "é …", "x" * 20_000, '"' * 20_000, "\ud83d" * 20_000, "\n" * 20_000]
+)
+def test_the_json_of_a_body_with_images_is_that_of_any_other(said):
+    url = f"data:image/svg+xml;base64,{'QUJD' * 5000}="
+    turns = [{"role": "user", "content": [{"text": said}, {"image_url": {"url": url}}, {"image_url": {"url": url}}, 3]}]
+    request = Request("m", turns, schema={"type": "integer"})
+    sent = Sent(chat_body(request, request.schema), "http://x", "k" * 9, request.has_images)
+    assert request.has_images
+    assert sent.text == json.dumps(sent.body)
+    assert identity(request) == fingerprint(sent.body)
+    assert kept_call(sent) == kept_call(Sent(sent.body, "http://x", "k" * 9))
+    assert "QUJD" not in kept_call(sent)[1]
+    assert not Request("m", [{"role": "user", "content": url}]).has_images
+
+
+@pytest.mark.parametrize(
+    ("said", "key", "kept"),
+    [
+        ('{"label": …} and **5** stars', "sk-secret-key-1", '{"label": …} and **5** stars'),
+        ("a bold*, a list…", "sk-secret-key-1", "a bold*, a list…"),
+        ("whole sk-secret-key-1", "sk-secret-key-1", "whole ***"),
+        ("quoted \\\"k\u00e9y-é", "k\u00e9y-é", "quoted \\\"***"),
+        *((f"part sk-se{gap}y-1", "sk-secret-key-1", "part ***") for gap in ("****", "…", "...", "…*")),
+    ],
+)  # fmt: skip
+def test_a_call_is_kept_alike_whichever_way_its_key_is_looked_for(said, key, kept):
+    body = {"messages": [{"content": said}]}
+    found = keepable(body, key)
+    assert found == {"messages": [{"content": kept}]}
+    assert kept_call(Sent(body, key=key)) == (fingerprint(found), json.dumps(found))
+
+
+@pytest.mark.parametrize(
     ("params", "temperature", "most", "body", "missing"),
     [
         ({}, None, None, {}, []), ({"top_p": 0.5}, 0.0, 7, {"top_p": 0.5, "temperature": 0.0, "max_tokens": 7}, []),

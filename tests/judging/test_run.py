@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import itertools
 import json
 import logging
@@ -370,6 +372,45 @@ def kill_and_resume(make_study, *, questions, kills, delay):
     return server.count
 
 
+def test_answers_that_arrive_while_others_are_written_are_written_together():
+    free, begun, calls = threading.Event(), threading.Event(), []
+
+    def write(answers):
+        calls.append(list(answers))
+        begun.set()
+        free.wait(60)
+        return [ValueError("of this one") if answer == "c" else True for answer in answers]
+
+    async def go():
+        thread = run_module.StoreThread(write)
+        first = thread.write("a")
+        await asyncio.to_thread(begun.wait, 60)
+        others = [thread.write(answer) for answer in "bcd"]
+        after = thread.do(lambda: len(calls))
+        free.set()
+        found = await asyncio.gather(first, *others, return_exceptions=True)
+        assert [str(one) for one in found] == ["True", "True", "of this one", "True"]
+        assert await after == 2, "what comes after an answer finds it written"
+        thread.close()
+
+    asyncio.run(go())
+    assert calls == [["a"], ["b", "c", "d"]]
+
+
+def test_garbage_is_looked_for_rarely_while_a_run_asks_and_as_before_after_it(make_study):
+    found, before = [], gc.get_threshold()
+    with ChatServer(lambda n, body, server: found.append(gc.get_threshold()[0]) or Say()) as server:
+        study = make_study(2, server.url)
+        judge_study(study)
+        gc.set_threshold(0)
+        try:
+            judge_study(make_study(3, server.url))
+        finally:
+            gc.set_threshold(*before)
+    assert found == [20_000, 20_000, 0]
+    assert gc.get_threshold() == before
+
+
 def test_kill_9_at_random_moments_loses_and_repeats_nothing(make_study):
     kill_and_resume(make_study, questions=200, kills=2, delay=0.01)
 
@@ -429,6 +470,20 @@ def test_what_is_recorded_can_be_replayed(make_study, tmp_path):
     judge_study(replayed)
     key = ["item", "temperature", "repeat", "label"]
     assert study_labels(replayed).labels.select(key).sort(key).equals(asked.labels.select(key).sort(key))
+
+
+def test_a_run_charges_what_a_cache_and_reasoning_cost_also_when_it_is_replayed(make_study, tmp_path):
+    usage = {"prompt_tokens_details": {"cached_tokens": 80}, "completion_tokens_details": {"reasoning_tokens": 6}}
+    price = {"price": {"input": 1.0, "output": 10.0, "cached_input": 0.1, "reasoning": 20.0}}
+    each = (20 * 1 + 80 * 0.1 + 4 * 10 + 6 * 20) / 1e6
+    record = tmp_path / "replies.jsonl"
+    with ChatServer(lambda n, body, server: Say(usage=usage)) as server:
+        done = judge_study(make_study(3, server.url, judge=price), record=record)
+    assert done.cost == pytest.approx(3 * each)
+    assert "300 tokens in (240 of them from a cache), 30 out (18 of them reasoning)" in done.summary()
+    again = make_study(3, judge=price | {"name": "m2", "provider": "recorded", "file": str(record), "base_url": None})
+    record.write_text(record.read_text().replace('"judge": "m1"', '"judge": "m2"'))
+    assert judge_study(again, changed="new-version").cost == pytest.approx(3 * each)
 
 
 def test_unknown_judges_are_named(make_study):

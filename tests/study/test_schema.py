@@ -10,7 +10,10 @@ from assay.study import schema
 FIELDS = {
     schema.ItemsPart: {"file": "items.csv", "id": "item", "document": None, "images": (), "markdown": ()},
     schema.Question: {"guidelines": "", "options": (), "optional": False, "order": None, "show": None, "ties": True},
-    schema.Price: {"input": ">= 0", "output": ">= 0"},
+    schema.Price: {
+        "input": ">= 0", "output": ">= 0", "cached_input": "None >= 0", "cache_write": "None >= 0",
+        "reasoning": "None >= 0",
+    },
     schema.Demonstrations: {"count": "4 >= 1 <= 100", "use": "cross-fitted", "label": None, "folds": "5 >= 2"},
     schema.Judge: {
         "model": "", "provider": "openai", "strategy": "zero-shot", "temperature": "None >= 0 <= 5",

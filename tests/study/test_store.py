@@ -18,7 +18,7 @@ from assay.reading import study_labels  # noqa: E402
 from assay.study.definition import load_study  # noqa: E402
 from assay.study.starter import init_study  # noqa: E402
 from assay.study.store import connection, work  # noqa: E402
-from assay.study.store.answers import Answer, add_answer, history  # noqa: E402
+from assay.study.store.answers import Answer, NewAnswer, add_answer, add_answers, history  # noqa: E402
 from assay.study.store.connection import Store  # noqa: E402
 from assay.study.store.intake import sync_study  # noqa: E402
 from assay.study.store.items import questions  # noqa: E402
@@ -135,6 +135,33 @@ def test_an_answer_is_written_once_and_counts(store):
     assert history(store)["counts"].to_list()[-2:] == [False, True]
     table = stored_annotations(store).where(annotator="example")
     assert table.labels.select("item", "label").rows() == [("r01", 4)]
+
+
+def test_answers_are_written_together_and_one_that_cannot_be_stops_no_other(store):
+    plan(store)
+    run = work.start_run(store)
+    claims = work.claim(store, run, ["example"], 4)
+    prompt = {"fingerprint": "f", "prompt": "{}"}
+    half = "3 \ud83d and \0"
+    answers = [
+        Answer("valid", 3, reply=half, cost=0.5, **prompt),
+        Answer("valid", 4, cost=0.25, fingerprint="e", prompt="[]"),
+        Answer("valid", 5, reply=object(), **prompt),
+        Answer("missing", reason="refused", **prompt),
+    ]
+    new = [NewAnswer(claim, run, answer, 1) for claim, answer in zip(claims, answers, strict=True)]
+    *written, broken, last = add_answers(store, new)
+    assert (written, last) == ([True, True], True)
+    assert isinstance(broken, Exception)
+    with pytest.raises(type(broken)):
+        add_answer(store, claims[2], run, answers[2], 1)
+    assert add_answers(store, [new[0], new[1]._replace(revision=2)]) == [False, True]
+    assert add_answers(store, []) == []
+    assert work.counts(store, ["example"]) == {"answered": 2, "missing": 1, "claimed": 1, "open": 4}
+    assert work.dollars_spent(store) == 1.0
+    assert history(store)["reply"][-4] == "3 \\ud83d and \\x00"
+    with store.reading() as db:
+        assert sorted(db.execute(sa.text("select fingerprint, body from prompts")).all()) == [("e", "[]"), ("f", "{}")]
 
 
 def test_what_a_dead_run_had_claimed_is_open_again(store, monkeypatch):

@@ -15,7 +15,7 @@ from cyclopts import Parameter
 from assay.cli.output import FOR_PEOPLE, Force, Output, note, print_json
 from assay.cli.output import target as check_target
 from assay.cli.studies import _SECRET, _STORE
-from assay.errors import AssayError, StudyError, counted, require
+from assay.errors import AssayError, StudyError, counted, require, require_installed
 
 if TYPE_CHECKING:
     from assay.collecting.overview import Overview
@@ -48,8 +48,7 @@ def links(
     """
     from assay.study.definition import load_study
 
-    for library in ("sqlalchemy", "alembic", "itsdangerous"):
-        require(library, "serve", "the links of a study")
+    require_installed(("sqlalchemy", "alembic", "itsdangerous"), "serve", "the links of a study")
     from assay.collecting.invitations import checked_address, one_line
     from assay.collecting.server import links as links_of
 

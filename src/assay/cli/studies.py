@@ -16,7 +16,7 @@ from assay.cli.commands import BY_NAME
 from assay.cli.labels import ASK, NAMES, PLAIN, Ask, LabelOptions
 from assay.cli.output import FIRST, FOR_PEOPLE, Force, Names, Output, Page, as_typed, note, progress_bar
 from assay.cli.output import target as check_target
-from assay.errors import AssayError, ChangedStudyError, counted, require, unknown
+from assay.errors import AssayError, ChangedStudyError, counted, require_installed, unknown
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -237,8 +237,7 @@ def judge(
     """
     from assay.study.definition import load_study
 
-    for library in ("sqlalchemy", "alembic", "aiohttp"):
-        require(library, "judge", "asking models")
+    require_installed(("sqlalchemy", "alembic", "aiohttp"), "judge", "asking models")
     from assay.judging.dry_run import estimate_study, requests_of
     from assay.judging.run import judge_study
     from assay.study.store.connection import store_name
@@ -447,8 +446,7 @@ def invite(
     """
     from assay.study.definition import load_study
 
-    for library in ("sqlalchemy", "alembic", "itsdangerous"):
-        require(library, "serve", "inviting people")
+    require_installed(("sqlalchemy", "alembic", "itsdangerous"), "serve", "inviting people")
     from assay.collecting import invitations
     from assay.collecting.server import links, take_in
     from assay.study.store.connection import open_store
@@ -575,8 +573,9 @@ def pay(
     out
         Where the table is written: .csv, .tsv, .jsonl or .parquet.
     """
-    for library in ("sqlalchemy", "alembic", "fastapi", "itsdangerous", "python_multipart"):
-        require(library, "serve", "the table of payment")
+    require_installed(
+        ("sqlalchemy", "alembic", "fastapi", "itsdangerous", "python_multipart"), "serve", "the table of payment"
+    )
     from assay.collecting.crowd import pay_table
     from assay.collecting.design import StudyDesign
     from assay.data.formats.exports import TABLES, write_frame
@@ -675,8 +674,11 @@ def serve(
         serve_drop(port)
         return
 
-    for library in ("sqlalchemy", "alembic", "fastapi", "uvicorn", "itsdangerous", "python_multipart"):
-        require(library, "serve", "the annotation page")
+    require_installed(
+        ("sqlalchemy", "alembic", "fastapi", "uvicorn", "itsdangerous", "python_multipart"),
+        "serve",
+        "the annotation page",
+    )
     from assay.collecting import server
     from assay.collecting.invitations import checked_address
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from assay.errors import JudgeError, counted, listing
-from assay.judging.client import Pricer, Tell, expected_tokens, pricer
+from assay.judging.client import Pricer, Tell, cost_of, expected_tokens, pricer
 from assay.judging.dry_run import WRITTEN, ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
 from assay.judging.http import CallFailed, Completion, failure, kept_call
 from assay.judging.plan import Plan, plan_study
@@ -452,8 +452,8 @@ class _Batches:
             )
             answer = Answer("failed", reason=f"no reply: {result}{hint}", **about)
         else:
-            price = self.prices[claim.annotator]
-            cost = None if price is None else DISCOUNT * price(result.tokens_in or 0, result.tokens_out or 0)
+            full = cost_of(self.prices[claim.annotator], result)
+            cost = None if full is None else DISCOUNT * full
             answer = build_answer(self.plan, claim, result, about, cost)
             self.cost += cost or 0.0
         if add_answer(self.store, claim, run, answer, claim.revision + 1):

@@ -10,12 +10,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from time import monotonic
+from typing import Protocol
 
 from assay.errors import require
 from assay.judging.http import CallFailed, Completion, Provider, Request
 from assay.judging.providers import PROVIDERS
 from assay.study.items import canonical
-from assay.study.schema import Judge, RateLimits
+from assay.study.schema import Judge, Price, RateLimits
 
 log = logging.getLogger("assay.judging")
 
@@ -220,24 +221,58 @@ def expected_tokens(request: Request) -> float:
     return tokens + letters / LETTERS_A_TOKEN
 
 
-Pricer = Callable[[int, int], float]
-"""Dollars for (tokens in, tokens out)."""
+class Pricer(Protocol):
+    """Dollars for tokens in and out, of which some were read from a cache, written to it, or reasoning."""
+
+    def __call__(
+        self, tokens_in: float, tokens_out: float, *, cached: int = 0, written: int = 0, reasoning: int = 0
+    ) -> float:
+        """Of one call."""
+
+
+def cost_of(price: Pricer | None, completion: Completion) -> float | None:
+    """Dollars for a call, by what its reply says of it; None where the price is not known."""
+    if price is None:
+        return None
+    tokens_in, tokens_out = completion.tokens_in or 0, completion.tokens_out or 0
+    cached = min(tokens_in, completion.cached_in or 0)
+    written = min(tokens_in - cached, completion.written_in or 0)
+    reasoning = min(tokens_out, completion.reasoning_out or 0)
+    return price(tokens_in, tokens_out, cached=cached, written=written, reasoning=reasoning)
+
+
+def own_pricer(price: Price) -> Pricer:
+    """The pricer of what study.yaml says."""
+    dear = {
+        "cached": price.input if price.cached_input is None else price.cached_input,
+        "written": price.input if price.cache_write is None else price.cache_write,
+        "reasoning": price.output if price.reasoning is None else price.reasoning,
+    }
+
+    def cost(tokens_in: float, tokens_out: float, *, cached: int = 0, written: int = 0, reasoning: int = 0) -> float:
+        plain = (tokens_in - cached - written) * price.input + (tokens_out - reasoning) * price.output
+        return (plain + cached * dear["cached"] + written * dear["written"] + reasoning * dear["reasoning"]) / 1e6
+
+    return cost
 
 
 def pricer(judge: Judge) -> Pricer | None:
     """What a judge's calls cost: by its own ``price``, by the kept table, or None where it is unknown."""
     price, row = judge.price, PROVIDERS.get(judge.provider)
     if price is not None:
-        return lambda tokens_in, tokens_out: (tokens_in * price.input + tokens_out * price.output) / 1e6
+        return own_pricer(price)
     if row is not None and row.is_free:
-        return lambda tokens_in, tokens_out: 0.0
+        return lambda tokens_in, tokens_out, **_: 0.0
     genai_prices = require("genai_prices", "judge", "knowing what a model costs")
     # At another address the same model may cost something else, or nothing.
     named = judge.provider.removesuffix("-compatible").removesuffix("-responses")
     where = {"provider_id": named} if judge.base_url is None else {"provider_api_url": judge.base_url}
 
-    def cost(tokens_in: int, tokens_out: int) -> float:
-        used = genai_prices.Usage(input_tokens=tokens_in, output_tokens=tokens_out)
+    def cost(tokens_in: float, tokens_out: float, *, cached: int = 0, written: int = 0, reasoning: int = 0) -> float:
+        used = genai_prices.Usage(
+            **{"input_tokens": round(tokens_in), "cache_read_tokens": cached, "cache_write_tokens": written},
+            output_tokens=round(tokens_out),  # of which reasoning costs what the rest does
+        )
         return float(genai_prices.calc_price(used, judge.model, **where).total_price)
 
     try:
@@ -432,10 +467,14 @@ class Budget:
         known = self._known.get(judge)
         tokens_in = expected_tokens(request) * (known.ratio if known else 1.0)
         longest = self._judges[judge].max_tokens or (known.longest * (1 if alone else 2) if known else 0)
-        return price(round(tokens_in), longest)
+        # A prompt may be written to a cache, and all of a reply may be reasoning, where these cost more.
+        most = {"written": round(tokens_in), "reasoning": longest}
+        return max(price(round(tokens_in), longest), price(round(tokens_in), longest, **most))
 
     def learn(self, judge: str, request: Request, completion: Completion) -> None:
         """What a reply says about the cost of the next."""
+        if self.most is None:
+            return
         ratio = (completion.tokens_in or 0) / max(1.0, expected_tokens(request))
         known = self._known.setdefault(judge, _Known(ratio, 0))
         known.ratio, known.longest = max(known.ratio, ratio), max(known.longest, completion.tokens_out or 0)

@@ -200,8 +200,12 @@ def _estimate(plan: Plan, judge: Judge, part: str | None) -> JudgeEstimate:
         each_out = (judge.max_tokens or WRITTEN) if free_text else guess
     tokens_in, tokens_out = round(each_in * calls), round(each_out * calls)
     price = pricer(judge)
-    cost, probes = price and price(tokens_in, tokens_out), work.count_probes(plan.store, judge.name, part)
-    return JudgeEstimate(judge.name, calls, tokens_in, tokens_out, cost, probes)
+    # Of each call: a long prompt may cost more a token, and many short ones are none.
+    many = max(1, calls)
+    cost = None if price is None else many * price(tokens_in / many, tokens_out / many)
+    return JudgeEstimate(
+        *(judge.name, calls, tokens_in, tokens_out, cost), work.count_probes(plan.store, judge.name, part)
+    )
 
 
 # -- what would be sent ---------------------------------------------------------------------------------

@@ -120,6 +120,8 @@ class ChatFormat:
             finish=finish,
             tokens_in=usage.get("prompt_tokens"),
             tokens_out=usage.get("completion_tokens"),
+            cached_in=(usage.get("prompt_tokens_details") or {}).get("cached_tokens"),
+            reasoning_out=(usage.get("completion_tokens_details") or {}).get("reasoning_tokens"),
             model=content.get("model"),
             reasoning=thought if isinstance(thought, str) and thought else None,
             tokens=chat_tokens((choice.get("logprobs") or {}).get("content")),
@@ -210,6 +212,8 @@ class ResponsesFormat:
             finish=finish,
             tokens_in=usage.get("input_tokens"),
             tokens_out=usage.get("output_tokens"),
+            cached_in=(usage.get("input_tokens_details") or {}).get("cached_tokens"),
+            reasoning_out=(usage.get("output_tokens_details") or {}).get("reasoning_tokens"),
             model=content.get("model"),
             reasoning="\n\n".join(filter(None, thoughts)) or None,
             tokens=chat_tokens([token for part in parts for token in part.get("logprobs") or ()]),
@@ -272,13 +276,15 @@ class AnthropicFormat:
             finish = "refusal"
         elif why in ("max_tokens", "model_context_window_exceeded"):
             finish = "length"
-        cached = (usage.get(f"cache_{name}_input_tokens") or 0 for name in ("creation", "read"))
+        written, cached = (usage.get(f"cache_{name}_input_tokens") for name in ("creation", "read"))
         tokens_in = usage.get("input_tokens")
         return Completion(
             text=_joined([one for one in blocks if one.get("type") == "text"]),
             finish=finish,
-            tokens_in=None if tokens_in is None else tokens_in + sum(cached),
+            tokens_in=None if tokens_in is None else tokens_in + (written or 0) + (cached or 0),
             tokens_out=usage.get("output_tokens"),
+            cached_in=cached,
+            written_in=written,
             model=content.get("model"),
             reasoning=_joined([one for one in blocks if one.get("type") == "thinking"], "thinking") or None,
         )
@@ -367,6 +373,8 @@ class GoogleFormat:
             finish=finish,
             tokens_in=usage.get("promptTokenCount"),
             tokens_out=out if usage else None,
+            cached_in=usage.get("cachedContentTokenCount"),
+            reasoning_out=usage.get("thoughtsTokenCount"),
             model=content.get("modelVersion"),
             reasoning=_joined([one for one in parts if one.get("thought")]) or None,
             tokens=self._tokens(candidate.get("logprobsResult") or {}),

@@ -580,7 +580,8 @@ class Plan:
 
     def way(self, claim: Claim) -> Way:
         """How an assignment is asked: by whom, which question, on which scale."""
-        return self._way_of(claim.annotator, claim.question, canonical(claim.condition))
+        condition = canonical(claim.condition) if claim.condition else "{}"
+        return self._way_of(claim.annotator, claim.question, condition)
 
     def _find_way(self, name: str, number: int, condition: str) -> Way:
         varied = json.loads(condition)

@@ -393,6 +393,8 @@ class Prompt:
             "high": high,
             "format": answer_format(scale, reasoning=judge.reasons),
         }
+        self._shown_columns = lru_cache(maxsize=16)(lambda columns: question.shown_columns(columns, hidden))
+        """By the columns that an item has, of which there is one set as a rule."""
         self._key = hashlib.sha256(canonical([question.text, text]).encode()).hexdigest()[:12]
         self._once: dict[Turn, str] = {}
 
@@ -426,7 +428,7 @@ class Prompt:
         return messages
 
     def _filling(self, item: Item, order: Sequence[str], mark: str | None) -> _Filling:
-        wanted = tuple(dict.fromkeys([*self.question.shown_columns(item.fields, self.hidden), *order]))
+        wanted = tuple(dict.fromkeys([*self._shown_columns(tuple(item.fields)), *order]))
         return _Filling(item, order, self.question, wanted, mark, self.images, self.folder, self.closed)
 
     def _mark(self, sent: Sequence[Item]) -> str:
@@ -434,7 +436,10 @@ class Prompt:
 
         An item in which it stands gets another one, of which nobody can know who wrote the item.
         """
-        texts, key = [canonical(one.fields).casefold() for one in sent], self._key
+        key = self._key
+        if not any(key in text for one in sent for text in _texts(one)):
+            return f"item-{key}"
+        texts = [canonical(one.fields).casefold() for one in sent]
         while any(key in text for text in texts):
             key = hashlib.sha256(canonical([key, texts]).encode()).hexdigest()[:12]
         return f"item-{key}"
@@ -492,6 +497,13 @@ class Prompt:
             }
         said = {"reasoning": reasons, "label": word} if reasons else {"label": word}
         return {"role": "assistant", "content": json.dumps(said, ensure_ascii=False) if reasons else canonical(said)}
+
+
+def _texts(item: Item) -> Iterator[str]:
+    """All that an item says, in small letters."""
+    for column, value in item.fields.items():
+        yield column.casefold()
+        yield (value if isinstance(value, str) else canonical(value)).casefold()
 
 
 def _check_marks(text: str, mark: str, number: int) -> None:
@@ -599,10 +611,17 @@ def _image(where: str, folder: Path, item: str) -> str:
             f"item '{item}': the image {where} is not there, or not within the study's folder; put it beside "
             "study.yaml, and give its path from there"
         )
-    size = path.stat().st_size
+    about = path.stat()
+    size = about.st_size
     if size > LARGEST_IMAGE:
         raise StudyError(
             f"item '{item}': the image {where} has {size:,} bytes; services take {LARGEST_IMAGE:,} at most, so make it "
             "smaller"
         )
+    return _written_out(path, kind, about.st_mtime_ns, size)
+
+
+@lru_cache(maxsize=4)  # whatever is asked about an item is asked one after the other
+def _written_out(path: Path, kind: str, _changed: int, _size: int) -> str:
+    """An image in a URL of its own."""
     return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"

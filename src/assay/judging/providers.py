@@ -7,6 +7,7 @@ error; trying again is the client's business. To add a provider, add a row to `P
 from __future__ import annotations
 
 import inspect
+import io
 import ipaddress
 import json
 import os
@@ -153,6 +154,7 @@ def _service(judge: Judge, row: ProviderRow, access: Access) -> Provider:
     variables = [judge.key] if judge.key else list(row.keys) if judge.base_url is None or not row.url else []
     here = _Here(judge, url, _key(judge, variables) if access.asking else None)
     if access.asking:
+        require("aiohttp", "judge", "asking models")  # before the first call, which would wait for the import
         secrets = {name: _key(judge, [name]) or "" for value in judge.headers.values() for name in _named(value)}
         filled = {name: _VARIABLE.sub(lambda found: secrets[found[1]], value) for name, value in judge.headers.items()}
         here = replace(here, headers=filled, secrets=tuple(secrets.values()))
@@ -262,6 +264,17 @@ LARGEST_REPLY = 20_000_000
 """Bytes: a hundred times the longest reply with the alternatives of all its tokens."""
 
 
+_LONG_BODY = 2**20
+"""Bytes from which aiohttp warns that a body would be sent at once."""
+
+_JSON = {"Content-Type": "application/json"}
+
+
+def _data(text: str) -> bytes | io.BytesIO:
+    """A body; a long one goes in parts, between which other calls have their turn."""
+    return io.BytesIO(text.encode()) if len(text) > _LONG_BODY else text.encode()
+
+
 class Service:
     """Any service that is reached by one POST a call."""
 
@@ -317,7 +330,8 @@ class Service:
         if isinstance(self.format, ChatFormat) and request.max_tokens is not None:
             name, usual = self._name_of_most(self.format, request.model), self.format.name_of_most(request.model)
             body = {name if key == usual else key: value for key, value in body.items()}
-        return Sent(body, self.address(self.format.url(self.here.base, request.model)), self.here.key)
+        url = self.address(self.format.url(self.here.base, request.model))
+        return Sent(body, url, self.here.key, request.has_images)
 
     def address(self, url: str) -> str:
         """An address, with the judge's query."""
@@ -327,7 +341,7 @@ class Service:
     async def _post(self, request: Request, schema: Mapping[str, Any] | None) -> Completion:
         sent = self.sent_with(request, schema)
         assert sent.url is not None
-        return replace(self.read(await self.fetch("POST", sent.url, json=sent.body)), sent=sent)
+        return self.read(await self.fetch("POST", sent.url, data=_data(sent.text), headers=_JSON), sent)
 
     async def fetch(self, method: str, url: str, **options: Any) -> str:
         """What the service replies, as text.
@@ -337,9 +351,10 @@ class Service:
         CallFailed
             Where it brings no reply, or says no.
         """
-        aiohttp = require("aiohttp", "judge", "asking models")
+        import aiohttp
+
         try:
-            async with self._open(aiohttp).request(method, url, allow_redirects=False, **options) as response:
+            async with self._open().request(method, url, allow_redirects=False, **options) as response:
                 text = await _text(response)
                 if response.status >= 300:
                     raise failure(response.status, self.here.masked(text), asked_wait(response.headers, text), None)
@@ -360,13 +375,14 @@ class Service:
         CallFailed
             Where the file does not come, or not to its end.
         """
-        aiohttp = require("aiohttp", "judge", "asking models")
+        import aiohttp
+
         if urlsplit(url).netloc != urlsplit(self.here.base).netloc:
             raise CallFailed("rejected", f"the file is at {urlsplit(url).netloc}, which is not sent the key")
         how: dict[str, Any] = {"timeout": aiohttp.ClientTimeout(total=None), "allow_redirects": False}
         rest = b""
         try:
-            async with self._open(aiohttp).get(self.address(url), **how) as response:
+            async with self._open().get(self.address(url), **how) as response:
                 if response.status >= 300:
                     raise failure(response.status, self.here.masked(await _text(response)), None, None)
                 async for part in response.content.iter_any():
@@ -380,17 +396,18 @@ class Service:
         if rest.strip():
             yield rest.decode("utf-8", "replace")
 
-    def read(self, text: str) -> Completion:
+    def read(self, text: str, sent: Sent | None = None) -> Completion:
         """What a reply says, without a key that it repeats."""
         try:
             found = self.format.completion(json.loads(text))
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
             raise CallFailed("retry", "the reply is not in the service's format, or cut off") from None
-        thought = found.reasoning
-        return replace(found, text=self.here.masked(found.text), reasoning=thought and self.here.masked(thought))
+        thought = found.reasoning and self.here.masked(found.reasoning)
+        return replace(found, text=self.here.masked(found.text), reasoning=thought, sent=sent)
 
-    def _open(self, aiohttp: Any) -> Any:
+    def _open(self) -> Any:
         if self._session is None:
+            aiohttp = require("aiohttp", "judge", "asking models")
             self._session = aiohttp.ClientSession(
                 headers=self.format.headers(self.here.key) | dict(self.here.headers),
                 timeout=aiohttp.ClientTimeout(total=self._timeout),
@@ -531,6 +548,9 @@ class PydanticAI:
             finish=finish,  # type: ignore[arg-type]
             tokens_in=response.usage.input_tokens,
             tokens_out=response.usage.output_tokens,
+            cached_in=response.usage.cache_read_tokens or None,
+            written_in=response.usage.cache_write_tokens or None,
+            reasoning_out=response.usage.details.get("reasoning_tokens"),
             model=response.model_name,
             reasoning=mask_key(response.thinking or "", self._key) or None,
             sent=None if seen.sent is None else replace(seen.sent, key=self._key),

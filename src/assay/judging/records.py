@@ -56,7 +56,10 @@ class Recorded:
     are the replies.
     """
 
-    _REPLY = ("reply", "finish", "tokens_in", "tokens_out", "model", "reasoning", "tokens")
+    _REPLY = (
+        *("reply", "finish", "tokens_in", "tokens_out", "model", "reasoning", "tokens"),
+        *("cached_in", "written_in", "reasoning_out"),
+    )
 
     def __init__(self, path: Path, judge: Judge | None = None) -> None:
         self._path = path

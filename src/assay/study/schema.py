@@ -363,6 +363,13 @@ class Price(StudyPart):
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
+    cached_input: float | None = Field(
+        None, ge=0, description="of prompt tokens that the service read from its cache; as input where it is missing"
+    )
+    cache_write: float | None = Field(
+        None, ge=0, description="of prompt tokens that it wrote to its cache; as input where it is missing"
+    )
+    reasoning: float | None = Field(None, ge=0, description="of tokens of reasoning; as output where it is missing")
 
 
 class Demonstrations(StudyPart):

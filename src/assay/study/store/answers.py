@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from assay.data.scales import Label
 from assay.study.store import tables
-from assay.study.store.connection import CLOSES, CLOSING, Store, batches, insert
+from assay.study.store.connection import CLOSES, CLOSING, Arrived, Store, batches, insert
 from assay.study.store.items import digests_of
 from assay.study.store.people import Task, is_excluded
 from assay.study.store.tables import FILE, PAGE
@@ -46,9 +46,34 @@ class Answer:
     latency: float | None = None
 
 
+class NewAnswer(NamedTuple):
+    """An answer of a judge to what a run has claimed; the ``revision`` says which one to its assignment."""
+
+    claim: Claim
+    run: int
+    answer: Answer
+    revision: int
+
+
+def add_answers(store: Store, new: Sequence[NewAnswer]) -> list[bool | Exception]:
+    """Write answers of judges in one transaction.
+
+    Returns
+    -------
+    list of bool or Exception
+        Of each whether it was written, False where this one had been already; or what is wrong with it, while the
+        others are written.
+    """
+    rows = [(_row(one.answer, one.claim.id, one.run, one.revision), one.answer.prompt) for one in new]
+    return store.arrivals.add([Arrived(*row) for row in rows])
+
+
 def add_answer(store: Store, claim: Claim, run: int, answer: Answer, revision: int) -> bool:
     """Write a judge's answer in a transaction of its own; False where this one had been written already."""
-    return store.arrivals.add(_row(answer, claim.id, run, revision), answer.prompt)
+    (written,) = add_answers(store, [NewAnswer(claim, run, answer, revision)])
+    if isinstance(written, Exception):
+        raise written
+    return written
 
 
 def append(db: sa.Connection, row: Mapping[str, Any]) -> None:
@@ -66,9 +91,16 @@ _CLOSE = sa.text(
 
 
 def _row(answer: Answer, assignment: int, run: int | None, revision: int) -> dict[str, Any]:
-    row = {k: v for k, v in vars(answer).items() if k != "prompt"}
+    row = {k: _storable(v) if isinstance(v, str) else v for k, v in vars(answer).items() if k != "prompt"}
     row |= {"assignment": assignment, "run": run, "revision": revision}
     return row | {"request_key": f"{assignment}:{revision}", "answered_at": time.time()}
+
+
+def _storable(text: str) -> str:
+    """A text as both databases take it: half a character, as where a reply is cut off, and NUL as escapes."""
+    if "\0" in text:
+        text = text.replace("\0", "\\x00")
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 # -- labels from a file -------------------------------------------------------------------------------

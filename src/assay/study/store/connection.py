@@ -11,20 +11,20 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
-from assay.errors import StudyError, require
+from assay.errors import StudyError, require, require_installed
 from assay.study.definition import Study
 from assay.study.store import tables
 
@@ -64,18 +64,13 @@ _ROW = (
 )
 _JSON_PLACES = (_ROW.index("label"), _ROW.index("shown"))
 _ADD_SQLITE = f"insert into answers ({', '.join(_ROW)}) values ({', '.join('?' * len(_ROW))}) on conflict do nothing"
-_PROMPT_SQLITE = "insert into prompts (fingerprint, body) values (?, ?) on conflict do nothing"
 _FOLLOW_SQLITE = f"""
 create temp trigger answer_arrived after insert on main.answers begin
     update assignments set {CLOSING} where id = new.assignment and {CLOSES};
     update runs set cost = cost + new.cost where id = new.run and new.cost > 0;
 end"""
 _ADD_POSTGRES = f"""
-with prompt as (
-    insert into prompts (fingerprint, body)
-    select name, text from (values (%s::text, %s::text)) as sent (name, text) where text is not null
-    on conflict do nothing
-), new as (
+with new as (
     insert into answers ({", ".join(_ROW)})
     values ({", ".join("%s::jsonb" if c in ("label", "shown") else "%s" for c in _ROW)})
     on conflict do nothing returning id, assignment, run, status, cost
@@ -84,12 +79,36 @@ with prompt as (
 ), charged as (
     update runs set cost = runs.cost + new.cost from new where runs.id = new.run and new.cost > 0
 ) select id from new"""
+_ADD = {False: _ADD_SQLITE, True: _ADD_POSTGRES}
+_PROMPT = {
+    postgres: f"insert into prompts (fingerprint, body) values ({mark}, {mark}) on conflict do nothing"
+    for postgres, mark in ((False, "?"), (True, "%s"))
+}
+
+
+class Arrived(NamedTuple):
+    """An answer on its way in: its columns, and the prompt that it replies to."""
+
+    row: Mapping[str, Any]
+    prompt: str | None = None
+
+
+def _values(row: Mapping[str, Any]) -> list[Any]:
+    values = [row[c] for c in _ROW]
+    for place in _JSON_PLACES:
+        if values[place] is not None:
+            values[place] = json.dumps(values[place])
+    return values
+
+
+def _in_words(error: Exception) -> sa.exc.DBAPIError:
+    return sa.exc.DBAPIError("insert into answers", None, error)
 
 
 class Arrivals:
-    """Answers as they arrive, each in a transaction of its own.
+    """Answers as they arrive: all that wait are written in one transaction.
 
-    It adds the answer and, unless it is there, its prompt, closes its assignment and charges its run. It goes to the
+    It adds each answer and, unless it is there, its prompt, closes its assignment and charges its run. It goes to the
     driver as it stands, on a connection that is kept: SQLAlchemy takes several times as long to say the same.
     """
 
@@ -99,30 +118,42 @@ class Arrivals:
         self._lock = threading.Lock()
         self._held: sa.PoolProxiedConnection | None = None
 
-    def add(self, row: dict[str, Any], prompt: str | None = None) -> bool:
-        """Whether the row was new."""
-        values = [row[c] for c in _ROW]
-        for place in _JSON_PLACES:
-            if values[place] is not None:
-                values[place] = json.dumps(values[place])
-        assert self._engine.dialect.dbapi is not None
+    def add(self, arrived: Sequence[Arrived]) -> list[bool | Exception]:
+        """Of each answer whether it was new, or what is wrong with it, once what can be written is written.
+
+        Raises
+        ------
+        sqlalchemy.exc.DBAPIError
+            Where the database takes none of them.
+        """
         with self._lock:
             try:
-                return self._add(values, (row["fingerprint"], prompt))
-            except self._engine.dialect.dbapi.Error as error:
-                self._drop_connection()
-                raise sa.exc.DBAPIError("insert into answers", None, error) from error
+                return [*self._add(arrived)]
+            except self._errors.OperationalError as error:
+                raise _in_words(error) from error
+            except Exception as error:
+                if len(arrived) == 1:
+                    return [_in_words(error) if isinstance(error, self._errors.Error) else error]
+        return [self.add([one])[0] for one in arrived]
 
-    def _add(self, values: list[Any], prompt: tuple[str | None, str | None]) -> bool:
-        connection = self._connection()
-        if self._postgres:
-            return bool(connection.execute(_ADD_POSTGRES, [*prompt, *values]).rowcount > 0)
-        connection.execute("begin immediate")
-        if prompt[1] is not None:
-            connection.execute(_PROMPT_SQLITE, prompt)
-        new = connection.execute(_ADD_SQLITE, values).rowcount > 0
-        connection.execute("commit")
-        return bool(new)
+    @property
+    def _errors(self) -> Any:
+        return self._engine.dialect.dbapi
+
+    def _add(self, arrived: Sequence[Arrived]) -> list[bool]:
+        rows = [_values(one.row) for one in arrived]
+        # In order, so that of two processes none waits for a prompt of the other's and has one that it waits for.
+        prompts = sorted({(one.row["fingerprint"], one.prompt) for one in arrived if one.prompt is not None})
+        try:
+            connection = self._connection()
+            connection.execute("begin" if self._postgres else "begin immediate")
+            connection.cursor().executemany(_PROMPT[self._postgres], prompts)
+            new = [connection.execute(_ADD[self._postgres], values).rowcount > 0 for values in rows]
+            connection.execute("commit")
+        except BaseException:
+            self._drop_connection()
+            raise
+        return new
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -666,8 +697,7 @@ def store_name(url: str) -> str:
 
 
 def _place(study: Study, url: str | None) -> str:
-    require("sqlalchemy", "judge", "a study's database")
-    require("alembic", "judge", "a study's database")
+    require_installed(("sqlalchemy", "alembic"), "judge", "a study's database")
     chosen = (_CHOSEN.get() or {}).get(_named(study.folder))
     return url or chosen or study.config.store or str(study.folder / STORE_FILE)
 

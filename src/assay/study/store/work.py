@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import sqlalchemy as sa
 
@@ -83,15 +83,11 @@ def change_study(store: Store, changed: Changed | None) -> Iterator[Change]:
     with store.together() as db:
         store.within.change = change = Change(db, changed)
         try:
-            before = counting_answers(db)
+            _note_counting(db)
             yield change
-            after = counting_answers(db)
-            # An answer that has another name now still counts; and where another answer counts in the same place, as
-            # after a change is taken back, none is lost.
-            gone = {place for number, place in before.items() if number not in after}.difference(after.values())
+            change.lost = _lost(db)
         finally:
             store.within.change = None
-        change.lost = Counter((place.question, place.kind) for place in gone)
         if change.lost and changed is None:
             raise ChangedStudyError(change.words)
         if change.lost and changed == "same-question":
@@ -101,28 +97,50 @@ def change_study(store: Store, changed: Changed | None) -> Iterator[Change]:
             )
 
 
-class Place(NamedTuple):
-    """What an answer answers, in whatever words it was asked."""
+_PLACE = ("question", "kind", "item", "annotator", "condition", "repeat")
+"""What an answer answers, in whatever words it was asked."""
 
-    question: str
-    kind: str
-    item: str
-    annotator: str
-    condition: str
-    repeat: int
+_BEFORE = sa.table("counting_before", sa.column("id"), *map(sa.column, _PLACE))
+"""The answers that counted before a change: a table, as there may be more than fit in memory."""
 
 
-def counting_answers(db: sa.Connection) -> dict[int, Place]:
+def counting_answers() -> sa.Select[Any]:
     """The assignments whose answer is in the table, but for labels of a file, and what each of them answers."""
     a, s, i, q, n = (
         t.c for t in (tables.assignments, tables.answers, tables.items, tables.questions, tables.annotators)
     )
-    query = sa.select(a.id, q.name, n.kind, a.item, a.annotator, a.condition, a.repeat)
+    query = sa.select(a.id, q.name.label("question"), n.kind, a.item, a.annotator, a.condition, a.repeat)
     query = query.select_from(tables.join(tables.LATEST, tables.items, tables.questions, tables.annotators))
     query = query.where(a.active, q.current, i.active, i.role.not_in(NOT_COUNTED), s.status == "valid")
     query = query.where(sa.or_(n.kind == "human", n.active), sa.func.coalesce(a.session, "") != FILE)
-    query = query.where(sa.not_(is_excluded(a.annotator)))
-    return {row[0]: Place(*row[1:]) for row in db.execute(query)}
+    return query.where(sa.not_(is_excluded(a.annotator)))
+
+
+def _note_counting(db: sa.Connection) -> None:
+    """Write down which answers count, for `_lost`."""
+    columns = "id integer primary key, question text, kind text, item text, annotator text, condition text, "
+    db.execute(sa.text(f"create temporary table if not exists {_BEFORE.name} ({columns} repeat integer)"))
+    db.execute(sa.delete(_BEFORE))
+    db.execute(sa.insert(_BEFORE).from_select(["id", *_PLACE], counting_answers()))
+
+
+def _lost(db: sa.Connection) -> Counter[tuple[str, str]]:
+    """By question and kind of annotator, how many answers that were written down no longer count.
+
+    An answer that has another name now still counts; and where another answer counts in the same place, as after a
+    change is taken back, none is lost.
+    """
+    now = counting_answers().cte("now")
+    gone = sa.select(*(_BEFORE.c[name] for name in _PLACE)).where(_BEFORE.c.id.not_in(sa.select(now.c.id)))
+    lost: Counter[tuple[str, str]] = Counter()
+    if db.execute(gone.limit(1)).first() is not None:
+        places = gone.except_(sa.select(*(now.c[name] for name in _PLACE))).subquery()
+        by = (places.c.question, places.c.kind)
+        lost.update(
+            {(one[0], one[1]): int(one[2]) for one in db.execute(sa.select(*by, sa.func.count()).group_by(*by))}
+        )
+    db.execute(sa.delete(_BEFORE))
+    return lost
 
 
 # -- what is planned ---------------------------------------------------------------------------------
@@ -170,7 +188,8 @@ def plan(store: Store, assignments: Iterable[Assignment], digest: str, changed: 
     from_file = sa.func.coalesce(a.c.session, "") == FILE
     with change_study(store, changed) as change:
         db = change.db
-        counting = set(counting_answers(db)) if change.changed == "same-question" else set()
+        ids = sa.select(counting_answers().subquery().c.id)
+        counting = set(db.execute(ids).scalars()) if change.changed == "same-question" else set()
         db.execute(sa.update(a).where(of_judges, sa.not_(from_file)).values(active=False))
         key = ["item", "question", "annotator", "recipe", "condition", "repeat"]
         statement = insert(db, a).on_conflict_do_update(index_elements=key, set_={"active": True})
