@@ -156,8 +156,10 @@ def _one(kind: str, scale: Scale, chance: random.Random) -> OddReply:
 
 def _legitimate(text: str, scale: Scale, label: Any) -> Any:
     """What some of these spellings state all the same: 4/5 where 5 is the top, 40% of 100, -0, a tie."""
-    if scale.kind == "preference" and re.search(r"\bA tie\b", text):
+    if scale.kind == "preference" and re.search(r"\bA[ –]tie\b", text):
         return 0
+    if scale.contains("mid-high") and re.search(r"\bmid[-–]high\b", text):
+        return "mid-high"
     if not (scale.numeric and scale.bounds):
         return None
     top = plain_number(scale.bounds[1])

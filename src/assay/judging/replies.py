@@ -678,7 +678,8 @@ def find_bold_ending(text: str, scale: Scale) -> Iterator[Statement]:
         negated = re.search(r"\b(?:not|never|no|isn't|than)\s+(?:\w+\s+)?$", text[: found.start()])
         if label is not None and not negated:
             before = re.search(r"(\*\*|__)([^*_\n]{1,60})\1([^*_\n]{1,8})$", text[: found.start()])
-            two = before is not None and _names_another(before[3] + found[2], label_on_scale(before[2], scale), scale)
+            other = None if before is None else label_on_scale(before[2], scale)
+            two = before is not None and other is not None and _names_another(before[3] + found[2], other, scale)
             yield Statement(found.start(), found.end(), DOUBTFUL if two else label)
 
 
