@@ -7,6 +7,7 @@ import hashlib
 import json
 import mimetypes
 import re
+import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -434,7 +435,7 @@ class Prompt:
 
         An item in which it stands gets another one, of which nobody can know who wrote the item.
         """
-        texts, key = [canonical(one.fields).casefold() for one in sent], self._key
+        texts, key = [_folded(canonical(one.fields)) for one in sent], self._key
         while any(key in text for text in texts):
             key = hashlib.sha256(canonical([key, texts]).encode()).hexdigest()[:12]
         return f"item-{key}"
@@ -492,6 +493,13 @@ class Prompt:
             }
         said = {"reasoning": reasons, "label": word} if reasons else {"label": word}
         return {"role": "assistant", "content": json.dumps(said, ensure_ascii=False) if reasons else canonical(said)}
+
+
+def _folded(text: str) -> str:
+    """A text in which a mark is found however its letters are written: wide, or with invisible ones between them."""
+    if not text.isascii():
+        text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    return text.casefold()
 
 
 def _check_marks(text: str, mark: str, number: int) -> None:

@@ -518,7 +518,8 @@ class PydanticAI:
         from pydantic_ai.providers import infer_provider_class
 
         kind = infer_provider_class(name)
-        if "http_client" in inspect.signature(kind).parameters:
+        takes = inspect.signature(kind).parameters
+        if "http_client" in takes and "hf_client" not in takes:  # Hugging Face's says that it ignores the first
             make = getattr(models, "create_async_httpx2_client", None) or models.create_async_http_client
             self._client = make()
             self._client.event_hooks = {"request": [_look], "response": []}
