@@ -17,6 +17,7 @@ from test_run import rows
 from assay.errors import AssayError, JudgeError
 from assay.judging import batch
 from assay.judging.batch import batch_study
+from assay.judging.providers import PROVIDERS
 from assay.judging.run import judge_study
 from assay.reading import study_labels
 
@@ -45,14 +46,17 @@ def key(monkeypatch):
     monkeypatch.setattr("assay.judging.batch_formats.FILE_LOOKS", 0.0)
 
 
-@pytest.mark.parametrize("provider", FORMS)
+TAKING = FORMS | {"openai-compatible": FORMS["openai"], "openai-responses": FORMS["openai"]}
+
+
+@pytest.mark.parametrize("provider", TAKING)
 def test_a_batch_is_sent_looked_at_and_taken_in(make_study, provider):
     with ChatServer() as server:
         server.looks = 2
         study = make_study(7, judge=judged(server, provider))
         sent = batch_study(study)
         assert (sent.sent, sent.answered, sent.going) == (7, 0, 7)
-        assert server.paths == FORMS[provider]
+        assert server.paths == TAKING[provider]
         assert server.orders["batch-1"]["model"] == ("tiny" if provider in ("mistral", "google") else None)
         assert "7 questions sent." in sent.summary()
         again = batch_study(study)
@@ -332,6 +336,10 @@ def test_twenty_kills_over_a_thousand_questions(make_study, monkeypatch, provide
         assert len(asked) == 1000
     query = "select count(*), count(distinct assignment) from answers where status = 'valid'"
     assert rows(study, query) == [(1000, 1000)]
+
+
+def test_every_provider_that_takes_batches_is_tried_here():
+    assert set(TAKING) == {name for name, row in PROVIDERS.items() if row.batch}
 
 
 def test_errors_are_ours():
