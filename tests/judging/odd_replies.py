@@ -160,6 +160,8 @@ def _legitimate(text: str, scale: Scale, label: Any) -> Any:
         return 0
     if scale.contains("mid-high") and re.search(r"\bmid[-–]high\b", text):
         return "mid-high"
+    if scale.categories == ("yes", "no") and re.search(r'\{"rejected": "', text):
+        return label
     if not (scale.numeric and scale.bounds):
         return None
     top = plain_number(scale.bounds[1])

@@ -27,8 +27,8 @@ State = Literal["going", "ended", "failed"]
 CLOCKS = 600.0
 """Seconds by which the clocks of a service and of this machine may differ."""
 
-FILE_LOOKS = 2.0
-"""Seconds from one look at a file that is being taken in to the next."""
+FILE_LOOKS, MOST_LOOKS = 2.0, 300
+"""Seconds from one look at a file that is being taken in to the next, and how many there are: ten minutes."""
 
 NOT_ASKED = ("batch_expired", "batch_cancelled", 1)
 """How services call what they never came to; 1 is Google's number for it."""
@@ -132,10 +132,12 @@ class OpenAIBatches:
         form.add_field("purpose", "batch")
         form.add_field("file", _lines(lines), filename=f"{name}.jsonl", content_type="application/jsonl")
         made = await _post(service, f"{self.root(service)}/files", data=form)
-        while made.get("status") == "pending":  # Azure takes no order of a file that it has not read
+        for _ in range(MOST_LOOKS):
+            if made.get("status") != "pending":  # Azure takes no order of a file that it has not read
+                return str(made["id"])
             await asyncio.sleep(FILE_LOOKS)
             made = await _get(service, f"{self.root(service)}/files/{made['id']}")
-        return str(made["id"])
+        raise CallFailed("retry", "the service has not read the batch's file yet; send it once more, later")
 
     async def look(self, service: Service, number: str) -> Order:
         """By its status."""

@@ -73,7 +73,7 @@ TURNING = re.compile(
 
 _HEDGED = re.compile(
     r"^(?:[\s,;(]*(?P<how>or|to|and|but|maybe|perhaps|possibly|almost|nearly|leaning|bordering|close|closer)"
-    r"|(?:\.?\s+|\s*[-—–]+\s*)(?:but|or|perhaps|maybe|possibly))\b(?P<other>[^.;\n]*)",
+    r"|\.?\s+(?:but|or|perhaps|maybe)|\s*[-—–]+\s*(?:or|perhaps|maybe|possibly))\b(?P<other>[^.;\n]*)",
     re.IGNORECASE,
 )
 _RANGE = re.compile(r"^\s*[-—–~]\s*\d|^\s*[,/&]\s*\d|^\s+(?:on|for|in)\b[^.;\n]*\d")
@@ -336,10 +336,15 @@ _ASIDE_KEYS = (
     *REASON_KEYS,
     *("confidence", "certainty", "probability", "comment", "comments", "notes", "note", "item", "id"),
 )
-_NOT_CHOSEN = re.compile(
-    r"(?:not?|non|never)_|reject|exclu|discard|eliminat|ruled_out|wrong|incorrect|alternative|worst"
+_REJECTED = re.compile(
+    r"(?:rejected|excluded|discarded|eliminated|ruled_out|alternative|runner_up)s?(?:_(?:label|answer|option|choice)s?)?"
 )
-"""How names of an object begin that hold what is no answer."""
+
+
+def _is_rejected(name: str, scale: Scale) -> bool:
+    """Whether a name of an object says that its label is none; ``{"rejected": "yes"}`` answers a question."""
+    answers = {str(one).casefold() for one in scale.categories or ("",)} <= {"yes", "no", "true", "false"}
+    return name.startswith(("not_", "never_")) or (not answers and _REJECTED.fullmatch(name) is not None)
 
 
 @dataclass(frozen=True)
@@ -427,7 +432,7 @@ def _object_label(found: dict[Any, Any], scale: Scale) -> tuple[Any, bool]:
         named = sure or named
     if not named:
         named = [k for k in folded if k not in _ASIDE_KEYS]
-        if len(named) > 1 or (named and _NOT_CHOSEN.match(named[0])):
+        if len(named) > 1 or (named and _is_rejected(named[0], scale)):
             return None, False
     labels = [_value_label(folded[k], scale) for k in named]
     there = list(dict.fromkeys(label for label in labels if label is not None))

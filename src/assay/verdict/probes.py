@@ -436,7 +436,9 @@ def called_probes(labels: Annotations, settings: ProbeSettings) -> JudgeProbes |
     if asked is None:
         return None
     names = list(settings.judges or labels.judges)
-    run = Run("probes", settings, asked.fingerprint, {"judges": tuple(names)}, _about(settings, "items"))
+    run = Run(
+        "probes", settings, asked.fingerprint, {"judges": tuple(names)}, _about(settings, settings.clusters or "items")
+    )
     return JudgeProbes(_called_rows(asked, names, settings), labels.n_items, len(labels.humans), run)
 
 
