@@ -2,6 +2,7 @@
 
     python benchmarks/probe_rates.py 200        # all of it
     python benchmarks/probe_rates.py 200 rest   # without length and own family
+    python benchmarks/probe_rates.py 200 calls  # what judges answer when they are asked once more
 
 Items have a quality and a covariate (a length, an own family) that goes with it; people err by as much as quality
 varies, are severe or lenient, and label on 1-5, four of eight on each item. Judges follow quality with a small error,
@@ -135,8 +136,48 @@ def others(n: int, studies: int) -> Counter[str]:
     return Counter({key: value / studies for key, value in found.items()})  # type: ignore[misc]
 
 
+def calls(n: int, studies: int, noise: float, *, words: bool, fault: float = 0.0) -> dict[str, float]:
+    """Asked once more: a label on 1-5 (or of three words) that changes by itself, and with a fault by list and hint."""
+    found: Counter[str] = Counter()
+    for seed in range(studies):
+        rng = np.random.default_rng([5, n, seed])
+        quality, drawn = rng.standard_normal(n), rng.integers(3 if words else 5, size=n)
+        if words:
+            truth = rng.integers(3, size=n)
+
+            def said(to: np.ndarray, much: float, truth: np.ndarray = truth, rng: Any = rng) -> np.ndarray:
+                own = np.where(rng.random(n) < noise, rng.integers(3, size=n), truth)
+                return np.where(rng.random(n) < much, to, own)
+
+            labels = [said(drawn, 0), said(drawn, 0), said(rng.integers(3, size=n), fault), said(drawn, fault)]
+            names = np.array(["a", "b", "c"])
+            labels, hints, scale = [names[one] for one in labels], names[drawn], "nominal:a,b,c"
+        else:
+            own = [quality + noise * rng.standard_normal(n) for _ in range(4)]
+            labels = [cut(own[0]), cut(own[1]), cut(own[2] + fault), cut(own[3] + fault * (drawn - 2))]
+            hints, scale = drawn + 1, "1-5"
+        frames = [
+            pl.DataFrame({"item": [f"i{i:04}" for i in range(n)], "annotator": "m", "label": label}).with_columns(
+                probe=pl.lit(probe, pl.String), hint=pl.Series(hints) if probe == "hint" else pl.lit(None)
+            )
+            for probe, label in zip((None, "repeat", "padded", "hint"), labels, strict=True)
+        ]
+        frame = pl.concat(frames, how="vertical_relaxed")
+        asked = assay.probes(Annotations.from_frame(frame, judges=["m"], scale=scale, conditions=["probe"]))
+        for row in asked.rows:
+            if row.one.probe in ("padded", "hint"):
+                found[row.one.measure] += row.one.p <= 0.05 and row.one.amiss
+    return {name: number / studies for name, number in found.items()}
+
+
 def main(studies: int, of: str = "") -> None:
-    """Print every table, or all but those of covariates."""
+    """Print every table, all but those of covariates, or those of calls alone."""
+    for words in (False, True):
+        for noise, fault in ((0.2, 0.0), (0.6, 0.0), (0.4, 0.2), (0.4, 0.4)):
+            cells = [calls(n, studies, noise, words=words, fault=fault) for n in (50, 200)]
+            print(f"asked once more, {'words' if words else 'numbers'}, noise {noise}, fault {fault}:", cells)
+    if of == "calls":
+        return
     for own in () if of == "rest" else (False, True):
         print("own family" if own else "length")
         for r, effect in ((0.8, 0.0), (0.3, 0.25), (0.3, 0.5), (0.8, 0.5)):

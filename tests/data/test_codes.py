@@ -47,6 +47,8 @@ def test_criteria_have_keys_of_their_own():
     assert read.where(criterion="tone").labels["label"].to_list() == WORDS
     nested = assay.read(labels, codes={"tone": {1: "never", 2: "sometimes", 3: "always"}})
     assert nested.where(criterion="length").labels["label"].to_list()[:3] == [1, 2, 3]
+    assert "length: no code is given for it; its labels stay as they are" in nested.reading.notes
+    assert not any("no code is given" in note for note in read.reading.notes)
 
 
 def test_words_among_codes_stay_and_blanks_are_no_answer():

@@ -47,8 +47,25 @@ class Say:
         """Tokens of the reply, each with the probabilities of what might have stood there."""
 
 
+ORDERS = {
+    "/v1/batches": "openai",
+    "/openai/batches": "azure",
+    "/v1/batch/jobs": "mistral",
+    "/v1/messages/batches": "anthropic",
+}
+"""Where orders of a batch go, and in whose form."""
+
+
+def form_of(path: str) -> str:
+    """Whose form of batches a path is of."""
+    words = {**ORDERS, "/v1beta/": "google", "/openai/": "azure"}
+    return next((form for one, form in words.items() if one in path), "openai")
+
+
 def item_of(body: dict[str, Any]) -> str:
     """The item that a request is about: its text holds its name between @ signs."""
+    if "contents" in body:
+        return re.search(r"@([^@]+)@", json.dumps(body["contents"]))[1]  # type: ignore[index]
     messages = body.get("messages") or body["input"]
     content = messages[-1]["content"]
     for message in reversed(messages):
@@ -75,6 +92,8 @@ class ChatServer:
         self.looks = 1
         self.contacts = 0
         """Calls about batches so far."""
+        self.elsewhere: str | None = None
+        """Where Google says that a file is to be sent, in place of here."""
         self.after_order: Callable[[], None] | None = None
         self.busy = self.most_busy = 0
 
@@ -113,15 +132,22 @@ class ChatServer:
             app.router.add_post("/openai/deployments/{deployment}/chat/completions", self._chat)
             app.router.add_post("/v1/responses", partial(self._other, form=responses_form))
             app.router.add_post("/v1/messages", partial(self._other, form=anthropic_form))
-            app.router.add_post("/v1beta/models/{model}", partial(self._other, form=google_form))
-            for path in ("/v1/files", "/v1/batches", "/v1/messages/batches"):
+            app.router.add_post("/v1beta/models/{model}:generateContent", partial(self._other, form=google_form))
+            paths = ["/v1/files", "/openai/files", *ORDERS]
+            for path in paths:
                 app.router.add_post(path, self._batch)
                 app.router.add_get(path, self._batches)
-            app.router.add_get("/v1/files/{id}/content", self._results)
+            for root in ("/v1", "/openai"):
+                app.router.add_get(root + "/files/{id}/content", self._results)
+            app.router.add_get("/openai/files/{id}", self._file)
+            app.router.add_post("/upload/v1beta/files", self._upload)
+            app.router.add_post("/v1beta/models/{model}:batchGenerateContent", self._batch)
+            app.router.add_get("/v1beta/batches", self._batches)
+            app.router.add_get("/download/v1beta/files/{id}:download", self._results)
             app.router.add_get("/v1/messages/batches/{id}/results", self._results)
-            for path in ("/v1/batches/{id}", "/v1/messages/batches/{id}"):
-                app.router.add_get(path, self._look)
-                app.router.add_post(path + "/cancel", self._look)
+            for path, cancel in [*((one, "/cancel") for one in ORDERS), ("/v1beta/batches", ":cancel")]:
+                app.router.add_get(path + "/{id:[a-z0-9-]+}", self._look)
+                app.router.add_post(path + "/{id:[a-z0-9-]+}" + cancel, self._look)
             self._runner = runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
             await runner.setup()
             site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -181,55 +207,84 @@ class ChatServer:
     # -- batches: each is done at the ``looks``-th look ----------------------------------------------
 
     async def _batch(self, request: web.Request) -> web.StreamResponse:
-        """A file of requests, or an order."""
-        at_openai = "messages" not in request.path
+        """A file of requests, or an order of one."""
+        form = form_of(request.path)
         self.contacts += 1
+        self.paths.append(request.path_qs)
         if request.path.endswith("/files"):
-            form = await request.post()
+            sent = await request.post()
             name = f"file-{len(self.files) + 1}"
-            self.files[name] = form["file"].file.read().decode().splitlines()
-            return web.json_response({"id": name})
+            self.files[name] = sent["file"].file.read().decode().splitlines()  # type: ignore[union-attr]
+            return web.json_response({"id": name, "status": "pending" if form == "azure" else "uploaded"})
         body = json.loads(await request.read())
-        if at_openai:
-            wanted = [json.loads(line) for line in self.files[body["input_file_id"]]]
-            wanted = [(one["custom_id"], one["body"]) for one in wanted]
-        else:
+        if form == "anthropic":
             wanted = [(one["custom_id"], one["params"]) for one in body["requests"]]
+        elif form == "google":
+            file = body["batch"]["inputConfig"]["fileName"].removeprefix("files/")
+            wanted = [(one["key"], one["request"]) for one in map(json.loads, self.files[file])]
+        else:
+            file = body["input_files"][0] if form == "mistral" else body["input_file_id"]
+            wanted = [(one["custom_id"], one["body"]) for one in map(json.loads, self.files[file])]
+            assert {json.loads(line)["url"] for line in self.files[file]} == {body["endpoint"]}
         number = f"batch-{len(self.orders) + 1}"
+        named = body.get("batch", {}).get("displayName") or (body.get("metadata") or {}).get("assay")
         self.orders[number] = {
-            "id": number, "wanted": wanted, "looks": 0, "name": (body.get("metadata") or {}).get("assay"),
-            "openai": at_openai, "ended": None, "made": datetime.now(UTC).isoformat(),
+            "id": number, "wanted": wanted, "looks": 0, "name": named, "form": form, "ended": None,
+            "made": datetime.now(UTC).isoformat(), "model": body.get("model") or request.match_info.get("model"),
         }  # fmt: skip
         if self.after_order is not None:
             self.after_order()
         return web.json_response(self._state(number))
 
+    async def _upload(self, request: web.Request) -> web.StreamResponse:
+        """A file in two steps, as Google takes it: where it may go, then what it holds."""
+        if request.headers["X-Goog-Upload-Command"] == "start":
+            where = self.elsewhere or str(request.url.with_query(upload_id="1"))
+            return web.json_response({}, headers={"X-Goog-Upload-URL": where})
+        name = f"file-{len(self.files) + 1}"
+        self.files[name] = (await request.read()).decode().splitlines()
+        return web.json_response({"file": {"name": f"files/{name}"}})
+
+    async def _file(self, request: web.Request) -> web.StreamResponse:
+        """A file that Azure has read by now."""
+        self.contacts += 1
+        return web.json_response({"id": request.match_info["id"], "status": "processed"})
+
     def _state(self, number: str) -> dict[str, Any]:
         order = self.orders[number]
-        total, over = len(order["wanted"]), order["ended"] is not None
-        if order["openai"]:
-            counts = {"total": total, "completed": total if over else 0, "failed": 0}
-            state = {"status": order["ended"] or "in_progress", "metadata": {"assay": order["name"]}}
-            return {
-                "id": number,
-                "request_counts": counts,
-                "output_file_id": number if over and order["ended"] != "failed" else None,
-            } | state
-        counts = {"processing": 0 if over else total, "succeeded": total if over else 0, "errored": 0}
-        where = f"{self.url}/messages/batches/{number}/results" if over else None
-        state = {"processing_status": "ended" if over else "in_progress", "results_url": where}
-        return {"id": number, "request_counts": counts, "created_at": order["made"]} | state
+        total, ended = len(order["wanted"]), order["ended"]
+        over, file = ended is not None, number if ended not in (None, "failed") else None
+        done = total if over else 0
+        if order["form"] == "anthropic":
+            counts = {"processing": 0 if over else total, "succeeded": done, "errored": 0}
+            where = f"{self.url}/messages/batches/{number}/results" if over else None
+            state = {"processing_status": "ended" if over else "in_progress", "results_url": where}
+            return {"id": number, "request_counts": counts, "created_at": order["made"]} | state
+        if order["form"] == "google":
+            states = {None: "RUNNING", "completed": "SUCCEEDED"}
+            stats = {"requestCount": str(total), "successfulRequestCount": str(done)}
+            state = f"BATCH_STATE_{states.get(ended, str(ended).upper())}"
+            about = {"state": state, "displayName": order["name"], "batchStats": stats}
+            response = {"response": {"responsesFile": f"files/{file}"}} if file else {}
+            return {"name": f"batches/{number}", "metadata": about, "done": over} | response
+        if order["form"] == "mistral":
+            states = {None: "RUNNING", "completed": "SUCCESS"}
+            counts = {"total_requests": total, "succeeded_requests": done}
+            state = {"status": states.get(ended, str(ended).upper()), "output_file": file, "errors": []}
+            return {"id": number, "metadata": {"assay": order["name"]}} | counts | state
+        state = {"status": ended or "in_progress", "metadata": {"assay": order["name"]}, "output_file_id": file}
+        return {"id": number, "request_counts": {"total": total, "completed": done, "failed": 0}} | state
 
     async def _batches(self, request: web.Request) -> web.StreamResponse:
-        at_openai = "messages" not in request.path
-        listed = [self._state(number) for number, one in self.orders.items() if one["openai"] == at_openai]
-        return web.json_response({"data": listed})
+        form = form_of(request.path)
+        listed = [self._state(number) for number, one in self.orders.items() if one["form"] == form]
+        return web.json_response({"operations" if form == "google" else "data": listed})
 
     async def _look(self, request: web.Request) -> web.StreamResponse:
         order = self.orders[request.match_info["id"]]
         self.contacts += 1
         order["looks"] += 1
-        if request.path.endswith("/cancel"):
+        if request.path.endswith("cancel"):
             order["ended"] = "cancelled"
         elif order["looks"] >= self.looks and order["ended"] is None:
             order["ended"] = "completed"
@@ -244,22 +299,27 @@ class ChatServer:
         return web.Response(text="\n".join(order["lines"]))
 
     def _result(self, order: dict[str, Any], at: int, name: str, body: dict[str, Any]) -> str:
+        form = order["form"]
         if order["ended"] == "cancelled" and at % 2:
             error = {"custom_id": name, "response": None, "error": {"code": "batch_cancelled"}}
             gone = {"custom_id": name, "result": {"type": "canceled"}}
-            return json.dumps(error if order["openai"] else gone)
+            never = {"key": name, "error": {"code": 1, "message": "The operation was cancelled."}}
+            return json.dumps({"anthropic": gone, "google": never}.get(form, error))
         self.count += 1
         self.requests.append(body)
         say = self.script(self.count, body, self)
         self.answered[item_of(body)] += say.status == 200
-        said = {"error": {"message": say.error}}
-        if not order["openai"]:
-            good = {"type": "succeeded", "message": anthropic_form(say)}
+        said, half = {"error": {"message": say.error}}, say.fault == "half"
+        if form == "anthropic":
+            good = {"type": "succeeded", "message": {} if half else anthropic_form(say)}
             return json.dumps({"custom_id": name, "result": good if say.status == 200 else {"type": "errored"} | said})
+        if form == "google":
+            reply = {"response": {"modelVersion": "served"} if half else google_form(say)}
+            return json.dumps({"key": name} | (reply if say.status == 200 else said))
         message = {"role": "assistant", "content": say.content}
         good = {"model": "served", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
         good |= {"usage": {"prompt_tokens": 100, "completion_tokens": 10}}
-        good = responses_form(say) if "input" in body else good
+        good = {} if half else responses_form(say) if "input" in body else good
         response = {"status_code": say.status, "body": good if say.status == 200 else said}
         return json.dumps({"custom_id": name, "response": response, "error": None})
 

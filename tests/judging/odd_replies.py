@@ -38,12 +38,15 @@ SCALES: dict[str, Scale] = {
 WORDS = {"preference": {-1: ["first", "A"], 1: ["second", "B"], 0: ["tie"]}}
 
 PLAIN = ["{x}", "{x}.", "**{x}**", "`{x}`", '"{x}"', "({x})", "[{x}]", " {x}\n", "> {x}", "- {x}", "“{x}”", "«{x}»"]
+PLAIN += ["### Answer\n{x}", "- [x] {x}", "| label |\n|---|\n| {x} |", "~~{other}~~ {x}"]
 STATED = [
     *('{{"label": {j}}}', '{{"label": "{x}"}}', '```json\n{{"label": {j}}}\n```', "{{'label': '{x}'}}"),
     *('{{"reasoning": "{other} came to mind first.", "label": {j}}}', '{{"label": {j}, "confidence": 0.9}}'),
     *("##{x}##", "[[{x}]]", "<label>{x}</label>", "<answer>{x}</answer>", "\\boxed{{{x}}}"),
     *("Answer: {x}", "**Answer:** {x}", "**Final answer: {x}**", "Label: {x}", "The label is {x}.", "My answer is {x}"),
     *("Answer - {x}", "answer: **{x}**", "Final label: `{x}`"),
+    *("Answer: {other}\n\nWait, no. Answer: {x}", "It is not {other}, so the answer is {x}."),
+    *("The answer is {x}, not {other}.", "If it were longer, the answer would be {other}.\nThe answer is {x}."),
 ]
 THOUGHTS = [
     "<think>It could be {other}. No.</think>\n",
@@ -56,7 +59,9 @@ THOUGHTS = [
 LANGUAGES = [
     "Antwort: {x}", "Réponse : {x}", "Respuesta: {x}", "答案：{x}", "回答：{x}", "Ответ: {x}",
     "الجواب: {x}", "정답: {x}",
-    "Risposta: {x}", "Resposta: {x}", "Odpowiedź: {x}", "Cevap: {x}",
+    "Risposta: {x}", "Resposta: {x}", "Odpowiedź: {x}", "Cevap: {x}", "Bewertung: {x}", "评分：{x}", "評価：{x}",
+    "Die Antwort lautet {x}.", "La réponse est {x}.", "La respuesta es {x}.", "La risposta è {x}.", "A resposta é {x}.",
+    "答案是{x}。", "答えは {x} です。", "정답은 {x}입니다.",
 ]  # fmt: skip
 REFUSALS = [
     "I'm sorry, but I can't help with that.", "As an AI, I cannot judge this.", "I must decline to rate {x}.",
@@ -65,7 +70,15 @@ REFUSALS = [
 ]  # fmt: skip
 NEGATED = [
     "not {x}", "It is not {x}.", "The label is not {x}.", "Answer: not {x}", "Definitely not {x}", "never {x}",
-    "It isn't {x}.", "Anything but {x}.", "I would not say {x}.", "It cannot be {x}",
+    "It isn't {x}.", "Anything but {x}.", "I would not say {x}.", "It cannot be {x}", "I would rule out {x}.",
+    "Everything except {x}.", "**Not {x}**", "~~{x}~~", "Answer: ~~{x}~~", "- [ ] {x}", "##not {x}##", "[[not {x}]]",
+    '{{"label": "not {x}"}}', '{{"not_label": {j}}}', '{{"rejected": {j}}}', "The label should not be {x}.",
+    "If it were longer, the answer would be {x}.", "Were it longer, I would say {x}.", "Should the answer be {x}?",
+    "I doubt that it is {x}.", "Some would say {x}.", "Is it {x}?", "<think>The answer is {x}.",
+    "Es ist nicht {x}.", "Antwort: nicht {x}", "Die Antwort ist nicht {x}.", "Réponse : pas {x}",
+    "La réponse n'est pas {x}.", "Si c'est long, la réponse est {x}.", "Respuesta: no {x}", "La respuesta no es {x}.",
+    "答案：不是{x}", "答案不是{x}。", "如果更长，答案是{x}。", "回答：{x}ではない", "答えは{x}ではない。",
+    "Ответ: не {x}", "ليس {x}", "정답은 {x}이 아닙니다.",
 ]  # fmt: skip
 UNDECIDED = [
     "{x} or {other}", "{x} / {other}", "{x}/{other}", "either {x} or {other}", "Answer: {x} or {other}",
@@ -76,6 +89,16 @@ UNDECIDED = [
     "<label>{x}|{other}</label>", "{x}\n{other}", "{x} ({other})", "Answer: {x}? {other}?", "{x} and {other}",
     "{x}; {other}", "{x} + {other}", "Label: {x}; {other}", "{x} und {other}", "{x} oder {other}", "{x} ou {other}",
     '{{"label": [{j}, {k}]}}', '{{"answer": {j}, "rating": {k}}}',
+    "{x} to {other}", "from {x} to {other}", "{x} - {other}", "Answer: {x}–{other}",
+    "somewhere between {x} and {other}",
+    "Answer: {x} - maybe {other}", "Answer: {x} (or {other})", "neither {x} nor {other}", "**{x}** or **{other}**",
+    "**{x}**, **{other}**", "- {x}\n- {other}", "Possible labels: {x}, {other}.", "The options are {x} and {other}.",
+    "If good, answer {x}; if bad, {other}.", "I am torn: {x} at first glance, {other} at second.",
+    "Antwort: {x} oder {other}", "Die Antwort ist {x} oder {other}.", "zwischen {x} und {other}",
+    "Réponse : {x} ou {other}", "La réponse est {x} ou {other}.", "entre {x} et {other}", "Respuesta: {x} o {other}",
+    "答案：{x}或{other}", "答案是{x}或{other}。", "在{x}和{other}之间", "回答：{x}か{other}",
+    "答えは{x}か{other}です。", "Ответ: {x} или {other}", "الجواب: {x} أو {other}", "정답: {x} 또는 {other}",
+    "정답은 {x} 또는 {other}입니다.",
 ]  # fmt: skip
 SPOILED = ["-{x}", "~{x}", "<{x}", "{x}?", "{x}…{other}", "{x}%", "^{x}", "≠{x}", "!={x}", "{x}/7", "{x}-{x}x"]
 """Signs that make something else of a label: nothing is to be read, or the label where the sign says nothing."""
@@ -133,8 +156,12 @@ def _one(kind: str, scale: Scale, chance: random.Random) -> OddReply:
 
 def _legitimate(text: str, scale: Scale, label: Any) -> Any:
     """What some of these spellings state all the same: 4/5 where 5 is the top, 40% of 100, -0, a tie."""
-    if scale.kind == "preference" and re.search(r"\bA tie\b", text):
+    if scale.kind == "preference" and re.search(r"\bA[ –]tie\b", text):
         return 0
+    if scale.contains("mid-high") and re.search(r"\bmid[-–]high\b", text):
+        return "mid-high"
+    if scale.categories == ("yes", "no") and re.search(r'\{"rejected": "', text):
+        return label
     if not (scale.numeric and scale.bounds):
         return None
     top = plain_number(scale.bounds[1])

@@ -1,4 +1,4 @@
-"""Batches of both services at a local server: sent, taken in, resumed, and never asked twice."""
+"""Batches of every service that takes them, at a local server: sent, taken in, resumed, and never asked twice."""
 
 from __future__ import annotations
 
@@ -17,30 +17,47 @@ from test_run import rows
 from assay.errors import AssayError, JudgeError
 from assay.judging import batch
 from assay.judging.batch import batch_study
+from assay.judging.providers import PROVIDERS
 from assay.judging.run import judge_study
 from assay.reading import study_labels
 
-SERVICES = ["openai", "openai-responses", "anthropic"]
+SERVICES = ["openai", "openai-responses", "anthropic", "google"]
+FORMS = {
+    "openai": ["/v1/files", "/v1/batches"],
+    "groq": ["/v1/files", "/v1/batches"],
+    "azure": ["/openai/files?api-version=2024-10-21", "/openai/batches?api-version=2024-10-21"],
+    "mistral": ["/v1/files", "/v1/batch/jobs"],
+    "anthropic": ["/v1/messages/batches"],
+    "google": ["/v1beta/models/tiny:batchGenerateContent"],
+}
+"""Where each service is sent files and orders, as its documentation has it."""
 PRICE = {"price": {"input": 1.0, "output": 10.0}}  # 100 and 10 tokens a call: $0.0002, and half of it in a batch
 
 
 def judged(server, provider):
-    url = server.url if provider != "anthropic" else server.url.removesuffix("/v1")
-    return {"provider": provider, "base_url": url, "key": "TEST_KEY"} | PRICE
+    url = server.url if provider not in ("anthropic", "azure", "google") else server.url.removesuffix("/v1")
+    query = {"query": {"api-version": "2024-10-21"}} if provider == "azure" else {}
+    return {"provider": provider, "base_url": url, "key": "TEST_KEY"} | PRICE | query
 
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch):
     monkeypatch.setenv("TEST_KEY", "test-key-0123456789")
+    monkeypatch.setattr("assay.judging.batch_formats.FILE_LOOKS", 0.0)
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+TAKING = FORMS | {"openai-compatible": FORMS["openai"], "openai-responses": FORMS["openai"]}
+
+
+@pytest.mark.parametrize("provider", TAKING)
 def test_a_batch_is_sent_looked_at_and_taken_in(make_study, provider):
     with ChatServer() as server:
         server.looks = 2
         study = make_study(7, judge=judged(server, provider))
         sent = batch_study(study)
         assert (sent.sent, sent.answered, sent.going) == (7, 0, 7)
+        assert server.paths == TAKING[provider]
+        assert server.orders["batch-1"]["model"] == ("tiny" if provider in ("mistral", "google") else None)
         assert "7 questions sent." in sent.summary()
         again = batch_study(study)
         assert (again.sent, again.answered, again.going) == (0, 0, 7), "nothing is asked twice"
@@ -57,7 +74,7 @@ def test_a_batch_is_sent_looked_at_and_taken_in(make_study, provider):
     assert rows(study, "select count(*) from answers join prompts using (fingerprint)") == [(7,)]
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize("provider", FORMS)
 def test_replies_that_cannot_be_read_and_errors_are_asked_again(make_study, provider):
     def script(n, body, server):
         if "cannot be used" in json.dumps(body):
@@ -80,7 +97,7 @@ def test_replies_that_cannot_be_read_and_errors_are_asked_again(make_study, prov
     assert "HTTP 400: no" in " ".join(second.reasons)
 
 
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize("provider", FORMS)
 def test_a_batch_that_is_cancelled_keeps_what_it_answered_and_frees_the_rest(make_study, provider):
     with ChatServer() as server:
         server.looks = 99
@@ -91,6 +108,39 @@ def test_a_batch_that_is_cancelled_keeps_what_it_answered_and_frees_the_rest(mak
         done = batch_study(study, "cancel")
         assert (done.answered, done.returned, done.sent, done.left) == (3, 3, 0, 3)
         assert judge_study(study).answered == 3
+
+
+@pytest.mark.parametrize(("provider", "orders"), [("openai", 1), ("mistral", 2), ("google", 2)])
+def test_a_service_whose_orders_are_of_one_model_gets_one_for_each(make_study, provider, orders):
+    with ChatServer() as server:
+        judge = judged(server, provider) | {"sibling": "tiny-2"}
+        study = make_study(4, judge=judge, probes={"of": ["sibling"], "sample": 3})
+        assert batch_study(study).sent == 7
+        assert sorted(len(one["wanted"]) for one in server.orders.values()) == ([7] if orders == 1 else [3, 4])
+        models = {one["model"] for one in server.orders.values()}
+        assert models == ({None} if orders == 1 else {"tiny", "tiny-2"})
+        assert batch_study(study).answered == 7
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic", "google"])
+def test_a_reply_in_no_format_is_an_error_of_its_question_alone(make_study, provider):
+    def script(n, body, server):
+        return Say(fault="half" if "@q00001@" in json.dumps(body) else None)
+
+    with ChatServer(script) as server:
+        study = make_study(3, judge=judged(server, provider))
+        batch_study(study)
+        done = batch_study(study)
+    assert (done.answered, done.failed, done.sent) == (2, 1, 0)
+    assert "m1: no reply: the reply is not in the service's format, or cut off" in done.reasons
+
+
+def test_a_file_is_not_sent_elsewhere_with_the_key(make_study):
+    with ChatServer() as server:
+        server.elsewhere = "http://127.0.0.2:9/upload"
+        with pytest.raises(JudgeError, match=r"the file is at 127\.0\.0\.2:9, which is not sent the key"):
+            batch_study(make_study(2, judge=judged(server, "google")))
+        assert server.files == {}
 
 
 def test_a_batch_whose_study_has_changed_waits_until_it_is_changed_back(make_study):
@@ -172,7 +222,7 @@ def test_at_the_command_line(make_study, capsys):
             "2 questions sent.\nbatch batch-1 of m1: 2 questions sent\n"
             "2 questions in batches; take them in with the same command.\n",
         )
-        assert "in batches, OpenAI and Anthropic ask half" in assay("--batch", "--dry-run")[1]
+        assert "in batches, services ask half" in assay("--batch", "--dry-run")[1]
         server.looks = 9
         assert "in_progress, 0 of 2 answered" in assay("--batch", "--status")[1]
         server.looks = 1
@@ -219,6 +269,25 @@ def test_a_process_that_is_killed_as_it_sends_leaves_an_order_that_is_found(make
     assert study_labels(study).labels.height == 5
 
 
+@pytest.mark.parametrize("provider", ["azure", "mistral", "google"])
+def test_an_order_of_which_nobody_was_told_is_found_by_its_name(make_study, monkeypatch, provider):
+    """As after a kill, without another process."""
+    form = batch.FORMS[provider]
+
+    async def killed(*about):
+        await type(form).send(form, *about)
+        raise KeyboardInterrupt
+
+    with ChatServer() as server:
+        study = make_study(5, judge=judged(server, provider))
+        with monkeypatch.context() as patch:
+            patch.setattr(form, "send", killed, raising=False)
+            with pytest.raises(KeyboardInterrupt):
+                batch_study(study)
+        assert batch_study(study).answered == 5
+        assert len(server.orders) == 1
+
+
 def test_a_process_that_is_killed_before_it_sends_leaves_nothing_claimed(make_study, monkeypatch):
     monkeypatch.setattr(batch, "SETTLED", 0.0)
     with ChatServer() as server:
@@ -238,7 +307,7 @@ def test_a_process_that_is_killed_before_it_sends_leaves_nothing_claimed(make_st
 @pytest.mark.slow
 @pytest.mark.parametrize("provider", SERVICES)
 def test_twenty_kills_over_a_thousand_questions(make_study, monkeypatch, provider):
-    """In three wire formats: 60 kills over 3,000 questions in batches of 40, each asked and answered once."""
+    """In four wire formats: 80 kills over 4,000 questions in batches of 40, each asked and answered once."""
     monkeypatch.setattr(batch, "SETTLED", 1.0)
     rng = random.Random(provider)
     with ChatServer() as server:
@@ -267,6 +336,10 @@ def test_twenty_kills_over_a_thousand_questions(make_study, monkeypatch, provide
         assert len(asked) == 1000
     query = "select count(*), count(distinct assignment) from answers where status = 'valid'"
     assert rows(study, query) == [(1000, 1000)]
+
+
+def test_every_provider_that_takes_batches_is_tried_here():
+    assert set(TAKING) == {name for name, row in PROVIDERS.items() if row.batch}
 
 
 def test_errors_are_ours():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import importlib.util
 import json
 import re
 from collections import Counter
@@ -17,7 +18,7 @@ from assay.judging.dry_run import estimate_study, requests_of
 from assay.judging.formats import ChatFormat
 from assay.judging.http import CallFailed, Request, mask_key, retry_after
 from assay.judging.plan import Plan
-from assay.judging.providers import PROVIDERS, ProviderRow, PydanticAI
+from assay.judging.providers import PROVIDERS, Access, ProviderRow, PydanticAI, provider_for
 from assay.judging.run import judge_study
 from assay.reading import study_labels
 from assay.study.items import canonical
@@ -824,3 +825,19 @@ def test_an_unknown_provider_is_refused_with_the_nearest_before_anything_is_plan
         with pytest.raises(JudgeError, match=r"judge 'm1' cannot be asked: provider 'antropic' .* mean 'anthropic'\?"):
             way(study)
         assert not (study.folder / "study.db").exists()
+
+
+def test_a_service_whose_library_brings_its_own_client_is_reached(make_study):
+    pytest.importorskip("pydantic_ai")
+    pytest.importorskip("huggingface_hub")
+    study = make_study(1, judge={"provider": "huggingface", "model": "x", "base_url": None})
+    assert provider_for(study.judges[0], Access(study.folder, 1, 1, asking=False)) is not None
+
+
+def test_a_library_that_is_not_there_is_named(make_study):
+    pytest.importorskip("pydantic_ai")
+    if importlib.util.find_spec("xai_sdk") is not None:
+        pytest.skip("it is there")
+    study = make_study(1, judge={"provider": "xai", "model": "x", "base_url": None})
+    with pytest.raises(JudgeError, match=r"pip install \"pydantic-ai-slim\[xai\]\""):
+        provider_for(study.judges[0], Access(study.folder, 1, 1, asking=False))

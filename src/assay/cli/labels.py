@@ -631,7 +631,7 @@ def card(
 def probes(
     source: str, *, out: Page = None, force: Force = False, tested: Tested = ALL_JUDGES, ask: Ask = ASK
 ) -> None:  # fmt: skip
-    """Where may a judge go wrong? Eight probes from the labels at hand.
+    """Where may a judge go wrong? Eight probes of the labels at hand, and those that a study has asked.
 
     Parameters
     ----------

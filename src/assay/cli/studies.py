@@ -266,7 +266,7 @@ def judge(
         meant = change.given or "new-version"
         print(estimate_study(loaded, store=store, judges=only, changed=meant, part=part).summary())
         if batch:
-            print("These are the prices of single calls: in batches, OpenAI and Anthropic ask half.")
+            print("These are the prices of single calls: in batches, services ask half.")
         return 0
     if show:
         print("\n".join(str(one) for one in requests_of(loaded, item, store=store, judges=only)), end="")

@@ -404,7 +404,7 @@ def _decoded(part: LabelColumn, settings: LabelSettings) -> tuple[LabelColumn, l
     """
     words = _words_of(settings.codes, part.criterion)
     if not words:
-        return part, []
+        return part, ["no code is given for it; its labels stay as they are"]
     bare = strip_spaces(_as_codes(part.labels))
     odd = bare.filter(~bare.is_in([*words, *words.values(), *map(str, settings.marks or ())]) & (bare != ""))
     strange = [one for one in odd.unique(maintain_order=True).to_list() if one.lower() not in MARKS]

@@ -13,12 +13,13 @@ import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from assay.errors import JudgeError, counted, listing
+from assay.judging.batch_formats import FORMS, BatchForm, Bodies, Order
 from assay.judging.client import Pricer, Tell, cost_of, expected_tokens, pricer
 from assay.judging.dry_run import WRITTEN, ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
-from assay.judging.http import CallFailed, Completion, failure, kept_call
+from assay.judging.http import CallFailed, Completion, kept_call
 from assay.judging.plan import Plan, plan_study
 from assay.judging.providers import ABOUT_FORM, PROVIDERS, Service
 from assay.judging.run import build_answer, log
@@ -32,189 +33,17 @@ from assay.study.store.work import Changed, Claim
 BatchAction = Literal["send", "status", "cancel"]
 
 MOST_IN_ONE, LARGEST_FILE = 50_000, 50_000_000
-"""Questions and bytes of one batch: the least of what the services take (OpenAI 50,000 and 200 MB, Anthropic 100,000
-and 256 MB), and a quarter of the bytes, which are held in memory."""
+"""Questions and bytes of one batch: the least of what the services take (OpenAI 50,000 and 200 MB, Groq 50,000 and
+100 MB), and half of the bytes, which are held in memory."""
 
 DISCOUNT = 0.5
-"""What both services ask for a batch, of the price of single calls."""
+"""What the services ask for a batch, of the price of single calls."""
 
 BATCH_LOOKS = 60.0
 """Seconds from one look at batches to the next, where somebody waits: they take minutes to hours."""
 
 SETTLED = 120.0
 """Seconds after which a service has long taken what it was sent, or never will: the time after which a call is lost."""
-
-CLOCKS = 600.0
-"""Seconds by which the clocks of a service and of this machine may differ."""
-
-Result = tuple[str, "Completion | CallFailed | None"]
-"""The name of a question in its batch; its reply, why there is none, or None where it was not asked."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """How a batch stands at its service."""
-
-    id: str
-    state: Literal["going", "ended", "failed"]
-    words: str
-    where: tuple[str, ...] = ()
-    """The addresses of its results."""
-
-
-class BatchForm(Protocol):
-    """How a service takes orders."""
-
-    async def send(self, service: Service, name: str, bodies: Mapping[str, Mapping[str, Any]]) -> str:
-        """Send an order; its number there."""
-
-    async def look(self, service: Service, number: str) -> Order:
-        """How an order stands."""
-
-    async def cancel(self, service: Service, number: str) -> None:
-        """Ask for an order to be ended; what it has done is kept."""
-
-    async def find(self, service: Service, record: Mapping[str, Any], known: set[str]) -> str | None:
-        """The number of an order of which nobody knows whether it was sent; None where it was not."""
-
-    def result(self, service: Service, line: Mapping[str, Any]) -> Result:
-        """What one line of the results says."""
-
-
-def _root(service: Service) -> str:
-    """Where a service takes orders: the address of its calls without their last part."""
-    base = service.here.base
-    return base if base.endswith("/v1") else f"{base}/v1"
-
-
-async def _get(service: Service, address: str) -> Any:
-    return json.loads(await service.fetch("GET", service.address(address)))
-
-
-class OpenAIBatches:
-    """OpenAI's batches: a file of requests, an order of it, a file of replies and one of errors."""
-
-    async def send(self, service: Service, name: str, bodies: Mapping[str, Mapping[str, Any]]) -> str:
-        """Upload the file, then order it."""
-        import aiohttp
-
-        path = "/v1" + service.format.url("", "")
-        lines = (
-            json.dumps({"custom_id": one, "method": "POST", "url": path, "body": body}) for one, body in bodies.items()
-        )
-        form = aiohttp.FormData()
-        form.add_field("purpose", "batch")
-        form.add_field("file", "\n".join(lines).encode(), filename=f"{name}.jsonl", content_type="application/jsonl")
-        file = json.loads(await service.fetch("POST", service.address(f"{_root(service)}/files"), data=form))
-        order = {"input_file_id": file["id"], "endpoint": path, "completion_window": "24h"}
-        order["metadata"] = {"assay": name}
-        made = await service.fetch("POST", service.address(f"{_root(service)}/batches"), json=order)
-        return str(json.loads(made)["id"])
-
-    async def look(self, service: Service, number: str) -> Order:
-        """By its status."""
-        found = await _get(service, f"{_root(service)}/batches/{number}")
-        status, done = found["status"], found.get("request_counts") or {}
-        files = [found[name] for name in ("output_file_id", "error_file_id") if found.get(name)]
-        where = tuple(f"{_root(service)}/files/{one}/content" for one in files)
-        words = f"{status}, {done.get('completed', 0):,} of {done.get('total', 0):,} answered"
-        if status == "failed":
-            errors = (found.get("errors") or {}).get("data") or []
-            words = f"failed: {listing([one.get('message', '') for one in errors], 2)}"
-        state = (
-            "failed" if status == "failed" else "ended" if status in ("completed", "expired", "cancelled") else "going"
-        )
-        return Order(number, state, words, where)  # type: ignore[arg-type]
-
-    async def cancel(self, service: Service, number: str) -> None:
-        """By its address."""
-        await service.fetch("POST", service.address(f"{_root(service)}/batches/{number}/cancel"))
-
-    async def find(self, service: Service, record: Mapping[str, Any], known: set[str]) -> str | None:
-        """By the name in its metadata."""
-        listed = await _get(service, f"{_root(service)}/batches?limit=100")
-        names = {(one.get("metadata") or {}).get("assay"): str(one["id"]) for one in listed["data"]}
-        return names.get(record["name"])
-
-    def result(self, service: Service, line: Mapping[str, Any]) -> Result:
-        """A response with its status, or an error."""
-        response, name = line.get("response") or {}, str(line["custom_id"])
-        if response.get("status_code") == 200:
-            return name, service.read(json.dumps(response["body"]))
-        error = line.get("error") or {}
-        if error.get("code") in ("batch_expired", "batch_cancelled"):
-            return name, None
-        return name, _failed(service, response.get("status_code") or 400, response.get("body") or error)
-
-
-class AnthropicBatches:
-    """Anthropic's batches: requests in one body, results in one file."""
-
-    async def send(self, service: Service, name: str, bodies: Mapping[str, Mapping[str, Any]]) -> str:
-        """One POST."""
-        requests = [{"custom_id": one, "params": body} for one, body in bodies.items()]
-        made = await service.fetch("POST", f"{_root(service)}/messages/batches", json={"requests": requests})
-        return str(json.loads(made)["id"])
-
-    async def look(self, service: Service, number: str) -> Order:
-        """By its status."""
-        found = await _get(service, f"{_root(service)}/messages/batches/{number}")
-        done, status = found.get("request_counts") or {}, found["processing_status"]
-        words = f"{status}, {done.get('succeeded', 0):,} of {sum(done.values()):,} answered"
-        where = (found["results_url"],) if found.get("results_url") else ()
-        return Order(number, "ended" if status == "ended" else "going", words, where)
-
-    async def cancel(self, service: Service, number: str) -> None:
-        """By its address."""
-        await service.fetch("POST", f"{_root(service)}/messages/batches/{number}/cancel")
-
-    async def find(self, service: Service, record: Mapping[str, Any], known: set[str]) -> str | None:
-        """An order has no name here, but its results have: of those of this size and time, the one with ours.
-
-        Raises
-        ------
-        CallFailed
-            While one of them goes on, and nobody can tell whose it is.
-        """
-        from datetime import datetime
-
-        listed = await _get(service, f"{_root(service)}/messages/batches?limit=100")
-        for one in listed["data"]:
-            made = datetime.fromisoformat(str(one["created_at"]).replace("Z", "+00:00")).timestamp()
-            of_size = sum((one.get("request_counts") or {}).values()) == record.get("number")
-            if one["id"] in known or made < record["made_at"] - CLOCKS or not of_size:
-                continue
-            order = await self.look(service, str(one["id"]))
-            if order.state == "going":
-                raise CallFailed(
-                    "retry",
-                    f"batch {one['id']} may be one that was sent when a run was ended; that shows once it is done",
-                )
-            async for line in service.lines(order.where[0]):
-                if str(json.loads(line)["custom_id"]).startswith(f"{record['name']}-"):
-                    return str(one["id"])
-                break
-        return None
-
-    def result(self, service: Service, line: Mapping[str, Any]) -> Result:
-        """A message, or how it ended without one."""
-        found, name = line["result"], str(line["custom_id"])
-        if found["type"] == "succeeded":
-            return name, service.read(json.dumps(found["message"]))
-        if found["type"] in ("canceled", "expired"):
-            return name, None
-        return name, _failed(service, 400, found.get("error") or {})
-
-
-FORMS: dict[str, BatchForm] = {"openai": OpenAIBatches(), "anthropic": AnthropicBatches()}
-"""By the word in `assay.judging.providers.PROVIDERS`."""
-
-
-def _failed(service: Service, status: int, body: Any) -> CallFailed:
-    return failure(status, service.here.masked(json.dumps(body)), None, None)
-
-
-# -- a study's batches ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -474,14 +303,14 @@ class _Batches:
             promised = self._promised()
             record = work.start_batch(self.store, about)
             claims = work.claim(self.store, record["run"], [judge.name], MOST_IN_ONE, part=self.part)
-            bodies = dict(await self._bodies(judge, service, record["name"], claims, promised))
+            model, bodies = await self._bodies(form, judge, service, record["name"], claims, promised)
             if not bodies:
                 self._end(record)
                 return
             record["number"] = len(bodies)
             work.note_batch(self.store, record)
             try:
-                record["id"] = await form.send(service, record["name"], bodies)
+                record["id"] = await form.send(service, record["name"], model, bodies)
             except CallFailed as error:
                 if error.kind != "retry":  # the service has said no: there is no order
                     self._end(record)
@@ -494,31 +323,37 @@ class _Batches:
                 return
 
     async def _bodies(
-        self, judge: Judge, service: Service, name: str, claims: list[Claim], may_cost: float
-    ) -> Iterable[tuple[str, Mapping[str, Any]]]:
-        """The bodies of a batch that money and its size allow; what is not among them is given back."""
+        self, form: BatchForm, judge: Judge, service: Service, name: str, claims: list[Claim], may_cost: float
+    ) -> tuple[str, Bodies]:
+        """The model and the bodies of a batch that money, its size and its form allow; the rest is given back."""
         most, price = self.plan.study.config.limits.max_cost, self.prices[judge.name]
         if most is not None and price is None:
             raise JudgeError(f"max_cost cannot be kept: the price of {judge.name} is not known; give it a price")
-        found: list[tuple[str, Mapping[str, Any]]] = []
-        size = 0
+        found: dict[str, Mapping[str, Any]] = {}
+        back: list[Claim] = []
+        model, size = "", 0
         typical = typical_output(self.store, judge.name) or WRITTEN
-        for claim in claims:
+        for place, claim in enumerate(claims):
             request = self.plan.request(claim)
+            model = model or request.model
+            if form.one_model and request.model != model:
+                back.append(claim)
+                continue
             if price is not None:
                 out = judge.max_tokens or typical
                 may_cost += DISCOUNT * price(round(expected_tokens(request)), round(out))
             sent = await service.sent(request)
             size += len(json.dumps(sent.body)) + 200  # and what names the question
             if (most is not None and may_cost > most) or size > LARGEST_FILE:
+                back += claims[place:]
                 break
-            found.append((f"{name}-{claim.id}-{claim.revision}", sent.body))
-        if len(found) < len(claims):
-            work.give_back(self.store, claims[len(found) :])
+            found[f"{name}-{claim.id}-{claim.revision}"] = sent.body
+        if back:
+            work.give_back(self.store, back)
             if most is not None and may_cost > most:
                 self.refused.add(judge.name)
                 self.tell(f"max_cost (${most:g}) lets {counted(len(found), 'question')} of {judge.name} be sent now")
-        return found
+        return model, found
 
     def _promised(self) -> float:
         """Dollars spent, and those that batches under way may cost."""

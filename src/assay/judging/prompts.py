@@ -7,6 +7,7 @@ import hashlib
 import json
 import mimetypes
 import re
+import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -439,7 +440,7 @@ class Prompt:
         key = self._key
         if not any(key in text for one in sent for text in _texts(one)):
             return f"item-{key}"
-        texts = [canonical(one.fields).casefold() for one in sent]
+        texts = [_folded(canonical(one.fields)) for one in sent]
         while any(key in text for text in texts):
             key = hashlib.sha256(canonical([key, texts]).encode()).hexdigest()[:12]
         return f"item-{key}"
@@ -500,10 +501,17 @@ class Prompt:
 
 
 def _texts(item: Item) -> Iterator[str]:
-    """All that an item says, in small letters."""
+    """All that an item says, folded."""
     for column, value in item.fields.items():
-        yield column.casefold()
-        yield (value if isinstance(value, str) else canonical(value)).casefold()
+        yield _folded(column)
+        yield _folded(value if isinstance(value, str) else canonical(value))
+
+
+def _folded(text: str) -> str:
+    """A text in which a mark is found however its letters are written: wide, or with invisible ones between them."""
+    if not text.isascii():
+        text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    return text.casefold()
 
 
 def _check_marks(text: str, mark: str, number: int) -> None:

@@ -75,7 +75,7 @@ class ProviderRow:
     is_free: bool = False
     format: ServiceFormat | None = None
     """How it is written to; None where assay does not write itself."""
-    batch: Literal["openai", "anthropic"] | None = None
+    batch: Literal["openai", "azure", "mistral", "anthropic", "google"] | None = None
     """Whose form of batches it takes."""
     example: str = ""
     """An address of such a service, where everybody has another."""
@@ -209,7 +209,12 @@ PROVIDERS: dict[str, ProviderRow] = {
     "openai-compatible": ProviderRow(_service, OPENAI_URL, _OPENAI, format=_CHAT, batch="openai"),
     "openai-responses": ProviderRow(_service, OPENAI_URL, _OPENAI, format=ResponsesFormat(), batch="openai"),
     "azure": ProviderRow(
-        _service, "", ("AZURE_OPENAI_API_KEY",), format=AzureFormat(), example="https://NAME.openai.azure.com/openai/v1"
+        _service,
+        "",
+        ("AZURE_OPENAI_API_KEY",),
+        format=AzureFormat(),
+        batch="azure",
+        example="https://NAME.openai.azure.com/openai/v1",
     ),
     "anthropic": ProviderRow(
         *(_service, "https://api.anthropic.com", ("ANTHROPIC_API_KEY",)), format=AnthropicFormat(), batch="anthropic"
@@ -217,9 +222,12 @@ PROVIDERS: dict[str, ProviderRow] = {
     "google": ProviderRow(
         *(_service, "https://generativelanguage.googleapis.com", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
         format=GoogleFormat(),
+        batch="google",
     ),
-    "mistral": ProviderRow(_service, "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), format=_WITHOUT),
-    "groq": ProviderRow(_service, "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), format=_WITHOUT),
+    "mistral": ProviderRow(
+        _service, "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), format=_WITHOUT, batch="mistral"
+    ),
+    "groq": ProviderRow(_service, "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), format=_WITHOUT, batch="openai"),
     "vllm": ProviderRow(_service, "http://localhost:8000/v1", is_free=True, format=_CHAT),
     "ollama": ProviderRow(_service, "http://localhost:11434/v1", is_free=True, format=_CHAT),
     "recorded": ProviderRow(_recorded, is_free=True),
@@ -343,8 +351,8 @@ class Service:
         assert sent.url is not None
         return self.read(await self.fetch("POST", sent.url, data=_data(sent.text), headers=_JSON), sent)
 
-    async def fetch(self, method: str, url: str, **options: Any) -> str:
-        """What the service replies, as text.
+    async def fetch(self, method: str, url: str, *, header: str | None = None, **options: Any) -> str:
+        """What the service replies, as text; with ``header``, what that header of the reply says.
 
         Raises
         ------
@@ -358,7 +366,7 @@ class Service:
                 text = await _text(response)
                 if response.status >= 300:
                     raise failure(response.status, self.here.masked(text), asked_wait(response.headers, text), None)
-                return text
+                return text if header is None else str(response.headers.get(header, ""))
         except TimeoutError:
             raise CallFailed("retry", f"no reply within {self._timeout:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
@@ -377,8 +385,7 @@ class Service:
         """
         import aiohttp
 
-        if urlsplit(url).netloc != urlsplit(self.here.base).netloc:
-            raise CallFailed("rejected", f"the file is at {urlsplit(url).netloc}, which is not sent the key")
+        self.refuse_elsewhere(url)
         how: dict[str, Any] = {"timeout": aiohttp.ClientTimeout(total=None), "allow_redirects": False}
         rest = b""
         try:
@@ -395,6 +402,16 @@ class Service:
             raise CallFailed("retry", f"the connection broke ({words})") from None
         if rest.strip():
             yield rest.decode("utf-8", "replace")
+
+    def refuse_elsewhere(self, url: str) -> None:
+        """Send the key to the service's own address alone, wherever it says that a file is.
+
+        Raises
+        ------
+        CallFailed
+        """
+        if urlsplit(url).netloc != urlsplit(self.here.base).netloc:
+            raise CallFailed("rejected", f"the file is at {urlsplit(url).netloc}, which is not sent the key")
 
     def read(self, text: str, sent: Sent | None = None) -> Completion:
         """What a reply says, without a key that it repeats."""
@@ -518,7 +535,8 @@ class PydanticAI:
         from pydantic_ai.providers import infer_provider_class
 
         kind = infer_provider_class(name)
-        if "http_client" in inspect.signature(kind).parameters:
+        takes = inspect.signature(kind).parameters
+        if "http_client" in takes and "hf_client" not in takes:  # Hugging Face's says that it ignores the first
             make = getattr(models, "create_async_httpx2_client", None) or models.create_async_http_client
             self._client = make()
             self._client.event_hooks = {"request": [_look], "response": []}

@@ -26,6 +26,9 @@ WRAPPING = " \t\r\n\"'`*_“”‘’«»()[]{}<>.,;:!#\\$|~"
 _OPENING, _ENDING = " \t\r\n\"'`_“”‘’«»‹›„([{#>\\$|•▪●→➡👉✅✔☑✓", " \t\r\n\"'`_“”‘’«»‹›“)]}\\$|.,;:!✅✔☑✓"
 """What may stand before and behind a label. No sign that makes another label of it: ``A+``, ``C#``, ``-1``, ``A?``."""
 
+_TICKS = "→➡👉✅✔☑✓"
+"""What may point to a number."""
+
 THING = (
     r"(?:option|text|response|answer|output|version|model|assistant|candidate|summary|translation|item|number|sentence)"
 )
@@ -50,7 +53,8 @@ _SPLITS = re.compile(rf"{_ENDS}|\s+(?:for|on|in|with|which|but|although|though|o
 """The same where it is sure that a label is stated: ``5 for its wit``."""
 
 BULLET = re.compile(
-    r"^[\s>#*]*(?:[-*]\s+)?(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+)?", re.IGNORECASE
+    r"^[\s>#*]*(?:[-*]\s+)?(?:\[x\]\s+)?(?:(?:so|thus|hence|therefore|finally|overall|in conclusion)\b[,:]?\s+)?",
+    re.IGNORECASE,
 )
 """With what a line may begin."""
 
@@ -69,7 +73,7 @@ TURNING = re.compile(
 
 _HEDGED = re.compile(
     r"^(?:[\s,;(]*(?P<how>or|to|and|but|maybe|perhaps|possibly|almost|nearly|leaning|bordering|close|closer)"
-    r"|\.?\s+(?:but|or|perhaps|maybe))\b(?P<other>[^.;\n]*)",
+    r"|\.?\s+(?:but|or|perhaps|maybe)|\s*[-—–]+\s*(?:or|perhaps|maybe|possibly))\b(?P<other>[^.;\n]*)",
     re.IGNORECASE,
 )
 _RANGE = re.compile(r"^\s*[-—–~]\s*\d|^\s*[,/&]\s*\d|^\s+(?:on|for|in)\b[^.;\n]*\d")
@@ -140,7 +144,7 @@ def is_in_doubt(rest: str, label: Label, scale: Scale) -> bool:
         return bool(re.search(r"\d|\b(?:half|higher|lower|more|less|above|below)\b", other) or _WORD.search(other))
     if scale.kind in _READERS:
         named = (label_on_scale(one, scale) for one in _PLACES.findall(other))
-        return hedged["how"] != "to" and any(one not in (None, label) for one in named)
+        return not (hedged["how"] == "to" and _prefers(label, scale)) and any(one not in (None, label) for one in named)
     said = f" {spoken(other)} "
     return any(f" {spoken(str(one))} " in said for one in scale.categories or () if one != label)
 
@@ -154,11 +158,16 @@ _JOINS = re.compile(
 def _names_another(rest: str, label: Label, scale: Scale) -> bool:
     """Whether what follows a label is another one and nothing more: ``A, B``, ``1 / 2``, ``low (mid)``."""
     joined = _JOINS.match(rest)
-    if joined is None or (scale.kind in _READERS and joined[0].split() == ["to"]):  # "I prefer A to B"
+    if joined is None or (joined[0].split() == ["to"] and _prefers(label, scale)):
         return False
     said = rest[joined.end() :][:_LINE]
     ends = [len(said), *(one.start() for one in re.finditer(r"[,;/&|\n)]|[.!?](?:\s|$)", said))]
     return any(label_on_scale(said[:end], scale) not in (None, label) for end in ends)
+
+
+def _prefers(label: Label, scale: Scale) -> bool:
+    """Whether "to" may lead from a label to the one it is preferred to: ``I prefer A to B``."""
+    return scale.kind == "preference" and label != 0
 
 
 def _without_markdown(text: str) -> str:
@@ -261,7 +270,7 @@ def _number(stated: Any, scale: Scale) -> Label | None:
 
 def _value(stated: str, scale: Scale) -> float:
     """The number that words stand for; NaN where they stand for none."""
-    words = stated.strip(WRAPPING.replace(".", "").replace("-", ""))
+    words = stated.strip(WRAPPING.replace(".", "").replace("-", "") + _TICKS)
     words = re.sub(r"^\*+|\*+$|\.$", "", words).strip(WRAPPING.replace(".", ""))
     stars = _STARS.fullmatch(words)
     if stars:
@@ -327,6 +336,15 @@ _ASIDE_KEYS = (
     *REASON_KEYS,
     *("confidence", "certainty", "probability", "comment", "comments", "notes", "note", "item", "id"),
 )
+_REJECTED = re.compile(
+    r"(?:rejected|excluded|discarded|eliminated|ruled_out|alternative|runner_up)s?(?:_(?:label|answer|option|choice)s?)?"
+)
+
+
+def _is_rejected(name: str, scale: Scale) -> bool:
+    """Whether a name of an object says that its label is none; ``{"rejected": "yes"}`` answers a question."""
+    answers = {str(one).casefold() for one in scale.categories or ("",)} <= {"yes", "no", "true", "false"}
+    return name.startswith(("not_", "never_")) or (not answers and _REJECTED.fullmatch(name) is not None)
 
 
 @dataclass(frozen=True)
@@ -414,7 +432,7 @@ def _object_label(found: dict[Any, Any], scale: Scale) -> tuple[Any, bool]:
         named = sure or named
     if not named:
         named = [k for k in folded if k not in _ASIDE_KEYS]
-        if len(named) > 1:
+        if len(named) > 1 or (named and _is_rejected(named[0], scale)):
             return None, False
     labels = [_value_label(folded[k], scale) for k in named]
     there = list(dict.fromkeys(label for label in labels if label is not None))
@@ -495,6 +513,10 @@ _OF_OTHERS = re.compile(
     r"\s+(?:\w+\s+){0,3}[\"'`*]*$",
     re.IGNORECASE,
 )
+_SUPPOSED = re.compile(
+    r"^\W*(?:if|unless|were|had|should)\b(?!\s+(?:I|we|forced|pressed|pushed|asked)\b)", re.IGNORECASE
+)
+"""How a sentence begins that says what would be the label of something else: ``if it were longer``."""
 _NEGATED = re.compile(r"^[\s*_\"']*(?:not|never|neither|no longer)\b", re.IGNORECASE)
 
 
@@ -509,6 +531,8 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
         stars = one[0].casefold().startswith("star") and before.rstrip()[-1:].isdigit()  # those of "4 stars - good"
         if stars or _NOT_THE_LABEL.search(before) or _OF_OTHERS.search(before):
             continue
+        if not one["sure"] and _SUPPOSED.match(before):
+            continue
         rest = text[one.end() : min(until, one.end() + _NEAR)].partition("\n")[0]
         label = stated_label(rest, scale)
         negated = label is None and bool(_NEGATED.match(rest))
@@ -516,6 +540,26 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
         off = bool(re.match(r"[\s*_\"'`]*[-+]?\d", rest)) and scale.numeric
         decides = label is not None or negated or short or off
         yield Statement(one.start(), one.end(), label, decides, _subject(before, one["of"]) or _part(rest))
+
+
+_ABROAD = re.compile(
+    r"\b(?:antwort|bewertung|wertung|einstufung|réponse|note|étiquette|respuesta|calificación|puntuación|etiqueta|risposta"
+    r"|valutazione|etichetta|resposta|avaliação|nota)\b[*_]*\s+(?:lautet|ist|est|es|è|é)\b\s*:?\s*"
+    r"|(?:答案|评分|評分|分数|标签|答え|回答|評価|スコア)(?:是|为|為|は)\s*:?\s*|(?:정답|답변|답|점수)(?:은|는)\s*",
+    re.IGNORECASE,
+)
+_SUPPOSED_ABROAD = re.compile(r"\b(?:wenn|falls|si|se|erste|première|primera)\b|如果|若|もし|만약", re.IGNORECASE)
+_ABROAD_ENDS = re.compile(r"[。!?\n]|\s*(?:です|である|だ|입니다|이다)(?=[。.!\s]|$)")
+
+
+def find_in_other_languages(text: str, scale: Scale) -> Iterator[Statement]:
+    """ "Die Antwort lautet 4", "la réponse est 4", "答案是4": as in English, the last counts."""
+    for one in list(_ABROAD.finditer(text))[-_MOST:]:
+        if _SUPPOSED_ABROAD.search(_clause(text, one.start())):
+            continue
+        label = stated_label(_ABROAD_ENDS.split(text[one.end() : one.end() + _NEAR], maxsplit=1)[0], scale)
+        if label is not None:
+            yield Statement(one.start(), one.end(), label)
 
 
 _NO_SUBJECT = re.compile(
@@ -544,7 +588,7 @@ def find_given(text: str, scale: Scale) -> Iterator[Statement]:
         before = _clause(text, one.start())
         if one["is"] and not (scale.numeric or scale.kind in ("nominal", "ordinal")):
             continue
-        if _AT_FIRST.search(before) or _OF_OTHERS.search(before):
+        if _AT_FIRST.search(before) or _OF_OTHERS.search(before) or _SUPPOSED.match(before):
             continue
         words = re.split(r"[\n!?]|\.(?!\d)", text[one.end() : one.end() + _NEAR], maxsplit=1)[0].split()
         for skipped in range(min(6, len(words))):  # "I would give this lovely review a 4": five words before it
@@ -638,11 +682,18 @@ def find_bold_ending(text: str, scale: Scale) -> Iterator[Statement]:
         label = label_on_scale(found[2], scale)
         negated = re.search(r"\b(?:not|never|no|isn't|than)\s+(?:\w+\s+)?$", text[: found.start()])
         if label is not None and not negated:
-            yield Statement(found.start(), found.end(), label)
+            before = re.search(r"(\*\*|__)([^*_\n]{1,60})\1([^*_\n]{1,8})$", text[: found.start()])
+            other = None if before is None else label_on_scale(before[2], scale)
+            two = before is not None and other is not None and _names_another(before[3] + found[2], other, scale)
+            yield Statement(found.start(), found.end(), DOUBTFUL if two else label)
+
+
+_UNTICKED = re.compile(r"^\s*(?:[-*]\s*)?\[\s\]")
 
 
 def _lines(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line.strip(WRAPPING + "-") or re.search("[★⭐]", line)]
+    lines = (line for line in text.splitlines() if not _UNTICKED.match(line))
+    return [line for line in lines if line.strip(WRAPPING + "-") or re.search("[★⭐]", line)]
 
 
 class Finder(NamedTuple):
@@ -661,6 +712,7 @@ FINDERS = (
     Finder(find_in_json, is_sure=True, is_whole=True),
     Finder(find_in_marks, is_sure=True, is_whole=True),
     Finder(find_in_sentences, is_sure=True),
+    Finder(find_in_other_languages, is_sure=True, any_word=False),
     Finder(find_given, is_sure=True, any_word=False),
     Finder(find_last_line, is_sure=True, any_word=False),
     Finder(find_in_keyed_lines, any_word=True),
@@ -730,7 +782,7 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop", closed: 
         return Reply(None, TRUNCATED if finish == "length" else EMPTY)
     if kind_of(scale).free_text:
         return _read_text(text, finish)
-    answer, reasoning = _split_thinking(_plain(_ends(text)))
+    answer, reasoning = _split_thinking(_STRUCK.sub("", _plain(_ends(text))))
     if answer is None:
         return Reply(None, TRUNCATED if finish == "length" else UNFINISHED, reasoning)
     settled = _settling_statement(answer, scale, cut_off=finish == "length")
@@ -758,6 +810,9 @@ def _read_text(text: str, finish: str) -> Reply:
     label = answer.strip()
     return Reply(label, None, reasoning) if label else Reply(None, EMPTY, reasoning)
 
+
+_STRUCK = re.compile(r"~~(?=\S)[^~\n]+~~")
+"""What Markdown strikes out."""
 
 LONGEST = 32_000
 """Characters of a reply in which a label is looked for, unless all of it is one JSON object: some ten pages."""

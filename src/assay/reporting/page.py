@@ -214,6 +214,8 @@ class Marks:
         What this table lacks, where a cell is a dash.
     asks : mapping of column to words
         What each column asks.
+    faults : tuple of str
+        What is shown amiss besides.
     """
 
     columns: tuple[str, ...]
@@ -221,6 +223,7 @@ class Marks:
     meaning: Mapping[str, str]
     needs: tuple[str, ...] = ()
     asks: Mapping[str, str] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
 
     def tone(self, mark: str) -> str:
         """The class of a mark's colour."""
@@ -438,7 +441,8 @@ class Page:
         ]
         if self.marks is not None:
             said = "; ".join(f"{mark} {words}" for mark, words in self.marks.meaning.items())
-            lines += [tables.to_markdown(self.marks.table), f"{said}.", *(f"- {one}" for one in self.marks.needs)]
+            beside = (*self.marks.faults, *self.marks.needs)
+            lines += [tables.to_markdown(self.marks.table), f"{said}.", *(f"- {one}" for one in beside)]
         for card in self.cards:
             lines.append(f"- {card.sign} **{card.headline}** {card.step.words if card.step else card.advice}".rstrip())
             if card.step is not None and card.step.command:

@@ -382,7 +382,7 @@ def before_verdict(
     plan : str, optional
         The plan file; without it that of the study, where there is one.
     """
-    study = _study_of(labels)
+    study = study_of(labels)
     planned = None if plan is None else Preregistration.read(plan)
     lines = [*tuned_on(labels, judges, study), *_pooled(labels)]
     said = 1 if study is None else study.config.looks or 1
@@ -481,7 +481,7 @@ def _versions(store: Store, study: Study) -> dict[str, int]:
     return prompt_versions(store, [name for name, part in study.parts.items() if part == TEST])
 
 
-def _study_of(labels: Annotations) -> Study | None:
+def study_of(labels: Annotations) -> Study | None:
     """The study that the labels are of, as its folder says it now."""
     folder = labels.reading.study
     if not folder or not (Path(folder) / "study.yaml").is_file():
@@ -493,7 +493,7 @@ def _study_of(labels: Annotations) -> Study | None:
 
 def replies_about(labels: Annotations, asked: Sequence[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """What judges replied, word for word, by judge and item, where the labels' study keeps it."""
-    study = _study_of(labels)
+    study = study_of(labels)
     if study is None:
         return {}
     from assay.study.store.answers import latest_replies

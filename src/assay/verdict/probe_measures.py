@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from assay.estimation.resampling import Units, add_rows, estimate_sums
 from assay.estimation.statistic import Estimated, Floats, Mean
 
 Probe = Literal["position", "length", "own", "resolution", "shares", "halo", "consistency", "missing"]
+
+CalledProbe = Literal["repeat", "swapped", "padded", "stripped", "hint", "sibling"]
+"""Probes that need calls, by their names in study.yaml."""
 
 LEAST_ITEMS = 30
 """Items with labels of the judge and of two people that a probe needs: 30 give a covariance an error of .2 at best."""
@@ -60,7 +63,7 @@ class ProbeMeasure:
 
     Attributes
     ----------
-    probe : Probe
+    probe : Probe or CalledProbe
     measure : str
     found : Estimate
     null : float
@@ -77,7 +80,7 @@ class ProbeMeasure:
         Items.
     """
 
-    probe: Probe
+    probe: Probe | CalledProbe
     measure: str
     found: Estimate
     null: float = math.nan
@@ -88,16 +91,16 @@ class ProbeMeasure:
     n: int = 0
 
     @classmethod
-    def absent(cls, probe: Probe, needs: str) -> ProbeMeasure:
+    def absent(cls, probe: Probe, needs: str) -> Self:
         """What the table cannot support, and what the probe needs."""
         return cls(probe, "", missing(needs))
 
     @classmethod
     def of(
-        cls, probe: Probe, measure: str, found: Estimate, null: float, p: float, *, n: int, **more: float
-    ) -> ProbeMeasure:  # fmt: skip
+        cls, probe: Probe | CalledProbe, measure: str, found: Estimate, null: float, p: float, *, n: int, **more: Any
+    ) -> Self:  # fmt: skip
         """A measure that may have no interval: then nothing is tested. A fault has one side, or both."""
-        one = cls(probe, measure, found, null, math.nan if found.reason is not None else p, n=n, **more)  # type: ignore[arg-type]
+        one = cls(probe, measure, found, null, math.nan if found.reason is not None else p, n=n, **more)
         # A value on the other side than the fault's is no evidence of it, and must not use up the correction.
         wrong = one.side and (found.estimate - null) * one.side <= 0
         return replace(one, p=1.0) if wrong and not math.isnan(one.p) else one
@@ -107,6 +110,22 @@ class ProbeMeasure:
         """Whether the value lies on the side of the fault, and as far as counts."""
         off = self.found.estimate - self.null
         return abs(off) >= self.least and (self.side == 0 or off * self.side > 0)
+
+
+def estimate_moments(
+    statistic: Estimated, units: Units, level: float, *moments: NDArray[Any],
+    transform: Literal["none", "fisher"] = "none",
+) -> Sequence[Estimate]:  # fmt: skip
+    """The values of a statistic of sums over items, leaving out each unit that adds anything.
+
+    Moments are tables (items, k) that stand side by side; each is summed by itself, so that memory holds one.
+    """
+    summed = [add_rows(one.astype(float), units.of_item, units.n) for one in moments]
+    sums = np.concatenate(summed, axis=1)
+    used = (sums != 0).any(axis=1)
+    items = int(np.any([one.any(axis=1) for one in moments], axis=0).sum())
+    how = IntervalSettings(confidence=level)
+    return list(estimate_sums(statistic, sums[used], how, n_items=items, unit=units.name, transform=transform))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,17 +157,8 @@ class JudgeLabels:
     def estimate(
         self, statistic: Estimated, *moments: NDArray[Any], transform: Literal["none", "fisher"] = "none"
     ) -> Sequence[Estimate]:
-        """The values of a statistic of sums over items, leaving out each unit that adds anything.
-
-        Moments are tables (items, k) that stand side by side; each is summed by itself, so that memory holds one.
-        """
-        summed = [add_rows(one.astype(float), self.units.of_item, self.units.n) for one in moments]
-        sums = np.concatenate(summed, axis=1)
-        used = (sums != 0).any(axis=1)
-        items = int(np.any([one.any(axis=1) for one in moments], axis=0).sum())
-        how = IntervalSettings(confidence=self.level)
-        found = estimate_sums(statistic, sums[used], how, n_items=items, unit=self.units.name, transform=transform)
-        return list(found)
+        """See `estimate_moments`."""
+        return estimate_moments(statistic, self.units, self.level, *moments, transform=transform)
 
     @cached_property
     def ideal(self) -> Floats:

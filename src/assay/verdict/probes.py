@@ -1,4 +1,5 @@
-"""Where may a judge go wrong? Eight probes from the labels at hand, each quiet on a judge without that fault."""
+"""Where may a judge go wrong? Eight probes of the labels at hand, each quiet on a judge without that fault, and those
+of what judges answered when they were asked once more."""
 
 from __future__ import annotations
 
@@ -24,16 +25,17 @@ from assay.preference.position import PLACES, position_bias
 from assay.reporting import pictures
 from assay.reporting.page import Part
 from assay.reporting.tables import interval, said, signed
-from assay.verdict.probe_measures import JudgeLabels, Probe, ProbeMeasure, halo_of, replies_needed
+from assay.verdict.probe_calls import CALLED, AnswersToProbes, CalledMeasure, asked_again, without_probes
+from assay.verdict.probe_measures import CalledProbe, JudgeLabels, Probe, ProbeMeasure, halo_of, replies_needed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PROBES: tuple[Probe, ...] = get_args(Probe)
 
-TITLES: Mapping[Probe, str] = {
+TITLES: Mapping[Probe | CalledProbe, str] = {
     "position": "position", "length": "length", "own": "own family", "resolution": "levels", "shares": "shares",
-    "halo": "halo", "consistency": "replies", "missing": "missing",
+    "halo": "halo", "consistency": "replies", "missing": "missing", **{one: one for one in CALLED},
 }  # fmt: skip
 """What a probe is called over its column."""
 
@@ -103,6 +105,8 @@ class ProbeRow:
 
     def sentence(self) -> str:
         """What is shown, in words that follow the judge's name; of replies and missing labels, what is found."""
+        if isinstance(self.one, CalledMeasure):
+            return self.one.sentence()
         e = self.one.found
         found = f"{signed(e.estimate)} {interval(e.low, e.high)}"
         match self.one.probe:
@@ -145,6 +149,8 @@ class ProbeRow:
         if self.one.probe == "position":
             number = f"{said(e.estimate)} {interval(e.low, e.high)}"
         name = TITLES[self.one.probe] + (f" of {self.label}" if self.one.probe == "shares" else "")
+        if isinstance(self.one, CalledMeasure) and self.one.change in ("shift", "place"):
+            name += f", {self.one.change}"
         return f"{name} ({number})"
 
     def _replies(self) -> str:
@@ -179,7 +185,7 @@ class ProbeRow:
 
 @dataclass(frozen=True, eq=False)
 class JudgeProbes(Result):
-    """What eight probes found of every judge.
+    """What the probes found of every judge.
 
     Attributes
     ----------
@@ -229,15 +235,21 @@ class JudgeProbes(Result):
     def cells(self) -> pl.DataFrame:
         """One row a judge and criterion, one column a probe: ``!`` (shown), ``·`` (not shown) or ``–`` (no answer)."""
         lines = [
-            {"judge": judge, "criterion": criterion, **{TITLES[p]: _sign(found.get(p, [])) for p in PROBES}}
+            {"judge": judge, "criterion": criterion, **{TITLES[p]: _sign(found.get(p, [])) for p in self.probes}}
             for (judge, criterion), found in self._by_judge().items()
         ]
         frame = pl.DataFrame(lines, schema_overrides={"criterion": pl.String})
         return frame if frame["criterion"].is_not_null().any() else frame.drop("criterion")
 
-    def _by_judge(self) -> dict[tuple[str, str | None], dict[Probe, list[ProbeRow]]]:
+    @property
+    def probes(self) -> tuple[Probe | CalledProbe, ...]:
+        """The eight of labels, and those for which judges were asked once more."""
+        asked = {row.one.probe for row in self.rows}
+        return (*PROBES, *(probe for probe in CALLED if probe in asked))
+
+    def _by_judge(self) -> dict[tuple[str, str | None], dict[Probe | CalledProbe, list[ProbeRow]]]:
         """The measures of each probe, by judge and criterion."""
-        found: dict[tuple[str, str | None], dict[Probe, list[ProbeRow]]] = {}
+        found: dict[tuple[str, str | None], dict[Probe | CalledProbe, list[ProbeRow]]] = {}
         for row in self.rows:
             found.setdefault((row.judge, row.criterion), {}).setdefault(row.one.probe, []).append(row)
         return found
@@ -248,12 +260,15 @@ class JudgeProbes(Result):
         people = "1 person" if self.n_people == 1 else f"{self.n_people} people"
         faults, tests = counted(len(self.shown), "fault"), counted(tested, "test")
         rows = self.cells.rows()[:SHOWN_JUDGES]
-        names = [", ".join(str(v) for v in row[: -len(PROBES)] if v is not None) for row in rows]
+        names = [", ".join(str(v) for v in row[: -len(self.probes)] if v is not None) for row in rows]
         wide = max(map(len, names))
-        lines = [f"{faults} shown in {tests}; {self.n_items:,} items, {people}.", ""]
-        lines.append(" " * wide + "".join(f"{TITLES[p]:>12}" for p in PROBES))
-        lines += [f"{name:<{wide}}" + "".join(f"{sign:>12}" for sign in row[-len(PROBES) :])
-                  for name, row in zip(names, rows, strict=True)]  # fmt: skip
+        lines = [f"{faults} shown in {tests}; {self.n_items:,} items, {people}."]
+        for some in (PROBES, self.probes[len(PROBES) :]):
+            if some:
+                lines += ["", " " * wide + "".join(f"{TITLES[p]:>12}" for p in some)]
+                places = [self.probes.index(p) - len(self.probes) for p in some]
+                lines += [f"{name:<{wide}}" + "".join(f"{row[place]:>12}" for place in places)
+                          for name, row in zip(names, rows, strict=True)]  # fmt: skip
         lines += ["", "! shown; · not shown; – this table cannot say."]
         return "\n".join([*lines, *self.sentences(), self.run.interval + ".", *self.run.closing()])
 
@@ -301,9 +316,9 @@ class JudgeProbes(Result):
     def plot(self, ax: Axes | None = None) -> Axes:
         """One row a judge: a full dot where a fault is shown, an open one where it is not, a dash for no answer."""
         by_judge = list(self._by_judge().items())[:SHOWN_JUDGES]
-        ax = pictures.axes(ax, width=7.6, height=1.1 + 0.34 * len(by_judge))
+        ax = pictures.axes(ax, width=0.95 * len(self.probes), height=1.1 + 0.34 * len(by_judge))
         for i, (_, found) in enumerate(by_judge):
-            for x, probe in enumerate(PROBES):
+            for x, probe in enumerate(self.probes):
                 sign, y = _sign(found.get(probe, [])), len(by_judge) - 1 - i
                 if sign == "–":
                     ax.text(x, y, "–", ha="center", va="center", color=pictures.MUTED)
@@ -311,9 +326,9 @@ class JudgeProbes(Result):
                     colour = pictures.TONES["bad"] if sign == "!" else pictures.MUTED
                     ax.scatter([x], [y], s=70, facecolor=colour if sign == "!" else "none", edgecolor=colour)
         names = [judge if criterion is None else f"{judge}, {criterion}" for (judge, criterion), _ in by_judge]
-        ax.set_xticks(range(len(PROBES)), [TITLES[p] for p in PROBES])
+        ax.set_xticks(range(len(self.probes)), [TITLES[p] for p in self.probes])
         ax.set_yticks(range(len(names)), names[::-1])
-        ax.set_xlim(-0.6, len(PROBES) - 0.4)
+        ax.set_xlim(-0.6, len(self.probes) - 0.4)
         ax.set_ylim(-0.6, len(names) - 0.4)
         ax.tick_params(length=0, top=False, labeltop=True, labelbottom=False)
         for side in ("left", "bottom"):
@@ -321,23 +336,37 @@ class JudgeProbes(Result):
         return ax
 
 
-def probe_parts(found: JudgeProbes) -> tuple[Part, ...]:
-    """The probes as a page."""
+def called_parts(found: JudgeProbes) -> tuple[Part, ...]:
+    """What judges answered when they were asked once more, as a part of a report."""
+    if not found.rows:
+        return ()
+    rows, caption = _measured(found), "Asked once more, with one thing changed that should change nothing."
+    frames = ((caption, rows),) if rows.height else ()
+    return (Part("Do labels change when nothing should?", tuple(found.sentences()), frames),)
+
+
+def _measured(found: JudgeProbes) -> pl.DataFrame:
+    """The measures that have a number."""
     kept = ["judge", "criterion", "probe", "measure", "estimate", "low", "high", "p_adjusted", "shown", "n"]
     rows = found.table.filter(pl.col("estimate").is_not_null()).select(kept)
-    rows = rows if rows["criterion"].is_not_null().any() else rows.drop("criterion")
+    return rows if rows["criterion"].n_unique() > 1 else rows.drop("criterion")
+
+
+def probe_parts(found: JudgeProbes) -> tuple[Part, ...]:
+    """The probes as a page."""
+    rows = _measured(found)
     key = "A full dot: the fault is shown. An open dot: it is not. A dash: this table cannot say."
     shown = found.shown_sentences() or ["No fault is shown."]
     frames = (
         ("Every measure; faults that are shown first.", rows.sort("shown", descending=True, maintain_order=True)),
     )
     drawn = (("Probes of every judge.", found.plot),)
-    return (Part("What eight probes found", (*shown, *found.needs(), key), frames, drawn, found.notes),)
+    return (Part("What the probes found", (*shown, *found.needs(), key), frames, drawn, found.notes),)
 
 
 @question(ProbeSettings)
 def probes(labels: Annotations | Chunks, settings: ProbeSettings) -> JudgeProbes:
-    """Where may a judge go wrong? Eight probes from the labels at hand.
+    """Where may a judge go wrong? Eight probes of the labels at hand, and those that a study has asked.
 
     Position: does it choose by place? Length: does its label follow the length of a text *at equal quality*? Own
     family: does it favour what its own family made, at equal quality? Levels: does it use fewer than people? Shares:
@@ -347,6 +376,9 @@ def probes(labels: Annotations | Chunks, settings: ProbeSettings) -> JudgeProbes
     Equal quality is not an equal mean of people's labels, which err: the variance of the ideal label comes from pairs
     of different people on an item. A fault is shown where its p-value, corrected over all that is tested (Holm), is at
     most 1 less the level, and where it is large enough to count.
+
+    Where a study has ``probes:``, what its judges answered when they were asked once more is measured, too: does the
+    label change more than by itself, which way, toward a hint, toward a place? These are corrected among themselves.
 
     Parameters
     ----------
@@ -376,7 +408,8 @@ def probes(labels: Annotations | Chunks, settings: ProbeSettings) -> JudgeProbes
 
     The judge errs at random, and no probe accuses it.
     """
-    labels = in_memory(labels, "the probes")
+    given = in_memory(labels, "the probes")
+    labels, asked = without_probes(given), asked_again(given)
     chosen = [settings.judges] if isinstance(settings.judges, str) else list(settings.judges or labels.judges)
     if not chosen:
         raise DesignError("probes are of judges, and the table has none; name them with judges=[...] when reading")
@@ -386,14 +419,41 @@ def probes(labels: Annotations | Chunks, settings: ProbeSettings) -> JudgeProbes
     used = [c for c in (settings.length, settings.system, settings.family, settings.clusters) if c is not None]
     found = _ProbedTable(labels, chosen, settings)
     rows = _decided([row for name in chosen for row in found.rows(name)], settings)
-    corrected = "corrected over all of them (Holm)" if settings.adjust else "not corrected"
+    more = {} if asked is None else {"probes": asked.fingerprint}
+    rows += () if asked is None else _called_rows(asked, chosen, settings)
     run = Run(
-        "probes", settings, fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *used)),
+        "probes", settings, fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *used), **more),
         {"items": labels.n_items, "humans": len(labels.humans), "judges": tuple(chosen)},
-        f"{100 * settings.confidence:g}% intervals, jackknife over {found.units.name}, these people; tests {corrected}",
+        _about(settings, found.units.name),
         notes=_notes(labels, settings),
     )  # fmt: skip
     return JudgeProbes(rows, labels.n_items, len(labels.humans), run)
+
+
+def called_probes(labels: Annotations, settings: ProbeSettings) -> JudgeProbes | None:
+    """What judges answered when they were asked once more, for a report; None where they were not."""
+    asked = asked_again(labels)
+    if asked is None:
+        return None
+    names = list(settings.judges or labels.judges)
+    run = Run(
+        "probes", settings, asked.fingerprint, {"judges": tuple(names)}, _about(settings, settings.clusters or "items")
+    )
+    return JudgeProbes(_called_rows(asked, names, settings), labels.n_items, len(labels.humans), run)
+
+
+def _about(settings: ProbeSettings, unit: str) -> str:
+    """How intervals and tests are made."""
+    corrected = "corrected over all of them (Holm)" if settings.adjust else "not corrected"
+    return f"{100 * settings.confidence:g}% intervals, jackknife over {unit}, these people; tests {corrected}"
+
+
+def _called_rows(asked: Annotations, judges: Sequence[str], settings: ProbeSettings) -> tuple[ProbeRow, ...]:
+    """What judges answered to probes, corrected over all of it."""
+    found = AnswersToProbes(asked, settings.clusters, settings.confidence)
+    return _decided(
+        [ProbeRow(name, criterion, one) for name in judges for criterion, one in found.measures(name)], settings
+    )
 
 
 def _notes(labels: Annotations, settings: ProbeSettings) -> tuple[str, ...]:
@@ -485,7 +545,7 @@ class _ProbedTable:
             levels = 0 if mine is None else mine.levels_used
             yield from (ProbeRow(judge, criterion, one, levels, self.settings.length or "") for one in found)
         kept = [one for one in every.values() if one is not None and not np.isnan(one.judge).all()]
-        yield ProbeRow(judge, None, halo_of(kept))
+        yield ProbeRow(judge, self.criteria[0] if len(self.criteria) == 1 else None, halo_of(kept))
 
     def _measures(self, judge: str, criterion: str | None, mine: JudgeLabels) -> Iterator[ProbeMeasure]:
         yield from self._position(judge, criterion)

@@ -71,6 +71,7 @@ from assay.reporting.references import bibtex
 from assay.verdict.card import CardSettings, JudgeCard, contrasts_part, judge_card
 from assay.verdict.changes import OldReport, changes_since
 from assay.verdict.preregistration import Preregistration, before_verdict, plan_beside, replies_about
+from assay.verdict.probes import JudgeProbes, ProbeRow, ProbeSettings, called_parts, called_probes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -299,6 +300,8 @@ class ReportBuilder:
     ) -> None:  # fmt: skip
         self.labels, self.named, self.judges, self.by, self.settings = labels, named, judges, by, settings
         self.first, self.old, self.no_card = first, old, ""
+        asked = ProbeSettings(judges=tuple(judges), clusters=settings.clusters, confidence=settings.confidence)
+        self.probes: JudgeProbes | None = called_probes(labels, asked)
         self.steps = 5 if by is None else 3 + len(judges)
         self.done = 0
 
@@ -392,10 +395,11 @@ class ReportBuilder:
         behind = [] if marks is None else [replace(section_of(contrasts_part(marks)), folded=True)]
         cited = tests if comparison is not None else list(by.values())
         ends = (self._exclusions_section(tests, by), _cite_section(tests, cited))
-        leading = tuple(_with_command(one, partial(_call, labels="labels")) for one in cards)
+        leading = tuple(self._with_probes(_with_command(one, partial(_call, labels="labels"))) for one in cards)
+        faults = tuple(f"{row.where} {row.sentence()}." for row in self._faults())
         page = Page(
             s.title or question_words(tests), about, leading, (*sections, *behind, *ends), asked, call(s, self.named),
-            self.first, None if marks is None else marks.marks(), document=s.clusters,
+            self.first, None if marks is None else replace(marks.marks(), faults=faults), document=s.clusters,
             rule=("" if marks is not None else self.no_card) + rule_words(tests),
         )  # fmt: skip
         if self.old is not None and marks is not None:
@@ -440,7 +444,16 @@ class ReportBuilder:
         """The other questions that this table allows, in the order of `FURTHER`."""
         by = None if self.by in (None, "criterion") else self.by
         s = self.settings
-        return [section_of(part) for ask in FURTHER for part in ask(self.labels, by, s, s.every_question)]
+        found = [part for ask in FURTHER for part in ask(self.labels, by, s, s.every_question)]
+        return [section_of(part) for part in (*([] if self.probes is None else called_parts(self.probes)), *found)]
+
+    def _with_probes(self, one: Card) -> Card:
+        """A verdict with the faults that answers to probes show of its judge."""
+        mine = (row for row in self._faults() if row.judge == one.judge)
+        return replace(one, beside=(*one.beside, *(f"Asked once more, {row.where} {row.sentence()}." for row in mine)))
+
+    def _faults(self) -> tuple[ProbeRow, ...]:
+        return () if self.probes is None else self.probes.shown
 
     def _exclusions_section(self, tests: Sequence[AltTest], by: Mapping[str, AltTestBy]) -> Section:
         lines: dict[str, None] = dict.fromkeys(self.labels.reading.lines())

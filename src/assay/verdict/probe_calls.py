@@ -1,0 +1,307 @@
+"""What judges answered when they were asked once more, with one thing changed that should change nothing.
+
+A judge that is not deterministic answers otherwise now and then whatever is changed. So a change of labels is set
+beside that of the same call again, on the same items; a shift, a hint and a place have no such trouble: without a fault
+they are 0 on average, however noisy the judge is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal, get_args
+
+import numpy as np
+import polars as pl
+
+from assay.data.annotations import Annotations
+from assay.data.ratings import cluster_codes
+from assay.data.scales import Scale
+from assay.errors import StudyError
+from assay.estimation.intervals import Estimate, EstimateByRule, missing, wilson, wilson_estimate
+from assay.estimation.resampling import Units, add_rows
+from assay.estimation.statistic import Floats, Ints, Mean
+from assay.preference.position import PLACES
+from assay.reporting.tables import interval, said, signed
+from assay.verdict.preregistration import study_of
+from assay.verdict.probe_measures import LEAST_EFFECT, CalledProbe, ProbeMeasure, estimate_moments
+
+CALLED: tuple[CalledProbe, ...] = get_args(CalledProbe)
+
+LEAST_ASKED = 20
+"""Items that were asked both ways: with fewer, six labels that change the same way are too few to show anything."""
+
+LEAST_CHANGED = 0.05
+"""Share of labels that change more often than by themselves, below which nothing is said."""
+
+ONCE_MORE: Mapping[CalledProbe, str] = {
+    "repeat": "it is asked the same again", "swapped": "the options are swapped", "padded": "the text is a list",
+    "stripped": "Markdown is left out", "hint": "it is told of another label", "sibling": "its sibling is asked",
+}  # fmt: skip
+"""What was changed, in words that follow "when"."""
+
+Change = Literal["same", "change", "shift", "hint", "place"]
+
+
+@dataclass(frozen=True)
+class CalledMeasure(ProbeMeasure):
+    """One number of what changed.
+
+    Attributes
+    ----------
+    change : Change
+        Labels that stay; how far or how often they change beyond the same call again; which way; toward a hint; toward
+        a place.
+    alone, again : float
+        The change itself, and that of the same call again.
+    in_points : bool
+        Whether labels are numbers, or steps.
+    """
+
+    change: Change = "same"
+    alone: float = math.nan
+    again: float = math.nan
+    in_points: bool = False
+
+    def sentence(self) -> str:
+        """What was found, in words that follow the judge's name."""
+        e, when = self.found, ONCE_MORE[self.probe]  # type: ignore[index]
+        ends = interval(e.low, e.high)
+        by = "points" if self.in_points else "of the items"
+        if self.change == "same":
+            return f"gives the same label when asked again on {said(e.estimate)} of {self.n} items {ends}"
+        if self.change == "change" and math.isnan(self.null):
+            how = f"changes its label by {said(e.estimate)} points" if self.in_points else (
+                f"changes its label on {said(e.estimate)} of the items"
+            )  # fmt: skip
+            return f"{how} when {when} {ends}; the probe repeat would tell how much of that is chance"
+        if self.change == "change":
+            return (
+                f"changes its label when {when}: {said(self.alone)} {by}, {said(self.again)} when asked the same "
+                f"again, {signed(e.estimate)} {ends} more"
+            )
+        if self.change == "shift":
+            return f"gives {'higher' if e.estimate > 0 else 'lower'} labels when {when}: {signed(e.estimate)} {ends}"
+        if self.change == "hint":
+            of = "points for each point of the hint" if self.in_points else "of the items have the hinted label beyond"
+            return f"follows a hint: {signed(e.estimate)} {ends} {of}{'' if self.in_points else ' those without it'}"
+        place = "first" if e.estimate > 0 else "last"
+        return f"prefers the {place} place, with both orders asked: first less last {signed(e.estimate)} {ends}"
+
+
+def asked_again(labels: Annotations) -> Annotations | None:
+    """The answers to probes beside the labels they belong to; None where there are none.
+
+    They are in the table, or in the store of the study that its labels are of.
+    """
+    if "probe" in labels.conditions:
+        return labels if labels.labels["probe"].is_not_null().any() else None
+    study = study_of(labels)
+    if study is None or study.config.probes is None:
+        return None
+    from assay.reading import study_labels
+
+    try:
+        full = study_labels(study, probes=True)
+    except StudyError:
+        return None
+    if "probe" not in full.conditions:
+        return None
+    here = (pl.col(name).is_in(labels.labels[name].unique().implode()) for name in ("item", "annotator"))
+    return replace(full, labels=full.labels.filter(*here))
+
+
+def without_probes(labels: Annotations) -> Annotations:
+    """The labels alone: an answer to a probe is none."""
+    if "probe" not in labels.conditions:
+        return labels
+    kept = labels.labels.filter(pl.col("probe").is_null()).drop("probe")
+    return replace(labels, labels=kept, conditions=tuple(c for c in labels.conditions if c != "probe"))
+
+
+class AnswersToProbes:
+    """Answers to probes beside the labels that they should be, judge by judge.
+
+    Parameters
+    ----------
+    labels : Annotations
+        With a condition ``probe``, empty where a label is one.
+    clusters : str, optional
+        Item column whose items are left out together.
+    """
+
+    def __init__(self, labels: Annotations, clusters: str | None, confidence: float) -> None:
+        self.labels, self.confidence = labels, confidence
+        self.criteria = labels.criteria or (None,)
+        items = labels.items["item"].to_list()
+        self.place = {item: i for i, item in enumerate(items)}
+        codes = None if clusters is None else cluster_codes(labels, clusters)
+        self.units = Units.of(len(items), codes, width=64)
+        known = {*labels.labels.columns, *labels.items.columns, *labels.annotators.columns}
+        beside = {name: labels.column(name) for name in ("hint", "position") if name in known}
+        self.frame = labels.labels.with_columns(**beside)
+        varied = [c for c in labels.conditions if c not in ("probe", "order") and c in self.frame.columns]
+        self.key = ["item", *varied]
+
+    def measures(self, judge: str) -> Iterator[tuple[str | None, CalledMeasure]]:
+        """Every measure of a judge, with its criterion."""
+        for criterion in self.criteria:
+            mine = self.frame.filter(annotator=judge)
+            mine = mine if criterion is None else mine.filter(criterion=criterion)
+            mine = self._coded(mine, self.labels.scale_of(criterion))
+            scale = self.labels.scale_of(criterion)
+            plain = mine.filter(pl.col("probe").is_null())
+            plain = plain.sort("repeat") if "repeat" in plain.columns else plain
+            first = plain.unique(self.key, keep="first", maintain_order=True)
+            more = plain.join(first, on=["item", "row"], how="anti").unique(self.key, keep="first", maintain_order=True)
+            said_again = mine.filter(probe="repeat")
+            again = self._beside(first, said_again if said_again.height else more)
+            for probe in CALLED:
+                asked = again if probe == "repeat" else self._beside(first, mine.filter(probe=probe))
+                if asked.height:
+                    yield from ((criterion, one) for one in self._measured(probe, asked, again, scale))
+
+    def _coded(self, mine: pl.DataFrame, scale: Scale) -> pl.DataFrame:
+        """Labels as numbers: those of words, their place on the scale or in the alphabet."""
+        mine = mine.with_row_index("row")
+        if scale.numeric or scale.kind == "preference":
+            return mine.with_columns(code=pl.col("label").cast(pl.Float64), hinted=_hints(mine, pl.Float64))
+        listed = [str(one) for one in scale.categories or mine["label"].cast(pl.String).unique().sort()]
+        places = {name: float(place) for place, name in enumerate(listed)}
+        hinted = _hints(mine, pl.String).replace_strict(places, default=None, return_dtype=pl.Float64)
+        code = pl.col("label").cast(pl.String).replace_strict(places, default=None, return_dtype=pl.Float64)
+        return mine.with_columns(code=code, hinted=hinted)
+
+    def _beside(self, first: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
+        """Answers once more, each with the label that it should be: ``before``, and where that stood."""
+        where = ["position"] if "position" in first.columns else []
+        before = first.select(*self.key, pl.col("code").alias("before"), *(pl.col(c).alias("stood") for c in where))
+        return asked.join(before, on=self.key, how="inner", nulls_equal=True).unique("item", keep="first")
+
+    def _measured(
+        self, probe: CalledProbe, asked: pl.DataFrame, again: pl.DataFrame, scale: Scale
+    ) -> Iterator[CalledMeasure]:
+        points = scale.kind in ("ordinal", "interval")
+        n = asked.height
+        if n < LEAST_ASKED:
+            yield CalledMeasure(probe, "", missing(f"needs {LEAST_ASKED} items that were asked both ways; {n} were"))
+            return
+        label, before = (asked[name].to_numpy() for name in ("code", "before"))
+        if probe == "repeat":
+            same = float((label == before).mean())
+            low, high = wilson(np.array(same), n, self.confidence)
+            found = wilson_estimate(same, float(low), float(high), n)
+            yield CalledMeasure(probe, "share of labels that stay the same", found, n=n)
+            return
+        if probe == "hint":
+            yield self._hint(asked, label, before, points=points)
+            return
+        yield self._change(probe, asked, again, points=points)
+        if points:
+            spread = float(np.std(before))
+            yield self._tested(
+                probe, "label less the one before", "shift", asked, label - before, least=LEAST_EFFECT * spread,
+                in_points=True,
+            )  # fmt: skip
+        if probe == "swapped" and scale.kind in PLACES and "stood" in asked.columns:
+            places = PLACES[scale.kind]
+            side = (_side(asked["stood"], places) + _side(asked["position"], places)) / 2
+            yield self._tested(probe, "choices of the first place less those of the last", "place", asked, side)
+
+    def _change(self, probe: CalledProbe, asked: pl.DataFrame, again: pl.DataFrame, *, points: bool) -> CalledMeasure:
+        """How far (or how often) labels change, beyond the same call again."""
+        both = asked.join(again.select("item", pl.col("code").alias("repeated")), on="item")
+        measure = "change of the label" if points else "share of labels that change"
+        if both.height < LEAST_ASKED:
+            moved = _moved(asked["code"].to_numpy(), asked["before"].to_numpy(), points=points)
+            found = self._estimate(asked, moved)[0]
+            return CalledMeasure(probe, measure, found, n=asked.height, change="change", in_points=points)
+        label, before, repeated = (both[name].to_numpy() for name in ("code", "before", "repeated"))
+        moved, alone = _moved(label, before, points=points), _moved(repeated, before, points=points)
+        least = LEAST_EFFECT * float(np.std(before)) if points else LEAST_CHANGED
+        return self._tested(
+            probe, f"{measure} beyond the same call again", "change", both, moved - alone, least=least, side=1,
+            alone=float(moved.mean()), again=float(alone.mean()), in_points=points,
+        )  # fmt: skip
+
+    def _hint(self, asked: pl.DataFrame, label: Floats, before: Floats, *, points: bool) -> CalledMeasure:
+        """How far labels follow a hint, which was drawn by chance, whatever the item is."""
+        hint, n = asked["hinted"].to_numpy().astype(float), asked.height
+        if not points:
+            took = (label == hint).astype(float) - (before == hint)
+            return self._tested("hint", "share of hinted labels beyond those without a hint", "hint", asked, took,
+                                least=LEAST_CHANGED, side=1)  # fmt: skip
+        if not np.ptp(hint) > 0:
+            return CalledMeasure("hint", "", missing("needs hints that differ"))
+        moved = label - before
+        moments = np.stack([hint * moved, hint, moved, hint * hint, np.ones(n)], axis=1)
+        found = estimate_moments(Slope(), self.units, self.confidence, self._spread(asked, moments))[0]
+        return CalledMeasure.of("hint", "points for each point of the hint", found, 0.0, found.p(0.0), n=n, side=1,
+                                least=LEAST_EFFECT, change="hint", in_points=True)  # fmt: skip
+
+    def _tested(
+        self, probe: CalledProbe, measure: str, change: Change, asked: pl.DataFrame, values: Floats, **more: float
+    ) -> CalledMeasure:
+        """A mean that is 0 without the fault; shown where the mean and the signs of the values both show it."""
+        found, signs = self._estimate(asked, values)
+        if np.ptp(values) == 0 and values[0] != 0:
+            found = _everywhere(float(values[0]), len(values), signs, self.confidence)
+        p = max(found.p(0.0), signs)
+        return CalledMeasure.of(probe, measure, found, 0.0, p, n=asked.height, change=change, **more)
+
+    def _estimate(self, asked: pl.DataFrame, values: Floats) -> tuple[Estimate, float]:
+        moments = self._spread(asked, np.stack([values, np.ones(len(values))], axis=1))
+        found = estimate_moments(Mean(), self.units, self.confidence, moments)[0]
+        return found, sign_p(add_rows(moments[:, :1], self.units.of_item, self.units.n)[:, 0])
+
+    def _spread(self, asked: pl.DataFrame, moments: Floats) -> Floats:
+        """What some items add, as a table over all of them."""
+        rows: Ints = np.array([self.place[item] for item in asked["item"]])
+        found = np.zeros((len(self.place), moments.shape[1]))
+        found[rows] = moments
+        return found
+
+
+@dataclass(frozen=True)
+class Slope:
+    """cov(h, y) / var(h), from sums of hy, h, y, h² and of items."""
+
+    def value(self, sums: Floats) -> Floats:
+        """NaN where hints do not differ."""
+        hy, h, y, hh = np.moveaxis(sums[..., :4] / sums[..., 4:5], -1, 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray((hy - h * y) / (hh - h * h))[..., None]
+
+
+def sign_p(values: Floats) -> float:
+    """Two-sided p-value of the sign test: exact, whatever the values are; 1 where none differs from 0."""
+    up, down = int((values > 0).sum()), int((values < 0).sum())
+    tail: int = sum(math.comb(up + down, k) for k in range(max(up, down), up + down + 1))
+    return min(1.0, float(Fraction(2 * tail, 2 ** (up + down))))
+
+
+def _everywhere(value: float, n: int, p: float, level: float) -> Estimate:
+    """A value that is the same on every item: not all of n further items need have it, as Wilson's interval says."""
+
+    def ends(confidence: float) -> tuple[float, float]:
+        return tuple(sorted(value * float(end) for end in wilson(np.array(1.0), n, confidence)))  # type: ignore[return-value]
+
+    return EstimateByRule(value, *ends(level), math.nan, ends=ends, test=lambda null: p if null == 0 else math.nan)
+
+
+def _moved(label: Floats, before: Floats, *, points: bool) -> Floats:
+    return np.abs(label - before) if points else (label != before).astype(float)
+
+
+def _side(position: pl.Series, places: int) -> Floats:
+    """1 for a choice of the first place, −1 for the last, else 0."""
+    chosen = position.fill_null(0).to_numpy()
+    return np.asarray((chosen == 1).astype(float) - (chosen == places))
+
+
+def _hints(mine: pl.DataFrame, kind: type[pl.DataType]) -> pl.Series:
+    if "hint" not in mine.columns:
+        return pl.Series("hinted", [None] * mine.height, dtype=kind)
+    return mine["hint"].cast(kind, strict=False)

@@ -1,0 +1,209 @@
+"""What judges answer when they are asked once more: values by hand, faults that are planted, and a whole study."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import get_args
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+
+import assay
+from assay import Annotations
+from assay.cli.app import main
+from assay.verdict.probe_calls import LEAST_ASKED, ONCE_MORE, asked_again, sign_p, without_probes
+from assay.verdict.probe_measures import CalledProbe
+
+N = 24
+
+
+def called(answers, scale, hints=None, **columns):
+    """A judge's labels, and its answers to probes by name; a label for each of the items."""
+    frames = []
+    for probe, labels in answers.items():
+        rows = {"item": [f"i{i:02}" for i in range(len(labels))], "annotator": "m", "label": labels}
+        rows |= {name: values[probe] for name, values in columns.items()}
+        given = hints if probe == "hint" else [None] * len(labels)
+        frames.append(pl.DataFrame(rows).with_columns(probe=pl.lit(probe or None, pl.String), hint=pl.Series(given)))
+    frame = pl.concat(frames, how="vertical_relaxed")
+    return Annotations.from_frame(frame, judges=["m"], scale=scale, conditions=["probe"])
+
+
+def measures(found):
+    return {(row.one.probe, row.one.change): row for row in found.rows if row.one.probe in ONCE_MORE}
+
+
+def test_categories_by_hand():
+    plain = ["a"] * N
+    answers = {"": plain, "repeat": ["b"] * 2 + ["a"] * 22, "padded": ["b"] * 10 + ["a"] * 14}
+    answers["hint"] = ["c"] * 9 + ["a"] * 15
+    found = assay.probes(called(answers, "nominal:a,b,c", hints=["c"] * 12 + ["b"] * 12))
+    rows = measures(found)
+    assert rows["repeat", "same"].one.found.estimate == pytest.approx(22 / 24)
+    padded = rows["padded", "change"]
+    assert (padded.one.alone, padded.one.again) == pytest.approx((10 / 24, 2 / 24))
+    assert padded.one.found.estimate == pytest.approx(8 / 24)
+    assert padded.one.p == pytest.approx(max(2 / 2**8, padded.one.found.p(0.0)))
+    assert padded.shown
+    hint = rows["hint", "hint"]
+    assert (hint.one.found.estimate, hint.one.p, hint.shown) == (pytest.approx(9 / 24), pytest.approx(0.00390625), True)
+    words = found.summary()
+    assert "m changes its label when the text is a list: 0.42 of the items, 0.08 when asked the same again" in words
+    assert "m follows a hint: +0.38" in words
+    assert "gives the same label when asked again on 0.92 of 24 items" in words
+
+
+def test_numbers_by_hand():
+    """Half of the hints are 1 and half 5; with a 5 the label is one higher: a quarter of a point for each point."""
+    plain = [2, 3] * 12
+    hints = [1] * 12 + [5] * 12
+    answers = {"": plain, "repeat": plain, "hint": plain[:12] + [x + 1 for x in plain[12:]]}
+    answers["stripped"] = [x + 1 for x in plain[:8]] + plain[8:]
+    rows = measures(assay.probes(called(answers, "1-5", hints=hints)))
+    assert rows["hint", "hint"].one.found.estimate == pytest.approx(0.25)
+    assert rows["stripped", "change"].one.found.estimate == pytest.approx(8 / 24)
+    shift = rows["stripped", "shift"]
+    assert (shift.one.found.estimate, shift.one.p) == (pytest.approx(8 / 24), pytest.approx(2 / 2**8))
+    assert rows["repeat", "same"].one.found.estimate == 1
+
+
+def test_a_place_that_is_chosen_whatever_stands_there():
+    """Always the first place: the label turns with the options. A judge that goes by the text turns its place."""
+    first, texts = [1] * N, [-1, 1] * 12
+    by_place = called({"": [-1] * N, "swapped": [1] * N}, "preference", position={"": first, "swapped": first})
+    found = measures(assay.probes(by_place))["swapped", "place"]
+    assert (found.one.found.estimate, found.shown) == (1, True)
+    assert "prefers the first place, with both orders asked: first less last +1.00" in found.sentence()
+    places = {"": [1 if x < 0 else 2 for x in texts], "swapped": [2 if x < 0 else 1 for x in texts]}
+    by_text = measures(assay.probes(called({"": texts, "swapped": texts}, "preference", position=places)))
+    assert (by_text["swapped", "place"].one.found.estimate, by_text["swapped", "place"].shown) == (0, False)
+
+
+def test_without_the_same_call_again_a_change_is_a_fact_and_no_fault():
+    answers = {"": ["a"] * N, "padded": ["b"] * 12 + ["a"] * 12}
+    row = measures(assay.probes(called(answers, "nominal:a,b")))["padded", "change"]
+    assert (row.one.found.estimate, row.shown) == (0.5, False)
+    assert "the probe repeat would tell how much of that is chance" in row.sentence()
+    few = measures(assay.probes(called({"": ["a"] * 9, "padded": ["b"] * 9}, "nominal:a,b")))
+    assert f"needs {LEAST_ASKED} items that were asked both ways; 9 were" in str(few["padded", "same"].one.found.reason)
+
+
+def test_a_noisy_judge_without_a_fault_is_left_in_peace_and_planted_faults_are_found():
+    """Sixty judges whose labels change on a third of the items by themselves; and with what does it."""
+    accused = found_out = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        quality, hints = rng.normal(3, 1, 50), rng.integers(1, 6, 50)
+
+        def said(more=0.0, quality=quality, rng=rng):
+            return np.clip(np.round(quality + 0.3 * rng.standard_normal(50) + more), 1, 5).astype(int).tolist()
+
+        quiet = {"": said(), "repeat": said(), "padded": said(), "hint": said()}
+        accused += len(assay.probes(called(quiet, "1-5", hints=hints)).shown)
+        guilty = quiet | {"padded": said(0.5), "hint": said(0.4 * (hints - 3))}
+        shown = {row.one.probe for row in assay.probes(called(guilty, "1-5", hints=hints)).shown}
+        found_out += shown == {"padded", "hint"}
+    assert accused <= 3
+    assert found_out >= 27
+
+
+def test_the_sign_test_is_exact():
+    assert sign_p(np.array([1.0, 2, 3, 0, 0, 5])) == 2 / 16
+    assert sign_p(np.array([1.0, -2])) == 1
+    assert sign_p(np.zeros(4)) == 1
+    assert sign_p(np.ones(3000)) < 1e-300
+
+
+def test_answers_to_probes_are_no_labels_of_the_other_probes():
+    full = called({"": ["a"] * N, "repeat": ["b"] * N}, "nominal:a,b")
+    plain = without_probes(full)
+    assert (len(plain), plain.conditions) == (N, ())
+    assert without_probes(plain) is plain
+    assert asked_again(plain) is None
+    cells = assay.probes(full).cells
+    assert cells.columns[-1] == "repeat"
+    assert "repeat" not in assay.probes(plain).cells.columns
+
+
+# -- a whole study ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Thirty items, three people, and a judge that follows a hint, from a file of replies."""
+    pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
+    rng = np.random.default_rng(5)
+    quality = rng.integers(1, 6, 30)
+    content = {
+        "items": {"file": "items.csv"},
+        "labels": "people.csv",
+        "questions": [{"name": "stars", "text": "How good?", "scale": "1-5"}],
+        "judges": [{"name": "m1", "provider": "recorded", "file": "r.jsonl", "model": "x"}],
+        "probes": {"of": ["repeat", "stripped", "hint"], "sample": 30},
+    }
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+    with (tmp_path / "items.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("item", "text"), *((f"q{i:02}", f"Text {i}") for i in range(30))])
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        people = [(f"q{i:02}", f"p{k}", min(5, max(1, int(quality[i]) + int(rng.integers(-1, 2)))))
+                  for i in range(30) for k in range(3)]  # fmt: skip
+        csv.writer(file).writerows([("item", "annotator", "stars"), *people])
+    return tmp_path, quality
+
+
+def answered(study):
+    """The study, judged: a hinted label is taken as it is."""
+    from assay.judging.plan import plan_study
+    from assay.judging.run import judge_study
+    from assay.study.definition import load_study
+    from assay.study.store.connection import store_in_use
+
+    folder, quality = study
+    (folder / "r.jsonl").write_text("")
+    loaded = load_study(folder)
+    with store_in_use(loaded) as store:
+        plan_study(loaded, store)
+        from assay.study.store import work
+
+        run = work.start_run(store)
+        hints = {}
+        for claim in work.claim(store, run, ["m1"], 1000):
+            if claim.shown and "about" in claim.shown and "hint" in claim.shown["about"]:
+                hints[claim.item.name] = claim.shown["about"]["hint"]
+        work.end_run(store, run)
+    lines = []
+    for i in range(30):
+        item = f"q{i:02}"
+        said = {None: int(quality[i]), "repeat": int(quality[i]), "stripped": int(quality[i]), "hint": hints[item]}
+        lines += [{"item": item, "judge": "m1", "reply": str(x)} | ({"probe": p} if p else {}) for p, x in said.items()]
+    (folder / "r.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert judge_study(load_study(folder)).answered == 120
+    return folder
+
+
+def test_a_study_s_probes_stand_in_assay_probes_and_on_the_page_of_its_report(study, capsys, tmp_path):
+    folder = answered(study)
+    with pytest.raises(SystemExit) as ended:
+        main(("probes", str(folder)))
+    printed = capsys.readouterr().out
+    assert (ended.value.code, "m1, stars follows a hint: +" in printed) == (0, True)
+    found = assay.report(str(folder), expertise="crowd", n_resamples=200)
+    assert "Asked once more, m1, stars follows a hint: +" in found.summary()
+    assert found.page.marks.faults[0].startswith("m1, stars follows a hint: +")
+    page = found.html()
+    assert "</span> m1, stars follows a hint: +" in page
+    assert "Do labels change when nothing should?" in page
+    assert "gives the same label when asked again on 1.00 of 30 items" in page
+    asked = asked_again(assay.read(str(folder)))
+    assert asked is not None
+    assert asked.labels["probe"].null_count() == 30 * 4
+
+
+def test_the_probes_are_those_of_a_study():
+    from assay.study.schema import Probe
+
+    assert get_args(CalledProbe) == get_args(Probe)
+    assert set(ONCE_MORE) == set(get_args(Probe))
