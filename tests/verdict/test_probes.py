@@ -486,8 +486,8 @@ def test_shares_and_missing_labels_by_hand():
     gone, rated = one.missing()
     assert gone.found.estimate == 0.25
     assert (gone.found.low, gone.found.high) == pytest.approx((0.1419, 0.4019), abs=1e-4)  # Wilson of 10 in 40
-    # The first person's mean is 1.5; the other's 15 labels are all their mean. Skipped items: +.5; the others: on 15 the
-    # mean of −.5 and 0, on 5 −.5, on 10 +.5.
+    # The first person's mean is 1.5; the other's 15 labels are all their mean. Skipped items: +.5; the others: on 15
+    # the mean of −.5 and 0, on 5 −.5, on 10 +.5.
     assert rated.found.estimate == pytest.approx(0.5 - (15 * -0.25 + 5 * -0.5 + 10 * 0.5) / 30)
     assert (rated.n, rated.least) == (10, pytest.approx(0.1 * np.std(np.r_[first, other[:15]])))
     assert beside(judge[:34], first[:34]).missing()[1].found.reason.startswith("needs 5 items without a label")
@@ -505,7 +505,7 @@ def test_shares_and_missing_labels_by_hand():
 
 def test_halo_by_hand():
     # Judge: covariances with people's means 2 and 3, variances of the ideal 4 and 2, its own covariance 1.75; people's
-    # across criteria 1, on one person's labels 1.5. Halo (1.75 − 2 · 3 · 1 / 8) / 2 = .5; over 1.75 · 8 − 6; people .5 / 4.
+    # across criteria 1, on one person's labels 1.5. Halo (1.75 − 2 · 3 / 8) / 2 = .5; over 1.75 · 8 − 6; people .5 / 4.
     means = np.array([2.0, 4, 3, 2, 1.75, 1, 1.5])
     counts = np.array([10.0, 8, 10, 9, 7, 6, 5])
     sums = np.stack([means * counts, counts], axis=1).ravel()
