@@ -8,7 +8,7 @@ import pytest
 
 import assay
 from assay.errors import DataError, DesignError
-from assay.estimates.monitor import _change_point, baseline_ends, detector, sequence
+from assay.estimates.monitor import BOLDEST, CHANGES, _change_point, baseline_ends, detector, sequence
 
 ALPHA = 0.05
 
@@ -145,8 +145,9 @@ def test_the_detector_is_its_formula():
     """Start by start: a T-th of what a bet from each start has made, and 1 − t/T kept; after T = 7 it begins anew."""
     x, low, high, horizon = np.random.default_rng(4).random(11), 0.4, 0.55, 7
     wealth, log_bets = detector(x, low, high, horizon)
-    slow = np.zeros((4, len(x)))
-    for b, (p, change, sign) in enumerate([(high, 0.05, 1), (high, 0.1, 1), (low, 0.05, -1), (low, 0.1, -1)]):
+    bets = [(p, change, sign) for p, sign in ((high, 1), (low, -1)) for change in CHANGES]
+    slow = np.zeros((len(bets), len(x)))
+    for b, (p, change, sign) in enumerate(bets):
         size = change / (p * (1 - p))  # below the boldest
         steps = 1 + sign * size * (x - p)
         np.testing.assert_allclose(log_bets[b], np.log(np.cumprod(steps)))
@@ -155,8 +156,8 @@ def test_the_detector_is_its_formula():
             starts = range(first, t + 1)
             slow[b, t] = sum(np.prod(steps[k : t + 1]) for k in starts) / horizon + 1 - len(starts) / horizon
     np.testing.assert_allclose(wealth, slow.mean(axis=0))
-    bold = detector(np.array([0.0, 1.0]), 0.02, 0.02, 5)[1]  # .05 / (.02 · .98) is bolder than .9 / .98
-    np.testing.assert_allclose(bold[0], np.cumsum(np.log1p(0.9 / 0.98 * np.array([-0.02, 0.98]))))
+    bold = detector(np.array([0.0, 1.0]), 0.02, 0.02, 5)[1]  # at most .9 of the wealth may be lost
+    np.testing.assert_allclose(bold[0], np.cumsum(np.log1p(BOLDEST / 0.98 * np.array([-0.02, 0.98]))))
 
 
 def test_the_likeliest_start_is_the_lowest_place_of_the_best_bet():
@@ -181,7 +182,7 @@ def test_the_baseline_s_ends():
 
 
 def test_the_mean_s_sequence_by_hand():
-    # 1,000 looks of mean .25 on a scale from 1 to 5: Robbins' half width √(2 · 3 · 500 / 10⁶ · ¼ · log(√3 / .025)).
+    # 1,000 looks of mean .25, scale from 1 to 5, narrowest at 500: √(2 · 3 · 500 / 10⁶ · ¼ · log(√3 / .025)).
     one = sequence(np.repeat([0.0, 1.0], [750, 250]), 0.95, 1.0, 4.0)
     half = 4 * np.sqrt(2 * 3 * 500 / 1e6 / 4 * np.log(np.sqrt(3) / 0.025))
     assert (one.estimate, one.low, one.high) == pytest.approx((2.0, 2 - half, 2 + half))
