@@ -21,12 +21,13 @@ from assay.data.columns import FrameSettings
 from assay.data.formats import FormatSettings
 from assay.data.formats.registry import ReadSettings
 from assay.data.values import LabelSettings
+from assay.errors import DesignError
 from assay.estimates.corrected import EstimateSettings
 from assay.estimates.drift import DriftSettings
 from assay.estimates.label_plan import LabelPlanSettings
 from assay.estimates.monitor import MonitorSettings
 from assay.estimates.route import RouteSettings
-from assay.estimation.options import IntervalSettings
+from assay.estimation.options import IntervalSettings, hints_of
 from assay.ideas.choices import (
     ChoiceSettings,
     EmbeddingSettings,
@@ -430,3 +431,12 @@ def described(field: dataclasses.Field) -> str:
 def test_defaults_and_ranges(settings):
     fields = {f.name: f for f in dataclasses.fields(settings)}
     assert {name: described(fields[name]) for name in OPTIONS[settings]} == OPTIONS[settings]
+
+
+def test_options_without_a_default_have_their_limits():
+    """What must be given stands in the type (``Annotated``), and has ends and a name all the same."""
+    limits = {name: limits for name, (_, limits) in hints_of(RouteSettings).items()}
+    epsilon, signal = limits["epsilon"], limits["signal"]
+    assert (epsilon.low, epsilon.high, epsilon.key, epsilon.always, signal.always) == (0, 1, "eps", True, True)
+    with pytest.raises(DesignError, match="epsilon"):
+        RouteSettings(signal="sure", epsilon=1.5)
