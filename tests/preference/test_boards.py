@@ -11,6 +11,7 @@ import pytest
 from test_leaderboard import drawn, frame_of, ratings_of, votes_of
 
 import assay
+from assay.preference.leaderboard import _covariate_lines
 from assay.statistics import tournaments
 
 FLIPPED = ([0, 0.4, 1.2, 1.6], [0, 1.2, 0.4, 1.6])
@@ -194,6 +195,29 @@ def test_a_flip_is_told_and_nobody_is_accused_of_one(studies):
     assert accused <= 0.05
     assert wrong <= 0.05
     assert covered >= 0.95
+
+
+def test_what_covariates_are_worth_is_said_of_each_who_where_there_are_several():
+    rows = [
+        {"who": "humans", "group": None, "covariate": "length", "estimate": 40.0, "low": 10.0, "high": 70.0,
+         "p_adjusted": 0.05},
+        {"who": "humans", "group": "maths", "covariate": "length", "estimate": 40.0, "low": 10.0, "high": 70.0,
+         "p_adjusted": 0.01},
+        {"who": "m", "group": None, "covariate": "lists", "estimate": -5.0, "low": -30.0, "high": 20.0,
+         "p_adjusted": 0.06},
+        {"who": "m", "group": None, "covariate": "tone", "estimate": -25.0, "low": -30.0, "high": -20.0,
+         "p_adjusted": 0.001},
+    ]  # fmt: skip
+    last = "Ratings are of outputs that are alike in these; the column plain has them as the votes are."
+    assert _covariate_lines(pl.DataFrame(rows), 0.95) == [
+        "people: length: more of it is preferred, 40 [10, 70] points for one standard deviation (p = 0.050, Holm).",
+        "m: lists: it is not shown to matter, −5 [−30, 20] points for one standard deviation (p = 0.060, Holm).",
+        "m: tone: less of it is preferred, −25 [−30, −20] points for one standard deviation (p = 0.001, Holm).",
+        last,
+    ]
+    alone = _covariate_lines(pl.DataFrame(rows[2:]), 0.95)
+    assert [line[:6] for line in alone] == ["lists:", "tone: ", last[:6]]
+    assert _covariate_lines(pl.DataFrame(rows[1:2]), 0.95) == []
 
 
 @pytest.mark.parametrize("studies", [40, pytest.param(300, marks=pytest.mark.slow)])
