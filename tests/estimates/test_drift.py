@@ -179,6 +179,12 @@ def test_words_have_one_code_in_both_runs():
     found = assay.drift(*tables)
     assert found.lines["judge's change"].estimate == pytest.approx(1 / 3)
     assert found.lines["whole change"].estimate == pytest.approx(1 / 3)
+    # With an order that was declared that order counts, not the alphabet's; and there may be more than two.
+    for scale, low, high in (("nominal:yes,no", "yes", "no"), ("ordinal:low<middling<high", "low", "high")):
+        frames = [pl.DataFrame({"item": names, "annotator": "judge", "label": [low] * n + [high] * (60 - n)})
+                  for n in (40, 20)]  # fmt: skip
+        risen = assay.drift(*(assay.read(frame, judges=["judge"], scale=scale) for frame in frames))
+        assert risen.lines["judge's change"].estimate == pytest.approx((1 if low == "yes" else 2) / 3)
 
 
 def test_bad_runs_are_refused_in_words():
