@@ -319,4 +319,4 @@ def test_a_correlation_of_nothing_is_not_known():
 
     assert correlation(4.0, 9.0, 20.0) == pytest.approx(0.3)
     assert correlation(2e-5, 2e-5, 10.0) == pytest.approx(0.3)
-    assert np.isnan([correlation(1e-5, 1.0, 10.0), correlation(1.0, 1e-5, 10.0)]).all()
+    assert np.isnan([correlation(9e-6, 1.0, 10.0), correlation(1.0, 9e-6, 10.0)]).all()
