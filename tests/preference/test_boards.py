@@ -11,6 +11,7 @@ import pytest
 from test_leaderboard import drawn, frame_of, ratings_of, votes_of
 
 import assay
+from assay.preference.boards import covariate_columns
 from assay.preference.leaderboard import _covariate_lines
 from assay.statistics import tournaments
 
@@ -389,6 +390,19 @@ def test_a_length_that_decides_nothing_is_seldom_said_to(studies):
     assert said / studies <= limit
     assert 1 - covered / studies <= limit
     assert led / studies <= limit
+
+
+def test_a_covariate_is_made_of_two_columns_of_one_or_of_the_texts():
+    def columns(*names: str) -> tuple[str, ...]:
+        rows = [{"item": "i", "annotator": who, "label": "first"} | dict.fromkeys(names, 1) for who in "ab"]
+        return covariate_columns(assay.read(pl.DataFrame(rows), scale="preference"), ["length"])["length"]
+
+    assert columns("length", "first_length", "second_length", "first_text") == ("first_length", "second_length")
+    assert columns("length_a", "length_b") == ("length_a", "length_b")
+    assert columns("length", "first_text", "second_text") == ("length",)
+    assert columns("first_text", "second_text") == ("first_text", "second_text")
+    with pytest.raises(assay.DesignError, match="for length, headers, bold, lists, the texts in columns"):
+        columns("first_text")
 
 
 def test_style_is_counted_in_texts():
