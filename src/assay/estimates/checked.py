@@ -513,7 +513,8 @@ def _of_the_judge(checks: SpotChecks) -> list[Doubt]:
     found = []
     for j, judge in enumerate(checks.judges):
         everywhere, here = checks.values[:, j], checks.judged[:, j]
-        known, different = everywhere[np.isfinite(everywhere)], np.empty(0)
+        known = everywhere[np.isfinite(everywhere)]
+        different: Floats | Ints = np.empty(0)
         if checks.categories is not None:
             different = np.flatnonzero(np.bincount(known.astype(np.int64)))
         elif len(everywhere) < MOST_SORTED:
