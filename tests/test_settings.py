@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import pytest
 
@@ -21,12 +22,13 @@ from assay.data.columns import FrameSettings
 from assay.data.formats import FormatSettings
 from assay.data.formats.registry import ReadSettings
 from assay.data.values import LabelSettings
+from assay.errors import DesignError
 from assay.estimates.corrected import EstimateSettings
 from assay.estimates.drift import DriftSettings
 from assay.estimates.label_plan import LabelPlanSettings
 from assay.estimates.monitor import MonitorSettings
 from assay.estimates.route import RouteSettings
-from assay.estimation.options import IntervalSettings
+from assay.estimation.options import IntervalSettings, Limits, _inside, _number_words, _range, hints_of
 from assay.ideas.choices import (
     ChoiceSettings,
     EmbeddingSettings,
@@ -430,3 +432,39 @@ def described(field: dataclasses.Field) -> str:
 def test_defaults_and_ranges(settings):
     fields = {f.name: f for f in dataclasses.fields(settings)}
     assert {name: described(fields[name]) for name in OPTIONS[settings]} == OPTIONS[settings]
+
+
+def test_options_without_a_default_have_their_limits():
+    """What must be given stands in the type (``Annotated``), and has ends and a name all the same."""
+    limits = {name: limits for name, (_, limits) in hints_of(RouteSettings).items()}
+    epsilon, signal = limits["epsilon"], limits["signal"]
+    assert (epsilon.low, epsilon.high, epsilon.key, epsilon.always, signal.always) == (0, 1, "eps", True, True)
+    with pytest.raises(DesignError, match="epsilon"):
+        RouteSettings(signal="sure", epsilon=1.5)
+
+
+@pytest.mark.parametrize(
+    ("hint", "limits", "words"),
+    [
+        (int, Limits(low=0), "0 or a larger whole number"),
+        (float, Limits(low=0), "0 or a larger number"),
+        (float, Limits(low=0, low_open=True), "a number above 0"),
+        (float, Limits(low=0, high=0.5), "a number from 0 to 0.5"),
+        (int, Limits(low=3), "a whole number of at least 3"),
+        (float, Limits(high=1), "a number of at most 1"),
+        (float, Limits(high=1, high_open=True), "a number below 1"),
+        (Sequence[int], Limits(low=0), "whole numbers of at least 0"),
+        (Sequence[float], Limits(), "numbers"),
+    ],
+)
+def test_a_number_that_is_asked_for_in_words(hint, limits, words):
+    assert _number_words(hint, limits) == words
+
+
+def test_ends_that_may_not_be_reached_are_said():
+    share = Limits(low=0, high=1, low_open=True, high_open=True)
+    assert [_inside(value, share) for value in (0, 0.1, 0.9, 1)] == [False, True, True, False]
+    assert [_inside(value, Limits(low=0, high=1)) for value in (-0.1, 0, 1, 1.1)] == [False, True, True, False]
+    assert _range(float, share, 1.0) == "lie between 0 and 1 but not be 1"
+    assert _range(float, share, 2.0) == "lie between 0 and 1"
+    assert _range(int, Limits(low=2), 1) == "be a whole number of at least 2"

@@ -212,7 +212,7 @@ def _looked_at(rows: Rows, settings: ReadSettings, name: str, paths: tuple[Path,
         options |= _scale_said(labels, options)
         if options.get("scale") == "preference":
             labels = table_of(rows, replace(settings, **options))
-        doubts += _doubts_of(rows, labels, columns)
+        doubts += _doubts_of(labels, columns)
     notes = tuple(labels.reading.lines()) if labels is not None else tuple(rows.reading.lines())
     width = len([c for c in rows.labels.columns if c != "_row"])
     return Look(name, rows.labels.height, width, shape, columns, notes, tuple(dict.fromkeys(doubts)), tuple(lacking),
@@ -254,7 +254,7 @@ _VOTES = {"first", "second", "tie"}
 """The words of a vote between two."""
 
 
-def _doubts_of(rows: Rows, labels: Annotations, columns: tuple[ColumnRole, ...]) -> list[str]:
+def _doubts_of(labels: Annotations, columns: tuple[ColumnRole, ...]) -> list[str]:
     """What may be a slip: names nearly alike, a label far from the others, texts that items share."""
     said = [
         f"{listing([repr(n) for n in group], 3)} are nearly the same {what}"

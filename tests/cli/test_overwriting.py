@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from assay.cli.commands import BY_NAME
+from assay.cli.labels import _question
+from assay.cli.output import found_at
 from assay.errors import AssayError
 from assay.reporting.page import Page, refuse_overwriting, writable, written_whole
 
@@ -92,6 +96,14 @@ def test_somebody_elses_file_needs_force(run: Run, desk: Path, case: str) -> Non
 def test_a_page_of_ours_is_made_again(run: Run, desk: Path) -> None:
     for _ in range(2):
         assert run(*typed("agreement", "page.html"))[0] == 0
+
+
+def test_no_command_is_forced_unless_it_is_told() -> None:
+    runs = {row.name: found_at(row.run) if row.run else _question(row) for row in BY_NAME.values()}
+    parameters = {name: inspect.signature(run).parameters for name, run in runs.items()}
+    forced = {name: each["force"].default for name, each in parameters.items() if "force" in each}
+    assert len(forced) > 20
+    assert {name for name, default in forced.items() if default is not False} == set()
 
 
 @pytest.mark.parametrize("case", WRITERS)

@@ -184,7 +184,7 @@ def test_who_leaves_says_whether_their_answers_may_be_used(serve: Callable[..., 
 
 
 def test_time_that_is_over_ends_a_visit(serve: Callable[..., Served], clock: Clock) -> None:
-    page = serve(who=(), people={"crowd": crowd(minutes=20, places=1)})
+    page = serve(who=(), people={"crowd": crowd(minutes=20, places=1), "pay": {"item": 0.6, "currency": "EUR"}})
     clock.stop()
     ana = Worker(page, "p1")
     ana.come()
@@ -201,6 +201,13 @@ def test_time_that_is_over_ends_a_visit(serve: Callable[..., Served], clock: Clo
     assert Worker(page, "p2").come().status == 200, "their place goes to somebody else"
     row = page.rows(tables.visits, tables.visits.c.person == "p1")[0]
     assert row.ended_at - row.came_at == pytest.approx(20 * 60)
+    counts = crowd_counts(page.design)
+    assert counts is not None
+    assert (counts.places, counts.free, counts.outcomes) == (1, 0, (("at work", 1), ("late", 1)))
+    paid = {one["person"]: one for one in pay_table(page.design).iter_rows(named=True)}
+    columns = ("outcome", "minutes", "at_work", "answered", "pay", "an_hour", "currency", "checks")
+    assert [paid["p1"][name] for name in columns] == ["late", pytest.approx(20), 1.0, 2, 1.2, 72.0, "EUR", 0]
+    assert [paid["p2"][name] for name in columns] == ["at work", None, 0.0, 0, 0.0, None, "EUR", 0]
 
 
 def test_who_fails_the_checks_is_stopped_and_where_said_excluded(serve: Callable[..., Served]) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from annotating import STARS, Annotator, Served, tasks_of
 
 from assay.collecting.assignment import disputed_items
-from assay.collecting.desk import item_sheet, person_sheet
+from assay.collecting.desk import _line, _longest_run, _style, item_sheet, person_sheet
+from assay.data.scales import parse_scale
 from assay.study.store import tables
 from assay.study.store.table import stored_annotations
 
@@ -221,3 +223,45 @@ def test_a_preview_is_what_a_person_sees_and_keeps_nothing(serve: Callable[..., 
     drawn = serve(items=[{"item": f"i{n}", "idea": f"idea {n}"} for n in range(4)],
                   questions=[{"name": "odd", "text": "?", "scale": "odd-one-out", "options": ["idea"]}])  # fmt: skip
     assert "triplets are drawn" in drawn.lead().send("GET", "/lead/preview").text
+
+
+def test_how_a_person_answers_beside_the_others_by_hand() -> None:
+    """Six items, five of which others answered: theirs agree with 1, 1/2, 0, 1 and 2/3 of the others' answers."""
+    scale = parse_scale("1-3")
+    mine = {"a": 1, "b": 1, "c": 2, "d": 3, "e": 3, "f": 3}
+    others = {"a": [1], "b": [1, 2], "c": [1], "d": [3, 3], "e": [3, 3, 1], "g": [2, 2]}
+    found = _style("stars", scale, [1, 1, 2, 3, 3, 3], mine, others)
+    assert found.shares == (("1", 2 / 6, 4 / 11), ("2", 1 / 6, 3 / 11), ("3", 3 / 6, 4 / 11))
+    assert (found.run, found.of, found.items) == (3, 6, 5)
+    share = (1 + 1 / 2 + 0 + 1 + 2 / 3) / 5
+    assert found.agree == pytest.approx(share)
+    assert (found.low, found.high) == pytest.approx((0.2525, 0.8983), abs=1e-4)  # Wilson of .6333 in 5
+    assert found.others == pytest.approx((0 + 1 + 1 / 3) / 3)
+    alone = _style("stars", scale, [1, 1], mine, {key: one[:1] for key, one in others.items()})
+    assert (alone.others, alone.items) == (None, 5)
+    few = _style("stars", scale, [1, 1], mine, {key: others[key] for key in "abcd"})
+    assert (few.agree, few.low, few.others, few.items) == (None, None, None, 4)
+    assert _style("x", parse_scale("interval:0-1"), [0.5], {}, {}).shares == ()
+    assert [_longest_run(one) for one in ([], [2], [1, 2, 2, 1], [3, 3, 3, 1, 1])] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("changed", "answer", "counts"),
+    [
+        ({}, "2.5", True),
+        ({"label": "good"}, "good", True),
+        ({"label": None}, "", True),
+        ({"status": "missing", "reason": "skipped: no idea"}, "skipped: no idea", False),
+        ({"status": "missing", "reason": None}, "missing", False),
+        ({"excluded_at": 3.0}, "2.5", False),
+        ({"does": "adjudicator"}, "2.5", False),
+    ],
+)
+def test_an_answer_in_a_line(changed: dict[str, Any], answer: str, counts: bool) -> None:
+    row = {"annotator": "ana", "kind": "human", "criterion": "stars", "label": 2.5, "status": "valid", "reason": None,
+           "condition": '{"scale": "1-5", "show": "all"}', "repeat": 2, "seconds": 4.0, "flag": "odd", "comment": "hm",
+           "excluded_at": None, "does": None}  # fmt: skip
+    line = _line(SimpleNamespace(**row | changed))
+    assert (line.answer, line.counts, line.condition) == (answer, counts, "scale 1-5, show all")
+    assert line.remarks == ("flagged: odd", "hm")
+    assert line.kind == ("adjudicator" if "does" in changed else "human")

@@ -12,7 +12,7 @@ from studies import from_grid
 
 import assay
 import references
-from assay.concordance.disagreement import mean_distance
+from assay.concordance.disagreement import _number, mean_distance
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Nominal, Ordinal
 from assay.errors import DesignError
@@ -118,6 +118,12 @@ def test_confusion_counts_pairs_of_the_judge_and_a_person():
     assert [t.get_text() for t in shown.get_xticklabels()] == ["fine", "harm"]
     with pytest.raises(DesignError, match="did you mean 'gpt'"):
         found.confusion_map("gtp")
+
+
+def test_a_number_is_said_with_its_interval_or_why_there_is_none():
+    told = {"estimate": 0.5, "low": 0.4, "high": 0.6, "reason": None}
+    assert _number(told) == "0.50 [0.40, 0.60]"
+    assert _number({**told, "low": None, "high": None, "reason": "two items"}) == "0.50 (no interval: two items)"
 
 
 def test_what_cannot_be_answered_is_said():

@@ -206,6 +206,7 @@ def test_parts_of_a_page_can_be_drawn(study):
 
     parts = grading_scale_parts(study)
     assert parts[0].title == "On which scale to ask"
+    assert "\n".join((*parts[0].words, study.signature)) == study.summary()
     assert "By group of annotators" in [p.title for p in parts]
     for part in parts:
         assert all(caption and frame.height for caption, frame in part.frames)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -12,7 +14,7 @@ import assay
 import references
 from assay.concordance.agreement import agreement
 from assay.concordance.grading_scale import grading_scale_study
-from assay.concordance.icc import icc, icc_table
+from assay.concordance.icc import _TableCounts, icc, icc_table
 from assay.concordance.measures import bias, cohen_kappa, correlation, exact_agreement, krippendorff_alpha, mae
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Ordinal
@@ -292,3 +294,17 @@ def test_judges_alone_are_compared_with_nobody_else(raters):
     labels = from_grid(cells(m=3), Ordinal(1, 5), judges=["r0", "r1", "r2"])
     table = agreement(labels, raters=raters).table
     assert set(table["who"]) == {"judges", "pairs", "rest"}
+
+
+def test_counts_of_an_incomplete_table_are_harmonic_means():
+    """Items with 2, 4 and no labels; annotators with 1, 3 and none: what has no label is left out of both means."""
+    ratings = SimpleNamespace(
+        annotators=list("abc"), labels_of_item=np.array([2.0, 4.0, 0.0]), complete=False, joint=np.diag([1.0, 3.0, 0.0])
+    )
+    found = _TableCounts.of(ratings, 3, "A,1", "reml")
+    assert (found.items, found.annotators, found.labels, found.balanced) == (2, 2, 6, False)
+    assert (found.per_item, found.per_annotator) == pytest.approx((2 / (1 / 2 + 1 / 4), 2 / (1 + 1 / 3)))
+    one = _TableCounts.of(ratings, 3, "1", "reml")
+    assert (one.items, one.annotators, one.per_annotator, one.balanced) == (2, 3, 3, False)
+    whole = _TableCounts.of(SimpleNamespace(**{**vars(ratings), "complete": True}), 5, "A,1", "reml")
+    assert (whole.items, whole.labels, whole.per_item, whole.per_annotator, whole.balanced) == (5, 15, 3, 5, True)

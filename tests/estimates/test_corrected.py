@@ -14,6 +14,7 @@ from checked_studies import checked_study, of_arrays
 
 import assay
 from assay.errors import DataError, DesignError
+from assay.estimates import checked
 
 
 def estimated(labels, **options):
@@ -144,7 +145,7 @@ def test_slices_hold_together_and_are_wider():
     assert row["high"] > apart["high"][0]
 
 
-def test_a_stratum_of_the_judge_s_label_is_taken_off():
+def test_a_stratum_of_the_judge_s_label_is_taken_off(monkeypatch):
     """Items drawn equally from each label of the judge: strata say so, or the estimate would lean to the rare ones."""
     rng = np.random.default_rng(2)
     f = np.repeat([0.0, 1.0], [900, 100])
@@ -159,6 +160,13 @@ def test_a_stratum_of_the_judge_s_label_is_taken_off():
     labels = assay.Annotations.from_frame(frame, judges=["judge"], scale="interval:0-1", items=items)
     with pytest.raises(DesignError, match="no random sample"):
         estimated(labels)
+    named = assay.Annotations.from_frame(
+        frame.with_columns(pl.col("label").replace_strict({0.0: "no", 1.0: "yes"})), judges=["judge"],
+        scale="nominal:no,yes", items=items.select("item"),
+    )  # fmt: skip
+    monkeypatch.setattr(checked, "MOST_SORTED", 1000)  # categories are looked at however many items there are
+    with pytest.raises(DesignError, match=r"'judge' says no of 50% of them and of 90% of all"):
+        estimated(named, target="shares")
     by_strata = estimated(labels, strata="said").table.row(0, named=True)
     by_chance = estimated(labels, probabilities="chance").table.row(0, named=True)
     for row in (by_strata, by_chance):

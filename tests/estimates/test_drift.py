@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import assay
 from assay.errors import DataError, DesignError
-from assay.estimates.drift import tango
+from assay.estimates.drift import (
+    Drift,
+    DriftSettings,
+    _changes,
+    _mean_estimate,
+    _moments_of,
+    _paired,
+    _retention,
+    _retention_changes,
+    _two_means,
+    few_changed,
+    tango,
+)
+from assay.estimation.intervals import Estimate
 
 
 def runs(
@@ -163,6 +179,12 @@ def test_words_have_one_code_in_both_runs():
     found = assay.drift(*tables)
     assert found.lines["judge's change"].estimate == pytest.approx(1 / 3)
     assert found.lines["whole change"].estimate == pytest.approx(1 / 3)
+    # With an order that was declared that order counts, not the alphabet's; and there may be more than two.
+    for scale, low, high in (("nominal:yes,no", "yes", "no"), ("ordinal:low<middling<high", "low", "high")):
+        frames = [pl.DataFrame({"item": names, "annotator": "judge", "label": [low] * n + [high] * (60 - n)})
+                  for n in (40, 20)]  # fmt: skip
+        risen = assay.drift(*(assay.read(frame, judges=["judge"], scale=scale) for frame in frames))
+        assert risen.lines["judge's change"].estimate == pytest.approx((1 if low == "yes" else 2) / 3)
 
 
 def test_bad_runs_are_refused_in_words():
@@ -174,3 +196,125 @@ def test_bad_runs_are_refused_in_words():
         assay.drift(before, other)
     with pytest.raises(DataError, match="column 'txt'"):
         assay.drift(before, after, text="txt")
+
+
+def test_means_and_their_differences_are_those_of_scipy():
+    rng = np.random.default_rng(3)
+    d, other = rng.normal(0.3, 1, 25), rng.normal(0, 2, 14)
+    one = _mean_estimate(float(d.mean()), (d - d.mean()) / 25, 0.9, 25)
+    wanted = stats.ttest_1samp(d, 0.1)
+    assert (one.low, one.high) == pytest.approx(tuple(stats.ttest_1samp(d, 0).confidence_interval(0.9)))
+    assert one.p(0.1) == pytest.approx(wanted.pvalue)
+    assert one.interval(0.5) == pytest.approx(tuple(stats.ttest_1samp(d, 0).confidence_interval(0.5)))
+    assert _mean_estimate(0.5, np.zeros(9), 0.9, 9).reason == "the labels do not vary"
+    assert _two_means(d, other) == pytest.approx(stats.ttest_ind(d, other, equal_var=False).pvalue)
+    assert (_two_means(d[:1], other), _two_means(d[:2] * 0, other[:2] * 0)) == (1.0, 1.0)
+    assert _two_means(d[:2], other[:2]) < 1
+
+
+def test_few_changes_reach_as_far_as_all_that_may_have_changed():
+    """Of 40 labels on a span of 4 one rose by 2: +.05, up to 4 times Wilson's end of 1 in 40, down to that of 0."""
+    d = np.r_[2.0, np.zeros(39)]
+    found = few_changed(d, 4.0, 0.95)
+    assert (found.estimate, found.standard_error) == pytest.approx((0.05, d.std() / np.sqrt(40)))
+    none, once = 0.087622, 0.128814  # Wilson's upper ends of 0 and 1 in 40
+    assert (found.low, found.high) == pytest.approx((-4 * none + 0.05, 4 * once), abs=1e-4)
+    turned = few_changed(-d, 4.0, 0.95)
+    assert (turned.low, turned.high) == pytest.approx((-found.high, -found.low))
+
+
+def test_the_whole_change_and_what_is_left_of_it_by_hand():
+    """Old texts a to e and new ones c to g, c to e anchors; numbers without ends."""
+    old = {"a": 1.0, "b": 2.0, "c": 4.0, "d": 5.0, "e": 3.0}
+    new = {"c": 5.0, "d": 7.0, "e": 3.0, "f": 2.0, "g": 4.0}
+    pairs = _paired(old, new)
+    assert (pairs.names, pairs.d.tolist()) == (["c", "d", "e"], [1.0, 2.0, 0.0])
+    found, n, reason = _changes(old, new, pairs, None, DriftSettings())
+    assert reason.startswith("3 anchors, and ")
+    assert n == {"whole change": 7, "judge's change": 3, "flips": 3, "systems' change": 3}
+    whole = found["whole change"]
+    each = {k: (new[k] - 4.2) / 5 * (k in new) - (old[k] - 3.0) / 5 * (k in old) if k in old and k in new else
+            (new[k] - 4.2) / 5 if k in new else -(old[k] - 3.0) / 5 for k in "abcdefg"}  # fmt: skip
+    assert whole.estimate == pytest.approx(1.2)
+    assert whole.standard_error == pytest.approx(np.sqrt(sum(v**2 for v in each.values()) * 5 / 4))
+    names = [f"t{i:02}" for i in range(30)]
+    old = dict.fromkeys(names, 1.0) | dict.fromkeys(names[::3], 3.0) | {"old": 2.0}
+    new = {k: v + (i % 4) for i, (k, v) in enumerate(list(old.items())[:30])} | {"new": 9.0}
+    pairs = _paired(old, new)
+    found, _, reason = _changes(old, new, pairs, None, DriftSettings())
+    assert reason is None
+    d = np.array([i % 4 for i in range(30)], dtype=float)
+    assert found["judge's change"].standard_error == pytest.approx(d.std(ddof=1) / np.sqrt(30))
+    assert found["flips"].estimate == pytest.approx(22 / 30)
+    means = np.mean(list(old.values())), np.mean(list(new.values()))
+    left = found["systems' change"]
+    assert left.estimate == pytest.approx(means[1] - means[0] - d.mean())
+    phi = np.array([(new[k] - means[1]) / 31 - (old[k] - means[0]) / 31 for k in names]) - (d - d.mean()) / 30
+    rest = np.r_[phi, -(2.0 - means[0]) / 31, (9.0 - means[1]) / 31]
+    assert left.standard_error == pytest.approx(np.sqrt((rest**2).sum() * 30 / 29))
+
+
+@pytest.mark.parametrize("numeric", [True, False])
+def test_what_a_judge_keeps_by_a_slow_road(numeric):
+    """Observed and expected distances of pairs of labels, an item at a time; the jackknife by leaving items out."""
+    rng = np.random.default_rng(8)
+    truth = rng.integers(1, 5, 16)
+    given = [[float(t + rng.integers(0, 2)) for _ in range(2 + i % 2)] for i, t in enumerate(truth)]
+    judged = [truth + rng.integers(0, k, 16).astype(float) for k in (2, 4)]
+
+    def distance(a: float, b: float) -> float:
+        return (a - b) ** 2 if numeric else float(a != b)
+
+    def retention(keep: list[int], run: np.ndarray) -> float:
+        own = np.mean([np.mean([distance(a, b) for a, b in itertools.permutations(given[i], 2)]) for i in keep])
+        off = np.mean([np.mean([distance(a, run[i]) for a in given[i]]) for i in keep])
+        # Labels of an item weigh 1 together; expected from all pairs of items, each with itself among them.
+        expected = np.mean([np.mean([distance(a, b) for a in given[i] for b in given[k]]) for i in keep for k in keep])
+        among = np.mean([np.mean([distance(a, run[k]) for a in given[i]]) for i in keep for k in keep])
+        return (1 - off / among) / (1 - own / expected)
+
+    found = _retention_changes(given, judged, numeric=numeric, level=0.95)
+    everyone = list(range(16))
+    whole = [retention(everyone, run) for run in judged]
+    assert [found[name].estimate for name in ("R before", "R after", "R")] == pytest.approx(
+        [*whole, whole[1] - whole[0]]
+    )
+    less = [np.diff([retention([k for k in everyone if k != i], run) for run in judged])[0] for i in everyone[:3]]
+    sums = np.array([_moments_of(given[i], [run[i] for run in judged],
+                                 np.unique(np.concatenate([*map(np.array, given), *judged])), numeric=numeric)
+                     for i in everyone])  # fmt: skip
+    k = 1 if numeric else len(np.unique(np.concatenate([*map(np.array, given), *judged])))
+    without = np.diff(_retention(sums.sum(axis=0) - sums, k), axis=1)[:, 0]
+    assert without[:3] == pytest.approx(less)
+    assert found["R"].standard_error == pytest.approx(np.sqrt(15 / 16 * ((without - without.mean()) ** 2).sum()))
+    assert _retention_changes(given[:9], [run[:9] for run in judged], numeric=numeric, level=0.95) == {}
+
+
+def test_closeness_and_sentences():
+    before, after = with_people(0.6)
+    found = assay.drift(before, after)
+    people = before.where(kind="human").labels.group_by("item").agg("label").sort("item")["label"].to_list()
+    x, y = (run.where(annotator="judge").labels.sort("item")["label"].to_list() for run in (before, after))
+    d = [np.mean([abs(a - v) for a in each]) - np.mean([abs(a - w) for a in each])
+         for each, v, w in zip(people, x, y, strict=True)]  # fmt: skip
+    assert found.lines["closeness"].estimate == pytest.approx(np.mean(d))
+    assert found.lines["closeness"].standard_error == pytest.approx(np.std(d, ddof=1) / np.sqrt(150))
+
+    def words(judge: float, system: float, close: float) -> list[str]:
+        lines = {name: Estimate(v, v - 0.1, v + 0.1, 0.05) for name, v in
+                 (("whole change", 0.3), ("judge's change", judge), ("flips", 0.25), ("systems' change", system),
+                  ("closeness", close), ("R", -close))}  # fmt: skip
+        return Drift(lines, dict.fromkeys(lines, 1200), ("model a → b",), None, found.run).sentences()
+
+    assert words(0.2, 0.05, 0.2) == [
+        "The whole change is +0.30 [0.20, 0.40], from 1,200 items.",
+        "On 1,200 anchors the judge has changed: +0.20 [0.10, 0.30]; 0.25 [0.15, 0.35] of the labels are others.",
+        "Without the judge's change +0.05 [−0.05, 0.15] is left: no change of the systems is shown.",
+        "Its agreement with people rose: +0.20 [0.10, 0.30].",
+        "R, what it keeps of people's agreement, fell: −0.20 [−0.30, −0.10].",
+        "The judge was asked otherwise: model a → b.",
+    ]
+    other = words(-0.05, -0.2, 0.05)
+    assert other[1].startswith("On 1,200 anchors no change of the judge is shown: −0.05")
+    assert other[2].endswith("is left: the systems have changed.")
+    assert other[3] == "Its agreement with people is not shown to have changed: +0.05 [−0.05, 0.15]."

@@ -8,9 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 from checked_studies import checked_study
+from scipy import stats
 
 import assay
 from assay.errors import DesignError
+from assay.estimates.label_plan import LabelPlanSettings, _chances, _needed, _of_pilot, strata_of
 
 
 def test_a_useless_judge_saves_nothing():
@@ -122,3 +124,78 @@ def test_a_pilot_that_cannot_tell_is_refused():
     judge = np.arange(100) % 2
     with pytest.raises(DesignError, match="people gave one label only"):
         assay.plan_labels(pilot=labelled(judge, np.ones(100, dtype=int), np.arange(30)))
+
+
+def test_chances_follow_the_spread_between_a_floor_and_one():
+    sd = np.array([0.5, 0.5, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0])  # the floor is a fifth of .5
+    assert _chances(sd, 2, 0.0).tolist() == pytest.approx((sd.clip(0.1) * 2 / 4.3).tolist())
+    assert _chances(sd, 1, 0.5).tolist() == pytest.approx((sd.clip(0.1) * 2 / 4.3).tolist())  # half are labelled before
+    cut = _chances(sd, 5, 0.0)
+    assert cut.sum() == pytest.approx(5)
+    assert cut[[2, 3, 7]].tolist() == [1.0] * 3
+    assert cut[0] / cut[4] == pytest.approx(5)  # what is cut at 1 goes to the others in proportion
+    assert _chances(np.zeros(4), 1, 0.0).tolist() == [0.25] * 4
+
+
+def test_a_pilot_s_strata_moments_and_allocation_by_hand():
+    """Judge no on 60 items, yes on 40. People label 30 of the first (6 yes) and 20 of the second (10 yes)."""
+    judge = np.repeat([0, 1], [60, 40])
+    truth = np.zeros(100, dtype=int)
+    truth[:6] = truth[60:70] = 1
+    pilot = labelled(judge, truth, np.r_[np.arange(30), np.arange(60, 80)])
+    plan = assay.plan_labels(pilot=pilot, half_width=0.05)
+    rows = plan.allocation.rows(named=True)
+    assert [(r["stratum"], r["items"], r["labelled"], r["proportional"]) for r in rows] == [
+        ("0", 60, 30, 0.6), ("1", 40, 20, 0.4)
+    ]  # fmt: skip
+    pooled = (0.2 * 0.8 + 0.25) / 2
+    sd = [math.sqrt((30 * 0.16 + 2 * pooled) / 31), math.sqrt((20 * 0.25 + 2 * pooled) / 21)]
+    assert [r["sd"] for r in rows] == pytest.approx(sd)
+    assert rows[0]["neyman"] == pytest.approx(60 * sd[0] / (60 * sd[0] + 40 * sd[1]))
+    f, y = np.repeat([0, 1], [30, 20]), np.r_[truth[:30], truth[60:80]]
+    r = float(np.corrcoef(f, y)[0, 1])
+    assert plan.weight == pytest.approx(r * y.std() / f.std())
+    words = plan.summary()
+    pilot_words = "From a pilot of 50 labelled items: a share of 0.32, standard deviation 0.47; the judge's labels"
+    assert f"{pilot_words} correlate with a person's by {r:.2f}." in words
+    assert f"Of the items to label, {100 * rows[0]['neyman']:.0f}% where the judge says 0, " in words
+    chosen = plan.choose(10)
+    asked = _chances(np.repeat(sd, [60, 40]), 10, 0.5)
+    assert chosen["chance"].to_list() == pytest.approx((0.5 + 0.5 * asked).tolist())
+    assert not chosen["ask"].to_numpy()[np.r_[0:30, 60:80]].any()
+
+
+def test_two_people_of_a_pilot_are_correlated_item_by_item():
+    judge = np.arange(60) * 1.0
+    people = {"a": judge[:40] + np.tile([0, 3], 20), "b": judge[:40] + np.tile([2, 0, 0, 0], 10)}
+    names = [f"i{i:05d}" for i in range(60)]
+    frame = pl.concat([pl.DataFrame({"item": names[: len(x)], "annotator": who, "label": x})
+                       for who, x in (("judge", judge), *people.items())])  # fmt: skip
+    pilot = assay.read(frame, judges=["judge"], scale="interval:0-70")
+    known, checks, words = _of_pilot(LabelPlanSettings(pilot=pilot))
+    assert known.shared == pytest.approx(np.corrcoef(people["a"], people["b"])[0, 1])
+    y = np.r_[people["a"], people["b"]]
+    assert (known.mean, known.sd) == pytest.approx((y.mean(), y.std(ddof=1)))
+    assert known.judged == pytest.approx(np.corrcoef(np.tile(judge[:40], 2), y)[0, 1])
+    assert not known.is_share
+    assert words[0].startswith("From a pilot of 40 labelled items: a mean of ")
+    assert words[0].endswith(f"; two people's by {known.shared:.2f}")
+    codes, ranges = strata_of(checks)  # 60 numbers: six ranges of ten
+    assert np.bincount(codes).tolist() == [10] * 6
+    assert ranges[0] == "0 to 9.83333"
+    assert ranges[-1].endswith(" to 59")
+
+
+def test_what_a_plan_says_is_needed():
+    row = {"n": 1200, "people_alone": 2400, "cost": 1300.4, "cost_alone": 2400.0}
+    assert _needed(row) == "1,200 labelled items (cost 1,300); people alone would need 2,400 (cost 2,400)"
+    assert _needed({**row, "people_alone": None}).endswith("(cost 1,300); people alone would not reach it")
+    assert _needed({**row, "n": None}).startswith("no number of labelled items reaches it")
+    plan = assay.plan_labels(difference=0.1, power=0.9, n_people=(1, 2), n_items=2000)
+    lines = plan.summary().splitlines()
+    wanted = [line for line in lines if line.startswith("To show a difference of 0.1 with power 0.9 with ")]
+    each = [line.split(": ")[0].rpartition(" with ")[2] for line in wanted]
+    assert each == ["1 annotator an item", "2 annotators an item"]
+    first = plan.table.row(0, named=True)
+    error = math.sqrt(0.25 * (1 - 0.49) / 30 + 0.25 * 0.49 / 2000)
+    assert first["power"] == pytest.approx(stats.norm.cdf(0.1 / error - stats.norm.ppf(0.975)))

@@ -8,7 +8,7 @@ import pytest
 
 import assay
 from assay.errors import DataError, DesignError
-from assay.estimates.monitor import baseline_ends, detector
+from assay.estimates.monitor import BOLDEST, CHANGES, _change_point, baseline_ends, detector, sequence
 
 ALPHA = 0.05
 
@@ -80,6 +80,9 @@ def test_an_alarm_says_when_and_which_way():
     assert 500 < found.alarm < 900
     assert abs(found.since - 500) < 60
     assert "the mean has risen, most likely from label" in found.summary()
+    assert found.n_now == found.alarm - found.since + 1
+    assert found.now.estimate == pytest.approx(found.means[found.since - 1 : found.alarm].mean())
+    assert found.evidence[found.alarm - 1] >= 1 > found.evidence[found.alarm - 2]
     assert found.now.low < 0.7 < found.now.high
     assert found.plot().figure is not None
 
@@ -136,3 +139,78 @@ def test_what_cannot_be_watched_is_refused():
     free = assay.read(stream(1).labels, judges=["judge"], scale="interval")
     with pytest.raises(DesignError, match="needs labels with ends"):
         assay.monitor(free, baseline=100)
+
+
+def test_the_detector_is_its_formula():
+    """Start by start: a T-th of what a bet from each start has made, and 1 − t/T kept; after T = 7 it begins anew."""
+    x, low, high, horizon = np.random.default_rng(4).random(11), 0.4, 0.55, 7
+    wealth, log_bets = detector(x, low, high, horizon)
+    bets = [(p, change, sign) for p, sign in ((high, 1), (low, -1)) for change in CHANGES]
+    slow = np.zeros((len(bets), len(x)))
+    for b, (p, change, sign) in enumerate(bets):
+        size = change / (p * (1 - p))  # below the boldest
+        steps = 1 + sign * size * (x - p)
+        np.testing.assert_allclose(log_bets[b], np.log(np.cumprod(steps)))
+        for t in range(len(x)):
+            first = t // horizon * horizon
+            starts = range(first, t + 1)
+            slow[b, t] = sum(np.prod(steps[k : t + 1]) for k in starts) / horizon + 1 - len(starts) / horizon
+    np.testing.assert_allclose(wealth, slow.mean(axis=0))
+    bold = detector(np.array([0.0, 1.0]), 0.02, 0.02, 5)[1]  # at most .9 of the wealth may be lost
+    np.testing.assert_allclose(bold[0], np.cumsum(np.log1p(BOLDEST / 0.98 * np.array([-0.02, 0.98]))))
+
+
+def test_the_likeliest_start_is_the_lowest_place_of_the_best_bet():
+    falling, rising = np.array([-1.0, -2, -3, -1, 1, 3]), np.array([1.0, 2, 1, 2, 3, 4])
+    assert _change_point(np.array([rising, falling]), 5, 100) == 3  # 6 made from look 3 on, against 4 from the start
+    assert _change_point(np.array([rising]), 5, 100) == 0
+    assert _change_point(np.array([rising, falling]), 5, 5) == 5  # watching began again at 5
+
+
+def test_the_baseline_s_ends():
+    # Clopper and Pearson of 7 in 20: .1539 to .5922.
+    assert baseline_ends(np.repeat([1.0, 0.0], [7, 13]), 0.05) == pytest.approx((0.15391, 0.59219), abs=1e-5)
+    assert baseline_ends(np.zeros(20), 0.05) == pytest.approx((0.0, 1 - 0.025 ** (1 / 20)))
+    assert baseline_ends(np.ones(20), 0.05) == pytest.approx((0.025 ** (1 / 20), 1.0))
+    # 400 numbers of mean .5 and variance .08354; log(4 / α) is 4.382.
+    x = np.tile([0.125, 0.375, 0.625, 0.875], 100)
+    x = 0.5 + (x - 0.5) * np.sqrt(0.25 / 3 / x.var())
+    half = np.sqrt(2 * 0.08354 * 4.38203 / 400) + 7 * 4.38203 / 1197
+    assert baseline_ends(x, 0.05) == pytest.approx((0.5 - half, 0.5 + half), abs=1e-5)
+    assert baseline_ends(np.tile([0.2, 0.1], 10), 0.05)[0] == 0  # never below the scale
+    assert baseline_ends(np.tile([0.8, 0.9], 10), 0.05)[1] == 1
+
+
+def test_the_mean_s_sequence_by_hand():
+    # 1,000 looks of mean .25, scale from 1 to 5, narrowest at 500: √(2 · 3 · 500 / 10⁶ · ¼ · log(√3 / .025)).
+    one = sequence(np.repeat([0.0, 1.0], [750, 250]), 0.95, 1.0, 4.0)
+    half = 4 * np.sqrt(2 * 3 * 500 / 1e6 / 4 * np.log(np.sqrt(3) / 0.025))
+    assert (one.estimate, one.low, one.high) == pytest.approx((2.0, 2 - half, 2 + half))
+    assert one.standard_error == pytest.approx(4 * np.sqrt(0.1875 / 1000))
+    assert one.interval(0.8)[1] < one.high
+    early = sequence(np.array([0.0, 1.0]), 0.95, 1.0, 4.0)
+    assert (early.low, early.high) == (1.0, 5.0)
+    assert sequence(np.array([]), 0.95, 0.0, 1.0).reason == "no look after the baseline"
+
+
+def test_values_of_a_known_baseline_and_of_the_gap():
+    labels = stream(7, 900)
+    found = assay.monitor(labels, baseline_mean=0.4, baseline=500)
+    judge = labels.where(annotator="judge").labels.sort("item")["label"].to_numpy()
+    np.testing.assert_allclose(found.evidence, detector(judge.astype(float), 0.4, 0.4, 5000)[0] * 0.05)
+    assert (found.base.estimate, found.base.reason, found.n_base, found.n_now) == (0.4, "it is known", 0, 900)
+    assert found.now.estimate == pytest.approx(judge.mean())
+    words = found.summary()
+    assert "Baseline 0.4, known; at most 0.05 false alarms over 5,000 labels, at every look." in words
+    assert f"never reached {100 * found.evidence.max():.0f}% of what an alarm takes." in words
+    gap = assay.monitor(labels, watch="gap", baseline=100)
+    person = labels.where(annotator="ann").labels.sort("item")["label"].to_numpy()
+    np.testing.assert_allclose(gap.means, (judge[::3] - person)[100:])
+    x = (gap.means + 1) / 2
+    ends = baseline_ends(((judge[::3] - person)[:100] + 1) / 2, 0.05)
+    np.testing.assert_allclose(gap.evidence, detector(x, *ends, 5000)[0] * 0.025)
+    assert gap.now.estimate == pytest.approx((judge[::3] - person)[100:].mean())
+    five = assay.read(labels.labels.with_columns(pl.col("label") * 2 + 1), judges=["judge"], scale="1-5")
+    wide = assay.monitor(five, baseline=400)
+    assert wide.base.estimate == pytest.approx(1 + 2 * judge[:400].mean())
+    assert wide.now.estimate == pytest.approx(1 + 2 * judge[400:].mean())

@@ -7,10 +7,12 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import assay
 from assay.errors import DataError, DesignError
-from assay.estimates.route import largest
+from assay.estimates.route import Route, RouteSettings, _advantages, _signal, _tested, _thresholds, largest
+from assay.estimation.result import Run
 
 
 def planted(
@@ -152,3 +154,119 @@ def test_documents_are_what_is_drawn():
     one, other = (assay.route(labels, signal="sure", epsilon=0.1, clusters=c).table for c in (None, "document"))
     np.testing.assert_allclose(one["estimate"], other["estimate"], atol=1e-12)
     assert (one["low"] != other["low"]).any()
+
+
+def test_shares_and_thresholds_of_a_signal():
+    """40 items of the signals 1 to 30, ten without one: a share of .2 is the surest eight, .75 and more are all 30."""
+    shares, thresholds = _thresholds(np.r_[np.arange(1.0, 31.0), np.full(10, np.nan)])
+    assert shares.tolist() == [
+        0.2,
+        0.25,
+        0.3,
+        0.35,
+        0.4,
+        0.45,
+        0.5,
+        0.55,
+        0.6,
+        0.65,
+        0.7,
+        0.75,
+        0.8,
+        0.85,
+        0.9,
+        0.95,
+        1,
+    ]
+    assert thresholds[:4].tolist() == [23.0, 21.0, 19.0, 17.0]
+    assert thresholds[10:].tolist() == [3.0, *[1.0] * 6]
+
+
+def test_one_share_is_tested_on_the_items_it_keeps():
+    d, agreement = np.tile([0.1, 0.3, -0.1, 0.2], 10), np.tile([0.5, 0.7, 0.9, 0.8], 10)
+    settings = RouteSettings(signal="s", epsilon=0.1)
+    p, found, n, agree = _tested(d, agreement, np.arange(40) < 20, None, settings)
+    error = np.std(d[:20], ddof=1) / np.sqrt(20)
+    assert (n, agree, found.estimate, found.standard_error) == pytest.approx((20, 0.725, 0.125, error))
+    assert p == pytest.approx(stats.t.sf(0.125 / error, 19), abs=0.003)  # Hall's correction is small here
+    assert found.low < 0.125 < found.high
+    p, found, n, _ = _tested(d, agreement, np.arange(40) < 19, None, settings)
+    assert (p, n, found.reason) == (1.0, 19, "19 labelled items kept, and 20 are needed")
+    assert found.estimate == pytest.approx(d[:19].mean())
+    assert np.isnan(_tested(d, agreement, np.zeros(40, bool), None, settings)[1].estimate)
+    for value, expected in ((0.2, 0.0), (0.0, 1.0), (-0.2, 1.0)):
+        p, found, _, _ = _tested(np.full(40, value), agreement, np.ones(40, bool), None, settings)
+        assert (p, found.estimate, found.reason) == (expected, value, "the judge is as close on every item")
+    # Ten clusters of two items: sums times 10 / 20 are what varies.
+    units = np.repeat(np.arange(20), 2)
+    p, found, _, _ = _tested(d, agreement, np.arange(40) < 20, units, settings)
+    assert found.estimate == pytest.approx(0.125)
+    assert found.standard_error == pytest.approx(np.std(np.tile([0.2, 0.05], 5), ddof=1) / np.sqrt(10))
+    assert _tested(d, agreement, np.arange(40) < 20, units // 2, settings)[1].reason == "too few clusters kept"
+    assert _tested(d * np.arange(40), agreement, np.ones(40, bool), units // 2, settings)[1].reason is None
+
+
+def test_the_advantage_is_agreement_with_people_less_theirs_plus_epsilon():
+    """24 items on a scale 1-5: judge 3, people 1 and 5 and nobody; or judge 5, people 5, 4 and 1."""
+    rows = []
+    for i in range(24):
+        given = {"judge": 3, "a": 1, "b": 5} if i % 2 else {"judge": 5, "a": 5, "b": 4, "c": 1}
+        rows += [(f"i{i:02}", who, label, i) for who, label in given.items()]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "sure"], orient="row")
+    labels = assay.read(frame, judges=["judge"], scale="1-5")
+    d, agree, position, n_all, _, _ = _advantages(labels, "judge", RouteSettings(signal="sure", epsilon=0.1))
+    assert (len(position), n_all) == (24, 24)
+    with_judge = [(1 + 0.75 + 0) / 3, 0.5]  # on a span of 4
+    among = [(0.75 + 0 + 0.25) / 3, 0.0]
+    assert agree[:2].tolist() == pytest.approx(with_judge)
+    assert d[:2].tolist() == pytest.approx([w - a + 0.1 for w, a in zip(with_judge, among, strict=True)])
+    found = assay.route(labels, signal="sure", epsilon=0.1, price=2.0)
+    assert found.cost_of_people == pytest.approx(24 * 2.5 * 2)
+    named = assay.read(frame.with_columns(pl.col("label").replace_strict({1: "a", 3: "b", 4: "c", 5: "d"})),
+                       judges=["judge"], scale="nominal:a,b,c,d")  # fmt: skip
+    _, agree, _, _, _, _ = _advantages(named, "judge", RouteSettings(signal="sure", epsilon=0.1))
+    assert agree[:2].tolist() == pytest.approx([1 / 3, 0.0])
+    fewer = labels.where(item=labels.items["item"].to_list()[:20])
+    assert len(_advantages(fewer, "judge", RouteSettings(signal="sure", epsilon=0.1))[2]) == 20
+
+
+def test_signals_made_of_labels_are_shares():
+    rows = []
+    for i in range(3):
+        rows += [(f"i{i}", "judge", "yes" if repeat <= i else "no", repeat) for repeat in range(3)]
+        rows += [(f"i{i}", who, label, 0) for who, label in (("x", "yes"), ("y", "no"), ("ann", "yes"))]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "repeat"], orient="row")
+    labels = assay.read(frame, judges=["judge", "x", "y"], scale="nominal:no,yes")
+    of_repeats = _signal(labels, "judge", RouteSettings(signal="repeats", epsilon=0.1))
+    assert of_repeats.tolist() == pytest.approx([2 / 3, 2 / 3, 1.0])
+    assert _signal(labels, "judge", RouteSettings(signal="judges", epsilon=0.1)).tolist() == [0.5] * 3
+    less = labels.where(item=["i0", "i2"])
+    mine = less.labels.filter((pl.col("annotator") != "judge") | (pl.col("item") == "i0"))
+    table = assay.Annotations.from_frame(mine, judges=["judge", "x", "y"], scale=less.scale, items=less.items)
+    assert np.isnan(_signal(table, "judge", RouteSettings(signal="judges", epsilon=0.1))[1])
+
+
+def test_what_a_route_says_and_decides():
+    """The surest .4 of ten items is the judge's; of one item the signal is not known."""
+    s = RouteSettings(signal="sure", epsilon=0.1)
+    curve = pl.DataFrame({
+        "share": [0.2, 0.4, 0.7], "threshold": [9.0, 7.0, 4.0], "estimate": [0.2, 0.15, 0.01], "low": [0.1, 0.05, -0.1],
+        "high": [0.3, 0.25, 0.1], "n": [100, 1200, 1500], "p": [0.001, 0.004, 0.4], "kept": [True, True, False],
+    })  # fmt: skip
+    signals = pl.DataFrame({"item": list("abcde"), "signal": [9.0, 7.0, 6.9, None, 1.0]})
+
+    def made(share: float, threshold: float, cost: float) -> Route:
+        run = Run("route", s, "none", {})
+        return Route("m", share, threshold, curve, 1500, 3000, cost, 6000.0, run, (), signals)
+
+    assert made(0.4, 7.0, 3600.0).sentences() == [
+        "'m' may have 40% of the items, those with 'sure' of at least 7: there it agrees with people as well as they "
+        "do with each other, less 0.1 (advantage 0.15 [0.05, 0.25], p = 0.004; 1,200 labelled items).",
+        "People would label 1,800 of 3,000 items; that costs 3,600 in place of 6,000, 2,400 less.",
+    ]
+    assert made(0.4, 7.0, 3600.0).decide()["who"].to_list() == ["judge", "judge", "people", "people", "people"]
+    assert made(1.0, 1.0, 6000.0).sentences()[0].startswith("'m' may have all items: there")
+    assert made(1.0, 1.0, 6000.0).sentences()[1].endswith("0 of 3,000 items; that costs 6,000 in place of 6,000.")
+    assert made(0.0, np.inf, 6000.0).sentences() == [
+        "No share of the items is shown on which 'm' holds, so people keep all of them."
+    ]

@@ -9,15 +9,18 @@ import json
 import re
 from collections import Counter
 from itertools import combinations
+from types import SimpleNamespace
 
+import polars as pl
 import pytest
 from chat_server import ChatServer, Say, item_of
 
+from assay.data.scales import parse_scale
 from assay.errors import ChangedStudyError, JudgeError, StudyError
 from assay.judging.dry_run import estimate_study, requests_of
 from assay.judging.formats import ChatFormat
 from assay.judging.http import CallFailed, Request, mask_key, retry_after
-from assay.judging.plan import Plan
+from assay.judging.plan import Plan, RouteRule, Way, _pairs_in_words, _shown_label
 from assay.judging.providers import PROVIDERS, Access, ProviderRow, PydanticAI, provider_for
 from assay.judging.run import judge_study
 from assay.reading import study_labels
@@ -684,6 +687,68 @@ def test_ties_are_drawn_by_seed():
     assert drawn == {("a", True), ("b", True)}
     assert combine_votes([1, 2, 2], "majority", "x") == (2, False)
     assert combine_votes([1, 2, 2, 5], "median", "x") == (2, False)
+
+
+def test_the_label_that_a_demonstration_shows():
+    def judge(rule=None):
+        return Judge(name="m", model="x", demonstrations={"label": rule})
+
+    five = parse_scale("1-5")
+    assert _shown_label([1, 4, 4], five, judge(), "i") == 4
+    assert _shown_label([1, 4, 5], five, judge("mean"), "i") == 3
+    assert _shown_label([0.1, 0.2, 0.25], parse_scale("interval:0-1"), judge(), "i") == 0.18
+    assert _shown_label(["x", "y", "y"], parse_scale("nominal:x,y"), judge(), "i") == "y"
+    with pytest.raises(StudyError, match="judge 'm': labels on the scale 'nominal:x,y' have no mean"):
+        _shown_label(["x"], parse_scale("nominal:x,y"), judge("mean"), "i")
+
+
+def test_a_rule_keeps_what_is_as_sure_as_it_says():
+    rule = RouteRule("sure", 0.8, "rule.json", of_answer=False)
+    assert [rule.keeps(value) for value in (0.8, "0.9", 0.79, None, "much")] == [True, True, False, False, False]
+    assert rule.reason(0.5) == "left to people: sure 0.5 is below 0.8 (rule.json)"
+    assert rule.reason(None) == "left to people: sure is not known (rule.json)"
+
+
+@pytest.mark.parametrize(
+    ("judge", "form", "free_text", "most"),
+    [
+        ({}, True, False, 512),
+        ({"effort": "none"}, True, False, 512),
+        ({"effort": "low"}, True, False, 8192),
+        ({"strategy": "chain-of-thought"}, True, False, 8192),
+        ({}, True, True, 8192),
+        ({}, False, False, 8192),
+        ({"params": {"thinking": {"budget_tokens": 2000}}}, True, False, None),
+        ({"provider": "openai"}, True, True, None),
+        ({"max_tokens": 7}, True, False, 7),
+    ],
+)
+def test_a_service_that_wants_a_limit_of_tokens_is_given_one(judge, form, free_text, most):
+    kind = SimpleNamespace(free_text=free_text)
+    prompt = SimpleNamespace(has_format=form, question=SimpleNamespace(kind=kind))
+    given = Judge(**{"name": "m", "model": "x", "provider": "anthropic"} | judge)
+    way = Way(given, *[None] * 2, parse_scale("1-5"), None, prompt)
+    assert way.request([], {}).max_tokens == most
+
+
+def test_pairs_are_counted_in_words():
+    items = pl.DataFrame({"item": ["a", "b", "c"], "separability": [0.2, 0.4, 0.6]})
+    pairs = pl.DataFrame({"first_text": ["x", "y"], "second_text": ["x", "z"]})
+
+    def words(chosen, systems, **wanted):
+        comparisons = SimpleNamespace(**{"items": None, "choose": "top"} | wanted)
+        study = SimpleNamespace(config=SimpleNamespace(comparisons=comparisons), systems=systems)
+        return _pairs_in_words(study, items, chosen, pairs)
+
+    assert words(items.tail(2), "ab", items=2) == [
+        "2 pairs of outputs drawn, of 2 of 3 items, chosen by separability (top): 0.50 on average, 0.40 of all",
+        "1 of the pairs are of two outputs that are the same, word for word",
+    ]
+    assert words(items, "abc", items=4)[:2] == [
+        "2 pairs of outputs drawn, of all 3 items of two systems, with a mean separability of 0.40",
+        "comparisons.items asks for 4 items, and there are 3",
+    ]
+    assert len(words(items, "ab", items=3)) == 2
 
 
 # -- providers of other formats ---------------------------------------------------------------------

@@ -11,6 +11,8 @@ import pytest
 from test_leaderboard import drawn, frame_of, ratings_of, votes_of
 
 import assay
+from assay.preference.boards import covariate_columns
+from assay.preference.leaderboard import _covariate_lines
 from assay.statistics import tournaments
 
 FLIPPED = ([0, 0.4, 1.2, 1.6], [0, 1.2, 0.4, 1.6])
@@ -196,6 +198,29 @@ def test_a_flip_is_told_and_nobody_is_accused_of_one(studies):
     assert covered >= 0.95
 
 
+def test_what_covariates_are_worth_is_said_of_each_who_where_there_are_several():
+    rows = [
+        {"who": "humans", "group": None, "covariate": "length", "estimate": 40.0, "low": 10.0, "high": 70.0,
+         "p_adjusted": 0.05},
+        {"who": "humans", "group": "maths", "covariate": "length", "estimate": 40.0, "low": 10.0, "high": 70.0,
+         "p_adjusted": 0.01},
+        {"who": "m", "group": None, "covariate": "lists", "estimate": -5.0, "low": -30.0, "high": 20.0,
+         "p_adjusted": 0.06},
+        {"who": "m", "group": None, "covariate": "tone", "estimate": -25.0, "low": -30.0, "high": -20.0,
+         "p_adjusted": 0.001},
+    ]  # fmt: skip
+    last = "Ratings are of outputs that are alike in these; the column plain has them as the votes are."
+    assert _covariate_lines(pl.DataFrame(rows), 0.95) == [
+        "people: length: more of it is preferred, 40 [10, 70] points for one standard deviation (p = 0.050, Holm).",
+        "m: lists: it is not shown to matter, −5 [−30, 20] points for one standard deviation (p = 0.060, Holm).",
+        "m: tone: less of it is preferred, −25 [−30, −20] points for one standard deviation (p = 0.001, Holm).",
+        last,
+    ]
+    alone = _covariate_lines(pl.DataFrame(rows[2:]), 0.95)
+    assert [line[:6] for line in alone] == ["lists:", "tone: ", last[:6]]
+    assert _covariate_lines(pl.DataFrame(rows[1:2]), 0.95) == []
+
+
 @pytest.mark.parametrize("studies", [40, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("people", "judge"),
@@ -365,6 +390,19 @@ def test_a_length_that_decides_nothing_is_seldom_said_to(studies):
     assert said / studies <= limit
     assert 1 - covered / studies <= limit
     assert led / studies <= limit
+
+
+def test_a_covariate_is_made_of_two_columns_of_one_or_of_the_texts():
+    def columns(*names: str) -> tuple[str, ...]:
+        rows = [{"item": "i", "annotator": who, "label": "first"} | dict.fromkeys(names, 1) for who in "ab"]
+        return covariate_columns(assay.read(pl.DataFrame(rows), scale="preference"), ["length"])["length"]
+
+    assert columns("length", "first_length", "second_length", "first_text") == ("first_length", "second_length")
+    assert columns("length_a", "length_b") == ("length_a", "length_b")
+    assert columns("length", "first_text", "second_text") == ("length",)
+    assert columns("first_text", "second_text") == ("first_text", "second_text")
+    with pytest.raises(assay.DesignError, match="for length, headers, bold, lists, the texts in columns"):
+        columns("first_text")
 
 
 def test_style_is_counted_in_texts():

@@ -201,6 +201,17 @@ def test_a_judge_that_is_noise_lowers_what_a_person_reaches():
     assert "A judge beside lowers what one person reaches" in found.summary()
 
 
+def test_criteria_that_only_people_rated_have_no_scenario():
+    whole = lessons(12, 3, 3, judges=2, seed=9)
+    rows = [whole.labels.with_columns(criterion=pl.lit("x")),
+            whole.where(kind="human").labels.with_columns(criterion=pl.lit("y"))]  # fmt: skip
+    labels = assay.Annotations.from_frame(
+        pl.concat(rows, how="diagonal"), judges=["m0", "m1"], items=whole.items, scale=whole.scale
+    )
+    study = g_study(labels, "r x (o:i)", "i", facets=FACETS, by="kind", method="none")
+    assert set(study.human_in_the_loop(sizes=[3]).projected["study"]) == {"x"}
+
+
 def test_prices_of_people_and_judges(both):
     found = both.human_in_the_loop(sizes=[4], price=10.0, judge_price=0.5).projected
     cost = dict(found.select("scenario", "cost").iter_rows())

@@ -12,7 +12,7 @@ import assay
 from assay.errors import DesignError
 from assay.psychometrics.design import DisattenuationSettings, design_of
 from assay.psychometrics.disattenuation import _family_table, _Pairs, disattenuated_correlation
-from assay.statistics.bivariate import JointBlocks, fit_joint, parameters_of, strata_of
+from assay.statistics.bivariate import JointBlocks, JointFit, fit_joint, parameters_of, strata_of
 
 
 def ask(labels, **options):
@@ -308,3 +308,15 @@ def test_all_criteria_and_pairs_of_families_in_one_call():
     assert [t.get_text() for t in ax.get_yticklabels()] == ["clear", "deep"]
     assert len(ax.get_legend().get_texts()) == 6
     assert found.reliabilities.height == 6
+
+
+def test_a_correlation_of_nothing_is_not_known():
+    """A variance of objects counts as nothing up to a millionth of the variance of labels."""
+
+    def correlation(first: float, second: float, scale: float) -> float:
+        theta = np.array([first, second, 0.3 * np.sqrt(first * second)])
+        return JointFit(None, theta, 0.0, (0, 1, 2), 3, np.full(3, scale)).correlation
+
+    assert correlation(4.0, 9.0, 20.0) == pytest.approx(0.3)
+    assert correlation(2e-5, 2e-5, 10.0) == pytest.approx(0.3)
+    assert np.isnan([correlation(9e-6, 1.0, 10.0), correlation(1.0, 9e-6, 10.0)]).all()

@@ -55,6 +55,7 @@ def test_lessons_within_teachers_are_fitted_as_a_g_study_fits_them(spread):
         frame.drop("teacher"), scale=Interval(), items=frame.select("item", "teacher").unique(maintain_order=True)
     )
     found = nested_icc(labels, within="teacher")
+    assert "mean of its labels" not in found.summary()
     study = assay.g_study(labels, "o:i", "i", facets={"o": "item", "i": "teacher"}, estimator="reml")
     assert found.estimate == pytest.approx(study.generalizability, abs=1e-5)
     assert (found.estimate > 0) == (spread > 0)

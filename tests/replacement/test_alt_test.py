@@ -909,6 +909,7 @@ def test_everything_survives_json(options):
 def test_the_picture_needs_no_pyplot():
     test = alt_test(STUDY, "good", expertise="crowd")
     axes = test.plot()
+    assert axes.get_xlim()[0] <= 0.35 < 1.02 == axes.get_xlim()[1]
     assert {t.get_text() for t in axes.get_yticklabels()} == set(STUDY.humans)
     again = test.plot(axes)
     assert again is axes

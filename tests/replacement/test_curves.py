@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ import references
 from assay.data.scales import Text
 from assay.errors import DesignError
 from assay.replacement.alt_test import alt_test
+from assay.replacement.page import size_curves
 from assay.replacement.studies import SIZES, draw_panels
 
 
@@ -268,3 +270,14 @@ def test_the_size_curve_in_words():
         f"and {curve.settled[1]:.2f}."
     )
     assert curve.signature.startswith("size-curve|sizes:30,60|panel:3|draws:10|seed:0 of ")
+
+
+def test_the_curve_of_sizes_has_its_own_ticks_and_the_power_wanted():
+    needed = SimpleNamespace(sizes=[10, 100, 1000], settled=[0.1, 0.6, 0.9], power=0.8, limit=1000)
+    tests = [SimpleNamespace(judge=name, verdict=verdict, items_needed=needed)
+             for name, verdict in (("a", "replace"), ("b", "cannot tell yet"), ("c", "replace"))]  # fmt: skip
+    ax = size_curves(tests)
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["10", "30", "100", "300", "1,000"]
+    lines = [(line.get_label(), line.get_linestyle()) for line in ax.lines[:3]]
+    assert lines == [("a (replace)", "-"), ("b (cannot tell yet)", "-"), ("c (replace)", "--")]
+    assert ax.lines[3].get_ydata()[0] == 0.8

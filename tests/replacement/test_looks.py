@@ -10,13 +10,14 @@ import polars as pl
 import pytest
 
 import assay
+from assay.data.names import Coded, NameParts
 from assay.replacement import looks
 from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.closeness import Accuracy, CustomScore, NegRMSE, Panel
 from assay.replacement.compare import compare_judges
 from assay.replacement.looks import Structure, look_at
 from assay.replacement.page import card
-from assay.replacement.panel import spent
+from assay.replacement.panel import AltTestSettings, _columns_asked, _structures, spent
 from references import chance_corrected
 
 pytestmark = pytest.mark.xdist_group("looks")
@@ -480,3 +481,54 @@ def test_endings_that_names_share_are_a_structure_though_no_stem_is_shared():
     assert deserving.verdict == "replace"
     plain = [f"i{i:04}" for i in range(len(question))]
     assert alt_test(study(people, good, plain), "judge", expertise="expert").tally.table.structures == ()
+
+
+def coded(codes: list[int]) -> Coded:
+    return Coded(pl.Series([f"n{k}" for k in sorted(set(codes))]), np.array(codes))
+
+
+def test_what_is_a_structure_and_which_of_them_cross():
+    """Two columns of two values: each cell needs four items, a suffix five of each value, a stem three."""
+    one, other = np.arange(16) % 2, np.arange(16) // 2 % 2
+    columns = (Structure("a", one), Structure("b", other))
+
+    def names(items: int, wanted: str = "auto", **parts: Coded) -> list[str]:
+        stem, suffix = parts.get("stem"), parts.get("suffix")
+        documents = None if stem is None else NameParts("_", stem, stem)
+        cut = tuple(Structure(c.name, c.part[:items]) for c in columns)
+        return [found.name for found in _structures(cut, documents, suffix, wanted)]
+
+    assert names(16) == ["a", "b", "a × b"]
+    assert names(15) == ["a", "b"]
+    assert names(10, suffix=coded([0, 1] * 5)) == ["a", "b", "suffix"]
+    assert names(9, suffix=coded([0, 1] * 4 + [0])) == ["a", "b"]
+    assert names(15, stem=coded([0, 1] * 3)) == ["a", "b", "stem"]
+    assert names(15, stem=coded([0, 1] * 2 + [0])) == ["a", "b"]
+    assert names(15, wanted="stem", stem=coded([0, 1, 2])) == ["a", "b", "stem"]  # asked for, and few all the same
+    with pytest.raises(assay.DesignError, match="strata='suffix': the names of items share nothing"):
+        names(15, wanted="suffix", stem=coded([0, 1]))
+    crossed = _structures(columns, None, None, "auto")[2].part
+    assert [len(set(crossed[(one == a) & (other == b)])) for a in (0, 1) for b in (0, 1)] == [1] * 4
+    assert len(set(crossed.tolist())) == 4
+
+
+def test_columns_with_few_values_that_say_nothing_of_labels_are_asked():
+    labels = assay.simulate(20, 2, scale="1-5", judges={"m": 0.3}, seed=1)
+    items = labels.items.select("item").with_columns(
+        four=pl.Series(np.arange(20) % 4), five=pl.Series(np.arange(20) % 5), same=pl.lit(1),
+        number=pl.Series(np.arange(20) % 2 / 2), label=pl.Series(np.arange(20) % 2), mean_stars=pl.lit("x"),
+        said=pl.Series(np.arange(20) % 3 + 1), gap=pl.Series(["x", None] * 10),
+        target_language=pl.Series(["x", "y"] * 10),
+    )  # fmt: skip
+    table = assay.Annotations.from_frame(labels.labels, judges=["m"], scale="1-5", items=items)
+
+    def asked(strata: object) -> dict[str, list[int]]:
+        settings = AltTestSettings(epsilon=0.1, strata=strata)
+        return {one.name: one.part.tolist() for one in _columns_asked(table, settings)}
+
+    found = asked("auto")
+    assert list(found) == ["four", "gap", "target_language"]
+    assert found["four"] == (np.arange(20) % 4).tolist()
+    assert found["gap"] == [1, 0] * 10  # an empty cell is a value
+    assert list(asked(["five", "stem"])) == ["five"]
+    assert asked("none") == {}

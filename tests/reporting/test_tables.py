@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from assay.reporting import tables
-from assay.reporting.tables import decimals, estimated, interval, number, p_value, said, signed
+from assay.reporting.tables import Table, decimals, estimated, interval, number, p_value, said, signed
 
 NONE = float("nan")
 
@@ -146,3 +146,20 @@ def test_a_table_is_broken_between_words_to_fit(width, wanted):
 def test_text_that_holds_an_interval_is_not_broken():
     table = tables.Table(("who", "found"), (("a b c d", "0.50 [0.40, 0.60] of 9"),), (False, False))
     assert tables.to_text(table, 26).splitlines() == ["who  found", "a b  0.50 [0.40, 0.60] of 9", "c d"]
+
+
+def test_what_a_column_holds_and_when_a_table_is_wide_or_folded():
+    short, long = "x" * 32, "x" * 33
+    assert Table(("a", "b", "c"), (("1", short, long), ("22", "", "")), (True, False, False)).kinds == (
+        "number", "name", "text"
+    )  # fmt: skip
+    # 34 + 34 + 27 characters are 95; a cell counts with 32 at most, and of a title its first word.
+    one = Table((f"{'t' * 25} of a column", "b", "c"), (("1", long, short),), (True, False, False))
+    assert not one.wide
+    assert Table(("t" * 26, "b", "c"), one.rows, one.numeric).wide
+    assert Table(("t" * 11, "b", "c"), one.rows, one.numeric, intervals={0: None}).wide
+    assert not Table(("t" * 10, "b", "c"), one.rows, one.numeric, intervals={0: None}).wide
+    rows = tuple((str(i),) for i in range(21))
+    whole, folded = (Table(("a",), rows[:n], (True,)) for n in (20, 21))
+    assert (whole.first, whole.rest) == (rows[:20], ())
+    assert (folded.first, folded.rest) == (rows[:8], rows[8:])

@@ -180,3 +180,7 @@ def test_a_number_that_no_encoder_can_work_with_is_refused():
     ):
         with pytest.raises(DesignError, match=words):
             similarity_named(name)
+
+
+def test_the_least_number_is_taken():
+    assert similarity_named("api-embeddings:m,url=http://localhost/v1,dimensions=1,batch=1").name

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.stats import spearmanr
 
 from assay.statistics.odd_one_out import KEPT, PairTable, choice_probabilities
@@ -16,6 +17,8 @@ from assay.statistics.round_robin import (
     Ordering,
     RoundRobin,
     TextBlocks,
+    _known_ranks,
+    _over_known,
     degrees,
     p_of_permutations,
     permuted_correlations,
@@ -232,6 +235,20 @@ def test_values_that_are_not_known_leave_their_pairs_out():
     found, some = permuted_correlations(ExpertRanks(ROBIN), [every], 50, np.random.default_rng(0))
     assert np.isfinite(found).all()
     assert np.isfinite(some).all()
+
+
+def test_correlations_over_what_is_known_are_those_of_scipy():
+    rng = np.random.default_rng(2)
+    a, b = rng.random(12) + 5, rng.random(12)
+    assert _over_known(a, b) == pytest.approx(stats.pearsonr(a, b).statistic)
+    b[[1, 4, 7]] = np.nan
+    kept = np.isfinite(b)
+    assert _over_known(a, b) == pytest.approx(stats.pearsonr(a[kept], b[kept]).statistic)
+    assert _over_known(a[:3], np.array([1.0, 2.0, np.nan])) == 0  # two pairs tell nothing
+    assert _over_known(a, np.ones(12)) == 0
+    ranks = _known_ranks(b)
+    assert np.isnan(ranks[~kept]).all()
+    assert np.corrcoef(ranks[kept], stats.rankdata(b[kept]))[0, 1] == pytest.approx(1)
 
 
 def test_so_many_pairs_are_looked_at_as_time_allows(monkeypatch):

@@ -22,7 +22,8 @@ from assay.study.store.answers import Answer, NewAnswer, add_answer, add_answers
 from assay.study.store.connection import Store  # noqa: E402
 from assay.study.store.intake import sync_study  # noqa: E402
 from assay.study.store.items import questions  # noqa: E402
-from assay.study.store.table import stored_annotations  # noqa: E402
+from assay.study.store.people import add_people  # noqa: E402
+from assay.study.store.table import stored_annotations, study_record  # noqa: E402
 from assay.study.store.tables import TABLES  # noqa: E402
 from assay.study.store.work import Assignment  # noqa: E402
 
@@ -44,6 +45,13 @@ def plan(store, n=8, digest="one", recipe="r", changed=None):
     question = questions(store)[0].id
     wanted = [Assignment(f"r{i:02}", question, "example", recipe, "{}", 1) for i in range(1, n + 1)]
     work.plan(store, wanted, digest, changed)
+
+
+def test_the_record_has_each_person_once_with_what_is_said_of_them(store):
+    add_people(store, {"eva": {"age": 30}, "fay": {}, "gil": {"age": 50}})
+    with study_record(store) as found:
+        people = [(row["annotator"], row["attributes"], row["state"]) for row in found["people"]]
+    assert people == [("eva", {"age": 30}, "active"), ("fay", {}, "active"), ("gil", {"age": 50}, "active")]
 
 
 @pytest.fixture

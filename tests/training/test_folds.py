@@ -162,7 +162,16 @@ def test_targets_are_what_people_said_with_all_their_disagreement():
     assert math.isnan(target.mean[2])
     assert np.isnan(target.share[2]).all()
     assert target.label_of(np.array([2.4999, 2.5, 9.0, -3])) == [2, 2, 5, 1], "the nearest that is on the scale"
+    assert target.coordinates([2, 5]).tolist() == [[2.0], [5.0]]
     assert (target.item.tolist(), target.who.tolist()) == ([0, 0, 0, 1], [0, 1, 2, 0])
+
+
+def test_categories_are_corners_that_lie_1_apart():
+    frame = pl.DataFrame({"item": ["a", "b", "c"], "annotator": "x", "label": ["u", "v", "w"]})
+    (target,) = targets_of(assay.read(frame, scale="nominal:u,v,w", judges=[]), ["x"], ["a", "b", "c"])
+    corners = target.coordinates([0, 1, 2])
+    assert [((corners[i] - corners[j]) ** 2).sum() for i, j in ((0, 1), (0, 2), (1, 2))] == pytest.approx([1, 1, 1])
+    assert target.label_of(np.array([[0.2, 0.5, 0.3]])) == ["v"]
 
 
 def test_labels_that_are_texts_are_refused():

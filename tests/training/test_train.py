@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 from teaching import lessons, quick, reviews
 
 import assay
@@ -201,6 +202,38 @@ def test_what_a_window_wants_is_the_mean_of_its_items_by_their_overlap():
     assert means[0, 0] == pytest.approx((3 * target.mean[i] + target.mean[j]) / 4)
     np.testing.assert_allclose(shares[0][0], (3 * target.share[i] + target.share[j]) / 4)
     assert np.isnan(material.wanted(windows, np.array([], dtype=int))[1]).all()
+
+
+def test_the_network_by_a_slow_road():
+    """Each step in numpy but for torch's own layers: neighbours, places, one attention a criterion, both heads."""
+    import torch
+
+    from assay.training.encoder import SequenceRater, Sizes
+
+    torch.manual_seed(3)
+    model = SequenceRater(5, Sizes(8, 1, 2, 16, 0.5, True, 0.3, 1, 1, 0.1, 1, 1, 1.0), [3, 0]).eval()
+    x, mask = torch.randn(1, 4, 5), torch.tensor([[True, True, True, False]])
+    with torch.no_grad():
+        logits, means = model(x, mask)
+        h = model.norm(model.enter(x))[0].numpy() * mask[0].numpy()[:, None]
+        weight, bias = model.near.weight.numpy(), model.near.bias.numpy()
+        padded = np.vstack([np.zeros(8), h, np.zeros(8)])
+        near = np.array([sum(weight[:, :, k] @ padded[at + k] for k in range(3)) + bias for at in range(4)])
+        gelu = near * stats.norm.cdf(near)
+        h = (h + gelu) * mask[0].numpy()[:, None]
+        rate = 10_000.0 ** (-np.arange(0, 8, 2) / 8)
+        for at in range(4):
+            h[at, 0::2] += 0.3 * np.sqrt(2) * np.sin(at * rate)
+            h[at, 1::2] += 0.3 * np.sqrt(2) * np.cos(at * rate)
+        deep = model.layers(torch.as_tensor(h[None], dtype=torch.float32), src_key_padding_mask=~mask)[0, :3].numpy()
+        for c, query in enumerate(model.queries.numpy()):
+            attention = np.exp(deep @ query)
+            pooled = attention @ deep / attention.sum()
+            mean = float(model.means.weight[c].numpy() @ pooled + model.means.bias[c].item())
+            assert means[0, c].item() == pytest.approx(mean, abs=1e-5)
+            if c == 0:
+                wanted = model.shares[0].weight.numpy() @ pooled + model.shares[0].bias.numpy()
+                np.testing.assert_allclose(logits[0][0].numpy(), wanted, atol=1e-5)
 
 
 def test_several_encoders_are_one_family(kept_encoder):

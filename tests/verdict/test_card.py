@@ -6,12 +6,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import assay
 from assay import Annotations, card
 from assay.errors import DataError, DesignError
-from assay.verdict.card import DIMENSIONS
-from assay.verdict.cells import LEAST_PEOPLE, SpreadContrast
+from assay.estimation.intervals import Estimate
+from assay.verdict.card import DIMENSIONS, _mark
+from assay.verdict.cells import LEAST_PEOPLE, CellMeasure, SpreadContrast, shown
 
 BY_TEACHER = {"object": "teacher", "lesson": "lesson", "family": "family", "group": "race"}
 
@@ -246,3 +248,73 @@ def test_a_card_alone_gives_the_verdicts_of_a_report():
         ("gpt-4o", "?", "✓"),
         ("llama", "?", "?"),
     ]
+
+
+def test_a_mark_is_the_largest_p_of_what_it_asks_and_the_smallest_of_what_speaks_against():
+    value = Estimate(0.1, 0.0, 0.2, 0.05)
+    parts = (CellMeasure("a", value, 0.01, 0.9), CellMeasure("b", value, 0.04, 0.02, needs=(0.06, 0.03)))
+    assert shown(parts) == (0.06, 0.04)
+    assert shown((parts[0], CellMeasure("c", value, 0.1, 0.7))) == (0.1, 1.0)
+    assert np.isnan(shown((*parts, CellMeasure.absent("why")))).all()
+    assert np.isnan(shown(())).all()
+    given = [(0.05, 0.9), (0.06, 0.05), (0.06, 0.06), (np.nan, 0.01)]
+    assert [_mark(*one, 0.05) for one in given] == ["✓", "✗", "?", "–"]
+
+
+def test_ends_of_the_spread_less_the_distance_by_hand():
+    """Six people with a variance of .035, means that err by .005, boundary √(2.25 v + .01); the judge .3 away."""
+    d = np.array([0.1, -0.2, 0.3, 0.0, -0.1, 0.2])
+    one = SpreadContrast(-0.3, d, 0.005, 1.5, 0.1)
+    assert (one.spread, one.value) == pytest.approx((np.sqrt(0.03), np.sqrt(2.25 * 0.03 + 0.01) - 0.3))
+    reach = stats.t.ppf(0.95, 5) * np.sqrt(0.035 / 6)
+    low, high = (np.sqrt(2.25 * (5 * 0.035 / stats.chi2.ppf(q, 5) - 0.005) + 0.01) for q in (0.95, 0.05))
+    here = np.sqrt(2.25 * 0.03 + 0.01)
+    assert one.ends(0.9) == pytest.approx(
+        (one.value - np.hypot(reach, here - low), one.value + np.hypot(reach, high - here))
+    )
+    near = SpreadContrast(0.05, d, 0.005, 1.5, 0.1)  # no nearer than at people's mean itself
+    assert near.ends(0.9)[1] == pytest.approx(here - 0.05 + np.hypot(0.05, high - here))
+    assert SpreadContrast(0.0, d * 0, 0.005, 1.5, 0.1).value == pytest.approx(0.1)  # nobody differs: the floor
+
+
+def test_bias_and_fairness_are_those_of_single_labels_by_a_slow_road():
+    """Differences judge less person: means person by person, and a regression on the group with a mean a person."""
+    labels = observed(3, teachers=24)
+    parts = {row.name: row.parts for row in card(labels, **BY_TEACHER, judges=["unfair1"]).rows}["unfair1"]
+    both = labels.where(annotator="unfair1").labels.select("item", judge="label")
+    rows = labels.where(kind="human").labels.join(both, on="item").join(labels.items, on="item")
+    rows = rows.with_columns(y=pl.col("judge") - pl.col("label")).sort("annotator", "item")
+    people = rows["annotator"].unique(maintain_order=True).to_list()
+    d, squares = [], []
+    for who in people:
+        mine = rows.filter(annotator=who)
+        d.append(mine["y"].mean())
+        sums = mine.with_columns(pl.col("y") - d[-1]).group_by("teacher").agg(pl.col("y").sum())["y"].to_numpy()
+        squares.append((sums**2).sum() * len(sums) / (len(sums) - 1) / mine.height**2)
+    severity = parts["bias"][0]
+    assert severity.judge == pytest.approx(np.mean(d))
+    assert severity.people == pytest.approx(np.sqrt(np.var(d, ddof=1) - np.mean(squares)))
+    x = np.column_stack([rows["race"] == "b", *(rows["annotator"] == who for who in people)]).astype(float)
+    y = rows["y"].to_numpy().astype(float)
+    slope = np.linalg.lstsq(x, y, rcond=None)[0]
+    fair = parts["fairness"][0]
+    assert fair.measure == "b less a"
+    assert fair.judge == pytest.approx(slope[0])
+    spread = labels.where(kind="human").labels["label"].cast(pl.Float64).std(ddof=0)
+    assert fair.found.estimate == pytest.approx(0.25 * spread - abs(slope[0]))
+    of = [(rows["teacher"] == teacher).to_numpy() for teacher in rows["teacher"].unique().to_list()]
+    scores = [x[at].T @ (y - x @ slope)[at] for at in of]
+    meat = sum(np.outer(one, one) for one in scores)
+    bread = np.linalg.inv(x.T @ x)
+    assert fair.found.standard_error == pytest.approx(np.sqrt((bread @ meat @ bread)[0, 0] * 24 / 23))
+    error = fair.found.standard_error
+    assert fair.below == pytest.approx(stats.t.cdf(fair.found.estimate / error, 11))  # the smaller group less 1
+
+
+def test_the_verdict_is_the_cell_of_replacement():
+    labels = assay.simulate(90, 4, annotator_noise=0.3, judges={"good": 0.2, "poor": 0.95}, scale="1-5", seed=2)
+    good, poor = (row.parts["replacement"][0] for row in card(labels, expertise="skilled").rows)
+    assert (good.above, good.below, poor.above, poor.below) == (0.0, 1.0, 1.0, 0.0)
+    rho = assay.alt_test(labels, "good", expertise="skilled").advantage_probability
+    assert (good.judge, good.found.estimate) == (rho.estimate, rho.estimate)
+    assert (good.found.low, good.found.high) == pytest.approx(rho.interval(0.9))

@@ -2,12 +2,13 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
 import assay
-from assay.verdict.changes import OldReport
+from assay.verdict.changes import OldReport, changes_since
 from assay.verdict.report import Report, report
 
 pytestmark = [pytest.mark.usefixtures("few_truths", "sketches"), pytest.mark.xdist_group("changes")]
@@ -105,3 +106,69 @@ def test_what_is_no_report_is_refused(tmp_path: Path, text: str | None, words: s
         place.write_text(text, encoding="utf-8")
     with pytest.raises(assay.DataError, match=words):
         OldReport.read(place)
+
+
+COLUMNS = ("judge", "criterion", "dimension", "measure", "mark", "estimate", "low", "high")
+
+
+def compared(before: list[tuple], now: list[tuple], data: str = "old", **settings: object):
+    """Of cards whose numbers are these rows."""
+    then = [dict(zip(COLUMNS, row, strict=True)) for row in before]
+    old = OldReport("far/old.json", {"card": {"table": then}, "data": "old", "settings": {"alpha": 0.05, "judges": 1}})
+    card = SimpleNamespace(table=pl.DataFrame(now, schema=list(COLUMNS), orient="row", infer_schema_length=None))
+    return changes_since(old, card, {"alpha": 0.05, **settings}, data)
+
+
+def test_cells_are_set_beside_each_other_by_judge_criterion_and_question() -> None:
+    before = [
+        ("a", "x", "replacement", "ρ", "✓", 0.5, 0.4, 0.6),
+        ("a", "x", "bias", "slope", "?", 0.1, -0.1, 0.3),
+        ("a", "x", "bias", "share", "?", 0.2, 0.0, 0.4),
+        ("a", "y", "replacement", "ρ", "?", 0.6, 0.4, 0.8),
+        ("a", "y", "validity", "r", "✓", 0.9, 0.8, 1.0),
+        ("b", "x", "replacement", "ρ", "✓", 0.7, 0.6, 0.8),
+        ("gone", "x", "replacement", "ρ", "✗", 0.3, 0.2, 0.4),
+    ]
+    now = [
+        ("a", "x", "replacement", "ρ", "✓", 0.55, 0.45, 0.65),
+        ("a", "x", "bias", "share", "✓", 0.25, 0.15, 0.35),
+        ("a", "x", "bias", "slope", "✓", 0.15, 0.05, 0.25),
+        ("a", "y", "replacement", "ρ", "✗", 0.2, 0.1, 0.3),
+        ("a", "y", "validity", None, "–", None, None, None),
+        ("a", "y", "new question", "m", "✓", 1.0, 1.0, 1.0),
+        ("b", "x", "replacement", "ρ", "?", 0.5, 0.3, 0.7),
+        ("new", "x", "replacement", "ρ", "✗", 0.35, 0.2, 0.4),
+    ]
+    found = compared(before, now)
+    assert found.words == (
+        "4 of 6 cells of the card differ from old.json: a, x: bias ? → ✓; a, y: replacement ? → ✗, validity ✓ → –; "
+        "b, x: replacement ✓ → ?.",
+        "The labels are the same ones.",
+        "new is set beside gone, which is not in these labels.",
+    )
+    rows = found.tables[0].frame.rows()
+    assert rows == [
+        ("a", "x", "bias", "?", "✓", 0.2, 0.0, 0.4, 0.25, 0.15, 0.35),  # the first measure that the card of now has
+        ("a", "y", "replacement", "?", "✗", 0.6, 0.4, 0.8, 0.2, 0.1, 0.3),
+        ("a", "y", "validity", "✓", "–", 0.9, 0.8, 1.0, None, None, None),
+        ("b", "x", "replacement", "✓", "?", 0.7, 0.6, 0.8, 0.5, 0.3, 0.7),
+        ("a", "x", "replacement", "✓", "✓", 0.5, 0.4, 0.6, 0.55, 0.45, 0.65),
+        ("gone → new", "x", "replacement", "✗", "✗", 0.3, 0.2, 0.4, 0.35, 0.2, 0.4),
+    ]
+
+
+def test_labels_and_options_that_differ_are_said() -> None:
+    before = [("a", None, "replacement", "ρ", "✓", 0.5, 0.4, 0.6), ("b", None, "bias", "m", "✓", 0.5, 0.4, 0.6)]
+    now = [("a", None, "replacement", "ρ", "✓", 0.5, 0.4, 0.6)]
+    same = compared(before, now, judges=2, title="new", margin=0.2)  # whose judges and what title is no difference
+    assert same.words == (
+        "No cell of the card differs from old.json.", "The labels are the same ones.",
+        "Options differ: margin None then, 0.2 now.", "Only then: b.",
+    )  # fmt: skip
+    assert "criterion" not in same.tables[0].frame.columns
+    moved = compared(before, [(*now[0][:4], "?", *now[0][5:])], data="new")
+    assert moved.words[:2] == (
+        "1 of 1 cell of the card differs from old.json: a: replacement ✓ → ?.", "The labels are not the same ones."
+    )  # fmt: skip
+    assert moved.words[-1].endswith("is asked by assay.drift (assay drift).")
+    assert len(moved.words) == 4

@@ -82,6 +82,11 @@ def test_what_a_plan_leaves_open_is_refused(options, words):
         planned(**options)
 
 
+def test_one_of_anything_may_be_planned(tmp_path):
+    plan = Preregistration.read(written(tmp_path, items=1, annotators=1, looks=1))
+    assert (plan.n_items, plan.n_annotators, plan.looks) == (1, 1, 1)
+
+
 def test_a_plan_is_not_written_twice(tmp_path):
     planned().write(tmp_path / "plan.yaml")
     with pytest.raises(DesignError, match="is there already, and a plan is not written twice"):
@@ -97,6 +102,7 @@ def test_a_plan_is_not_written_twice(tmp_path):
         ({"verdict": [0.1]}, "'verdict' must hold names with values"),
         ({"items": "many"}, "'items' must be a whole number from 1 on; got 'many'"),
         ({"looks": 0}, "'looks' must be a whole number"),
+        ({"annotators": True}, "'annotators' must be a whole number from 1 on; got True"),
         ({"verdict": {"epsilon": 7}}, "epsilon"),
     ],
 )

@@ -11,15 +11,21 @@ import assay
 from assay import Annotations, probes
 from assay.cli.app import main
 from assay.errors import DataError, DesignError
+from assay.estimation.intervals import Estimate
 from assay.estimation.resampling import Units
+from assay.estimation.result import Run
 from assay.verdict.probe_measures import (
     LEAST_ITEMS,
     AtEqualQuality,
     EntropyDifference,
+    HaloStatistic,
     JudgeLabels,
     OneReply,
+    ProbeMeasure,
+    halo_of,
     replies_needed,
 )
+from assay.verdict.probes import JudgeProbes, ProbeRow, ProbeSettings, probe_parts
 
 CUTS = (-1.2, -0.4, 0.4, 1.2)
 
@@ -316,3 +322,228 @@ def test_the_command_prints_and_writes_a_page(tmp_path, capsys):
         main([*words, "--json"])
     told = json.loads(capsys.readouterr().out)
     assert next(row for row in told["table"] if row["probe"] == "length")["shown"]
+
+
+def probed(probe, measure, value, low, high, *, null=0.0, criterion=None, levels=0, shown=False, **more):
+    one = ProbeMeasure(probe, measure, Estimate(value, low, high, 0.1), null, 0.5, n=50, **more)
+    return ProbeRow("m", criterion, one, levels, "words", shown=shown)
+
+
+@pytest.mark.parametrize(
+    ("row", "shown", "open_words"),
+    [
+        (
+            probed("length", "points", 0.3, 0.1, 0.5),
+            "follows words at equal quality: +0.30 [0.10, 0.50] points for one standard deviation",
+            "length (+0.30 [0.10, 0.50])",
+        ),
+        (
+            probed("own", "points", -0.3, -0.5, -0.1),
+            "is harder on its own: −0.30 [−0.50, −0.10] points at equal quality",
+            "own family (−0.30 [−0.50, −0.10])",
+        ),
+        (
+            probed("halo", "r", 0.4, 0.2, 0.6, people=-0.05),
+            "lets criteria run together: correlation beyond quality +0.40 [0.20, 0.60], people's own −0.05",
+            "halo (+0.40 [0.20, 0.60])",
+        ),
+        (
+            probed("resolution", "log", math.log(0.5), math.log(0.4), math.log(0.6), levels=3, people=4.5),
+            "uses fewer levels than people: 3 in all, a person 4.5; in effect 0.50 [0.40, 0.60] times people's",
+            "levels (0.50 [0.40, 0.60])",
+        ),
+        (
+            probed("shares", "share of '4' less people's", 0.1, 0.05, 0.15),
+            "gives '4' more often than people: +0.10 [0.05, 0.15]",
+            "shares of '4' (+0.10 [0.05, 0.15])",
+        ),
+        (
+            probed("shares", "share of '4' less people's", -0.1, -0.15, -0.05),
+            "gives '4' less often than people: −0.10 [−0.15, −0.05]",
+            "shares of '4' (−0.10 [−0.15, −0.05])",
+        ),
+        (
+            probed("position", "share of choices of the first place", 0.6, 0.55, 0.65, null=0.5),
+            "chooses by place: share of choices of the first place 0.60 [0.55, 0.65], chance 0.50",
+            "position (0.60 [0.55, 0.65])",
+        ),
+        (
+            probed("missing", "people's label", -0.4, -0.6, -0.2),
+            "skips items that people rate lower: −0.40 [−0.60, −0.20] points",
+            "missing (−0.40 [−0.60, −0.20])",
+        ),
+        (
+            probed("missing", "share", 0.25, 0.2, 0.3, null=math.nan),
+            "has no label on 0.25 of the items [0.20, 0.30]",
+            "missing (+0.25 [0.20, 0.30])",
+        ),
+        (
+            probed("consistency", "Φ", 0.6, 0.5, 0.7, null=0.9),
+            "needs 6 (up to 9) replies for Φ = .9: Φ of one reply is 0.60 [0.50, 0.70]",
+            "replies (+0.60 [0.50, 0.70])",
+        ),
+        (
+            probed("consistency", "Φ", 0.6, -0.1, 0.7, null=0.9),
+            "needs 6 (and perhaps no number will do) replies for Φ = .9: Φ of one reply is 0.60 [−0.10, 0.70]",
+            "replies (+0.60 [−0.10, 0.70])",
+        ),
+        (
+            probed("consistency", "Φ", 0.92, 0.91, 0.93, null=0.9),
+            "is consistent with one reply: Φ of one reply is 0.92 [0.91, 0.93]",
+            "replies (+0.92 [0.91, 0.93])",
+        ),
+        (
+            probed("consistency", "Φ", -0.1, -0.2, 0.1, null=0.9),
+            "has replies that no number makes consistent: Φ of one reply is −0.10 [−0.20, 0.10]",
+            "replies (−0.10 [−0.20, 0.10])",
+        ),
+    ],
+    ids=lambda value: value.one.probe if isinstance(value, ProbeRow) else "",
+)
+def test_what_is_shown_and_what_is_open_is_said_with_its_number(row, shown, open_words):
+    assert row.sentence() == shown
+    assert row.open_words() == open_words
+
+
+def test_the_summary_says_what_is_shown_then_what_is_open_then_what_is_lacking():
+    """Of label shares two are said together where both are shown, and the farthest where none is."""
+    several = [("share of '1' less people's", 0.05), ("share of '2' less people's", -0.2), ("share of '3' less "
+               "people's", 0.15)]  # fmt: skip
+    rows = (
+        probed("length", "points", 0.3, 0.1, 0.5, shown=True, criterion="x"),
+        *(probed("shares", name, v, v - 0.1, v + 0.1, criterion="x") for name, v in several),
+        probed("consistency", "Φ", 0.92, 0.91, 0.93, null=0.9, criterion="x"),
+        ProbeRow("m", "x", ProbeMeasure.absent("own", "the option")),
+        *(probed("shares", name, v, v - 0.1, v + 0.1, criterion="y", shown=v > 0) for name, v in several),
+        ProbeRow("m", "y", ProbeMeasure.absent("own", "the option")),
+        ProbeRow("m", None, ProbeMeasure.absent("halo", "two criteria")),
+    )
+    found = JudgeProbes(rows, 1234, 1, Run("probes", ProbeSettings(), "none", {}, "95% intervals"))
+    words = found.summary().splitlines()
+    assert words[0] == "3 faults shown in 8 tests; 1,234 items, 1 person."
+    assert words[3].split() == ["m,", "x", *"–!––·–·–"]
+    assert words[4].split() == ["m,", "y", *"––––!–––"]
+    assert words[5].split() == ["m", *"––––––––"]
+    assert found.sentences() == [
+        "m, x follows words at equal quality: +0.30 [0.10, 0.50] points for one standard deviation.",
+        "m, y gives labels otherwise than people: '1' +0.05 [−0.05, 0.15], '3' +0.15 [0.05, 0.25].",
+        "m, x: not shown amiss in shares of '2' (−0.20 [−0.30, −0.10]); is consistent with one reply: Φ of one reply "
+        "is 0.92 [0.91, 0.93].",
+        "– own family: the option.",
+        "– halo: two criteria.",
+    ]
+    part = probe_parts(found)[0]
+    assert part.words[:2] == tuple(found.sentences()[:2])
+    ax = found.plot()
+    assert len(ax.collections) == 4  # dots; one of them full for each fault's cell
+    assert sum(len(dot.get_facecolor()) for dot in ax.collections) == 2
+    assert sum(text.get_text() == "–" for text in ax.texts) == 24 - 4
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["m", "m, y", "m, x"]
+
+
+def beside(judge, *people, numeric=True, levels=None):
+    judge = np.asarray(judge, dtype=float)
+    people = np.stack([np.asarray(p, dtype=float) for p in people], axis=1)
+    levels = np.unique(judge[~np.isnan(judge)]) if levels is None else np.asarray(levels, dtype=float)
+    return JudgeLabels(judge, people, levels, numeric, Units.of(len(judge)), 0.95)
+
+
+def test_a_fault_has_a_side_and_a_size_that_counts():
+    value = Estimate(0.25, 0.2, 0.3, 0.05)
+    one = ProbeMeasure.of("own", "", value, 0.5, 0.01, n=9, least=0.25)
+    assert (one.p, one.amiss) == (0.01, True)
+    assert not ProbeMeasure.of("own", "", value, 0.5, 0.01, n=9, least=0.26).amiss
+    below = ProbeMeasure.of("resolution", "", value, 0.5, 0.01, n=9, side=-1)
+    assert (below.p, below.amiss) == (0.01, True)
+    above = ProbeMeasure.of("halo", "", value, 0.5, 0.01, n=9, side=1)  # on the other side: no evidence
+    assert (above.p, above.amiss) == (1.0, False)
+    assert ProbeMeasure.of("halo", "", value, 0.25, 0.01, n=9, side=1).p == 1.0
+    assert math.isnan(ProbeMeasure.of("own", "", Estimate(0.25, 0.25, 0.25, 0, "why"), 0.5, 0.01, n=9).p)
+
+
+def test_people_are_centred_by_themselves_where_they_gave_enough():
+    first = np.r_[np.ones(10), np.full(10, 3.0), np.full(5, np.nan)]  # 20 labels: by its own mean, 2
+    few = np.r_[np.full(19, 4.0), np.full(6, np.nan)]  # 19 labels, together with the next: mean of 19 4s and 1 24
+    one = np.r_[24.0, np.full(24, np.nan)]
+    ideal = beside(np.zeros(25), first, few, one, np.full(25, np.nan)).ideal
+    assert ideal[[0, 19], 0].tolist() == [-1.0, 1.0]
+    assert ideal[0, 1:3].tolist() == [-1.0, 19.0]
+    assert np.isnan(ideal[:, 3]).all()
+    assert beside(np.zeros(25), few, one).deviation == pytest.approx(math.sqrt(19 * 1 + 19**2) / math.sqrt(20))
+
+
+def test_shares_and_missing_labels_by_hand():
+    """40 items; the judge says 1 on 10, 2 on 20, nothing on 10; one person 1 on 20, another 2 on the first 15."""
+    judge = np.r_[np.full(10, 1.0), np.full(20, 2.0), np.full(10, np.nan)]
+    first = np.r_[np.full(20, 1.0), np.full(20, 2.0)]
+    other = np.r_[np.full(15, 2.0), np.full(25, np.nan)]
+    one = beside(judge, first, other, levels=[1, 2, 3])
+    shares = one.shares(["a", "b", "c"])
+    assert [s.measure for s in shares] == ["share of 'a' less people's", "share of 'b' less people's"]  # no c
+    assert [s.people for s in shares] == pytest.approx([(15 * 0.5 + 5) / 30, (15 * 0.5 + 10) / 30])
+    assert shares[0].found.estimate == pytest.approx((10 - 12.5) / 30)
+    assert (shares[0].n, shares[0].null, shares[0].least) == (30, 0.0, 0.0)
+    gone, rated = one.missing()
+    assert gone.found.estimate == 0.25
+    assert (gone.found.low, gone.found.high) == pytest.approx((0.1419, 0.4019), abs=1e-4)  # Wilson of 10 in 40
+    # The first person's mean is 1.5; the other's 15 labels are all their mean. Skipped items: +.5; the others: on 15
+    # the mean of −.5 and 0, on 5 −.5, on 10 +.5.
+    assert rated.found.estimate == pytest.approx(0.5 - (15 * -0.25 + 5 * -0.5 + 10 * 0.5) / 30)
+    assert (rated.n, rated.least) == (10, pytest.approx(0.1 * np.std(np.r_[first, other[:15]])))
+    assert beside(judge[:34], first[:34]).missing()[1].found.reason.startswith("needs 5 items without a label")
+    assert len(beside(judge[:35], first[:35]).missing()) == 2
+    assert len(beside(judge, first, numeric=False).missing()) == 1
+    assert beside(judge[1:], first[1:], levels=[1, 2]).shares("ab")[0].found.reason is not None  # 29 items
+    assert beside(judge, first, levels=range(26)).shares(range(26))[0].found.reason == (
+        "needs a scale of at most 25 labels"
+    )
+    rare = np.r_[np.ones(9), np.full(31, 2.0)]
+    assert len(beside(rare, rare, levels=[1, 2]).shares("ab")) == 1  # 9 items with a 1
+    rare[9] = 1
+    assert len(beside(rare, rare, levels=[1, 2]).shares("ab")) == 2
+
+
+def test_halo_by_hand():
+    # Judge: covariances with people's means 2 and 3, variances of the ideal 4 and 2, its own covariance 1.75; people's
+    # across criteria 1, on one person's labels 1.5. Halo (1.75 − 2 · 3 / 8) / 2 = .5; over 1.75 · 8 − 6; people .5 / 4.
+    means = np.array([2.0, 4, 3, 2, 1.75, 1, 1.5])
+    counts = np.array([10.0, 8, 10, 9, 7, 6, 5])
+    sums = np.stack([means * counts, counts], axis=1).ravel()
+    assert HaloStatistic(np.array([2.0]), np.array([4.0])).value(sums).tolist() == pytest.approx([0.5, 8.0, 0.125])
+    rng = np.random.default_rng(3)
+    quality, bad = rng.standard_normal((2, 60))
+    people = [[quality + rng.standard_normal(60) for _ in range(2)] for _ in range(2)]
+    criteria = [beside(quality + bad, *people[j]) for j in range(2)]
+    for j, k in ((29, False), (30, True)):
+        cut_off = [beside(np.where(np.arange(60) < j, one.judge, np.nan), *one.people.T) for one in criteria]
+        assert (halo_of(cut_off).found.reason is None) == k
+    assert halo_of(criteria).n == 60
+    # One pair of criteria by a slow road: every pair of different people, item by item.
+    a, b = (one.people - one.people.mean(axis=0) for one in criteria)
+    y = [one.judge - one.judge.mean() for one in criteria]
+    c = [(y[j] * p.mean(axis=1)).mean() for j, p in enumerate((a, b))]
+    v = [(p[:, 0] * p[:, 1]).mean() for p in (a, b)]
+    cross = ((a[:, 0] * b[:, 1] + a[:, 1] * b[:, 0]) / 2).mean()
+    same = (a * b).mean()
+    spread, theirs = (np.prod([np.std(getattr(one, w)) for one in criteria]) for w in ("judge", "people"))
+    found = halo_of(criteria)
+    assert found.found.estimate == pytest.approx(((y[0] * y[1]).mean() - c[0] * c[1] * cross / (v[0] * v[1])) / spread)
+    assert found.people == pytest.approx((same - cross) / theirs)
+    assert halo_of([beside(np.ones(60), *people[0]), criteria[1]]).found.reason == "needs labels of the judge that vary"
+
+
+def test_consistency_of_numbers_and_of_categories_by_hand():
+    """Two replies on 30 items, equal on 24: of categories, and of numbers, from products of pairs."""
+    first = np.tile([1.0, 2.0, 2.0], 10)
+    second = np.r_[3 - first[:6], first[6:]]
+    replies = np.vstack([np.stack([first, second], axis=1), [[1.0, np.nan]]])
+    numbers = beside(np.r_[first, 1.0], np.r_[first, 1.0]).consistency(replies)
+    kept = replies[:30] - replies[:30].mean()
+    phi = (kept[:, 0] * kept[:, 1]).mean() - kept.mean() ** 2
+    assert numbers.found.estimate == pytest.approx(phi / ((kept**2).mean() - kept.mean() ** 2))
+    words = beside(np.r_[first, 1.0], np.r_[first, 1.0], numeric=False).consistency(replies)
+    one = (replies[:30] == 1).mean()
+    chance = one**2 + (1 - one) ** 2
+    assert words.found.estimate == pytest.approx((24 / 30 - chance) / (1 - chance))
+    assert (words.n, words.null, words.side) == (30, 0.9, -1)
+    assert beside(np.r_[first, 1.0], np.r_[first, 1.0]).consistency(replies[1:]).found.reason is not None  # 29

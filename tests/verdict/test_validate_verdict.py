@@ -9,8 +9,20 @@ import pytest
 from assay import validate
 from assay.cli.app import main
 from assay.errors import DesignError
+from assay.estimation.result import Run
 from assay.simulation import simulate
-from assay.verdict.validate import BAD, PLANTED, JudgeRate, ValidateVerdictSettings, _planted, _shape_of_pilot
+from assay.verdict.validate import (
+    BAD,
+    PLANTED,
+    JudgeRate,
+    ValidateVerdictSettings,
+    VerdictValidation,
+    _commonest,
+    _in_words,
+    _noise_of,
+    _planted,
+    _shape_of_pilot,
+)
 
 SMALL = {"n_items": 40, "n_annotators": 3, "epsilon": 0.2, "n_studies": 6}
 
@@ -65,6 +77,71 @@ def test_shares_and_their_intervals_by_hand():
     one = JudgeRate("good", "replace", "", 6, 1, 8, 0.95)
     assert (one.found.estimate, one.found.low, one.found.high) == pytest.approx((0.75, 0.4093, 0.9285), abs=1e-4)
     assert one.amiss.estimate == 1 / 8
+
+
+def validation(n: int = 100, seconds: float | None = None, **counts: tuple[int, int]) -> VerdictValidation:
+    """What is said of studies in which each judge got so many right and wrong answers."""
+    rates = tuple(JudgeRate(name.replace("_", " "), *PLANTED[name.replace("_", " ")], *both, n, 0.95)
+                  for name, both in counts.items())  # fmt: skip
+    s = settings(seconds=seconds)
+    return VerdictValidation(rates, n, _in_words(s), Run("validate", s, "none", {}, "95% intervals of simulation"))
+
+
+def test_sentences_name_the_judge_let_in_most_and_the_one_found_out_least():
+    found = validation(good=(60, 3), bad=(90, 1), lazy=(70, 4), blind=(95, 0), copy=(65, 2), unfair=(50, 0),
+                       fair=(99, 2))  # fmt: skip
+    # Wilson of 60, 4, 65, 50 and 2 of 100.
+    assert found.sentences() == [
+        "A judge that errs as people do is shown fit to replace in 60% (50 to 69) of such studies.",
+        "Of judges that should not, lazy (gives the commonest label to 90% of the items) is let in most often: in "
+        "4% (2 to 10).",
+        "Of these, copy is found out least often: in 65% (55 to 74).",
+        "The card shows the unfair judge so in 50% (40 to 60), and accuses the fair one in 2% (1 to 7).",
+        "Next: a good judge is often missed; ask assay.plan_alt_test (assay plan) how many items are enough.",
+    ]
+    lines = found.summary().splitlines()
+    assert lines[0] == (
+        "100 simulated studies: 40 items, 3 people with noise 0.30, labels one of a, b, c, d, shares drawn anew for "
+        "each."
+    )
+    assert " ".join(lines[3].split()) == "good replace 0.60 [0.50, 0.69] 0.03 [0.01, 0.08] 0.37"
+    row = found.table.row(0, named=True)
+    assert (row["estimate"], row["wrong"], row["open"], row["n"]) == pytest.approx((0.6, 0.03, 0.37, 100))
+    assert (row["low"], row["high"], row["wrong_low"]) == pytest.approx((0.5020, 0.6906, 0.0103), abs=1e-4)
+    widths = [bar.get_width() for bar in found.plot().patches]  # right, open, wrong; the last judge first
+    assert (widths[6], widths[13], widths[20]) == pytest.approx((0.6, 0.37, 0.03))
+    assert widths[0] == pytest.approx(0.99)
+    kept = validation(good=(75, 0), constant=(99, 0)).sentences()
+    assert kept[1] == "No judge that should not was let in: each is in less than 4%."
+    assert len(kept) == 3  # Wilson's upper end of 75 in 100 is .825: not often missed
+
+
+def test_studies_are_named_in_words():
+    assert _in_words(settings(scale="1-3", prior=(0.25, 0.25, 0.5), labels_per_item=2, documents=10)) == (
+        "40 items of 10 documents, 3 people, 2 an item with noise 0.30, labels a whole number from 1 to 3, "
+        "shares 0.25, 0.25, 0.5"
+    )  # fmt: skip
+    assert _in_words(settings(scale="interval:0-1", n_items=1234)).startswith("1,234 items, 3 people with")
+    assert _in_words(settings(scale="interval:0-1")).endswith(", uniform")
+    assert settings(scale="1-5", skew=0.6).shares == pytest.approx((0.1, 0.1, 0.1, 0.1, 0.6))
+
+
+def test_noise_is_that_under_which_two_people_agree_as_often():
+    """Four items of two people: three pairs agree, so A = .75; shares .5 and .5 give chance .5: noise 1 − √.5."""
+    values = np.array([[1, 1, np.nan], [2, 2, np.nan], [1, np.nan, 1], [2, 1, np.nan], [2, np.nan, np.nan]])
+    assert _noise_of(values, np.array([1.0, 2.0]), np.array([0.5, 0.5])) == pytest.approx(1 - np.sqrt(0.5))
+    # An item of three labels has three pairs: 3 + 1 of 6 agree, 1 − √((2/3 − .5) / .5).
+    values = np.array([[1, 1, 1], [2, 2, np.nan], [1, np.nan, 2], [2, 1, np.nan]])
+    assert _noise_of(values, np.array([1.0, 2.0]), np.array([0.5, 0.5])) == pytest.approx(1 - np.sqrt(1 / 3))
+    assert _noise_of(values[3:], np.array([1.0, 2.0]), np.array([0.5, 0.5])) == 0.99  # less often than by chance
+
+
+def test_the_commonest_label_or_the_middle_number():
+    assert _commonest(np.array([[3, 1, 3], [np.nan, 1, 1]])) == 1
+    assert _commonest(np.array([3.0, 1, 1, 3, 3, 1])) == 1  # of equals the lowest
+    assert _commonest(np.array([3.0, 1, 3, 2])) == 2.5  # as many numbers as half the labels: the middle
+    assert _commonest(np.array([4.0, 1, 4, 1, 4])) == 4
+    assert np.isnan(_commonest(np.array([np.nan])))
 
 
 def test_the_same_seed_gives_the_same_studies_and_a_budget_stops():

@@ -42,6 +42,9 @@ LEAST_EXPECTED = 5.0
 MOST_LEVELS = 10
 """Text columns with more levels than this are names, and say nothing of a sample."""
 
+MOST_SORTED = 10**6
+"""Items whose numbers are sorted (.1 s) to see whether they have few levels; of more, only the mean is looked at."""
+
 ITEMS_A_REGRESSOR = 5
 """Labelled items for each judge and column of a prediction: with 12 regressors 30 items cover .915 to .94."""
 
@@ -510,7 +513,12 @@ def _of_the_judge(checks: SpotChecks) -> list[Doubt]:
     found = []
     for j, judge in enumerate(checks.judges):
         everywhere, here = checks.values[:, j], checks.judged[:, j]
-        different = np.unique(everywhere[np.isfinite(everywhere)]) if len(everywhere) < 10**6 else np.empty(0)
+        known = everywhere[np.isfinite(everywhere)]
+        different: Floats | Ints = np.empty(0)
+        if checks.categories is not None:
+            different = np.flatnonzero(np.bincount(known.astype(np.int64)))
+        elif len(everywhere) < MOST_SORTED:
+            different = np.unique(known)
         if checks.categories is None and not 0 < len(different) <= MOST_LEVELS:
             mean = np.nanmean(here) if np.isfinite(here).any() else 0.0
             found.append(_tested(checks, everywhere, here, f"'{judge}' says {mean:.3g} of them on average, and "

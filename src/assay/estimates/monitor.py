@@ -133,8 +133,10 @@ class Monitor(Result):
         settings = self.run.settings
         assert isinstance(settings, MonitorSettings)
         looks = len(self.evidence)
-        base = f"Baseline {estimated(self.base.estimate, self.base.low, self.base.high)}" + (
-            f" from {self.n_base:,} {self.unit}s" if self.n_base else ", known"
+        base = (
+            f"Baseline {estimated(self.base.estimate, self.base.low, self.base.high)} from {self.n_base:,} {self.unit}s"
+            if self.n_base
+            else f"Baseline {self.base.estimate:g}, known"
         )
         if self.alarm is None:
             most = float(self.evidence.max()) if looks else 0.0

@@ -92,7 +92,8 @@ def changes_since(old: OldReport, card: JudgeCard, settings: Mapping[str, Any], 
     pairs, words = _paired(*judges)
     rows = list(_compared(pairs, before, now))
     moved = [row for row in rows if row["before"] != row["now"]]
-    first = f"{len(moved)} of {counted(len(rows), 'cell')} of the card differ from {Path(old.path).name}"
+    differ = "differs" if len(moved) == 1 else "differ"
+    first = f"{len(moved)} of {counted(len(rows), 'cell')} of the card {differ} from {Path(old.path).name}"
     said = [f"{first}: {_moves(moved)}." if moved else f"No cell of the card differs from {Path(old.path).name}."]
     if not rows:
         said = [f"No judge is on this card and on that of {Path(old.path).name}."]

@@ -1,0 +1,84 @@
+"""What `look` says of a table: what it can answer and what it lacks, and what may be a slip."""
+
+from __future__ import annotations
+
+import polars as pl
+
+import assay
+from assay.looking import _answerable, _doubts_of
+
+
+def answers(labels: assay.Annotations) -> dict[str, tuple[bool, str]]:
+    return {one.question: (one.yes, one.why) for one in _answerable(labels)}
+
+
+def table(
+    people: int = 3, judges: tuple[str, ...] = ("m",), scale: str = "1-5", **items: list[object]
+) -> assay.Annotations:
+    names = [f"i{i}" for i in range(8)]
+    rows = [(item, f"p{k}", 1 + (i + k) % 5) for i, item in enumerate(names[:6]) for k in range(people)]
+    rows += [(item, judge, 1 + i % 5) for i, item in enumerate(names) for judge in judges]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    return assay.Annotations.from_frame(frame, judges=judges, scale=scale, items=pl.DataFrame({"item": names, **items}))
+
+
+def test_what_a_table_can_answer():
+    found = answers(table(lesson=["a", "b", "c", "d"] * 2, id=list(range(8)), same=["x"] * 8))
+    assert found == {
+        "may m stand in for people?": (True, ""),
+        "agreement?": (True, "6 items with two labels or more"),
+        "on which scale to ask?": (False, "no column says on which scale was asked"),
+        "which is better (votes)?": (False, "no votes; read with scale='preference'"),
+        "the same ideas (triplets)?": (False, "no odd ones out; read with scale='odd-one-out'"),
+        "lessons and raters (G-study)?": (True, "by lesson"),
+        "is the judge fair to groups?": (True, "by lesson"),
+        "corrected estimates?": (True, "2 items with the judge's label alone"),
+    }
+
+
+def test_what_a_table_lacks():
+    alone = answers(table(judges=(), few=["a", "b"] * 4))
+    assert alone["may a judge stand in for people?"] == (False, "no judge: name it with judges=[...]")
+    assert alone["is the judge fair to groups?"] == (False, "by few")
+    assert alone["corrected estimates?"][0] is False
+    one = answers(table(people=1))
+    assert one["may m stand in for people?"] == (False, "fewer than two people")
+    assert one["corrected estimates?"] == (False, "2 items with the judge's label alone")
+    assert answers(table(people=2))["may m stand in for people?"] == (True, "with 2 people; 3 or more tell more")
+    many = answers(table(seven=[*"abcdefg", "g"], six=[*"abcdef", "f", "f"]))
+    assert many["lessons and raters (G-study)?"] == (True, "by seven, six")
+    assert many["is the judge fair to groups?"] == (True, "by six")
+    some = table()
+    every = some.where(item=[f"i{i}" for i in range(6)])
+    assert answers(every)["corrected estimates?"] == (
+        False, "every item has people's labels: add items that the judge alone has labelled"
+    )  # fmt: skip
+    apart = every.where(annotator="p0")
+    assert answers(apart)["agreement?"] == (False, "0 items with two labels or more")
+    votes = assay.read(pl.DataFrame({"item": ["a", "b"] * 2, "annotator": list("ppqq"), "label": ["first", "tie"] * 2}),
+                       scale="preference")  # fmt: skip
+    assert answers(votes)["which is better (votes)?"] == (True, "")
+
+
+def test_what_may_be_a_slip():
+    rows = [(f"i{i}", who, 1 + (i + k) % 3) for i in range(12) for k, who in enumerate(("anna", "Anna", "m"))]
+    frame = pl.DataFrame([*rows[:-1], ("i11", "m", 50)], schema=["item", "annotator", "label"], orient="row")
+    items = pl.DataFrame({"item": [f"i{i}" for i in range(12)], "text": [None, None, "same", "same", *"abcdefgh"]})
+    labels = assay.Annotations.from_frame(frame, judges=["m"], items=items, spelling="apart", scale="interval")
+    assert _doubts_of(labels, ()) == [
+        "'Anna', 'anna' are nearly the same annotator",
+        "label 50 of m on 'i11' is far from 1 to 3",
+        "items 'i2', 'i3' share their text",
+    ]
+    fewer = labels.where(item=[f"i{i}" for i in range(6, 12)])  # 18 labels: too few to say what is far
+    assert _doubts_of(fewer, ()) == ["'Anna', 'anna' are nearly the same annotator"]
+
+
+def test_lines_say_what_to_look_at_and_what_is_not_read(tmp_path):
+    (tmp_path / "labels.csv").write_text("item,annotator,label\n" + "".join(
+        f"i{i},{who},{1 + (i + k) % 3}\n" for i in range(6) for k, who in enumerate(("ann", "bob"))))  # fmt: skip
+    found = assay.look(tmp_path / "labels.csv", judges=["bob"])
+    assert found.head.endswith("labels.csv: 12 rows × 3 columns, one row a label")
+    assert "  may bob stand in for people? no: fewer than two people" in found.lines()
+    assert "  agreement? yes: 6 items with two labels or more" in found.lines()
+    assert found.summary().splitlines()[-1] == f"Read it with: {found.call}"
