@@ -7,16 +7,21 @@ from collections.abc import Sequence
 
 import pytest
 
+import assay
 from assay.concordance.coefficient import (
     AgreementSettings,
     AlphaSettings,
+    BiasSettings,
+    CoefficientSettings,
     CorrelationSettings,
     GradingScaleSettings,
     ICCSettings,
+    ICCTableSettings,
     PanelSettings,
     WeightedSettings,
     WithinSettings,
 )
+from assay.concordance.disagreement import DisagreementSettings
 from assay.data.chunks import ScanSettings
 from assay.data.columns import FrameSettings
 from assay.data.formats import FormatSettings
@@ -28,7 +33,7 @@ from assay.estimates.drift import DriftSettings
 from assay.estimates.label_plan import LabelPlanSettings
 from assay.estimates.monitor import MonitorSettings
 from assay.estimates.route import RouteSettings
-from assay.estimation.options import IntervalSettings, Limits, _inside, _number_words, _range, hints_of
+from assay.estimation.options import IntervalSettings, Limits, Settings, _inside, _number_words, _range, hints_of
 from assay.ideas.choices import (
     ChoiceSettings,
     EmbeddingSettings,
@@ -50,9 +55,11 @@ from assay.preference.votes import (
     PairsSettings,
     PositionSettings,
     RatingSettings,
+    SeparabilitySettings,
     SetSettings,
     StabilitySettings,
     SweepSettings,
+    VotesSettings,
 )
 from assay.psychometrics.design import (
     DesignSettings,
@@ -63,9 +70,15 @@ from assay.psychometrics.design import (
 )
 from assay.psychometrics.nested_icc import NestedSettings
 from assay.psychometrics.raters.table import FacetSettings, RaschSettings, RaterSettings
+from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareSettings, PairedSettings, RuleSettings
+from assay.replacement.studies import EpsilonCurveSettings, SizeCurveSettings
 from assay.simulation import SimulationSettings
 from assay.training.documents import TrainSettings
+from assay.verdict.card import CardSettings
 from assay.verdict.gate import GateSettings
+from assay.verdict.probes import ProbeSettings
+from assay.verdict.report import ReportSettings
+from assay.verdict.validate import ValidateVerdictSettings
 
 FLAGS = ("always", "hidden", "transient")
 OPTIONS = {
@@ -415,6 +428,136 @@ OPTIONS = {
         "missing": "0.0",
         "seed": "0 >= 0",
     },
+    BiasSettings: {},
+    CoefficientSettings: {
+        "annotators": "None",
+    },
+    ICCTableSettings: {
+        "estimator": "None",
+    },
+    DisagreementSettings: {
+        "first": "'all'",
+        "show": "5 >= 0",
+        "repeats": "'error'",
+        "clusters": "None",
+    },
+    SeparabilitySettings: {
+        "by": "None",
+    },
+    VotesSettings: {
+        "systems": "None",
+        "clusters": "None",
+    },
+    AltTestBySettings: {
+        "by": "'criterion' always",
+        "correction": "'across' always",
+    },
+    AltTestSettings: {
+        "method": "'jackknife'",
+        "seed": "0 >= 0 always",
+        "epsilon": "None >= 0 <= 1 always as 'eps'",
+        "expertise": "None as ''",
+        "expert": "None",
+        "gold": "None",
+        "clusters": "None",
+        "strata": "'auto'",
+        "copies": "'refuse'",
+    },
+    CompareSettings: {
+        "judges": "None as ''",
+        "together": "'holm'",
+    },
+    PairedSettings: {
+        "n_pairings": "100 >= 1",
+    },
+    RuleSettings: {
+        "score": "None as ''",
+        "similarity": "None",
+        "fdr": "0.05 > 0 < 1 always",
+        "alpha": "0.05 > 0 < 1",
+        "least_retention": "0.5 >= 0 <= 1",
+        "looks": "1 >= 1",
+        "look": "1 >= 1",
+        "threshold": "0.5 > 0 <= 1",
+        "min_items": "30 >= 0",
+        "min_humans": "2 >= 1",
+        "test": "'published'",
+        "normalise": "None",
+        "balance": "False",
+        "ties": "'share'",
+        "min_class": "5 >= 0",
+        "quality": "None",
+        "repeats": "'error'",
+    },
+    EpsilonCurveSettings: {
+        "epsilons": "None >= 0 <= 1",
+    },
+    SizeCurveSettings: {
+        "sizes": "(30, 40, 50, 75, 100, 150, 200, 300) >= 2",
+        "n_annotators": "None >= 2 always as 'panel'",
+        "n_draws": "100 >= 1 always as 'draws'",
+        "seed": "0 >= 0 always",
+    },
+    CardSettings: {
+        "judges": "None as ''",
+        "object": "None",
+        "lesson": "None",
+        "family": "None",
+        "group": "None",
+        "people": "False",
+        "expertise": "None",
+        "epsilon": "None >= 0 <= 1",
+        "alpha": "0.05 > 0 < 0.5",
+        "adjust": "True",
+        "concordance": "0.75 >= 0 <= 1",
+        "confidence_share": "0.5 >= 0 <= 1 as 'confidence'",
+        "validity": "0.5 >= 0 <= 1",
+        "bias": "1.5 >= 0",
+        "fairness": "0.25 >= 0",
+        "repeats": "'error'",
+    },
+    ProbeSettings: {
+        "judges": "None as ''",
+        "length": "None",
+        "system": "None",
+        "family": "None",
+        "clusters": "None",
+        "adjust": "True",
+        "confidence": "0.95 > 0 < 1 as 'level'",
+        "repeats": "'first'",
+    },
+    ReportSettings: {
+        "judges": "None",
+        "by": "None",
+        "plan": "None as ''",
+        "object": "None",
+        "lesson": "None",
+        "family": "None",
+        "group": "None",
+        "compare": "None as ''",
+        "title": "None as ''",
+        "progress": "None hidden transient",
+    },
+    ValidateVerdictSettings: {
+        "n_items": "100 >= 10 always as 'items'",
+        "n_annotators": "5 >= 2 always as 'humans'",
+        "labels_per_item": "None >= 2",
+        "scale": "None",
+        "skew": "None > 0 < 1",
+        "prior": "None >= 0 <= 1",
+        "annotator_noise": "0.3 >= 0 < 1",
+        "documents": "None >= 5",
+        "pilot": "None hidden",
+        "document": "None",
+        "expertise": "None",
+        "epsilon": "None >= 0 <= 1",
+        "alpha": "0.05 > 0 < 0.5",
+        "n_studies": "200 >= 1 as 'studies'",
+        "seconds": "None > 0",
+        "confidence": "0.95 > 0 < 1 as 'level'",
+        "seed": "0 >= 0",
+        "progress": "None hidden transient",
+    },
 }
 """Each class's own: default, ends (``>=`` may be reached, ``>`` may not), its name in a signature, flags."""
 
@@ -432,6 +575,16 @@ def described(field: dataclasses.Field) -> str:
 def test_defaults_and_ranges(settings):
     fields = {f.name: f for f in dataclasses.fields(settings)}
     assert {name: described(fields[name]) for name in OPTIONS[settings]} == OPTIONS[settings]
+
+
+def test_every_question_s_options_are_listed_here():
+    questions = [getattr(assay, name) for name in assay.__all__]
+    used = {
+        kind for one in questions if isinstance(getattr(one, "settings", None), type) for kind in one.settings.__mro__
+    }
+    assert {kind.__name__ for kind in used if issubclass(kind, Settings) and kind is not Settings} <= {
+        kind.__name__ for kind in OPTIONS
+    }
 
 
 def test_options_without_a_default_have_their_limits():

@@ -6,13 +6,16 @@ Figures of lme4 are of version 1.1-31 (Debian's r-cran-lme4), ``lmer`` with the 
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from scipy import stats
 from tables import FACETS, brennan, lessons, table
 
 import references
 from assay.errors import DesignError
-from assay.psychometrics.components import fit_components
+from assay.psychometrics.components import VarianceEstimate, fit_components
 from assay.psychometrics.design import DesignSettings, parse
 from assay.psychometrics.g_study import g_study
 from assay.statistics.blocks import Balanced, Blocks, Terms, anova, cross_codes, sequential_squares
@@ -347,3 +350,17 @@ def test_squares_of_a_table_with_missing_cells_are_those_of_each_term_given_the_
         left.append(((terms.value - columns @ solved) ** 2).sum())
     np.testing.assert_allclose(found.anova["squares"], [*-np.diff(left), left[-1]], atol=1e-9)
     assert found.anova["df"].sum() == len(terms) - 1
+
+
+def test_p_values_by_the_delta_method_are_on_the_scale_of_the_value():
+    """A share on the logit's, a variance on the logarithm's; a null at a bound has no value there."""
+
+    def estimate(value: float, error: float, rest: object) -> VarianceEstimate:
+        return VarianceEstimate(value, np.nan, np.nan, error, None, fit=None, quantity=SimpleNamespace(rest=rest),
+                                profiled=False, df=None)  # fmt: skip
+
+    share, variance = estimate(0.8, 0.05, "rest"), estimate(2.0, 0.5, None)
+    z = (np.log(0.8 / 0.2) - np.log(0.6 / 0.4)) / (0.05 / (0.8 * 0.2))
+    assert share.p(0.6) == pytest.approx(2 * stats.norm.sf(z))
+    assert variance.p(1.0) == pytest.approx(2 * stats.norm.sf(np.log(2) / (0.5 / 2)))
+    assert np.isnan([share.p(1.0), share.p(0.0), variance.p(0.0), estimate(1.0, 0.1, "rest").p(0.5)]).all()

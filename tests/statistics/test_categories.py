@@ -6,12 +6,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from assay.data.annotations import Answers
 from assay.data.ratings import Ratings
 from assay.data.scales import Ordinal
+from assay.estimation.intervals import wilson
 from assay.estimation.options import IntervalSettings
-from assay.statistics.categories import Alpha, ChanceCorrected, Slice, Together, grid
+from assay.statistics.categories import (
+    LOW_RATE,
+    Alpha,
+    ChanceCorrected,
+    Slice,
+    Together,
+    _low_rate,
+    _own_rates,
+    grid,
+)
 from assay.statistics.pairs import Distance, Kappa, MeanOfPairs, WithinItems, label_pairs
 from assay.statistics.variance import IntraclassCorrelation, OneWay, TwoWay
 
@@ -115,3 +126,25 @@ def test_pairs_of_labels_are_items_of_two(labels):
     few = label_pairs(labels.select(labels.item < 5), PEOPLE, JUDGE)
     assert few.labels.n_items == len(few.kind) == len([i for i, _, _ in slow if i < 5])  # hardly any are alike
     assert found.starts.tolist() == np.flatnonzero(np.diff([i for i, _, _ in slow], prepend=-1)).tolist()
+
+
+def test_the_rate_of_a_rare_label_is_the_lower_end_of_wilsons_interval():
+    for share, n in ((0.1, 40), (0.0, 12), (0.5, 7)):
+        low, _ = wilson(np.array(share), n, 1 - 2 * stats.norm.sf(LOW_RATE))
+        assert _low_rate(share, n) == pytest.approx(float(low), abs=1e-12)
+
+
+def test_each_rater_has_a_rate_of_its_own_as_far_as_rates_differ_beyond_chance():
+    """30 items, three raters who gave the label 15, 3 and 0 times: Cochran's Q is that of the table."""
+    rare = np.zeros((30, 3), dtype=bool)
+    rare[:15, 0] = rare[:3, 1] = True
+    given, rows = rare.sum(axis=0), rare.sum(axis=1)
+    q = 2 * (3 * (given**2).sum() - given.sum() ** 2) / (3 * rows.sum() - (rows**2).sum())
+    kept, common = 1 - 2 / q, 0.15
+    own = common + kept * (given - 6) / 30 * (common / 0.2)  # at a common rate below what was seen, less by as much
+    assert _own_rates(rare, common) == pytest.approx(np.maximum(own, 0.2 * common))
+    assert _own_rates(rare, 0.4)[0] == pytest.approx(0.4 + kept * 9 / 30)
+    alike = np.zeros((30, 3), dtype=bool)
+    alike[[0, 1, 2], [0, 1, 2]] = True
+    assert _own_rates(alike, 0.1).tolist() == pytest.approx([0.1] * 3)
+    assert _own_rates(alike & False, 0.1).tolist() == pytest.approx([0.1] * 3)

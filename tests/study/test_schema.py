@@ -66,3 +66,16 @@ def test_defaults_and_ranges(part):
     assert [type(value) for value in found.values()] == [type(value) for value in FIELDS[part].values()]
     assert all(field.repr and not field.exclude for field in part.model_fields.values())
     assert (part.model_config["extra"], part.model_config["frozen"]) == ("forbid", True)
+
+
+def test_what_people_see_of_a_question_is_its_version():
+    asked = {"name": "q", "text": "Which?", "scale": "preference", "options": ["a", "b"], "guidelines": "Look."}
+    seen = schema.Question(**asked).wording(["a", "b", "topic", "gone"], ["gone"])
+    assert seen == {
+        "text": "Which?", "guidelines": "Look.", "scale": "preference", "show": ["topic"], "options": ["a", "b"]
+    }  # fmt: skip
+    assert schema.Question(**asked, ties=False).wording([])["without ties"] is True
+    assert "without ties" not in schema.Question(**asked, ties="people").wording([])
+    assert schema.Question(**asked, order="fixed").wording([])["fixed"] is True
+    plain = schema.Question(name="q", text="?", scale="1-5", ties=False, meanings={"1": "bad", "5": ""})
+    assert plain.wording([]) == {"text": "?", "scale": "ordinal:1-5", "meanings": {"1": "bad"}}
