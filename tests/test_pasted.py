@@ -17,7 +17,7 @@ from pasted import PAGES, ROOT, Newcomer, blocks, is_install, runnable
 
 MARKED = {
     "commands.md": ["reviews.csv, a table of texts and people's labels"],
-    "judging.md": ["a model of OpenAI or Anthropic"],
+    "judging.md": ["a model of a service that takes batches"],
     "raters.md": ["class_data.csv of the NCTE study"],
     "similarities.md": ["assay[embed] and an encoder"],
     "training.md": ["reviews.csv, a table of texts and people's labels"],
