@@ -52,8 +52,8 @@ FARTHEST = 6.0
 LAP = 64
 """Looks whose factors are multiplied before wealth is added to: .1 to this power is still a number."""
 
-PIECE = 128 * LAP
-"""Looks that are held at a time, for all candidates."""
+PIECE = 16 * LAP
+"""Looks that are held at a time, for all candidates: with eight times as many half of the time goes into memory."""
 
 BOLDEST = 0.9
 """Share of its wealth that a bet may lose in one look: at 1 a single label would end it."""
