@@ -84,6 +84,7 @@ def test_a_segment_in_which_nothing_was_said_is_left_out_and_order_is_by_time():
         ([1, 2], "0:10 Late.\n0:05 Early.", "go back, from 0:00:10 to 0:00:05"),
         ([5, 5], "0:01 Hello.", "items 'd0 0' and 'd0 1' of document 'd0' both begin at 0:00:05"),
         (["soon", "1:00"], "0:01 Hello.", "item 'd0 0' begins at 'soon' in 'begins', which is no time"),
+        ([9e5, 1e6], "0:01 Hello.", "no sentence falls into a segment: all of 'begins' are later"),
         ([None, 3], "0:01 Hello.", "item 'd0 0' has no time in 'begins'"),
     ],
 )

@@ -240,9 +240,15 @@ def gather_texts(
         )
         return _segments(names, text, owner, order), left, notes
     assert order is not None
+    assert by is not None
     notes.append(f"a document's sentences are divided among its items by their time stamps and '{by}'")
     found = _segments(names, text, owner, {n: seconds(value, by, n) for n, value in order.items()}, timed=True)
     here = found.end > found.first
+    if not here.any():
+        raise DataError(
+            f"no sentence falls into a segment: all of '{by}' are later than the texts' last times; write them in "
+            "seconds, or as 1:02:03"
+        )
     if not here.all():
         lacking = tuple(n for n, there in zip(names, here.tolist(), strict=True) if not there)
         left.append(Exclusion("item", len(lacking), f"no sentence between its '{by}' and the next", lacking))

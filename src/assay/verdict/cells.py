@@ -387,7 +387,7 @@ class SpreadContrast:
         reach = float(stdtrit(n - 1, (1 + level) / 2)) * math.sqrt(variance / n)
         near, far = max(abs(self.phi) - reach, 0.0), abs(self.phi) + reach
         with np.errstate(divide="ignore"):  # a level of 1 reaches without end
-            low, high = (self.bound((n - 1) * variance / (2 * gammaincinv((n - 1) / 2, q)) - self.noise)
+            low, high = (self.bound(float((n - 1) * variance / (2 * gammaincinv((n - 1) / 2, q))) - self.noise)
                          for q in ((1 + level) / 2, (1 - level) / 2))  # fmt: skip
         here = self.bound(self.spread**2)
         return (self.value - math.hypot(far - abs(self.phi), here - low),
