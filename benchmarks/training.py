@@ -1,6 +1,6 @@
 """One window of a trained rater, forwards, backwards and the step: python benchmarks/training.py [short long paper].
 
-    python benchmarks/training.py shuffled cebab_stars minilm    # folders: people's labels dealt out anew to the reviews
+    python benchmarks/training.py shuffled cebab_stars minilm   # folders; labels dealt out anew to reviews
 
 Simulated transcripts of 600 sentences, as many embeddings of 384 (paper: 1,024) random numbers as there are sentences,
 25 criteria of five labels. Processor seconds of one thread; the first step is not counted.
@@ -63,7 +63,7 @@ def shuffled(folder: str, model: str, seed: int = 1) -> None:
     whole = assay.read(folder)
     people = whole.where(annotator=list(whole.humans))
     names = people.items["item"].to_list()
-    other = dict(zip(names, np.random.default_rng(seed).permutation(names).tolist(), strict=True))
+    other = dict(zip(names, [names[i] for i in np.random.default_rng(seed).permutation(len(names))], strict=True))
     rows = people.labels.with_columns(pl.col("item").replace_strict(other))
     dealt = assay.Annotations.from_frame(rows, judges=[], scale=people.scale, items=people.items)
     found = assay.train(
