@@ -29,7 +29,7 @@ PLANTED = {
         "concordance": "✓",
         "confidence": "✓",
         "validity": "✓",
-        "bias": "✓",
+        "bias": "",
         "fairness": "✓",
         "helpfulness": "✓",
     },
@@ -39,15 +39,25 @@ PLANTED = {
     "unfair": {"fairness": "✗"},
     "noise": {"concordance": "✗", "confidence": "✗", "helpfulness": "✗"},
 }
-"""What each family's cells are in truth, where the truth is far from the boundary."""
+"""What each family's cells are in truth, where the truth is far from the boundary. A family drawn like people has a
+severity of its own in each study: see `severe`."""
+
+BOUNDARY = 1.5 * SEVERITY**0.5 + 0.1
+"""Of bias, about, in units of the latent scale."""
+
+
+def severe(mean: float) -> str:
+    """The right mark of a family of this severity: within half of the boundary, beyond it, or neither for sure."""
+    return "✓" if abs(mean) <= BOUNDARY / 2 else "✗" if abs(mean) > BOUNDARY else ""
 
 
 def normal(rng: np.random.Generator, variance: float, *shape: int) -> np.ndarray:
     return np.sqrt(variance) * rng.normal(size=shape)
 
 
-def study(shape: str, seed: int) -> assay.Annotations:
-    """One study: half to four fifths of the lessons are seen by two people, the others by one."""
+def study(shape: str, seed: int) -> tuple[assay.Annotations, float]:
+    """One study: half to four fifths of the lessons are seen by two people, the others by one. And the severity of the
+    family that is drawn like people."""
     rng = np.random.default_rng(seed)
     teachers, lessons, segments, people = SHAPES[shape]
     t = normal(rng, TEACHER, teachers)[:, None, None]
@@ -67,12 +77,13 @@ def study(shape: str, seed: int) -> assay.Annotations:
 
     for k in range(people):
         labels[f"p{k:02}"] = person(float(normal(rng, SEVERITY, 1)[0]))
+    severity = normal(rng, SEVERITY, 3)
     shared = normal(rng, TEACHER, teachers)[:, None, None]  # what an invalid family sees in its place
     for j in range(3):
         own = float(normal(rng, 0.02, 1)[0])
         error = normal(rng, 0.25, *content.shape)
         labels[f"good{j}"] = cut(content + own + error)
-        labels[f"person{j}"] = person(float(normal(rng, SEVERITY, 1)[0]))
+        labels[f"person{j}"] = person(float(severity[j]))
         labels[f"unreliable{j}"] = cut(lesson + segment - 0.2 * group[:, None, None] + own + error)
         labels[f"invalid{j}"] = cut(1.5 * shared + lesson + segment - 0.2 * group[:, None, None] + own + error)
         labels[f"biased{j}"] = cut(content + 1.1 + own + error)
@@ -100,7 +111,8 @@ def study(shape: str, seed: int) -> assay.Annotations:
     })  # fmt: skip
     judges = [w for w in labels if w not in seen]
     about = pl.DataFrame({"annotator": judges, "family": [j[:-1] for j in judges]})
-    return assay.Annotations.from_frame(pl.concat(rows), judges=judges, scale="1-4", items=items, annotators=about)
+    table = assay.Annotations.from_frame(pl.concat(rows), judges=judges, scale="1-4", items=items, annotators=about)
+    return table, float(severity.mean())
 
 
 def main(shape: str, studies: int) -> None:
@@ -109,17 +121,21 @@ def main(shape: str, studies: int) -> None:
     alone: dict[tuple[str, str], list[str]] = defaultdict(list)
     for seed in range(studies):
         ask = {"object": "teacher", "lesson": "lesson", "family": "family", "group": "race"}
-        found = assay.card(study(shape, 7000 + seed), **ask)
+        table, severity = study(shape, 7000 + seed)
+        found = assay.card(table, **ask)
         for row in found.rows:
             if row.kind == "family":
-                for dimension, truth in PLANTED[row.name].items():
+                for dimension, planted in PLANTED[row.name].items():
+                    truth = planted or severe(severity)
+                    if not truth:
+                        continue
                     counts[row.name, dimension].append(row.marks[dimension] + truth)
                     alone[row.name, dimension].append(row.alone[dimension] + truth)
     print("| family | question | truth | right | right, alone | wrong |\n|---|---|---|---|---|---|")
     for (name, dimension), marks in counts.items():
-        truth = marks[0][1]
-        right, each = (np.mean([m[0] == truth for m in x]) for x in (marks, alone[name, dimension]))
-        wrong = np.mean([m[0] in "✓✗" and m[0] != truth for m in marks])
+        truth = "".join(sorted({m[1] for m in marks}))
+        right, each = (np.mean([m[0] == m[1] for m in x]) for x in (marks, alone[name, dimension]))
+        wrong = np.mean([m[0] in "✓✗" and m[0] != m[1] for m in marks])
         print(f"| {name} | {dimension} | {truth} | {right:.2f} | {each:.2f} | {wrong:.2f} |")
 
 

@@ -1,5 +1,7 @@
 """One window of a trained rater, forwards, backwards and the step: python benchmarks/training.py [short long paper].
 
+    python benchmarks/training.py shuffled cebab_stars minilm   # folders; labels dealt out anew to reviews
+
 Simulated transcripts of 600 sentences, as many embeddings of 384 (paper: 1,024) random numbers as there are sentences,
 25 criteria of five labels. Processor seconds of one thread; the first step is not counted.
 """
@@ -52,8 +54,30 @@ class TimedFit(EncoderFit):
             raise Enough
 
 
+def shuffled(folder: str, model: str, seed: int = 1) -> None:
+    """Nobody may be better than the mean by RMSE or R where each review has another review's labels."""
+    import polars as pl
+
+    import assay
+
+    whole = assay.read(folder)
+    people = whole.where(annotator=list(whole.humans))
+    names = people.items["item"].to_list()
+    other = dict(zip(names, [names[i] for i in np.random.default_rng(seed).permutation(len(names))], strict=True))
+    rows = people.labels.with_columns(pl.col("item").replace_strict(other))
+    dealt = assay.Annotations.from_frame(rows, judges=[], scale=people.scale, items=people.items)
+    found = assay.train(
+        dealt, text="review", document_pattern=r"^(\d+)\d{6}", encoders=model, members=1, n_resamples=200, seed=seed
+    )
+    print(found.summary().splitlines()[1])
+    print(found.table.filter(pl.col("measure").is_in(["RMSE", "R"])).select("rater", "measure", "estimate"))
+
+
 def main() -> None:
     """A row for each size."""
+    if sys.argv[1:2] == ["shuffled"]:
+        shuffled(*sys.argv[2:4])
+        return
     for name in sys.argv[1:] or ("short", "long", "paper"):
         sizes = replace(SIZES[name], window=140, batch=8, windows=8)
         with settled(1):

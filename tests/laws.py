@@ -886,7 +886,7 @@ QUESTIONS = (
     ),
     Question(
         "train", lambda labels, **options: assay.train(labels, **options), TrainSettings,
-        {"text": ["other"], "text_holds": ["item"], "order": ["document"], "document": ["teacher"],
+        {"text": ["other"], "text_holds": ["item"], "order": ["document"], "starts": [], "document": ["teacher"],
          "document_pattern": [{"document": None, "document_pattern": r"^i\d(\d)"}], "together": [("teacher",)],
          "near": [1.0], "folds": [3], "fold": ["half"], "annotators": [("ann_1", "ann_2")], "repeats": [],
          "encoders": [colours_alone], "members": [2], "size": ["long"], "layers": [2], "width": [4], "heads": [1],

@@ -284,8 +284,96 @@ def test_what_cannot_be_paired_is_refused():
         assay.estimate(labels, "judge", contrast="system", sources="gap", sampling="trust")
     with pytest.raises(DesignError, match="2 strata of 'third' have no labelled item"):
         contrast(labels, strata="third")
+    twice = labels.items.with_columns(source=pl.col("source").str.replace("s0001", "s0000"))
+    labels = assay.Annotations.from_frame(labels.labels, judges=["judge"], scale=assay.Interval(), items=twice)
     whole = contrast(labels, sampling="trust", population="finite")
     assert "differences of systems are of sources like these" in " ".join(whole.notes)
+
+
+def spread(labels: assay.Annotations, **options) -> tuple[float, float]:
+    """Variances of the difference, of outputs like these and of these alone, people's labels only."""
+    return tuple(
+        contrast(labels, population=p, sampling="trust", **options).contrasts[0].people.standard_error ** 2
+        for p in ("infinite", "finite")
+    )
+
+
+@pytest.mark.parametrize("design", ["alike", "clusters"])
+def test_of_these_outputs_alone_the_part_that_was_labelled_is_known(design):
+    """80 of 240 sources by the same people, or 8 of 24 whole documents: a third of the variance is known."""
+    wide, narrow = spread(drawn_by(3, design, sources=240, labelled=80, people=2), **DESIGNS.get(design, {}))
+    assert narrow == pytest.approx(wide * 2 / 3, rel=1e-10)
+
+
+def test_of_sources_that_differ_from_system_to_system_each_has_its_own_part():
+    """Unequal loads, half of the sources shared: by a double loop over people and systems."""
+    labels = drawn_by(6, "alike", sources=120, labelled=60, people=2)
+    given, item = labels.labels["annotator"], labels.labels["item"]
+    number = item.str.slice(4).cast(pl.Int64)
+    gone = ((given == "p0") & item.str.starts_with("new") & (number < 40)) | (
+        (given == "p1") & item.str.starts_with("old") & (number > 60)
+    )
+    labels = labels._keep_rows(~gone)
+    wide, narrow = spread(labels)
+    columns = {}
+    for system, sign in (("new", 1), ("old", -1)):
+        for person in ("p0", "p1"):
+            mine = labels.labels.filter((pl.col("annotator") == person) & pl.col("item").str.starts_with(system))
+            y = dict(zip(mine["item"].str.slice(4), mine["label"], strict=True))
+            mean, n = np.mean(list(y.values())), len(y)
+            columns[system, person] = sign, {s: (v - mean) / 2 / math.sqrt(n * (n - 1)) for s, v in y.items()}
+    lost = 0.0
+    for sign, first in columns.values():
+        for other, second in columns.values():
+            both = first.keys() & second.keys()
+            assert len(both) >= 10
+            ratio = len(first) * len(second) / len(both) / 120
+            lost += sign * other * ratio * sum(first[s] * second[s] for s in both)
+    assert narrow == pytest.approx(wide - lost, rel=1e-10)
+
+
+def test_of_outputs_that_are_all_labelled_a_difference_is_a_count():
+    found = contrast(drawn_by(1, "alike", sources=40, labelled=40), population="finite").contrasts[0]
+    assert math.isnan(found.found.low)
+    assert "a count and no estimate" in found.found.reason
+    apart = contrast(drawn_by(1, "strata", sources=60, labelled=40), population="finite", strata="hard").contrasts[0]
+    assert apart.found.standard_error < contrast(drawn_by(1, "strata", sources=60, labelled=40), strata="hard"
+                                                 ).contrasts[0].found.standard_error  # fmt: skip
+
+
+def of_these(seed: int, design: str) -> tuple[assay.Annotations, float]:
+    """Labels of half of 200 sources by three people, and their true difference on all 200."""
+    whole = drawn_by(seed, "alike", sources=200, labelled=200, people=3, lean=0.3)
+    person = whole.labels["annotator"] != "judge"
+    item, label = whole.labels["item"], whole.labels["label"]
+    new = item.str.starts_with("new")
+    truth = label.filter(person & new).mean() - label.filter(person & ~new).mean()
+    rng = np.random.default_rng(10_000 + seed)
+    number = item.str.slice(4).cast(pl.Int64).to_numpy()
+    draw = {key: rng.permutation(200) < 100 for key in ("new", "old")}
+    if design != "apart":
+        draw["old"] = draw["new"]
+    kept = np.where(new.to_numpy(), draw["new"][number], draw["old"][number])
+    if design == "loads":
+        lazy = (whole.labels["annotator"] == "p0").to_numpy()
+        kept &= ~lazy | (rng.permutation(200) < 80)[number]
+    return whole._keep_rows(pl.Series(kept) | ~person), truth
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", ["alike", "apart", "loads"])
+def test_differences_of_these_outputs_cover_the_difference_of_these(design):
+    """200 studies: standard error .0154."""
+    inside, narrower = [], []
+    for seed in range(200):
+        labels, truth = of_these(seed, design)
+        one, wide = (
+            contrast(labels, sampling="trust", population=p).contrasts[0].found for p in ("finite", "infinite")
+        )
+        inside.append(one.low <= truth <= one.high)
+        narrower.append((one.high - one.low) / (wide.high - wide.low))
+    assert 0.95 - 2 * 0.0154 < np.mean(inside) < 0.985
+    assert np.mean(narrower) < 0.9
 
 
 @pytest.mark.slow

@@ -99,8 +99,24 @@ def test_the_sequences_stop_where_a_share_does_not_hold():
     assert shares[largest(shares, p, 0.05)] == 0.7
     p[7] = 0.001  # .55 is reached from no start
     assert shares[largest(shares, p, 0.05)] == 0.7
-    p[-1] = 0.04  # above a quarter of .05
+    p[-1] = 0.011  # above its fifth of .05
     assert shares[largest(shares, p, 0.05)] == 0.7
+    p[-1] = 0.009
+    assert shares[largest(shares, p, 0.05)] == 1.0
+
+
+def test_a_sequence_that_reaches_the_next_start_brings_its_part_of_the_error():
+    shares = np.round(np.arange(0.2, 1.01, 0.05), 10)
+    p = np.full(len(shares), 0.019)  # below .4 of .05, above a fifth
+    assert shares[largest(shares, p, 0.05)] == 1.0
+    p[4] = 0.029  # at .4 both parts count
+    assert shares[largest(shares, p, 0.05)] == 1.0
+    p[4] = 0.031
+    assert shares[largest(shares, p, 0.05)] == 0.35
+    p[4], p[-1] = 0.019, 0.049  # all of it, at the end
+    assert shares[largest(shares, p, 0.05)] == 1.0
+    p[3] = 0.021  # and none, after a share that does not hold
+    assert shares[largest(shares, p, 0.05)] == 0.3
 
 
 def test_the_rule_is_written_and_decides(tmp_path):

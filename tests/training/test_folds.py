@@ -44,6 +44,62 @@ def test_parts_have_as_many_words_as_sentences_allow():
     assert equal_partition([5, 5], 3) == [0, 1, 1, 2], "of fewer sentences parts share one"
 
 
+def timed(starts, text="[0:00:01] Hello all.\n[0:00:10] One. Two.\nThree.\n[0:01:00] Four.\n1:00:00.5 - Five.\n"):
+    """Three people's labels of segments of two lessons that share a text."""
+    names = [f"d{d} {k}" for d in range(2) for k in range(len(starts))]
+    rows = [(n, f"ann_{p}", 1 + (p + len(n)) % 3) for n in names for p in range(3)]
+    items = pl.DataFrame({"item": names, "document": [n[:2] for n in names], "text": text, "begins": [*starts] * 2})
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    return Annotations.from_frame(frame, judges=[], scale="1-5", items=items)
+
+
+def by_time(starts, **options):
+    labels = timed(starts, **options)
+    settings = TrainSettings(document="document", starts="begins", near=0.0)
+    return gather_texts(labels.items, settings, documents_of(labels, settings)[0])
+
+
+@pytest.mark.parametrize("starts", [[10.0, 60.0, 3000.5], ["0:10", "1:00", "[0:50:00.5]"]])
+def test_sentences_go_to_the_segment_in_whose_time_they_were_said(starts):
+    """What was said before the first segment is nobody's; a line without a time has that of the line before."""
+    texts, left, notes = by_time(starts)
+    assert texts.sentences[0] == ["Hello all.", "One.", "Two.", "Three.", "Four.", "Five."]
+    assert [texts.text_of(i) for i in range(3)] == [["One.", "Two.", "Three."], ["Four."], ["Five."]]
+    assert not left
+    assert notes[-1] == "a document's sentences are divided among its items by their time stamps and 'begins'"
+
+
+def test_a_segment_in_which_nothing_was_said_is_left_out_and_order_is_by_time():
+    texts, left, _ = by_time([3500, 10, 100])
+    assert texts.items == ("d0 0", "d0 1", "d1 0", "d1 1")
+    assert texts.text_of(1) == ["One.", "Two.", "Three.", "Four."]
+    assert left[0].names == ("d0 2", "d1 2")
+    assert "no sentence between its 'begins' and the next" in left[0].reason
+
+
+@pytest.mark.parametrize(
+    ("starts", "text", "words"),
+    [
+        ([1, 2], "No time. At all.", "no line of document 'd0' begins with a time, such as [0:12:05]"),
+        ([1, 2], "0:10 Late.\n0:05 Early.", "go back, from 0:00:10 to 0:00:05"),
+        ([5, 5], "0:01 Hello.", "items 'd0 0' and 'd0 1' of document 'd0' both begin at 0:00:05"),
+        (["soon", "1:00"], "0:01 Hello.", "item 'd0 0' begins at 'soon' in 'begins', which is no time"),
+        ([9e5, 1e6], "0:01 Hello.", "no sentence falls into a segment: all of 'begins' are later"),
+        ([None, 3], "0:01 Hello.", "item 'd0 0' has no time in 'begins'"),
+    ],
+)
+def test_times_that_cannot_be_followed_are_refused(starts, text, words):
+    with pytest.raises(DataError, match=re.escape(words)):
+        by_time(starts, text=text)
+
+
+def test_times_are_for_texts_of_documents_and_give_the_order():
+    with pytest.raises(DesignError, match="leave order="):
+        gathered(lessons(), document="document", starts="number", order="number", near=0.0)
+    with pytest.raises(DesignError, match="each item has a text of its own"):
+        gathered(reviews(12), document="document", starts="number", near=0.0)
+
+
 def test_a_documents_text_is_divided_among_its_segments_in_their_order():
     labels = lessons()
     texts, _, _, notes = gathered(labels, document="document", near=0.0)

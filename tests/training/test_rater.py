@@ -7,7 +7,7 @@ import json
 import polars as pl
 import pytest
 import yaml
-from teaching import QUICK, quick, reviews
+from teaching import QUICK, lessons, quick, reviews
 
 import assay
 from assay.cli import app as cli
@@ -35,6 +35,27 @@ def test_a_text_of_the_training_is_rated_by_those_that_did_not_see_it(rater):
     assert (both["label"] == both["label_then"]).all()
     assert both.select(pl.col("provenance") == pl.format("held out, fold {} of 2", "fold")).to_series().all()
     assert rated["provenance"].n_unique() == 2
+
+
+def test_times_in_a_text_are_no_words_in_training_nor_later(tmp_path, kept_encoder):
+    """A lesson with a stamp before each sentence is rated as the same lesson without."""
+    labels = lessons(8)
+    stamped = pl.col("text").map_elements(
+        lambda one: "\n".join(
+            f"[{k // 60:02d}:{k % 60:02d}] {part}." for k, part in enumerate(one.rstrip(".").split(". "))
+        ),
+        return_dtype=pl.String,
+    )
+    items = labels.items.with_columns(stamped, begins=4 * (3 - pl.col("number")))
+    timed = Annotations.from_frame(labels.labels, judges=[], scale="1-5", items=items)
+    how = {"document": "document", "encoders": kept_encoder}
+    found = quick(timed, **how, starts="begins", folder=str(tmp_path / "rater"))
+    texts, plain = found.trained.texts, labels.items["text"][0].rstrip(".").split(". ")
+    assert texts.sentences[0] == [f"{one}." for one in plain]
+    assert [texts.text_of(i) for i in range(3)] == [texts.sentences[0][k : k + 4] for k in (0, 4, 8)]
+    with_times, without = (SavedRater.load(tmp_path / "rater").rate([one["text"][0]]) for one in (items, labels.items))
+    assert with_times.equals(without)
+    assert with_times["provenance"][0].startswith("held out")
 
 
 def test_a_new_text_is_rated_by_all(rater):

@@ -18,7 +18,7 @@ from scipy.special import stdtrit
 
 from assay.errors import DesignError, unknown
 from assay.estimates.checked import SpotChecks
-from assay.estimates.difference import JudgeMean, MeanSpread, difference, sum_at
+from assay.estimates.difference import LEAST_SHARED, Checked, Corrected, JudgeMean, MeanSpread, difference, sum_at
 from assay.estimation.intervals import Estimate, missing
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.reporting.tables import estimated, interval, p_value, signed
@@ -116,12 +116,15 @@ class SourcePairs:
     length : (items,) float, optional
     random : bool
         Whether people like these are meant, and not these.
+    finite : bool
+        Whether these outputs are meant, and not outputs like these.
     """
 
     sources: Ints
     clusters: Ints | None = None
     length: Floats | None = None
     random: bool = False
+    finite: bool = False
 
     @cached_property
     def n_sources(self) -> int:
@@ -144,6 +147,16 @@ class SourcePairs:
     def divided(self) -> Ints:
         """Sources whose outputs lie in several clusters."""
         return np.unique(self.sources[self.unit_of_source[self.sources] != self.units])
+
+    def of_these(self, systems: Mapping[str, Outputs]) -> SourcePairs | None:
+        """The same for a difference on these outputs alone; None where it would need more than sums of sources: several
+        outputs of one source and system, or clusters labelled in part."""
+        if any(np.bincount(self.sources[mine]).max() > 1 for _, _, mine in systems.values()):
+            return None
+        drawn = [checks.drawn("finite") for checks, _, _ in systems.values()]
+        if self.clusters is None or all(one.whole for one in drawn):
+            return replace(self, finite=True)
+        return replace(self, clusters=None, finite=True) if all(one.scattered for one in drawn) else None
 
 
 def contrast_systems(
@@ -192,6 +205,11 @@ class SystemMean:
     labelled, judged : (sources,) bool
     by_person : mapping of person to float
         Each person's own mean.
+    cells : (units, columns) float
+        What each unit adds to the error through each person, or through all where units are clusters or lie in strata;
+        NaN where it is not labelled.
+    strata : (units,) int
+        The stratum of each unit, −1 where the system has no output of it.
     without : SystemMean or None
         From people alone.
     """
@@ -202,6 +220,8 @@ class SystemMean:
     labelled: Bools
     judged: Bools
     by_person: Mapping[str, float]
+    cells: Floats
+    strata: Ints
     without: SystemMean | None = None
 
     @property
@@ -221,30 +241,77 @@ def _means(one: Outputs, pairing: SourcePairs, weight: float) -> SystemMean:
     checks, judged, mine = one
     n_units = int(pairing.units.max()) + 1
     unit, source = pairing.units[mine], pairing.sources[mine]
-    drawn = checks.drawn("infinite")
+    drawn = checks.drawn("finite" if pairing.finite else "infinite")
     here = unit[checks.position]
     there = np.zeros((2, pairing.n_sources), dtype=bool)
     there[0, source[checks.position]], there[1, source] = True, True
     mass = sum_at(here, drawn.by_item(drawn.share), n_units)
+    strata = np.full(n_units, -1)
+    strata[unit] = 0 if checks.stratum is None else checks.stratum
 
     def at(one_weight: float, without: SystemMean | None) -> SystemMean:
         found = difference(drawn, checks.y, judged, one_weight)
-        line = (checks.n - 1) / max(checks.n - 2, 1) if without is not None else 1.0
-        e, everywhere = drawn.apart(found.contributions * math.sqrt(line))
+        line = math.sqrt((checks.n - 1) / max(checks.n - 2, 1) if without is not None else 1.0)
+        e, everywhere = drawn.apart(found.contributions * line)
         phi = sum_at(here, e, n_units)
-        if everywhere is not None and checks.stratum is not None:
-            phi = phi + sum_at(unit, everywhere[checks.stratum], n_units)
-        assert judged.everywhere is not None
-        phi = phi + one_weight * sum_at(unit, judged.everywhere - judged.mean, n_units) / checks.n_all
+        cells = np.full((n_units, 1), math.nan)
+        cells[here, 0] = phi[here]
+        if checks.stratum is None and pairing.clusters is None:
+            cells = _cells_by_person(drawn, found, here, n_units) * line
+        if not pairing.finite:
+            if everywhere is not None and checks.stratum is not None:
+                phi = phi + sum_at(unit, everywhere[checks.stratum], n_units)
+            assert judged.everywhere is not None
+            phi = phi + one_weight * sum_at(unit, judged.everywhere - judged.mean, n_units) / checks.n_all
         people = dict(zip(checks.people, map(float, found.by_person), strict=True))
-        return SystemMean(found.value, phi, mass, there[0], there[1], people, without)
+        return SystemMean(found.value, phi, mass, there[0], there[1], people, cells, strata, without)
 
     return at(weight, at(0.0, None))
+
+
+def _cells_by_person(drawn: Checked, found: Corrected, here: Ints, n_units: int) -> Floats:
+    """(units, people): what each label adds to the error, an item drawn with a greater chance standing for fewer."""
+    cells = np.full((n_units, drawn.n_people), math.nan)
+    w = drawn.weight[drawn.row]
+    typical = sum_at(drawn.person, w, drawn.n_people) / np.maximum(np.bincount(drawn.person), 1)
+    cells[here[drawn.row], drawn.person] = found.by_label * np.sqrt(typical[drawn.person] / w)
+    return cells
+
+
+def _of_known_outputs(first: SystemMean, second: SystemMean) -> float:
+    """What the variance of a difference loses where it is that of these N outputs alone.
+
+    Of people r and s, each of either system, over n_r, n_s and n_rs labelled sources that they share, of N_r, N_s and
+    N_rs that the systems have: Σ ± (Σ e_r e_s) · n_r n_s / n_rs · N_rs / (N_r N_s), in each stratum. Where everybody
+    labelled the same n of N sources it is n/N of the variance. Two who share some, but fewer than `LEAST_SHARED`, count
+    as unrelated within a system, and as alike as can be across the two: both only widen.
+    """
+    lost = 0.0
+    columns = [one.cells.shape[1] for one in (first, second)]
+    side = np.repeat([1.0, -1.0], columns)
+    sign = np.outer(side, side)
+    for stratum in np.unique(np.concatenate([first.strata, second.strata])):
+        if stratum < 0:
+            continue
+        own = [(one.strata == stratum)[:, None] for one in (first, second)]
+        cells = np.hstack([np.where(o, one.cells, math.nan) for o, one in zip(own, (first, second), strict=True)])
+        there, x = np.isfinite(cells).astype(float), np.nan_to_num(cells)
+        all_of = np.hstack([np.repeat(o, k, axis=1) for o, k in zip(own, columns, strict=True)]).astype(float)
+        number, present = there.T @ there, all_of.T @ all_of
+        n, n_all = np.diag(number), np.maximum(np.diag(present), 1)
+        together = x.T @ x * np.outer(n, n) / np.maximum(number, 1)
+        most = np.sqrt(np.outer(np.diag(together), np.diag(together)))
+        known = (number >= LEAST_SHARED) | ((number == n) & (number == n[:, None]))
+        together = np.where(known, together, np.where(sign < 0, most, 0.0))
+        lost += float((sign * together * present / np.outer(n_all, n_all)).sum())
+    return max(lost, 0.0)
 
 
 def _difference(first: SystemMean, second: SystemMean, pairing: SourcePairs, confidence: float) -> Estimate:
     value, phi, mass = first.value - second.value, first.phi - second.phi, first.mass + second.mass
     n, variance = int((mass > 0).sum()), float(phi @ phi)
+    if pairing.finite:
+        variance = max(variance - _of_known_outputs(first, second), 0.0)
     if n < LEAST_SOURCES:
         what = "sources" if pairing.clusters is None else "clusters"
         return missing(f"people labelled outputs of {n} {what}, and {LEAST_SOURCES} are needed")
@@ -256,8 +323,10 @@ def _difference(first: SystemMean, second: SystemMean, pairing: SourcePairs, con
     if pairing.random:
         a, b = first.people, second.people
         between = sum((a.get(name, 0.0) - b.get(name, 0.0)) ** 2 for name in sorted({*a, *b}))
-    if variance + between <= 0:
-        return Estimate(value, math.nan, math.nan, math.nan, "the labels do not vary")
+    if variance + between <= 1e-12 * float(phi @ phi):
+        every = pairing.finite and all(bool((one.labelled >= one.judged).all()) for one in (first, second))
+        why = "people labelled every output, so this is a count and no estimate" if every else "the labels do not vary"
+        return Estimate(value, math.nan, math.nan, math.nan, why)
     # As many units as would weigh equally; a source costs one more, as it does of one system's mean.
     df = float((mass**2).sum() ** 2 / (mass**4).sum()) - (3 if pairing.clusters is None else 2)
     return MeanSpread(value, variance, max(df, 1.0), n, between=between, n_people=people).estimate(confidence)

@@ -770,14 +770,20 @@ def _systems(
             f"'{settings.sources}' {first} has outputs in several clusters of '{settings.clusters}', and a "
             "cluster holds whole sources; name a column that does", option="clusters",
         )  # fmt: skip
-    found = contrast_systems(
-        {name: (checked[name], judged[name], parts[name]) for name in judged}, pairing, settings.baseline,
-        settings.confidence, {line.slice or "": line.weight for line in lines},
-    )  # fmt: skip
-    p = np.array([one.p for one in found])
+    outputs = {name: (checked[name], judged[name], parts[name]) for name in judged}
     notes = []
     if settings.population == "finite":
-        notes.append("differences of systems are of sources like these, whatever the population")
+        of_these = pairing.of_these(outputs)
+        if of_these is None:
+            notes.append(
+                "differences of systems are of sources like these: for these outputs alone a system needs one output "
+                "of each source, and clusters that are labelled whole or items that lie over them at random"
+            )
+        pairing = of_these or pairing
+    found = contrast_systems(
+        outputs, pairing, settings.baseline, settings.confidence, {line.slice or "": line.weight for line in lines}
+    )
+    p = np.array([one.p for one in found])
     adjusted = adjust_p(p, settings.adjust)
     return lines, tuple(one.adjusted(float(q)) for one, q in zip(found, adjusted, strict=True)), notes
 

@@ -192,8 +192,10 @@ class Corrected:
         Degrees of freedom of the variance.
     item_means : (n,) float
         People's mean of each labelled item.
+    by_label : (labels,) float
+        What each label adds to the error, before the judge's mean on all items.
     contributions : (n,) float
-        What each labelled item adds to the error, before the judge's mean on all items.
+        The same of each labelled item.
     """
 
     value: float
@@ -203,6 +205,7 @@ class Corrected:
     n: int
     df: float
     item_means: Floats
+    by_label: Floats
     contributions: Floats
 
     @property
@@ -245,7 +248,8 @@ def difference(checked: Checked, y: Floats, judged: JudgeMean, weight: float) ->
     residual = y - y_mean[person] - weight * (on - f_mean[person])
     with np.errstate(divide="ignore", invalid="ignore"):
         factor = np.sqrt(checked.loads / (checked.loads - 1.0))
-    e = checked.by_item(checked.share * residual * np.where(np.isfinite(factor), factor, 1.0)[person])
+    by_label = checked.share * residual * np.where(np.isfinite(factor), factor, 1.0)[person]
+    e = checked.by_item(by_label)
     line = _line(checked, judged, f_mean, on, weight)
     return Corrected(
         value=float(by_person.mean()),
@@ -255,13 +259,14 @@ def difference(checked: Checked, y: Floats, judged: JudgeMean, weight: float) ->
         n=checked.n,
         df=checked.df,
         item_means=checked.by_item(y) / np.maximum(np.bincount(row, minlength=checked.n), 1),
+        by_label=by_label,
         contributions=e,
     ) if m else _nothing()  # fmt: skip
 
 
 def _nothing() -> Corrected:
     none = np.empty(0)
-    return Corrected(math.nan, math.nan, none, 0.0, 0, 0.0, none, none)
+    return Corrected(math.nan, math.nan, none, 0.0, 0, 0.0, none, none, none)
 
 
 def _line(checked: Checked, judged: JudgeMean, f_mean: Floats, on: Floats, weight: float) -> float:

@@ -35,10 +35,11 @@ from assay.reporting.tables import estimated, p_value
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-STARTS = (0.2, 0.4, 0.7, 1.0)
-"""Shares from which longer and longer ones are tested, each start at a quarter of α. One start at the strictest share
-fails where sure items are easy for people, too (a share of .02 where all could be kept); the best of all thresholds
-offers a route in .24 to .28 where none holds; split halves find .2 where .54 is found so."""
+STARTS = {0.2: 0.4, 0.4: 0.2, 0.7: 0.2, 1.0: 0.2}
+"""Shares from which longer and longer ones are tested, each with its part of α. One start at the strictest share fails
+where sure items are easy for people, too (a share of .02 where all could be kept); the best of all thresholds offers a
+route in .24 to .28 where none holds; split halves find .2 where .53 is found so. Of a true .70, these parts find .527
+with 600 labelled items and .589 with 2,000; equal parts that no start hands on .506 and .575 (300 studies and more)."""
 
 STEP = 0.05
 """Between the shares of a sequence."""
@@ -240,22 +241,24 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
 def largest(shares: Floats, p: Floats, alpha: float) -> int:
     """The place of the largest share that is shown, −1 where none is.
 
-    From each of `STARTS` longer and longer shares are tested while they hold, each at its part of α: a fixed sequence
-    needs no correction, and Bonferroni joins the starts.
+    From each of `STARTS` longer and longer shares are tested while they hold, at its part of α: a fixed sequence needs
+    no correction, and Bonferroni joins the starts. What reaches the next start hands on its part, as in the fallback
+    procedure (Wiens & Dmitrienko 2005), which keeps the error of all together at α.
     """
-    found = -1
-    for start in STARTS:
-        at = int(np.searchsorted(shares, start - 1e-9))
-        while at < len(shares) and p[at] <= alpha / len(STARTS):
-            found = max(found, at)
-            at += 1
+    found, level = -1, 0.0
+    for at, (share, one) in enumerate(zip(shares, p, strict=True)):
+        level += alpha * sum(part for start, part in STARTS.items() if abs(share - start) < STEP / 2)
+        if level > 0 and one <= level:
+            found = at
+        else:
+            level = 0.0
     return found
 
 
 def _thresholds(signal: Floats) -> tuple[Floats, Floats]:
     """Shares in steps, and the signal from which on they are kept; of items without a signal none is."""
     known = np.sort(signal[np.isfinite(signal)])[::-1]
-    shares = np.round(np.arange(STARTS[0], 1 + STEP / 2, STEP), 10)
+    shares = np.round(np.arange(min(STARTS), 1 + STEP / 2, STEP), 10)
     at = np.clip(np.ceil(shares * len(signal)).astype(int) - 1, 0, len(known) - 1)
     return shares, known[at]
 

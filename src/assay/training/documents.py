@@ -1,7 +1,8 @@
 """What a rater is trained on: texts as sequences of sentences, what people said of each item, folds by document.
 
 An item has a text of its own, or is a segment of a document whose text all its items share. A document's sentences are
-then divided among its segments by equal partition of its words, in the order of the segments.
+then divided among its segments by time stamps, where segments have times, or by equal partition of its words, in the
+order of the segments.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -35,6 +37,9 @@ Progress = Callable[[str, int, int], None]
 EXTRA = "train"
 FAMILY = "encoder"
 """The family's name, and that of the mean of its members."""
+
+STAMP = re.compile(r"\s*[\[(]?(?:(\d{1,3}):)?(\d{1,3}):(\d\d(?:[.,]\d+)?)(?:\s*-->\s*[\d:.,]+)?[\])]?(?:\s+[-–—|])?\s*")
+"""A time at the beginning of a line: 1:02:03, [02:03.5], or 00:02:03.000 --> 00:02:07.000."""
 
 MOST_CATEGORIES = 12
 """A number with more different labels has no head for each of them: its mean is predicted, and nothing else."""
@@ -63,6 +68,11 @@ class TrainSettings(Settings):
     order: str | None = option(
         None, "Item column that orders the segments of a document; the order of their names when not given."
     )
+    starts: str | None = option(
+        None, "Item column of the time at which a segment begins: seconds, or 1:02:03.",
+        details="Lines of the text begin with their times; a segment lasts until the next one. Without, sentences are "
+        "divided by equal partition of the words.",
+    )  # fmt: skip
     document: str | None = option(
         None, "Item column of the document; what names of items share when not given.",
         details="A document is in one fold.", first=True,
@@ -209,17 +219,40 @@ def gather_texts(
     names, text = [names[i] for i in kept], [text[i] for i in kept]
     notes = [] if settings.text == column else [f"texts are those of item column '{column}'"]
     owner = None if document is None else [document[place[n]] for n in names]
-    if not _shared(text, owner, settings.text_holds):
+    shared = _shared(text, owner, settings.text_holds)
+    if settings.starts is not None and (settings.order is not None or not shared):
+        raise DesignError(
+            "starts=... gives the order of segments, too; leave order=... out" if shared else
+            "starts=... divides the text of a document among its items, and here each item has a text of its own; "
+            "leave it out, or name the documents with document='...'", option="starts", value=settings.starts,
+        )  # fmt: skip
+    if not shared:
         at = np.arange(len(names))
         split = [split_sentences(one) for one in text]
         return Texts(tuple(names), split, at, 0 * at, np.array([len(one) for one in split])), left, notes
     assert owner is not None
-    order = None if settings.order is None else {n: items[_known(items, settings.order)][place[n]] for n in names}
-    notes.append(
-        "a document's sentences are divided among its items by equal partition of its words, in the order of "
-        + ("their names" if order is None else f"'{settings.order}'")
-    )
-    return _segments(names, text, owner, order), left, notes
+    by = settings.starts or settings.order
+    order = None if by is None else {n: items[_known(items, by)][place[n]] for n in names}
+    if settings.starts is None:
+        notes.append(
+            "a document's sentences are divided among its items by equal partition of its words, in the order of "
+            + ("their names" if order is None else f"'{settings.order}'")
+        )
+        return _segments(names, text, owner, order), left, notes
+    assert order is not None
+    assert by is not None
+    notes.append(f"a document's sentences are divided among its items by their time stamps and '{by}'")
+    found = _segments(names, text, owner, {n: seconds(value, by, n) for n, value in order.items()}, timed=True)
+    here = found.end > found.first
+    if not here.any():
+        raise DataError(
+            f"no sentence falls into a segment: all of '{by}' are later than the texts' last times; write them in "
+            "seconds, or as 1:02:03"
+        )
+    if not here.all():
+        lacking = tuple(n for n, there in zip(names, here.tolist(), strict=True) if not there)
+        left.append(Exclusion("item", len(lacking), f"no sentence between its '{by}' and the next", lacking))
+    return found.some(np.flatnonzero(here)), left, notes
 
 
 def _known(items: pl.DataFrame, column: str) -> str:
@@ -246,20 +279,87 @@ def _shared(text: Sequence[str], owner: Sequence[Any] | None, holds: Holds) -> b
     return not several and len(seen) < len(text)
 
 
-def _segments(names: Sequence[str], text: Sequence[str], owner: Sequence[Any], order: dict[str, Any] | None) -> Texts:
+def _segments(
+    names: Sequence[str], text: Sequence[str], owner: Sequence[Any], order: dict[str, Any] | None, *,
+    timed: bool = False,
+) -> Texts:  # fmt: skip
+    """A document's sentences to each of its items; of timed ones from its beginning until the next."""
     whole: dict[Any, list[int]] = {}
     for i, one in enumerate(owner):
         whole.setdefault(one, []).append(i)
     sequence, first, end = (np.zeros(len(names), dtype=np.int64) for _ in range(3))
     split = []
-    for number, mine in enumerate(whole.values()):
+    for number, (document, mine) in enumerate(whole.items()):
         if order is not None:
             mine.sort(key=lambda i: (order[names[i]] is None, order[names[i]]))
-        split.append(split_sentences(text[mine[0]]))
-        edges = equal_partition([len(one.split()) for one in split[-1]], len(mine))
+        if timed:
+            assert order is not None
+            of_document, edges = _by_time(text[mine[0]], [(order[names[i]], names[i]) for i in mine], document)
+        else:
+            of_document = split_sentences(text[mine[0]])
+            edges = equal_partition([len(one.split()) for one in of_document], len(mine))
+        split.append(of_document)
         for k, i in enumerate(mine):
             sequence[i], first[i], end[i] = number, edges[k], edges[k + 1]
     return Texts(tuple(names), split, sequence, first, end)
+
+
+def _by_time(text: str, begins: Sequence[tuple[float, str]], document: Any) -> tuple[list[str], list[int]]:
+    """The sentences of a text without its stamps, and where each item's begin, and the end."""
+    found, times = stamped_sentences(text)
+    if not np.isfinite(times).any():
+        raise DataError(
+            f"no line of document '{document}' begins with a time, such as [0:12:05]; put times there, or leave "
+            "starts=... out: sentences are then divided by equal partition of the words"
+        )
+    if (back := np.flatnonzero(np.diff(times) < 0)).size:
+        one, other = (_clock(times[back[0] + k]) for k in (0, 1))
+        raise DataError(f"the times of document '{document}' go back, from {one} to {other}; put its lines in order")
+    for (start, name), (again, other_name) in pairwise(begins):
+        if start == again:
+            raise DataError(
+                f"items '{name}' and '{other_name}' of document '{document}' both begin at {_clock(start)}; give each "
+                "a time of its own"
+            )
+    return found, [*np.searchsorted(times, [start for start, _ in begins]).tolist(), len(found)]
+
+
+def stamped_sentences(text: str) -> tuple[list[str], Floats]:
+    """The sentences of a text without time stamps, and the time in seconds of each: that of the last stamp, −∞ before
+    the first."""
+    found: list[str] = []
+    times: list[float] = []
+    now = -math.inf
+    for line in text.splitlines():
+        if (stamp := STAMP.match(line)) is not None:
+            now, line = _seconds(stamp), line[stamp.end() :]
+        each = split_sentences(line) if line.strip() else []
+        found += each
+        times += [now] * len(each)
+    return found, np.array(times)
+
+
+def seconds(value: Any, column: str, item: str) -> float:
+    """The time at which an item begins, in seconds."""
+    if isinstance(value, (int, float)) and math.isfinite(value):
+        return float(value)
+    stamp = STAMP.fullmatch(value) if isinstance(value, str) else None
+    if stamp is None:
+        raise DataError(
+            f"item '{item}' begins at {value!r} in '{column}', which is no time; write seconds, or 1:02:03"
+            if value is not None
+            else f"item '{item}' has no time in '{column}'; fill it, or drop the item"
+        )
+    return _seconds(stamp)
+
+
+def _seconds(stamp: re.Match[str]) -> float:
+    hours, minutes, rest = stamp.groups()
+    return 3600 * int(hours or 0) + 60 * int(minutes) + float(rest.replace(",", "."))
+
+
+def _clock(time: float) -> str:
+    return f"{int(time // 3600)}:{int(time // 60) % 60:02d}:{time % 60:02.0f}"
 
 
 def equal_partition(words: Sequence[int], parts: int) -> list[int]:

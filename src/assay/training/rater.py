@@ -28,7 +28,16 @@ from assay.estimation.statistic import Floats
 from assay.reporting.page import written_whole
 from assay.reporting.tables import number
 from assay.similarity.embeddings import Encoder, SentenceEncoder, folder_of, pick_device
-from assay.training.documents import EXTRA, FAMILY, Target, Texts, embed, split_sentences, text_column
+from assay.training.documents import (
+    EXTRA,
+    FAMILY,
+    Target,
+    Texts,
+    embed,
+    split_sentences,
+    stamped_sentences,
+    text_column,
+)
 
 if TYPE_CHECKING:
     from assay.training.encoder import TrainedEncoder
@@ -156,6 +165,8 @@ class SavedRater:
         empty = [n for n, one in zip(names, given, strict=True) if not (one or "").strip()]
         if empty:
             raise DataError(f"{counted(len(empty), 'item')} without a text in '{column}': {listing(empty)}")
+        if self.about["settings"].get("starts") is not None:  # in training, too, times were no words
+            given = ["\n".join(stamped_sentences(one)[0]) for one in given]
         folds = [self.about["known"].get(digest_of_text(one)) for one in given]
         values = self._values([split_sentences(one) for one in given], folds)
         provenance = [NEW if k is None else f"held out, fold {self.about['folds'][k]} of {len(self.about['folds'])}"

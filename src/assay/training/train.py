@@ -467,7 +467,7 @@ class Training:
     def data(self) -> str:
         """The fingerprint of everything that numbers follow from besides the options."""
         s = self.settings
-        columns = [s.document, s.fold, s.order, *s.together]
+        columns = [s.document, s.fold, s.order, s.starts, *s.together]
         used = digest_of_columns(self.labels, text_column(self.labels.items, s.text), *columns)
         keys = [one.key or short(one) for one in self.encoders]
         return fingerprint_with(self.labels.fingerprint, columns=used, encoders=keys, people=self.people)

@@ -381,13 +381,14 @@ class SpreadContrast:
 
     def ends(self, level: float) -> tuple[float, float]:
         """The interval of that level."""
-        from scipy.stats import chi2, t
+        from scipy.special import gammaincinv, stdtrit
 
         n, variance = len(self.d), float(self.d.var(ddof=1))
-        reach = float(t.ppf((1 + level) / 2, n - 1)) * math.sqrt(variance / n)
+        reach = float(stdtrit(n - 1, (1 + level) / 2)) * math.sqrt(variance / n)
         near, far = max(abs(self.phi) - reach, 0.0), abs(self.phi) + reach
-        low, high = (self.bound((n - 1) * variance / float(chi2.ppf(q, n - 1)) - self.noise)
-                     for q in ((1 + level) / 2, (1 - level) / 2))  # fmt: skip
+        with np.errstate(divide="ignore"):  # a level of 1 reaches without end
+            low, high = (self.bound(float((n - 1) * variance / (2 * gammaincinv((n - 1) / 2, q))) - self.noise)
+                         for q in ((1 + level) / 2, (1 - level) / 2))  # fmt: skip
         here = self.bound(self.spread**2)
         return (self.value - math.hypot(far - abs(self.phi), here - low),
                 self.value + math.hypot(abs(self.phi) - near, high - here))  # fmt: skip
