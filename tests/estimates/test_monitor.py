@@ -12,7 +12,7 @@ import pytest
 import assay
 from assay.errors import DataError, DesignError
 from assay.estimates import monitor as monitoring
-from assay.estimates.monitor import BOLDEST, CHANGES, _change_point, baseline_ends, detector, sequence
+from assay.estimates.monitor import _change_point, baseline_ends, detector, sequence
 
 ALPHA = 0.05
 
@@ -190,25 +190,6 @@ def test_what_cannot_be_watched_is_refused():
         assay.monitor(free, baseline=100)
 
 
-def test_the_detector_is_its_formula():
-    """Start by start: a T-th of what a bet from each start has made, and 1 − t/T kept; after T = 7 it begins anew."""
-    x, low, high, horizon = np.random.default_rng(4).random(11), 0.4, 0.55, 7
-    wealth, log_bets = detector(x, low, high, horizon)
-    bets = [(p, change, sign) for p, sign in ((high, 1), (low, -1)) for change in CHANGES]
-    slow = np.zeros((len(bets), len(x)))
-    for b, (p, change, sign) in enumerate(bets):
-        size = change / (p * (1 - p))  # below the boldest
-        steps = 1 + sign * size * (x - p)
-        np.testing.assert_allclose(log_bets[b], np.log(np.cumprod(steps)))
-        for t in range(len(x)):
-            first = t // horizon * horizon
-            starts = range(first, t + 1)
-            slow[b, t] = sum(np.prod(steps[k : t + 1]) for k in starts) / horizon + 1 - len(starts) / horizon
-    np.testing.assert_allclose(wealth, slow.mean(axis=0))
-    bold = detector(np.array([0.0, 1.0]), 0.02, 0.02, 5)[1]  # at most .9 of the wealth may be lost
-    np.testing.assert_allclose(bold[0], np.cumsum(np.log1p(BOLDEST / 0.98 * np.array([-0.02, 0.98]))))
-
-
 def test_the_likeliest_start_is_the_lowest_place_of_the_best_bet():
     falling, rising = np.array([-1.0, -2, -3, -1, 1, 3]), np.array([1.0, 2, 1, 2, 3, 4])
     assert _change_point(np.array([rising, falling]), 5, 100) == 3  # 6 made from look 3 on, against 4 from the start
@@ -246,7 +227,7 @@ def test_values_of_a_known_baseline_and_of_the_gap():
     labels = stream(7, 900)
     found = assay.monitor(labels, baseline_mean=0.4, baseline=500)
     judge = labels.where(annotator="judge").labels.sort("item")["label"].to_numpy()
-    np.testing.assert_allclose(found.evidence, detector(judge.astype(float), 0.4, 0.4, 5000)[0] * 0.05)
+    np.testing.assert_allclose(found.evidence, detector(judge.astype(float), 0.4, 5000)[0] * 0.05)
     assert (found.base.estimate, found.base.reason, found.n_base, found.n_now) == (0.4, "it is known", 0, 900)
     assert found.now.estimate == pytest.approx(judge.mean())
     words = found.summary()
@@ -256,8 +237,8 @@ def test_values_of_a_known_baseline_and_of_the_gap():
     person = labels.where(annotator="ann").labels.sort("item")["label"].to_numpy()
     np.testing.assert_allclose(gap.means, (judge[::3] - person)[100:])
     x = (gap.means + 1) / 2
-    ends = baseline_ends(((judge[::3] - person)[:100] + 1) / 2, 0.05)
-    np.testing.assert_allclose(gap.evidence, detector(x, *ends, 5000)[0] * 0.025)
+    base = ((judge[::3] - person)[:100] + 1) / 2
+    np.testing.assert_allclose(gap.evidence, detector(x, base, 5000)[0] * 0.05)
     assert gap.now.estimate == pytest.approx((judge[::3] - person)[100:].mean())
     five = assay.read(labels.labels.with_columns(pl.col("label") * 2 + 1), judges=["judge"], scale="1-5")
     wide = assay.monitor(five, baseline=400)
