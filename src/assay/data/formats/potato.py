@@ -253,16 +253,6 @@ def is_potato(folder: Path) -> bool:
     return any(True for pattern in (f"*/{STATE}", f"annotation_output/*/{STATE}") for _ in folder.glob(pattern))
 
 
-def is_potato_table(columns: set[str], *, dotted: bool) -> bool:
-    """Whether a table is one of potato's exports: a column of each schema, or (``dotted``) of each of its choices.
-
-    A table of other people may have its ids too; what has a column of labels is one of theirs.
-    """
-    rest = columns - {"instance_id", "user_id"}
-    own = all("." in one for one in rest) if dotted else not rest & {"label", "labels", "annotation", "value"}
-    return len(columns) - len(rest) == 2 and bool(rest) and own
-
-
 def is_potato_line(line: str) -> bool:
     """Whether a line is one of potato's JSON Lines export."""
     try:

@@ -24,7 +24,7 @@ from assay.data.formats.intake import OFF_SCALE, is_number
 from assay.data.formats.label_studio import read_label_studio
 from assay.data.formats.mturk import read_mturk
 from assay.data.formats.paths import ARGILLA_SETTINGS, Argilla, DeepEval, Inspect, LmEval, MLflow, Prodigy, Promptfoo
-from assay.data.formats.potato import is_potato, is_potato_line, is_potato_table, read_potato
+from assay.data.formats.potato import is_potato, is_potato_line, read_potato
 from assay.data.formats.sheets import PACKED, SPREADSHEETS, standard_input, unpacked
 from assay.data.formats.tables import (
     COLUMNS,
@@ -152,8 +152,11 @@ def _argilla(file: Beginning) -> bool:
 def _potato(file: Beginning) -> bool:
     if file.folder:
         return is_potato(file.path)
-    if is_potato_table(file.columns, dotted=file.suffix in (".csv", ".tsv")):
-        return True
+    # A sheet has a column of each choice (schema.choice), Parquet one of each schema.
+    if {"instance_id", "user_id"} < file.columns:
+        rest = file.columns - {"instance_id", "user_id"}
+        in_parquet = file.suffix in (".parquet", ".pq")
+        return not rest & {"label", "labels", "annotation", "value"} if in_parquet else all("." in one for one in rest)
     state = file.path.name == "user_state.json" and file.keys("instance_id_ordering")
     return state or (file.suffix == ".jsonl" and is_potato_line(file.first_line))
 

@@ -162,6 +162,18 @@ _ANSWERS_TO = (
     .where(_OF_TASK)
     .order_by(_S.id)
 )
+_GIVEN_BY = (
+    sa.select(
+        *(_A.item, _A.condition, _A.repeat, _A.question),
+        *(_S.label, _S.revision, _S.status, _S.comment, _S.flag, _S.reason),
+    )
+    .select_from(tables.EVERY)
+    .where(
+        *(_A.annotator == sa.bindparam("person"), _A.recipe == PAGE),
+        _A.item.in_(sa.bindparam("names", expanding=True)),
+    )
+    .order_by(_S.id)
+)
 
 
 def _of_task(task: Task) -> dict[str, Any]:
@@ -206,12 +218,7 @@ def withdraw(db: sa.Connection, task: Task, reason: str, now: float) -> None:
 
 def given_by(db: sa.Connection, person: str, items: Collection[str]) -> Sequence[Any]:
     """A person's answers to these items, in the order in which they came."""
-    a, s = tables.assignments.c, tables.answers.c
-    query = sa.select(
-        *(a.item, a.condition, a.repeat, a.question, s.label, s.revision, s.status, s.comment, s.flag, s.reason)
-    )
-    mine = sa.and_(a.annotator == person, a.recipe == PAGE, a.item.in_(items))
-    return db.execute(query.select_from(tables.EVERY).where(mine).order_by(s.id)).all()
+    return db.execute(_GIVEN_BY, {"person": person, "names": list(items)}).all()
 
 
 def newest_answer(db: sa.Connection) -> int:

@@ -220,7 +220,7 @@ class Flushes:
 
     def _flush(self) -> None:
         if self._failed is not None:
-            raise self._failed
+            raise OSError(*self._failed.args)
         reached = self._wanted  # of all who wait by now
         file = os.open(self._log, os.O_RDWR)
         try:

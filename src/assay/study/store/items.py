@@ -81,8 +81,8 @@ def items_given(store: Store, given: Iterable[tuple[str, str]]) -> dict[tuple[st
     names = {name for name, _ in wanted}
     found = {}
     with store.reading() as db:
-        for table in (tables.items, tables.contents):
-            for row in db.execute(sa.select(table).where(table.c.item.in_(names))):
+        for statement in _AS_GIVEN:
+            for row in db.execute(statement, {"names": list(names)}):
                 found[row.item, row.digest] = _item(row)
     return {key: found[key] for key in wanted}
 
@@ -108,6 +108,10 @@ def digests_of(db: sa.Connection, names: Iterable[str]) -> dict[str, str]:
     return {row.item: row.digest for row in db.execute(_DIGESTS, {"names": list(names)})}
 
 
+_AS_GIVEN = [
+    sa.select(table).where(table.c.item.in_(sa.bindparam("names", expanding=True)))
+    for table in (tables.items, tables.contents)
+]
 _DIGESTS = sa.select(tables.items.c.item, tables.items.c.digest).where(
     tables.items.c.item.in_(sa.bindparam("names", expanding=True))
 )

@@ -604,25 +604,29 @@ _TASKS = sa.select(
     *(_T.state, _T.extra, _T.expires_at, _T.closed_at),
 )
 _TASKS = _TASKS.where(_T.annotator == sa.bindparam("person")).order_by(_T.place)
+_ON_PAGES = sa.select(tables.tasks).where(
+    _T.annotator == sa.bindparam("person"), _T.page.in_(sa.bindparam("pages", expanding=True))
+)
+_ON_PAGES = _ON_PAGES.order_by(_T.place)
+_DRAFTS = sa.select(tables.drafts).where(tables.drafts.c.task.in_(sa.bindparam("numbers", expanding=True)))
+_STATES = sa.select(_T.state, _NUMBER).where(
+    *(_T.annotator == sa.bindparam("person"), _T.questions.in_(sa.bindparam("asked", expanding=True))),
+    *(_T.condition == sa.bindparam("of_condition"), _T.role.not_in(("warm-up", ADDED))),
+)
+_STATES = _STATES.group_by(_T.state)
 _SET_TASK = sa.update(tables.tasks).where(_T.id == sa.bindparam("number"))
 _DROP_DRAFT = sa.delete(tables.drafts).where(tables.drafts.c.task == sa.bindparam("number"))
 
 
 def tasks_on_pages(db: sa.Connection, person: str, pages: Sequence[int]) -> list[Task]:
     """A person's tasks on these pages, in the order of their places."""
-    t = tables.tasks
-    query = sa.select(t).where(t.c.annotator == person, t.c.page.in_(list(pages)))
-    return list(db.execute(query.order_by(t.c.place)).all())
+    return list(db.execute(_ON_PAGES, {"person": person, "pages": list(pages)}).all())
 
 
 def states_of(db: sa.Connection, person: str, questions: Collection[str], condition: str) -> dict[str, int]:
     """How many tasks of a session a person has in each state, without practice."""
-    t = tables.tasks.c
-    mine = sa.select(t.state, sa.func.count()).where(
-        *(t.annotator == person, t.questions.in_(questions), t.condition == condition),
-        t.role.not_in(("warm-up", ADDED)),
-    )
-    return {state: int(number) for state, number in db.execute(mine.group_by(t.state))}
+    asked = {"person": person, "asked": list(questions), "of_condition": condition}
+    return {state: int(number) for state, number in db.execute(_STATES, asked)}
 
 
 def give(db: sa.Connection, rows: list[dict[str, Any]]) -> None:
@@ -673,6 +677,5 @@ def drop_draft(db: sa.Connection, task: int) -> None:
 
 def drafts_of(db: sa.Connection, tasks: Sequence[int]) -> dict[int, dict[str, Any]]:
     """What is half written, by task."""
-    d = tables.drafts
-    rows = db.execute(sa.select(d).where(d.c.task.in_(tasks)))
+    rows = db.execute(_DRAFTS, {"numbers": list(tasks)})
     return {row.task: {"revision": row.revision, "at": row.kept_at, "body": row.body} for row in rows}
