@@ -1,10 +1,11 @@
 """How much does keeping every answer cost? A judging run against a bare loop over the same provider call.
 
 Run as ``python benchmarks/judging.py [questions]``. A server on loopback, in a process of its own, answers every call
-after 50 ms; 100 calls are in flight. aiohttp alone posts the same bodies, made before; the bare loop makes the same
-calls through the same provider, from requests made before, and keeps nothing. Each figure is the best of ``--rounds``,
-taken in turn and each in a process of its own. Where Inspect AI is installed in an environment of its own
-(``--inspect /path/to/python``), it is asked the same.
+after 50 ms; ``--at-once`` calls are in flight. aiohttp alone posts the same bodies, made before; the bare loop makes
+the same calls through the same provider, from requests made before, and keeps nothing. Each figure is the best of
+``--rounds``, taken in turn and each in a process of its own, from the first call to the last answer: libraries are
+imported before. With ``--images`` each item is an image of 2 MB. Where Inspect AI is installed in an environment of its
+own (``--inspect /path/to/python``), it is asked the same.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import asyncio
 import json
 import multiprocessing
+import random
 import resource
 import subprocess
 import sys
@@ -20,7 +22,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from assay.judging.http import Request
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from assay.study.definition import Study
 
 DELAY = 0.05
-AT_ONCE = 100
+IMAGE = 2_000_000
 
 INSPECT = """
 import asyncio, sys, time
@@ -78,14 +80,18 @@ def serve(port: multiprocessing.Queue[int]) -> None:
     asyncio.run(main())
 
 
-def make_study(folder: Path, url: str, questions: int) -> None:
-    rows = "".join(f"q{i},This is text number {i}; it is neither good nor bad.\n" for i in range(questions))
+def make_study(folder: Path, url: str, questions: int, at_once: int = 100, *, images: bool = False) -> None:
+    words = "This is text number {}; it is neither good nor bad."
+    rows = "".join(f"q{i},{f'{i}.png' if images else words.format(i)}\n" for i in range(questions))
     (folder / "items.csv").write_text("item,text\n" + rows)
+    for i in range(questions if images else 0):
+        (folder / f"{i}.png").write_bytes(random.Random(i).randbytes(IMAGE))
     (folder / "study.yaml").write_text(
         f"""
+items: {{images: {["text"] if images else []}}}
 questions: [{{name: quality, text: "How good is it?", scale: 1-5}}]
 judges: [{{name: m1, model: tiny, base_url: "{url}", price: {{input: 1, output: 1}}}}]
-limits: {{concurrency: {AT_ONCE}}}
+limits: {{concurrency: {at_once}}}
 """
     )
 
@@ -114,9 +120,11 @@ def processor() -> float:
     return used.ru_utime + used.ru_stime
 
 
-async def gathered(call: Callable[[Request], Awaitable[object]], requests: list[Request]) -> tuple[float, float]:
+async def gathered(
+    call: Callable[[Request], Awaitable[object]], requests: list[Request], at_once: int
+) -> tuple[float, float]:
     """Calls a second, so many at once, and the processor seconds of all."""
-    places = asyncio.Semaphore(AT_ONCE)
+    places = asyncio.Semaphore(at_once)
 
     async def one(request: Request) -> None:
         async with places:
@@ -127,81 +135,93 @@ async def gathered(call: Callable[[Request], Awaitable[object]], requests: list[
     return len(requests) / (time.perf_counter() - begun), processor() - used
 
 
-async def _bare(folder: Path, questions: int) -> tuple[float, float]:
+async def _bare(folder: Path, questions: int, at_once: int) -> tuple[float, float]:
     """A loop over the provider's calls: no store, no reading, no counting."""
     requests, provider = requests_of(folder, questions)
-    found = await gathered(provider.complete, requests)
+    found = await gathered(provider.complete, requests, at_once)
     await provider.close()
     return found
 
 
-async def _raw(folder: Path, questions: int) -> tuple[float, float]:
+async def _raw(folder: Path, questions: int, at_once: int) -> tuple[float, float]:
     """The same bodies through aiohttp alone."""
     import aiohttp
 
     requests, provider = requests_of(folder, questions)
     sent = {id(request): await provider.sent(request) for request in requests}
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=AT_ONCE)) as session:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=at_once)) as session:
 
         async def call(request: Request) -> None:
             one = sent[id(request)]
             async with session.post(str(one.url), json=one.body) as response:
                 json.loads(await response.read())
 
-        return await gathered(call, requests)
+        return await gathered(call, requests, at_once)
 
 
-def bare(folder: Path, questions: int) -> tuple[float, float]:
-    return asyncio.run(_bare(folder, questions))
+def bare(folder: Path, questions: int, at_once: int) -> tuple[float, float]:
+    return asyncio.run(_bare(folder, questions, at_once))
 
 
-def raw(folder: Path, questions: int) -> tuple[float, float]:
-    return asyncio.run(_raw(folder, questions))
+def raw(folder: Path, questions: int, at_once: int) -> tuple[float, float]:
+    return asyncio.run(_raw(folder, questions, at_once))
 
 
-def judged(folder: Path, questions: int) -> tuple[float, float]:
-    """A judging run, from its first claim to its last answer; processor seconds with those of its plan."""
-    from assay.judging.run import judge_study
+def judged(folder: Path, questions: int, _at_once: int) -> tuple[float, float]:
+    """A judging run, from its first claim to its last answer, after its plan."""
+    import aiohttp  # noqa: F401 - as in the others, before the first call
+
+    from assay.judging import run
     from assay.study.definition import load_study
 
     (folder / "study.db").unlink(missing_ok=True)
-    used = processor()
-    done = judge_study(load_study(folder))
+    planned, begun = run.plan_study, []
+
+    def plan_study(*arguments: Any) -> Any:
+        found = planned(*arguments)
+        begun.append(processor())
+        return found
+
+    run.plan_study = plan_study
+    done = run.judge_study(load_study(folder))
     assert done.answered == questions, done.summary()
-    return done.answered / done.seconds, processor() - used
+    return done.answered / done.seconds, processor() - begun[0]
 
 
 WAYS = {"raw": raw, "bare": bare, "judged": judged}
 
 
-def in_own_process(way: str, folder: Path, questions: int) -> dict[str, float]:
+def in_own_process(way: str, folder: Path, questions: int, at_once: int) -> dict[str, float]:
     """What one way reaches, calls a second, its memory in MB, and its processor seconds."""
     command = [sys.executable, __file__, str(questions), "--way", way, "--folder", str(folder)]
+    command += ["--at-once", str(at_once)]
     found: dict[str, float] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
     return found
 
 
-def inspected(python: str, url: str, questions: int) -> float:
+def inspected(python: str, url: str, questions: int, at_once: int) -> float:
     """What Inspect AI's own model call reaches."""
-    command = [python, "-c", INSPECT, url, str(questions), str(AT_ONCE)]
+    command = [python, "-c", INSPECT, url, str(questions), str(at_once)]
     return float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()[-1])
 
 
 def compare(url: str, folder: Path, chosen: argparse.Namespace) -> None:
-    make_study(folder, url, chosen.questions)
+    make_study(folder, url, chosen.questions, chosen.at_once, images=chosen.images)
     best: dict[str, float] = {}
     used: dict[str, float] = {}
     memory = 0.0
     for _ in range(chosen.rounds):
         for way in WAYS:
-            found = in_own_process(way, folder, chosen.questions)
+            found = in_own_process(way, folder, chosen.questions, chosen.at_once)
             best[way] = max(best.get(way, 0.0), found["rate"])
             used[way] = min(used.get(way, found["processor"]), found["processor"])
             memory = found["memory"]
         if chosen.inspect:
-            best["inspect"] = max(best.get("inspect", 0.0), inspected(chosen.inspect, url, chosen.questions))
+            best["inspect"] = max(
+                best.get("inspect", 0.0), inspected(chosen.inspect, url, chosen.questions, chosen.at_once)
+            )
     rate = best["judged"]
-    print(f"{chosen.questions} questions, {DELAY * 1000:g} ms each, {AT_ONCE} at once, best of {chosen.rounds}")
+    print(f"{chosen.questions} questions, {DELAY * 1000:g} ms each, {chosen.at_once} at once, best of {chosen.rounds}")
     for way, what in (("raw", "aiohttp alone"), ("bare", "bare loop"), ("judged", "assay judge")):
         each = 1000 * used[way] / chosen.questions
         print(
@@ -213,8 +233,8 @@ def compare(url: str, folder: Path, chosen: argparse.Namespace) -> None:
     if chosen.large:
         larger = folder / "large"
         larger.mkdir()
-        make_study(larger, url, chosen.large)
-        more = in_own_process("judged", larger, chosen.large)["memory"]
+        make_study(larger, url, chosen.large, chosen.at_once)
+        more = in_own_process("judged", larger, chosen.large, chosen.at_once)["memory"]
         print(f"{chosen.large} questions: {more:.0f} MB, {more / memory:.2f} times as much")
 
 
@@ -224,11 +244,13 @@ def main() -> None:
     arguments.add_argument("--rounds", type=int, default=3)
     arguments.add_argument("--inspect", help="the Python of an environment with inspect-ai and openai")
     arguments.add_argument("--large", type=int, default=0, help="measure memory over so many questions too")
+    arguments.add_argument("--at-once", type=int, default=100, help="calls in flight")
+    arguments.add_argument("--images", action="store_true", help="ask about images of 2 MB")
     for name in ("way", "folder"):
         arguments.add_argument(f"--{name}", help=argparse.SUPPRESS)
     chosen = arguments.parse_args()
     if chosen.way:
-        rate, used = WAYS[chosen.way](Path(chosen.folder), chosen.questions)
+        rate, used = WAYS[chosen.way](Path(chosen.folder), chosen.questions, chosen.at_once)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(json.dumps({"rate": rate, "memory": memory, "processor": used}))
         return

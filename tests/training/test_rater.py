@@ -12,7 +12,7 @@ from teaching import QUICK, lessons, quick, reviews
 import assay
 from assay.cli import app as cli
 from assay.data.annotations import Annotations
-from assay.errors import DataError, DesignError
+from assay.errors import DataError, DesignError, JudgeError
 from assay.training.rater import SavedRater, model_card, saved_rater
 
 OPTIONS = {"document": "document", "epochs": 12, "patience": 12, "learning_rate": 0.02, "members": 2}
@@ -145,8 +145,8 @@ def test_assay_judge_asks_a_trained_rater(rater, tmp_path):
     assert list(mine.values()) == [int(one) for one in wanted.filter(pl.col("annotator") == "encoder")["label"]]
     assert labels.judges == ("trained",)
     (study / "study.yaml").write_text(yaml.safe_dump(content).replace("../rater", "../nothing"))
-    done = judge_study(load_study(study), changed="new-version")
-    assert "holds no trained rater" in done.summary()
+    with pytest.raises(JudgeError, match=r"cannot be asked: .* holds no trained rater"):
+        judge_study(load_study(study), changed="new-version")
 
 
 def test_the_command_writes_rater_table_and_page(tmp_path, kept_encoder, capsys):

@@ -33,7 +33,7 @@ class Request:
     alternatives: int = 0
     """Tokens that might have stood in the place of each token of the reply, to be told with their probabilities."""
     columns: Mapping[str, Any] = field(default_factory=dict)
-    """What is shown of the item, by column, for judges that are programs."""
+    """What is shown of the item, by column, for judges that are programs; all that it says, for trained raters."""
 
     @property
     def has_images(self) -> bool:

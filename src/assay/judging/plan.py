@@ -570,10 +570,14 @@ class Plan:
             own_form = not way.prompt.has_format
             messages = complaint(messages, *claim.unread, way.asked, way.scale, own_form=own_form)
             about["attempt"] = 2
-        return way.request(messages, about, self._columns(way, claim.item, order) if way.judge.is_program else None)
+        return way.request(messages, about, self._columns(way, claim.item, order))
 
     def _columns(self, way: Way, item: Item, order: Sequence[str]) -> dict[str, Any]:
-        """What is shown of an item, its options last, in the order shown."""
+        """What a program is shown of an item, its options last, in the order shown; all of it for a trained rater."""
+        if way.judge.provider == "trained":
+            return item.fields
+        if not way.judge.is_program:
+            return {}
         document = self.study.config.items.document
         shown = way.asked.shown_columns(item.fields, () if document is None else (document,))
         return {column: item.fields.get(column) for column in (*shown, *order)}

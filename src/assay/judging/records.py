@@ -344,34 +344,27 @@ class TrainedReplies:
 
     def __init__(self, folder: Path, model: str) -> None:
         self._folder, self._model = folder, model
-        self._texts: dict[str, str] | None = None
 
     async def complete(self, request: Request) -> Completion:
         """The rater's label, and as its reasoning the number before it was rounded."""
-        return await asyncio.to_thread(self._rate, str(request.about["item"]), str(request.about["question"]))
+        return await asyncio.to_thread(self._rate, request)
 
-    def _rate(self, item: str, question: str) -> Completion:
+    def _rate(self, request: Request) -> Completion:
         from assay.training.rater import saved_rater
 
+        item = request.about["item"]
         try:
             rater = saved_rater((self._folder / self._model).resolve())
-            label, words = rater.rate_one(self._text_of(item, rater.about["text"]), question)
+            column = rater.about["text"]
+            text = str(request.columns.get(column) or "")
+            if not text.strip():
+                raise StudyError(f"item '{item}' has no text in column '{column}', which the rater was trained on")
+            label, words = rater.rate_one(text, str(request.about["question"]))
         except StudyError as error:
             raise CallFailed("rejected", str(error)) from None
         except AssayError as error:  # of the rater, and so of every item
             raise CallFailed("fatal", str(error)) from None
         return Completion(label, model=self._model, reasoning=words)
-
-    def _text_of(self, item: str, column: str) -> str:
-        """An item's text."""
-        if self._texts is None:
-            from assay.study.definition import load_study
-
-            self._texts = {one.name: str(one.fields.get(column) or "") for one in load_study(self._folder).items()}
-        text = self._texts.get(item, "")
-        if not text.strip():
-            raise StudyError(f"item '{item}' has no text in column '{column}', which the rater was trained on")
-        return text
 
     async def sent(self, request: Request) -> Sent:
         """What would be sent: nothing leaves this machine."""
