@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import shutil
 import sqlite3
@@ -20,6 +21,8 @@ from hypothesis import HealthCheck, settings
 # disattenuation alone took five times the processor time. Numbers of threads are read when numpy is first imported.
 for _library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+# One thread of Polars does a small table with a seventh less processor time; .ci/run tests with several too.
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 # Derandomised, so that a run here and a run elsewhere try the same examples. `thorough` is for a day without hurry:
 # pytest -m hypothesis --hypothesis-profile thorough
@@ -52,6 +55,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
         if "postgres" in getattr(item, "fixturenames", ()) or given.get("url") == "postgresql":
             item.add_marker(pytest.mark.xdist_group("postgres"), append=False)  # before any other group
+
+
+def pytest_collection_finish() -> None:
+    """What is collected stays to the end: looking for garbage in it is 3% of the processor time of the tests."""
+    gc.freeze()
 
 
 @pytest.fixture
