@@ -792,9 +792,9 @@ QUESTIONS = (
         {**DESIGN, "design": ["r x o x i"], "object": [], "facets": [],
          "annotators": [("ann_1", "ann_2", "gpt", "llama")], "confounded": ["refuse"], "estimator": ["ml"],
          "different": ["o"], "by": [{"by": "team", "families": ("north", "south")}], "families": [("judge", "human")],
-         "weights": ["objects"], "n_resamples": [15], "confidence": [0.8], "seed": [3], "n_pairs": [90],
+         "weights": ["objects"], "n_resamples": [25], "confidence": [0.8], "seed": [3], "n_pairs": [60],
          "observed_high": [0.9], "implied_low": [0.9]},
-        {**CARRIED, "n_resamples": 12, "n_pairs": 60, "different": "o"}, taught,
+        {**CARRIED, "n_resamples": 20, "n_pairs": 30, "different": "o"}, taught,
     ),
     Question(
         "rater_model", lambda labels, **options: assay.rater_model(labels, **options), RaterSettings,

@@ -27,6 +27,13 @@ MARKED = {
 SERVED = ("collecting.md", "commands.md", "ideas.md", "preferences.md")
 """Pages on which people answer, or models: run with a browser by ``tests/collecting/test_pasted_pages.py``."""
 
+PASTED: dict[Path, set[str]] = {}
+"""Pages that are run here, with their commands; a page all of whose commands stand on an earlier one is not."""
+for _page in PAGES:
+    _own = {one for block in runnable(_page) for one in block.commands if not is_install(one)}
+    if _page.name not in SERVED and not any(_own <= earlier for earlier in PASTED.values()):
+        PASTED[_page] = _own
+
 COMMANDS = [(page, block, one) for page in PAGES for block in blocks(page) for one in block.commands]
 
 
@@ -56,8 +63,6 @@ def test_every_file_that_the_documents_name_is_in_examples() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "page", [one for one in PAGES if one.name not in SERVED and runnable(one)], ids=lambda one: one.name
-)
+@pytest.mark.parametrize("page", PASTED, ids=lambda one: one.name)
 def test_a_page_runs_as_pasted(page: Path, tmp_path: Path) -> None:
     assert Newcomer(tmp_path).paste(page) > 0
