@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ if not (Path(__file__).parent.parent / "README.md").exists():
 
 from assay.cli.app import app
 from assay.cli.commands import BY_NAME
-from pasted import PAGES, ROOT, Newcomer, blocks, is_install, runnable
+from pasted import PAGES, ROOT, Newcomer, blocks, is_install, runnable, warm_start
 
 MARKED = {
     "commands.md": ["reviews.csv, a table of texts and people's labels"],
@@ -62,7 +63,13 @@ def test_every_file_that_the_documents_name_is_in_examples() -> None:
             assert (ROOT / name).exists(), f"{page.name} names {name}"
 
 
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Path]:
+    with warm_start() as address:
+        yield address
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PASTED, ids=lambda one: one.name)
-def test_a_page_runs_as_pasted(page: Path, tmp_path: Path) -> None:
-    assert Newcomer(tmp_path).paste(page) > 0
+def test_a_page_runs_as_pasted(page: Path, warm: Path, tmp_path: Path) -> None:
+    assert Newcomer(tmp_path, warm).paste(page) > 0
