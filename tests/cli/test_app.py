@@ -203,7 +203,7 @@ def test_import_is_quick_because_it_is_lazy() -> None:
 
 
 @pytest.mark.real_data
-@pytest.mark.usefixtures("sketches")
+@pytest.mark.usefixtures("without_pictures")
 def test_the_issue_s_own_commands(run: Run, tmp_path: Path, real_data: Path) -> None:
     wax, lesion = str(real_data / "alt_test" / "wax"), str(real_data / "alt_test" / "lesion")
     code, out, _ = run("report", wax, "--expertise", "crowd", "--output", str(tmp_path / "r.html"))
