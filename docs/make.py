@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import assay
-from assay.cli.app import all_commands
+from assay.cli.app import all_commands, shown_arguments
 from assay.cli.commands import COMMANDS
 from assay.cli.labels import LabelOptions
 from assay.cli.output import Output
@@ -81,7 +81,7 @@ def commands_page() -> str:
     for row in (row for rows in COMMANDS.values() for row in rows):
         needs = f"# needs {row.needs}\n" if row.needs else ""
         found.append(f"\n## assay {row.name}\n\n{_prose(apps[row.name].help)}\n\n```sh\n{needs}{row.line}\n```\n")
-        arguments = [a for a in apps[row.name].assemble_argument_collection(parse_docstring=True) if a.show]
+        arguments = shown_arguments(row.name)
         own = [a for a in arguments if _common(a) is None]
         found.append("\n" + _table(own) if own else "")
         shared = dict.fromkeys(name for name in map(_common, arguments) if name is not None)
@@ -89,7 +89,7 @@ def commands_page() -> str:
             links = " and ".join(f"[{name.lower()}](#{name.lower().replace(' ', '-')})" for name in shared)
             found.append(f"\nBeside these: the options of {links}.\n")
     for title in COMMON:
-        arguments = [a for a in apps["agreement"].assemble_argument_collection() if _common(a) == title]
+        arguments = [a for a in shown_arguments("agreement") if _common(a) == title]
         found.append(f"\n## {title}\n\n" + _table(arguments))
     return "".join(found)
 

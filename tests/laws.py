@@ -505,6 +505,9 @@ DECISION: dict[str, Sequence[Any]] = {
     "quality": ["weight", {"quality": {"ann_1": 1.0, "ann_2": 2.0, "ann_3": 3.0, "ann_4": 9.0}}],
     **SHARED,
 }
+SAME_TEST = {name: values[:1] for name, values in DECISION.items()}
+"""For what asks the alternative annotator test of several: its options are read by the same code, and `alt_test` is
+asked with every value."""
 EPSILON = {"epsilon": 0.1, **QUICK}
 RATED: dict[str, Sequence[Any]] = {
     "clusters": ["document"], "systems": [("anna", "carl")], "rating_scale": [173.0], "base": [2.0], "start": [0.0],
@@ -580,13 +583,13 @@ QUESTIONS = (
     Question("alt_test", judged(), AltTestSettings, DECISION, EPSILON, chunks=True),
     Question(
         "alt_test_by", lambda labels, **options: assay.alt_test_by(labels, "gpt", **options), AltTestBySettings,
-        {**DECISION, "by": ["language", "document"], "correction": ["within"], "min_items": [2],
+        {**SAME_TEST, "by": ["language", "document"], "correction": ["within"], "min_items": [2],
          "clusters": [{"by": "language", "clusters": "document"}]},
         {**EPSILON, "by": "language", "min_items": 10},
     ),
     Question(
         "alt_test_paired", _paired, PairedSettings,
-        {**{k: v for k, v in DECISION.items() if k not in ("clusters", "expert", "repeats")}, "n_pairings": [1],
+        {**{k: v for k, v in SAME_TEST.items() if k not in ("clusters", "expert", "repeats")}, "n_pairings": [1],
          "sets": [(("ann_1", "ann_3"), ("ann_2", "ann_4"))], "expert": [], "clusters": [],
          "repeats": ["first", "last", "mean", "majority"],
          "quality": ["weight"]},
@@ -594,7 +597,7 @@ QUESTIONS = (
     ),
     Question(
         "compare_judges", lambda labels, **options: assay.compare_judges(labels, **options), CompareSettings,
-        {**DECISION, "judges": [("gpt",)], "together": ["each"]},
+        {**SAME_TEST, "judges": [("gpt",)], "together": ["each"]},
         EPSILON, chunks=True,
     ),
     Question(
@@ -789,9 +792,9 @@ QUESTIONS = (
         {**DESIGN, "design": ["r x o x i"], "object": [], "facets": [],
          "annotators": [("ann_1", "ann_2", "gpt", "llama")], "confounded": ["refuse"], "estimator": ["ml"],
          "different": ["o"], "by": [{"by": "team", "families": ("north", "south")}], "families": [("judge", "human")],
-         "weights": ["objects"], "n_resamples": [25], "confidence": [0.8], "seed": [3], "n_pairs": [200],
+         "weights": ["objects"], "n_resamples": [25], "confidence": [0.8], "seed": [3], "n_pairs": [60],
          "observed_high": [0.9], "implied_low": [0.9]},
-        {**CARRIED, "n_resamples": 20, "n_pairs": 60, "different": "o"}, taught,
+        {**CARRIED, "n_resamples": 20, "n_pairs": 30, "different": "o"}, taught,
     ),
     Question(
         "rater_model", lambda labels, **options: assay.rater_model(labels, **options), RaterSettings,
@@ -844,9 +847,9 @@ QUESTIONS = (
          "prior": [(0.7, 0.1, 0.1, 0.05, 0.05)], "annotator_noise": [0.1], "documents": [10],
          "pilot": [{"pilot": ratings, "n_items": 30}],
          "document": [{"pilot": ratings, "n_items": 30, "document": "document"}],
-         "expertise": [{"epsilon": None, "expertise": "expert"}], "epsilon": [0.4], "alpha": [0.2], "n_studies": [3],
+         "expertise": [{"epsilon": None, "expertise": "expert"}], "epsilon": [0.4], "alpha": [0.2], "n_studies": [2],
          "seconds": [0.001], "confidence": [0.8], "seed": [3], "progress": []},
-        {"n_items": 30, "n_annotators": 3, "scale": "1-5", "epsilon": 0.2, "n_studies": 2}, takes_labels=False,
+        {"n_items": 30, "n_annotators": 3, "scale": "1-5", "epsilon": 0.2, "n_studies": 1}, takes_labels=False,
     ),
     Question(
         "drift", lambda labels, **options: assay.drift(labels, second_run(), **options), DriftSettings,

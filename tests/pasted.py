@@ -17,6 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import urllib.error
 import urllib.request
@@ -140,6 +141,32 @@ def models() -> Iterator[str]:
 
 # -- a newcomer -----------------------------------------------------------------------------------------
 
+WARM_START = Path(__file__).with_name("warm_start.py")
+
+
+def environment() -> dict[str, str]:
+    """Where commands find assay, and draw without a display."""
+    source = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
+    return os.environ | {"PYTHONPATH": source, "MPLBACKEND": "agg"}
+
+
+@contextmanager
+def warm_start() -> Iterator[Path]:
+    """Where commands are forked from a process that has imported what they need; ``assay serve`` starts by itself."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # the path of a socket must be short
+        address = Path(folder) / "warm"
+        forking = subprocess.Popen(
+            [sys.executable, str(WARM_START), "serve", str(address)], env=environment(), stdin=subprocess.DEVNULL
+        )
+        try:
+            wait_until(lambda: address.exists() or forking.poll() is not None, "no warm start", seconds=300)
+            assert forking.poll() is None, "the process that commands are forked from has ended"
+            yield address
+        finally:
+            forking.kill()
+            forking.wait()
+
+
 Answer = Callable[[str], None]
 """Follows somebody's link and answers until the page says that it is the end."""
 
@@ -147,18 +174,19 @@ Answer = Callable[[str], None]
 class Newcomer:
     """Somebody with a copy of the examples in a folder of their own, and a page of the documents."""
 
-    def __init__(self, folder: Path, address: str = "", answer: Answer | None = None) -> None:
+    def __init__(self, folder: Path, warm: Path, address: str = "", answer: Answer | None = None) -> None:
         self.folder, self.address, self.answer = folder, address, answer
         shutil.copytree(ROOT / "examples", folder / "examples")
         shim = folder / ".bin" / "assay"
         shim.parent.mkdir()
-        shim.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m assay "$@"\n')
+        python = shlex.quote(sys.executable)
+        shim.write_text(
+            f'#!/bin/sh\n[ "$1" = serve ] && exec {python} -m assay "$@"\n'
+            f'exec {python} -I -S {shlex.quote(str(WARM_START))} ask {shlex.quote(str(warm))} "$@"\n'
+        )
         shim.chmod(0o755)
         self.before: list[str] = []
-        source = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
-        self.environment = os.environ | {
-            "PATH": f"{shim.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": source, "MPLBACKEND": "agg",
-        }  # fmt: skip
+        self.environment = environment() | {"PATH": f"{shim.parent}{os.pathsep}{os.environ['PATH']}"}
 
     def paste(self, page: Path) -> int:
         """Run every block of a page; how many commands were run."""

@@ -367,16 +367,21 @@ def test_the_table_has_its_columns(name):
 
 @EVERY
 def test_every_interval_can_be_asked_again(name):
-    """At the level of the table the table's own ends; a lower level lies inside; a p-value is a share."""
-    for called, found in answers(name).items():
+    """At the level of the table the table's own ends; a lower level lies inside; a p-value is a share.
+
+    Of a variant every third row is asked, each variant others: the rows of one table are asked by the same code.
+    """
+    for number, (called, found) in enumerate(answers(name).items()):
         rows, each = found.table, found.row_estimates()
         assert len(repr(found).splitlines()) == 1
         if not {"low", "high"} <= set(rows.columns) or not rows["low"].is_not_null().any():
             continue
         assert len(each) == rows.height, called
-        for row, one in zip(rows.iter_rows(named=True), each, strict=True):
+        for place, (row, one) in enumerate(zip(rows.iter_rows(named=True), each, strict=True)):
             if one is None:
                 assert row["low"] is None or math.isnan(row["low"]), (called, row)
+                continue
+            if number and (place + number) % 3:
                 continue
             ends = tuple(math.nan if row[end] is None else row[end] for end in ("low", "high"))
             assert one.interval(found.confidence) == pytest.approx(ends, nan_ok=True), (called, row)

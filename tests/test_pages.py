@@ -10,8 +10,10 @@ from types import ModuleType
 import pytest
 
 import assay
-from assay.cli.app import COMMANDS, all_commands
+from assay.cli.app import COMMANDS, all_commands, shown_arguments
 
+# Both pages and their options are read in one process, which asks each command once.
+pytestmark = pytest.mark.xdist_group("pages")
 DOCS = Path(__file__).parents[1] / "docs"
 
 if not DOCS.exists():
@@ -50,9 +52,8 @@ def test_every_command_and_every_option_says_what_it_is_for() -> None:
     assert len(apps) == sum(len(rows) for rows in COMMANDS.values())
     for name, command in apps.items():
         assert (command.help or "").strip(), name
-        for argument in command.assemble_argument_collection(parse_docstring=True):
-            if argument.show:
-                assert (argument.parameter.help or "").strip(), f"{name} {argument.name}"
+        for argument in shown_arguments(name):
+            assert (argument.parameter.help or "").strip(), f"{name} {argument.name}"
 
 
 def test_every_command_is_on_its_page_and_in_a_how_to_or_the_readme() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ if not (Path(__file__).parent.parent / "README.md").exists():
 
 from assay.cli.app import app
 from assay.cli.commands import BY_NAME
-from pasted import PAGES, ROOT, Newcomer, blocks, is_install, runnable
+from pasted import PAGES, ROOT, Newcomer, blocks, is_install, runnable, warm_start
 
 MARKED = {
     "commands.md": ["reviews.csv, a table of texts and people's labels"],
@@ -26,6 +27,13 @@ MARKED = {
 
 SERVED = ("collecting.md", "commands.md", "ideas.md", "preferences.md")
 """Pages on which people answer, or models: run with a browser by ``tests/collecting/test_pasted_pages.py``."""
+
+PASTED: dict[Path, set[str]] = {}
+"""Pages that are run here, with their commands; a page all of whose commands stand on an earlier one is not."""
+for _page in PAGES:
+    _own = {one for block in runnable(_page) for one in block.commands if not is_install(one)}
+    if _page.name not in SERVED and not any(_own <= earlier for earlier in PASTED.values()):
+        PASTED[_page] = _own
 
 COMMANDS = [(page, block, one) for page in PAGES for block in blocks(page) for one in block.commands]
 
@@ -55,9 +63,13 @@ def test_every_file_that_the_documents_name_is_in_examples() -> None:
             assert (ROOT / name).exists(), f"{page.name} names {name}"
 
 
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Path]:
+    with warm_start() as address:
+        yield address
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "page", [one for one in PAGES if one.name not in SERVED and runnable(one)], ids=lambda one: one.name
-)
-def test_a_page_runs_as_pasted(page: Path, tmp_path: Path) -> None:
-    assert Newcomer(tmp_path).paste(page) > 0
+@pytest.mark.parametrize("page", PASTED, ids=lambda one: one.name)
+def test_a_page_runs_as_pasted(page: Path, warm: Path, tmp_path: Path) -> None:
+    assert Newcomer(tmp_path, warm).paste(page) > 0

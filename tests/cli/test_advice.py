@@ -18,7 +18,7 @@ from sources import statements
 
 Run = Callable[..., tuple[int, str, str]]
 # One process, so that each command is run once.
-pytestmark = [pytest.mark.xdist_group("advice"), pytest.mark.usefixtures("few_truths", "sketches")]
+pytestmark = [pytest.mark.xdist_group("advice"), pytest.mark.usefixtures("few_truths", "without_pictures")]
 
 OWN = ("--item", "id", "--annotator", "worker", "--label", "stars")
 TEST = ("--epsilon", ".1", "--n-resamples", "40")

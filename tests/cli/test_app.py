@@ -156,6 +156,7 @@ def test_help_names_every_command_and_option(run: Run) -> None:
     assert "--min-class" in out
 
 
+@pytest.mark.xdist_group("pages")  # whose process knows the options of all commands
 @pytest.mark.parametrize("row", BY_NAME.values(), ids=list(BY_NAME))
 def test_short_help_is_a_page_with_an_example_and_what_most_people_need(row: Command, run: Run) -> None:
     code, out, _ = run(row.name, "--help")
@@ -165,9 +166,7 @@ def test_short_help_is_a_page_with_an_example_and_what_most_people_need(row: Com
     assert f"Example: {row.line} " in re.sub(r"\s+", " ", out)
     assert out.count("Example:") == 1
     shown = set(re.findall(r"(?m)^  (--[\w-]+)", out))
-    everything = {
-        one.name for one in cli.app[row.name].assemble_argument_collection() if one.show and one.index is None
-    }
+    everything = {one.name for one in cli.shown_arguments(row.name) if one.index is None}
     assert shown <= everything
     left = re.search(rf"(\d+) more options?: assay {row.name} --help-all", out)
     assert len(everything) - len(shown) == (int(left[1]) if left else 0)
@@ -204,7 +203,7 @@ def test_import_is_quick_because_it_is_lazy() -> None:
 
 
 @pytest.mark.real_data
-@pytest.mark.usefixtures("sketches")
+@pytest.mark.usefixtures("without_pictures")
 def test_the_issue_s_own_commands(run: Run, tmp_path: Path, real_data: Path) -> None:
     wax, lesion = str(real_data / "alt_test" / "wax"), str(real_data / "alt_test" / "lesion")
     code, out, _ = run("report", wax, "--expertise", "crowd", "--output", str(tmp_path / "r.html"))

@@ -20,7 +20,7 @@ from assay.study.definition import load_study
 from assay.study.store.connection import open_store
 from assay.study.store.work import prompt_versions
 
-pytestmark = pytest.mark.usefixtures("few_truths", "sketches")
+pytestmark = pytest.mark.usefixtures("few_truths", "without_pictures")
 
 NAMES = [f"d{i // 4}_s{i % 4}" for i in range(48)]
 REPORT = ("--epsilon", "0.2", "--n-resamples", "20")

@@ -21,13 +21,14 @@ from assay.study.store.connection import Store
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker has the browser, where tests are spread over several with ``--dist loadgroup``.
+    """One worker has the browser, where tests are spread over several with ``--dist loadgroup``; another pastes pages.
 
     Tests with a browser, a server in a process of its own or a fuzzer take minutes: they run with ``-m served``.
     """
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("browser"))
+            pasted = item.path.name == "test_pasted_pages.py"
+            item.add_marker(pytest.mark.xdist_group("pasted pages" if pasted else "browser"))
             item.add_marker(pytest.mark.served)
         elif item.path.name in ("test_promises.py", "test_security.py"):
             item.add_marker(pytest.mark.served)
@@ -72,7 +73,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Served]]:
 
 @pytest.fixture(scope="session")
 def chromium() -> Any:
-    """The one browser of all tests; without it they are skipped, but not where tests are meant to be complete."""
+    """The one browser of a process; without it they are skipped, but not where tests are meant to be complete."""
     try:
         browser = in_thread(Browser)
     except Exception as error:

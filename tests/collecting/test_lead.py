@@ -140,8 +140,11 @@ class Watching:
         assert me is not None
         mine = self.page.rows(tables.tasks, tables.tasks.c.annotator == self.name)
         new = sorted({task.page for task in mine} - set(self.saw))
-        for page in pages_of(self.page.design, me, new):
-            self.saw[page.number] = shown(page, self.page.design.people.instructions)
+        if not new:
+            return
+        design = self.page.design
+        for page in pages_of(design, me, new):
+            self.saw[page.number] = shown(page, design.people.instructions)
 
 
 def compare(page: Served, seen: Mapping[str, Mapping[int, Shown]]) -> None:

@@ -11,7 +11,7 @@ from browsing import Browser, in_thread
 if not (Path(__file__).parents[2] / "README.md").exists():
     pytest.skip("the documents are not beside these tests", allow_module_level=True)
 
-from pasted import ROOT, Newcomer, models
+from pasted import ROOT, Newcomer, models, warm_start
 
 
 @pytest.mark.parametrize("name", ["collecting.md", "commands.md", "ideas.md", "preferences.md"])
@@ -21,8 +21,8 @@ def test_a_page_with_people_runs_as_pasted(browser: Browser, name: str, tmp_path
     def answer(link: str) -> None:
         in_thread(_answer_everything, browser=browser, link=link, chance=chance)
 
-    with models() as address:
-        assert Newcomer(tmp_path, address, answer).paste(ROOT / "docs" / name) > 0
+    with warm_start() as warm, models() as address:
+        assert Newcomer(tmp_path, warm, address, answer).paste(ROOT / "docs" / name) > 0
 
 
 def _answer_everything(browser: Browser, link: str, chance: random.Random) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache
 
 import polars as pl
 import pytest
@@ -16,15 +17,23 @@ QUESTIONS = [
 ]  # fmt: skip
 
 
+@cache
+def tables():
+    return [
+        assay.Annotations.from_frame(
+            pl.DataFrame({"item": ["a", "a", "b", "b"], "annotator": ["x", "y"] * 2, "label": cells}),
+            scale=scale, judges=["y"],
+        )
+        for cells in itertools.product([1, 4], repeat=4) for scale in (assay.Ordinal(1, 5), assay.Interval(1, 5))
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_every_table_of_two_by_two_is_answered_or_refused_in_words(name):
-    for cells in itertools.product([1, 4], repeat=4):
-        frame = pl.DataFrame({"item": ["a", "a", "b", "b"], "annotator": ["x", "y"] * 2, "label": cells})
-        for scale in (assay.Ordinal(1, 5), assay.Interval(1, 5)):
-            labels = assay.Annotations.from_frame(frame, scale=scale, judges=["y"])
-            try:
-                found = getattr(assay, name)(labels)
-            except AssayError:
-                continue
-            for shown in (found.summary(), found._repr_html_(), found.to_dict()):
-                assert shown
+    for labels in tables():
+        try:
+            found = getattr(assay, name)(labels)
+        except AssayError:
+            continue
+        for shown in (found.summary(), found._repr_html_(), found.to_dict()):
+            assert shown

@@ -248,8 +248,7 @@ def test_a_true_correlation_of_one_is_one_whatever_the_number_of_objects():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("objects", [6, 10, 16, 40])
-@pytest.mark.parametrize("correlation", [0.0, 0.7, 1.0])
+@pytest.mark.parametrize(("objects", "correlation"), [(6, 0.0), (6, 1.0), (10, 0.7), (16, 0.0), (40, 1.0)])
 def test_structural_intervals_cover(objects, correlation):
     """95% in 200 tables: .93 to .97 asked, a standard error of .015 more allowed, and from few objects up to .99."""
     found = [structural(simulated(objects, correlation, 1000 + seed)) for seed in range(200)]

@@ -318,7 +318,7 @@ def test_a_function_of_ones_own_is_the_score(study, epsilon):
     assert own.annotators.equals(named.annotators)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(st.integers(0, 10**6))
 def test_many_items_by_the_slow_road(seed):
     labels = random_study(seed)

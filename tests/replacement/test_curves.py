@@ -32,7 +32,7 @@ def plain(labels, judge="good"):
 # -- epsilon ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     st.integers(0, 10**6),
     st.sampled_from(
@@ -50,7 +50,7 @@ def test_omega_at_each_epsilon_is_that_of_a_test_made_there(seed, options):
     assert curve.winning_rate[2] == test.winning_rate
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.integers(0, 10**6), st.sampled_from(["good", "poor"]), st.sampled_from([0.3, 0.5, 0.75, 1.0]))
 def test_omega_never_falls_and_the_smallest_epsilon_is_where_the_judge_first_passes(seed, judge, threshold):
     labels = random_study(seed, n_items=50)

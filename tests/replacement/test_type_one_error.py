@@ -133,9 +133,10 @@ def test_by_keeps_the_false_discovery_rate_of_independent_annotators(m, beaten):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("m", [2, 3, 5, 10, 20])
-@pytest.mark.parametrize("n", [30, 200])
-@pytest.mark.parametrize("ties", [0.3, 0.5, 0.7])
+@pytest.mark.parametrize(
+    ("m", "n", "ties"),
+    [(2, 30, 0.3), (3, 200, 0.5), (5, 30, 0.7), (10, 200, 0.3), (20, 30, 0.5), (20, 200, 0.7)],
+)  # the whole table is made by benchmarks/type_one_error.py
 def test_by_keeps_the_false_discovery_rate_long(m, n, ties):
     for beaten in {0, m // 2, m - 1}:
         assert independent(m, beaten, n, 20_000, ties)[0] < LEVEL
@@ -210,9 +211,10 @@ def test_the_whole_test_from_labels_keeps_its_promise(n):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [0.1, 0.15, 0.2])
-@pytest.mark.parametrize("m", [3, 5])
-@pytest.mark.parametrize("n", [30, 50, 100, 200])
+@pytest.mark.parametrize(
+    ("epsilon", "m", "n"),
+    [(0.1, 3, 30), (0.15, 5, 50), (0.2, 3, 100), (0.1, 5, 200), (0.2, 5, 30), (0.15, 3, 200)],
+)
 def test_the_whole_test_from_labels_long(epsilon, m, n):
     one, some, passes = at_the_boundary(epsilon, m, n, 10_000)
     assert one == pytest.approx(LEVEL, abs=0.008)

@@ -74,7 +74,7 @@ DESERVED = {
 
 def test_planted_families_get_the_marks_that_they_deserve():
     right, wrong, asked = 0, 0, 0
-    for seed in range(3):
+    for seed in range(2):
         found = card(observed(seed), **BY_TEACHER)
         for name, truth in DESERVED.items():
             for dimension, mark in truth.items():

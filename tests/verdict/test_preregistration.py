@@ -38,7 +38,7 @@ def written(folder: Path, **changed: Any) -> str:
 
 
 def first(labels: assay.Annotations, plan: str, **options: Any) -> tuple[str, ...]:
-    return report(labels, plan=plan, **options).page.first
+    return report(labels, plan=plan, **{"n_resamples": 50, **options}).page.first
 
 
 # -- the file ----------------------------------------------------------------------------------------

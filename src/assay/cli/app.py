@@ -134,8 +134,7 @@ def _asks_for_help(given: Sequence[str]) -> Command | None:
 
 def short_help(row: Command) -> str:
     """What a command does, an example, and the options that most people need; ``--help-all`` has the others."""
-    command = app[row.name]
-    arguments = [one for one in command.assemble_argument_collection(parse_docstring=True) if one.show]
+    arguments = shown_arguments(row.name)
     places = [one for one in arguments if one.index is not None]
     options = [one for one in arguments if one.index is None]
     own = [one for one in options if _heading(one) == "Parameters"]
@@ -143,7 +142,7 @@ def short_help(row: Command) -> str:
     marked.sort(key=lambda one: _ORDER.get(_heading(one), 0))
     first = [*own, *marked]
     usage = " ".join(["assay", row.name, *(_place(one) for one in places), "[OPTIONS]"])
-    lines = [f"Usage: {usage}", "", *textwrap.wrap((command.help or "").partition("\n")[0], _WIDTH), ""]
+    lines = [f"Usage: {usage}", "", *textwrap.wrap((app[row.name].help or "").partition("\n")[0], _WIDTH), ""]
     lines += ["Example:", *textwrap.wrap(row.line, _WIDTH, initial_indent="  ", subsequent_indent="    ",
                                          break_on_hyphens=False, break_long_words=False)]  # fmt: skip
     lines += ["", *(line for one in [*places, *first] for line in _entry(one))]
@@ -181,6 +180,12 @@ def _entry(argument: Argument) -> list[str]:
 def all_commands() -> dict[str, App]:
     """Every command by name, its function imported, so that it knows what it does."""
     return {name: app[name] for name in BY_NAME}
+
+
+@cache
+def shown_arguments(command: str) -> tuple[Argument, ...]:
+    """What a command takes, as its help has it: made once, for it reads the sources of all settings."""
+    return tuple(one for one in app[command].assemble_argument_collection(parse_docstring=True) if one.show)
 
 
 @cache

@@ -101,8 +101,10 @@ def parse_numbers(
     marks : collection of str
         What stands for no answer among numbers, in lower case.
     """
-    no_answer = bare.str.to_lowercase().is_in(list(marks)).fill_null(False)
-    texts = pl.select(pl.when(~no_answer).then(bare)).to_series()
+    no_answer, texts = pl.repeat(False, len(bare), dtype=pl.Boolean, eager=True), bare
+    if marks:
+        no_answer = bare.str.to_lowercase().is_in(list(marks)).fill_null(False)
+        texts = pl.select(pl.when(~no_answer).then(bare)).to_series()
     if texts.null_count() == len(texts) and scale is None:
         return None
     read = plain_numbers(texts) if decimal is None else _parse_notation(texts, decimal)

@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from assay.reporting.pictures import Tone
 from assay.reporting.tables import Table
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from matplotlib.axes import Axes
 
 
@@ -409,11 +410,7 @@ class Page:
 
     def html(self) -> str:
         """The page: one file, no outside request, light and dark, fit to print, whole without its script."""
-        from jinja2 import Environment, PackageLoader
-
-        environment = Environment(
-            loader=PackageLoader("assay.reporting"), autoescape=True, trim_blocks=True, lstrip_blocks=True
-        )
+        environment = _environment()
         files = {name: environment.loader.get_source(environment, f"page.{name}")[0] for name in ("css", "js")}  # type: ignore[union-attr]
         digest = base64.b64encode(hashlib.sha256(files["js"].encode()).digest()).decode()
         # Inside a script element only "<" could end it: JSON may write it as an escape.
@@ -468,6 +465,14 @@ class Page:
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 """What can print a page, by its name."""
+
+
+@cache
+def _environment() -> Environment:
+    """Where templates are: each is compiled once, however many pages are made."""
+    from jinja2 import Environment, PackageLoader
+
+    return Environment(loader=PackageLoader("assay.reporting"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
 
 
 def print_page(page: Path, pdf: Path) -> Path:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
 
 from assay.data.annotations import Annotations, Reading
+from assay.data.roles import ColumnView, views_of
 from assay.data.scales import Scale
 from assay.errors import DesignError, listing
 from assay.estimation.options import Settings, option
@@ -45,6 +47,11 @@ class Rows:
     scales: Mapping[str | None, Scale] | None = None
     untyped: bool = False
     orders: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def views(self) -> dict[str, ColumnView]:
+        """What the columns of ``labels`` hold: once, for one table is tried with several options."""
+        return views_of(self.labels, untyped=self.untyped)
 
 
 @dataclass(frozen=True, kw_only=True)

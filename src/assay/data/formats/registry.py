@@ -503,7 +503,7 @@ def guess_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> tuple
         exclude=None if settings.exclude is None else settings.excluded, split_columns=settings.split_columns,
         alone=alone,
     )  # fmt: skip
-    guess = find_roles(rows.labels, told, untyped=rows.untyped)
+    guess = find_roles(rows.labels, told, rows.views)
     return guess, [*problems, *guess.lacking, *guess.doubts]
 
 

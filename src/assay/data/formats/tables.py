@@ -287,8 +287,8 @@ def _beside(name: str) -> str:
 
 def _refuse_what_is_no_annotator(rows: Rows, columns: Sequence[str], *, named: bool) -> None:
     """Refuse columns of text beside columns of numbers, and without names, a column of comments."""
-    texts = [c for c in columns if _holds(rows, c) == "text"]
-    numbers = [c for c in columns if _holds(rows, c) == "numbers"]
+    held = {c: _holds(rows, c) for c in columns}
+    texts, numbers = ([c for c, what in held.items() if what == kind] for kind in ("text", "numbers"))
     source = rows.reading.source
     if texts and numbers:
         raise DataError(
