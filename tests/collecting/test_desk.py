@@ -95,7 +95,9 @@ def test_a_person_is_held_beside_the_others(serve: Callable[..., Served]) -> Non
     dan = person_sheet(page.design, "dan")
     assert dan is not None and dan.styles == () and dan.quartiles is None  # noqa: PT018
     lead = page.lead()
-    assert "Longest row of equal answers: 6 of 6" in lead.send("GET", "/lead/person?name=cem").text
+    sheet = lead.send("GET", "/lead/person?name=cem").text
+    assert "Longest row of equal answers: 6 of 6" in sheet
+    assert 'href="/lead/person.zip?name=cem" download' in sheet
     assert lead.send("GET", "/lead/person?name=nope").status == 404
 
 

@@ -522,9 +522,9 @@ def stop_reasons(design: StudyDesign, db: Connection, person: str | None = None)
     """
     found = {}
     least, checks = design.people.pass_warm_up, design.people.checks
-    if checks is not None and checks.most_failed is not None:
+    if checks is not None and checks.stops:
         for name, wrong in _wrong_answers(design, db, "check", person).items():
-            if sum(wrong) > checks.most_failed:
+            if checks.too_many(sum(wrong), len(wrong)):
                 found[name] = f"failed {sum(wrong)} of {len(wrong)} checks"
     if least is not None:
         of = len(known_items(design.store, "warm-up"))

@@ -460,8 +460,8 @@ def _people_problems(config: StudyFile) -> Iterator[Problem]:
 
 def _crowd_problems(people: People) -> Iterator[Problem]:
     """What a crowd cannot be asked as, or cannot be told at the end."""
-    if people.checks is not None and people.checks.exclude and people.checks.most_failed is None:
-        yield ("people", "checks", "exclude"), "needs most_failed, the number of checks that may be failed"
+    if people.checks is not None and people.checks.exclude and not people.checks.stops:
+        yield ("people", "checks", "exclude"), "needs most_failed or most_failed_share, how many checks may be failed"
     crowd = people.crowd
     if crowd is None:
         return

@@ -638,9 +638,26 @@ class Checks(StudyPart):
     most_failed: int | None = Field(
         None, ge=0, description="whoever fails more checks is given nothing more; without it, nobody is stopped"
     )
+    most_failed_share: float | None = Field(
+        None, ge=0, lt=1, description="the same for whoever fails a larger share of the checks that they answered"
+    )
+    share_from: int = Field(
+        5, ge=1, description="checks that a person has answered before a share of them is looked at"
+    )
     exclude: bool = Field(
         False, description="the answers of whoever is stopped so do not count, and their places go to others"
     )
+
+    @property
+    def stops(self) -> bool:
+        """Whether anybody is stopped for checks that they fail."""
+        return self.most_failed is not None or self.most_failed_share is not None
+
+    def too_many(self, failed: int, of: int) -> bool:
+        """Whether somebody has failed more checks than they may, of those that they answered."""
+        many = self.most_failed is not None and failed > self.most_failed
+        share = self.most_failed_share is not None and of >= self.share_from and failed / of > self.most_failed_share
+        return many or share
 
 
 Outcome = Literal["completed", "screened", "full", "failed", "late", "returned", "withdrawn"]
