@@ -28,7 +28,10 @@ FIELDS = {
         "max_cost": "None >= 0", "timeout": "120 > 0", "tries": "8 >= 1", "loading": "300 >= 0",
         "unreadable": "20 >= 5",
     },
-    schema.Checks: {"every": "10 >= 2", "most_failed": "None >= 0", "most_failed_share": "None >= 0 < 1", "share_from": "5 >= 1", "exclude": False},
+    schema.Checks: {
+        "every": "10 >= 2", "most_failed": "None >= 0", "most_failed_share": "None >= 0 < 1", "share_from": "5 >= 1",
+        "exclude": False,
+    },
     schema.Screening: {"options": "2 or more", "let_in": "1 or more", "attribute": None},
     schema.Pay: {"completed": "0 >= 0", "screened": "0 >= 0", "failed": "0 >= 0", "item": "0 >= 0", "hour": "0 >= 0"},
     schema.Crowd: {

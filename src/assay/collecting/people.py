@@ -302,7 +302,7 @@ def start() -> Response:
 @router.get("/join/{token}")
 def join(token: str, state: Shared, request: Request) -> Response:
     """The personal link: says whose it is. A browser goes on by itself; what only looks at links gets no further."""
-    person = person_of(state, token)
+    person = person_of(state, request, token)
     if state.token_in(request, PERSON_COOKIE) == token:
         return RedirectResponse("/work", 303)
     name = Markup("<strong><bdi>{}</bdi></strong>").format(person.name)
@@ -310,9 +310,9 @@ def join(token: str, state: Shared, request: Request) -> Response:
 
 
 @router.post("/join/{token}")
-def enter(token: str, state: Shared) -> Response:
+def enter(token: str, state: Shared, request: Request) -> Response:
     """What the personal link opens stays open in this browser."""
-    person_of(state, token)
+    person_of(state, request, token)
     return state.admit("/work", PERSON_COOKIE, token)
 
 

@@ -96,9 +96,9 @@ class AppState:
         self._templates.globals.update(version=self.version, study=name)
 
     def words(self, request: Request) -> Catalogue:
-        """In which language somebody reads: the study's, the one they chose, or what their browser asks for."""
-        accepted = request.headers.get("accept-language", "")
-        picked = pick_language(request.cookies.get(LANGUAGE_COOKIE), accepted)
+        """In which language somebody reads: the study's, the one they chose or were invited in, or their browser's."""
+        accepted, of_person = request.headers.get("accept-language", ""), getattr(request.state, "language", "")
+        picked = pick_language(request.cookies.get(LANGUAGE_COOKIE), accepted, of_person)
         return words(self.design.people.language or picked)
 
     def html(self, template: str, language: Catalogue | None = None, **values: Any) -> str:
@@ -325,8 +325,8 @@ async def held_state(request: Request) -> AppState:
 # -- who is asking ----------------------------------------------------------------------------------
 
 
-def person_of(state: AppState, token: str | None) -> Person:
-    """Whose link or cookie this is; refused where it is nobody's."""
+def person_of(state: AppState, request: Request, token: str | None) -> Person:
+    """Whose link or cookie this is; refused where it is nobody's. They are answered in the language of theirs."""
     if state.trouble:
         raise Refused(503, "The study is being changed", "What you answered is saved. Come back to this link later.")
     if not token:
@@ -334,14 +334,16 @@ def person_of(state: AppState, token: str | None) -> Person:
             401, "Please open your personal link", "This page opens by the link that you were sent.", error="link"
         )
     try:
-        return invitations.admit_person(state.store, state.signer, token)
+        found = invitations.admit_person(state.store, state.signer, token)
     except LinkRefusedError as error:
         raise Refused(403, "This link does not open the page", str(error), error="link") from None
+    request.state.language = str(found.attributes.get("language", ""))
+    return found
 
 
 def person(state: Shared, request: Request) -> Person:
     """Whoever was invited and has opened their link."""
-    return person_of(state, state.token_in(request, PERSON_COOKIE))
+    return person_of(state, request, state.token_in(request, PERSON_COOKIE))
 
 
 Invited = Annotated[Person, Depends(person)]
