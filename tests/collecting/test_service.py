@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import logging
@@ -14,14 +15,17 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+import uvicorn
 from annotating import STARS, Annotator, Network, Served, Server, invite_people, write_study
+from uvicorn.server import ServerState
 
 from assay.collecting.invitations import invite
-from assay.collecting.server import Seldom, WaitingConnections
+from assay.collecting.server import GuardedConnection, Seldom, WaitingConnections
 from assay.collecting.serving import cause_of
 from assay.errors import StudyError
 from assay.study.definition import load_study
@@ -213,6 +217,83 @@ def _ended(one: socket.socket) -> bool:
         return False
     except ConnectionResetError:
         return True
+
+
+class Reader:
+    """Whoever is sent an answer, as transport and as clock: how much they have not taken, whether they are cut off."""
+
+    def __init__(self) -> None:
+        self.left, self.gone = 0, False
+        self.checks: list[tuple[Any, ...]] = []
+        self.connection = GuardedConnection.__new__(GuardedConnection)
+        self.connection.transport = self.connection.loop = self  # type: ignore[assignment]
+        self.connection.flow = SimpleNamespace(pause_writing=int, resume_writing=int)  # type: ignore[assignment]
+
+    def get_write_buffer_size(self) -> int:
+        return self.left
+
+    def call_later(self, seconds: float, check: Any, *about: Any) -> Any:
+        self.checks.append((check, *about))
+        return SimpleNamespace(cancel=self.checks.clear)
+
+    def abort(self) -> None:
+        self.gone = True
+
+    def wait(self, takes: int = 0) -> bool:
+        """They take so much, and their time is over; whether they are still there."""
+        self.left = max(self.left - takes, 0)
+        check, *about = self.checks.pop()
+        check(*about)
+        return not self.gone
+
+
+def test_who_does_not_take_an_answer_is_cut_off_and_who_takes_it_slowly_is_not() -> None:
+    slow, deaf, done, next_one = (Reader() for _ in range(4))
+    for one in (slow, deaf, done, next_one):
+        one.left = 200_000
+        one.connection.pause_writing()
+        one.connection.pause_writing()
+        assert len(one.checks) == 1
+    assert [slow.wait(40_000) for _ in range(4)] == [True] * 4
+    assert slow.wait(40_000), "all is taken"
+    assert not slow.checks
+    assert deaf.wait(40_000)
+    assert not deaf.wait(20_000), "some bytes now and then are not enough"
+    done.connection.resume_writing()
+    assert not done.checks
+    next_one.left = 0
+    with contextlib.suppress(AttributeError):  # of what uvicorn does with it
+        next_one.connection.data_received(b"")
+    assert not next_one.checks, "another request says that the answer was taken"
+
+
+def test_an_answer_that_nobody_reads_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over a real socket: what the application writes is given up, and it comes to its end."""
+    monkeypatch.setattr("assay.collecting.server.READ_SECONDS", 0.05)
+    ended = []
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"60000000")]})
+        for _ in range(60):
+            await send({"type": "http.response.body", "body": bytes(1_000_000), "more_body": True})
+        ended.append(True)
+
+    async def run() -> None:
+        config = uvicorn.Config(application, log_config=None, lifespan="off")
+        config.load()
+        state = ServerState()
+        loop = asyncio.get_running_loop()
+        connection = lambda: GuardedConnection(config, state, {})  # noqa: E731
+        server = await loop.create_server(connection, "127.0.0.1", 0)
+        with socket.create_connection(server.sockets[0].getsockname()) as one:
+            one.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            while not state.connections:
+                await asyncio.sleep(0.01)
+            while state.connections or not ended:
+                await asyncio.sleep(0.01)
+        server.close()
+
+    asyncio.run(asyncio.wait_for(run(), 60))
 
 
 # -- small things that are not said twice, or to others -------------------------------------------------

@@ -120,6 +120,9 @@ HEAD_SECONDS = 10.0
 BODY_SECONDS = 30.0
 """For its body: the longest (`app.BIGGEST_BODY`) at 140 kbit a second."""
 
+READ_SECONDS, READ_BYTES = 30.0, 32 * 1024
+"""Whoever is sent an answer takes so many bytes of it in this time, or all that is left: 9 kbit a second."""
+
 
 def _files() -> int:
     """How many files and connections this process may have open, once it has raised that as far as it may."""
@@ -163,13 +166,18 @@ class WaitingConnections:
 
 
 class GuardedConnection(H11Protocol):
-    """uvicorn's connection, with an end to how long a request may take to come, and to how many may wait."""
+    """uvicorn's connection, with an end to how long a request may take to come, and to how many may wait.
+
+    An answer that its reader does not take is given up, too: until then it is held in memory, and the connection open.
+    """
 
     waiting = WaitingConnections(0)
     """Of this process."""
     address = ""
     _part = ""
     _timer: asyncio.TimerHandle | None = None
+    _reader: asyncio.TimerHandle | None = None
+    """Runs while something that was sent is not taken."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the head of a request."""
@@ -181,6 +189,8 @@ class GuardedConnection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Go on, in the same time, until the head and then the body are here."""
+        if not self.transport.get_write_buffer_size():
+            self._forget_reader()  # who asks for more has taken what was sent
         super().data_received(data)
         if self.cycle is None or self.cycle.response_complete:
             self._wait_for("head")
@@ -191,13 +201,43 @@ class GuardedConnection(H11Protocol):
 
     def on_response_complete(self) -> None:
         """Whoever keeps the connection may be cut off for somebody who asks; uvicorn ends it after five seconds."""
+        self._await_reader()  # first: the connection may be closing, which waits for the reader without an end
         super().on_response_complete()
         self._wait_for("next")
+
+    def pause_writing(self) -> None:
+        """More is written than the reader has taken: they have a time to take it."""
+        super().pause_writing()
+        self._await_reader()
+
+    def resume_writing(self) -> None:
+        """Nearly all of it is taken."""
+        super().resume_writing()
+        self._forget_reader()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is waited for."""
         self._wait_for("")
+        self._forget_reader()
         super().connection_lost(exc)
+
+    def _await_reader(self) -> None:
+        left = self.transport.get_write_buffer_size()
+        if left and self._reader is None:
+            self._reader = self.loop.call_later(READ_SECONDS, self._check_reader, left)
+
+    def _forget_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.cancel()
+            self._reader = None
+
+    def _check_reader(self, before: int) -> None:
+        """Go on waiting for a reader who takes something; more is written only after `resume_writing`."""
+        self._reader = None
+        if self.transport.get_write_buffer_size() > max(before - READ_BYTES, 0):
+            self.cut()
+        else:
+            self._await_reader()
 
     def _wait_for(self, part: str) -> None:
         if part == self._part:
