@@ -8,7 +8,10 @@ from annotated_types import Ge, Gt, Le, Lt, MinLen
 from assay.study import schema
 
 FIELDS = {
-    schema.ItemsPart: {"file": "items.csv", "id": "item", "document": None, "images": (), "markdown": ()},
+    schema.ItemsPart: {
+        "file": "items.csv", "id": "item", "document": None, "images": (), "markdown": (), "media": (),
+        "media_hosts": (),
+    },
     schema.Question: {"guidelines": "", "options": (), "optional": False, "order": None, "show": None, "ties": True},
     schema.Price: {"input": ">= 0", "output": ">= 0"},
     schema.Demonstrations: {"count": "4 >= 1 <= 100", "use": "cross-fitted", "label": None, "folds": "5 >= 2"},

@@ -90,7 +90,7 @@ class StudyDesign:
                 "pairs of items are asked of judges alone; people find the odd one out of three: give a study of its "
                 "own to a question with scale: odd-one-out"
             )
-        self.hidden = tuple(c for c in (study.config.items.document,) if c is not None)
+        self.hidden = study.config.items.hidden
         self._check()
         self.form = self._keep_form()
         self.asked = lru_cache(maxsize=1000)(self._read_questions)
@@ -154,8 +154,9 @@ class StudyDesign:
             "images": list(self.study.config.items.images),
             "together": self.people.together,
         }
-        if self.study.config.items.markdown:
-            shown["markdown"] = list(self.study.config.items.markdown)
+        part = self.study.config.items
+        shown |= {name: list(columns) for name in ("markdown", "media") if (columns := getattr(part, name))}
+        shown |= {"captions": part.captions} if part.captions else {}
         return keep_form(self.store, digest_of(shown), shown)
 
     def consent_digest(self) -> str:
@@ -304,11 +305,10 @@ class StudyDesign:
         documents = {item.name: item.document for item, _ in items(self.store)}
         return tuple(documents), documents
 
-    def item_images(self, item: Item) -> tuple[str, ...]:
-        """The columns of an item that hold an image."""
-        return tuple(
-            c for c in self.study.config.items.images if isinstance(item.fields.get(c), str) and item.fields[c]
-        )
+    def item_files(self, item: Item) -> tuple[str, ...]:
+        """The columns of an item that hold an image, a recording or captions."""
+        files = self.study.config.items.file_columns
+        return tuple(c for c in files if isinstance(item.fields.get(c), str) and item.fields[c])
 
 
 def _reads(question: AskedQuestion) -> dict[str, Any]:

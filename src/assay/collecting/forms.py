@@ -23,15 +23,34 @@ MOST_CATEGORIES = 11
 """More labels than these are asked for as a number, where they are whole numbers."""
 
 
+class Recording(str):
+    """An audio or video by its address; its type, and the address of its captions where it has some."""
+
+    type: str
+    captions: str | None
+
+    def __new__(cls, address: str, type: str, captions: str | None = None) -> Recording:  # noqa: A002 - as HTML has it
+        """The address."""
+        made = super().__new__(cls, address)
+        made.type, made.captions = type, captions
+        return made
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether it has no picture."""
+        return self.type.startswith("audio/")
+
+
 @dataclass(frozen=True)
 class FormField:
-    """A column of the item that is shown: text, or an image by the address it is served under."""
+    """A column of the item that is shown: text, or an image or a recording by the address it is served under."""
 
     title: str
     text: str | None = None
     image: str | None = None
     markup: str | None = None
     """The text as HTML, where it is Markdown: made here, from text in which HTML is text."""
+    recording: Recording | None = None
 
 
 @dataclass(frozen=True)
@@ -123,7 +142,7 @@ def question_form(
     order : list of str
         The options' columns in the order in which this person sees them.
     images : dict
-        Address of each column that holds an image.
+        Address of each column that holds an image or a recording.
     label : label, optional
         The person's own answer so far, in the item's own order.
     markdown : list of str
@@ -248,7 +267,8 @@ def item_fields(
 
 def _field(title: str, item: Item, column: str, images: Mapping[str, str], markdown: Collection[str]) -> FormField:
     if column in images:
-        return FormField(title, image=images[column])
+        address = images[column]
+        return FormField(title, **{"recording" if isinstance(address, Recording) else "image": address})
     value = item.fields.get(column, "")
     text = value if isinstance(value, str) else canonical(value)
     return FormField(title, text=text, markup=_markdown(text) if column in markdown else None)

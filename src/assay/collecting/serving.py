@@ -36,6 +36,13 @@ PERSON_COOKIE, LEAD_COOKIE = "assay", "assay_lead"
 """With the study's name behind them, as a browser has one set of cookies for all ports of a host. Without it they were
 set before links named their study."""
 
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'{hosts}; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'; "
+    "worker-src 'self'"
+)
+"""What a page may load, and from where; ``hosts`` are those that the study lets recordings come from."""
+
 LANGUAGE_COOKIE = "assay_language"
 """What a person chose on the page, for all studies of a host."""
 
@@ -115,7 +122,10 @@ class AppState:
         # A personal link stands in no other address: it would go into logs.
         leads_back = request.method == "GET" and not address.startswith("/join/")
         back = address if leads_back and self.design.people.language is None else ""
-        return HTMLResponse(self.html(template, self.words(request), back=back, **values), status)
+        found = HTMLResponse(self.html(template, self.words(request), back=back, **values), status)
+        if hosts := self.design.study.config.items.media_hosts:
+            found.headers["content-security-policy"] = POLICY.format(hosts="".join(f" https://{one}" for one in hosts))
+        return found
 
     def token_in(self, request: Request, cookie: str) -> str | None:
         """What a browser holds for this study."""

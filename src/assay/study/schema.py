@@ -158,10 +158,35 @@ class ItemsPart(StudyPart):
         None, description="the column that names the document an item was taken from; kept from demonstrations"
     )
     images: tuple[str, ...] = Field((), description="columns that hold the path or URL of an image")
+    media: tuple[str, ...] = Field((), description="columns that hold the path of an audio or video, shown to people")
+    captions: dict[str, str] = Field(
+        default_factory=dict, description="by a column of media, the column with the path of its captions (WebVTT)"
+    )
+    media_hosts: tuple[str, ...] = Field(
+        (), description="hosts from which people's browsers fetch media that the items name by an https address"
+    )
     markdown: tuple[str, ...] = Field(
         (),
         description="columns that people see laid out as Markdown: with tables and code, without HTML and images",
     )
+
+    @field_validator("media_hosts")
+    @classmethod
+    def _hosts_are_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        for one in hosts:
+            if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+(:\d+)?", one):
+                raise ValueError(f"'{one}' is no host; write it without https:// and path, such as cdn.example.org")
+        return hosts
+
+    @property
+    def file_columns(self) -> tuple[str, ...]:
+        """The columns that hold the path of a file: images, media, captions."""
+        return (*self.images, *self.media, *self.captions.values())
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The columns that are never shown themselves."""
+        return (*([self.document] if self.document is not None else []), *self.captions.values())
 
 
 class OnScale(StudyPart):
