@@ -18,8 +18,8 @@ from assay.collecting import overview as watching
 from assay.collecting.design import is_wrong
 from assay.collecting.overview import Moment, Overview, Watch
 from assay.data.scales import parse_scale
-from assay.study.store import tables
-from assay.study.store.people import set_state
+from assay.study.store import tables, work_log
+from assay.study.store.people import erase, set_state
 from assay.study.store.table import stored_annotations
 
 CHECKS = [{"item": "c1", "text": "Press 5.", "stars": 5}, {"item": "c2", "text": "Press 1.", "stars": 1}]
@@ -362,6 +362,7 @@ def test_agreement_is_computed_when_answers_came_and_not_too_often(serve: Any, m
     work(page, page.annotator("chi"), {})
     assert watch.look().agreement is first  # too soon
     monkeypatch.setattr(watching, "AGREEMENT_EVERY", 0.0)
+    monkeypatch.setattr(watching, "SHARE", float("inf"))
     assert watch.look().agreement[0].people == 3
     watch.look()  # no answer came since
     assert len(computed) == 2
@@ -484,3 +485,53 @@ def test_a_costly_look_is_not_taken_again_at_once_unless_somebody_is_let_in_or_o
     assert watch.look().numbers.answered == 1
     set_state(page.store, "ana", "paused")
     assert watch.look().numbers.answered == 2
+
+
+def test_what_is_brought_up_to_date_is_what_is_summed_anew(
+    serve: Any, clock: Any, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    """Whatever happens: one watch that goes on says the same as a new one."""
+    monkeypatch.setattr(overview, "AGREEMENT_EVERY", 0.0)
+    monkeypatch.setattr(overview, "SHARE", float("inf"))
+    clock.stop()
+    page = serve(
+        items=6,
+        questions=[STARS, {**STARS, "name": "again"}],
+        people={**FIXED, "overlap": 2, "reserve": 10, "checks": {"file": "checks.jsonl", "every": 2}},
+        tables={"checks.jsonl": CHECKS},
+        who=["ana", "ben", "chi", "dee"],
+        store=url,
+    )
+    watch, lead, steps = Watch(page.design), page.lead(), 0
+
+    def same() -> Overview:
+        nonlocal steps
+        clock.later(minutes=0.01)
+        steps += 1
+        found = watch.look()
+        assert found == look(page), f"after step {steps}"
+        return found
+
+    same()
+    people = {name: page.annotator(name) for name in ("ana", "ben", "chi")}
+    for most in (1, 2):
+        for number, (name, person) in enumerate(people.items()):
+            work(page, person, {"i001": {"skip": "no"}, "i002": {"label": number + 1, "flag": f"by {name}"}}, most=most)
+            same()
+    flagged = [one for one in same().remarks if one.flag]
+    assert flagged
+    assert lead.form("/lead/reopen", task=str(flagged[0].task)).status == 303
+    assert [one.task for one in same().remarks if one.flag] == [one.task for one in flagged[1:]]
+    clock.later(minutes=30)  # places run out
+    assert same().short[0].held == 1, "what is open again is held, the rest is not"
+    work(page, people["ana"], {"i004": {"label": 1, "comment": "so"}})
+    same()
+    for path, about in (("state", {"state": "revoked"}), ("exclude", {"reason": "no"}), ("readmit", {})):
+        assert lead.form(f"/lead/people/{path}", name="ben", **about).status == 303
+        same()
+    monkeypatch.setattr(work_log, "MANY", 1)
+    work(page, page.annotator("dee"), {}, most=3)
+    same()
+    before = same().numbers.answered
+    erase(page.store, "ana")
+    assert same().numbers.answered < before

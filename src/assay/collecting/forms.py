@@ -23,13 +23,13 @@ MOST_CATEGORIES = 11
 """More labels than these are asked for as a number, where they are whole numbers."""
 
 
-class Recording(str):
+class Clip(str):
     """An audio or video by its address; its type, and the address of its captions where it has some."""
 
     type: str
     captions: str | None
 
-    def __new__(cls, address: str, type: str, captions: str | None = None) -> Recording:  # noqa: A002 - as HTML has it
+    def __new__(cls, address: str, type: str, captions: str | None = None) -> Clip:  # noqa: A002 - as HTML has it
         """The address."""
         made = super().__new__(cls, address)
         made.type, made.captions = type, captions
@@ -50,7 +50,7 @@ class FormField:
     image: str | None = None
     markup: str | None = None
     """The text as HTML, where it is Markdown: made here, from text in which HTML is text."""
-    recording: Recording | None = None
+    recording: Clip | None = None
 
 
 @dataclass(frozen=True)
@@ -267,8 +267,8 @@ def item_fields(
 
 def _field(title: str, item: Item, column: str, images: Mapping[str, str], markdown: Collection[str]) -> FormField:
     if column in images:
-        address = images[column]
-        return FormField(title, **{"recording" if isinstance(address, Recording) else "image": address})
+        shown = images[column]
+        return FormField(title, recording=shown) if isinstance(shown, Clip) else FormField(title, image=shown)
     value = item.fields.get(column, "")
     text = value if isinstance(value, str) else canonical(value)
     return FormField(title, text=text, markup=_markdown(text) if column in markdown else None)

@@ -20,9 +20,9 @@ from assay.study.schema import kind_of, scale_of
 from assay.study.store import table
 from assay.study.store.answers import newest_answer
 from assay.study.store.connection import Connection
-from assay.study.store.items import Role
 from assay.study.store.people import ADJUDICATOR, Person, Slot, everybody
 from assay.study.store.table import human_answers
+from assay.study.store.work_log import PersonSums, WorkLog, item_names
 
 log = logging.getLogger("assay.collecting")
 
@@ -335,7 +335,7 @@ class Overview:
     """Seconds between two sums, where they take so long that not every look has its own; else 0."""
 
 
-# -- A study at one moment, summed by the database -------------------------------------------------
+# -- A study at one moment -------------------------------------------------------------------------
 
 MOST_REMARKS = 200
 """Remarks that are shown, newest first: what a lead reads at a sitting."""
@@ -348,14 +348,15 @@ BUSY = 600.0
 
 
 class Snapshot:
-    """The numbers of one moment, each summed by the database."""
+    """The numbers of one moment, summed from what the log holds of it."""
 
-    def __init__(self, design: StudyDesign, db: Connection, now: float) -> None:
-        self.design, self.db, self.now = design, db, now
+    def __init__(self, design: StudyDesign, db: Connection, now: float, log: WorkLog) -> None:
+        self.design, self.db, self.now, self.log = design, db, now, log
         self.sessions = design.sessions("")  # whose they are changes their order, not what they are
         self.invited = everybody(db)
         self.answering = [person for person in self.invited if person.role != ADJUDICATOR]
         self.active = [person.name for person in self.answering if person.state == "active"]
+        self.left_out = [p.name for p in self.invited if p.excluded_at is not None or p.role == ADJUDICATOR]
 
     def moment(self, at: float) -> Moment:
         """A time, as seen from this one."""
@@ -365,7 +366,7 @@ class Snapshot:
 
     def people(self, minutes: Mapping[str, float]) -> tuple[PersonRow, ...]:
         """Everybody who was invited, in the order of their invitations."""
-        checks, flags = failed_checks(self.design, self.db), table.flags_by_person(self.db)
+        checks, flags = failed_checks(self.design, self.db), self.log.flags_by_person()
         return tuple(
             self._row(person, checks.get(person.name, []), flags.get(person.name, 0), minutes.get(person.name))
             for person in self.invited
@@ -405,9 +406,9 @@ class Snapshot:
         return stop_reasons(self.design, self.db)
 
     @cached_property
-    def _done(self) -> dict[str, Any]:
+    def _done(self) -> dict[str, PersonSums]:
         """By person, how many tasks they have done, and when last."""
-        return table.done_by_person(self.db, self.design.counted)
+        return self.log.done_by_person(self.design.counted)
 
     # -- what was remarked --------------------------------------------------------------------------
 
@@ -415,14 +416,16 @@ class Snapshot:
         """Flags, comments and skips of the answers that count, newest first."""
         rows: dict[int, Any] = {}
         # Every question of a task has a row, and every row of a task says the same.
-        for row in table.remarks(self.db, MOST_REMARKS * max(len(self.design.questions), 1)):
+        for row in sorted(self.log.remarks.values(), key=lambda row: -row.id):
             task = (row.shown or {}).get("task")
-            if task is not None and len(rows) < MOST_REMARKS:
+            if len(rows) == MOST_REMARKS:
+                break
+            if task is not None:
                 rows.setdefault(int(task), row)
-        tasks = table.states_and_roles(self.db, rows)
-        return tuple(self._remark(number, row, tasks[number]) for number, row in rows.items() if number in tasks)
+        tasks = self.log.states_and_roles(rows)
+        return tuple(self._remark(number, row, *tasks[number]) for number, row in rows.items() if number in tasks)
 
-    def _remark(self, number: int, row: Any, task: Any) -> Remark:
+    def _remark(self, number: int, row: Any, state: str, role: str) -> Remark:
         skip = row.reason or "" if row.status == "missing" else ""
         return Remark(
             person=row.annotator,
@@ -432,8 +435,8 @@ class Snapshot:
             skip=skip.removeprefix("skipped").removeprefix(": ") or ("no reason given" if skip else ""),
             at=self.moment(row.answered_at),
             task=number,
-            practice=task.role == "warm-up",
-            can_reopen=task.state in ("answered", "skipped"),
+            practice=role == "warm-up",
+            can_reopen=state in ("answered", "skipped"),
         )
 
     # -- what is short ------------------------------------------------------------------------------
@@ -459,8 +462,7 @@ class Snapshot:
         return parties if self.design.people.group else [""]
 
     def _shortfall(self, work: Slot, session: str, wanted: int) -> GroupShortfall:
-        role: Role = "triplet" if self.design.drawn_from else "item"
-        lack = table.shortfall(self.db, work, role, wanted, self.now, MOST_ITEMS)
+        lack = self.log.shortfall(work, self._names, wanted, self.now, MOST_ITEMS, without=self.left_out)
         answers, whole = wanted * lack.items - lack.have, wanted * lack.of
         return GroupShortfall(
             group=work.party,
@@ -471,8 +473,13 @@ class Snapshot:
             held=lack.held,
             filled=whole - answers,
             wanted=whole,
-            first=tuple(ShortItem(row.item, int(row.have), wanted, int(row.held)) for row in lack.first),
+            first=tuple(ShortItem(item, have, wanted, held) for item, have, held in lack.first),
         )
+
+    @cached_property
+    def _names(self) -> Sequence[str]:
+        """What is answered, in the order of its file; triplets in the order in which they were drawn."""
+        return item_names(self.db, "triplet") if self.design.drawn_from else self.design.names
 
     def _shortfall_of_everybody(self, condition: str, session: str) -> GroupShortfall:
         """Where all people answer everything, or as much of it as their quota: those who are active."""
@@ -480,7 +487,7 @@ class Snapshot:
         quota = self.design.people.quota
         if quota is None or quota >= self.design.n_items:
             return self._shortfall(work, session, len(self.active))
-        each = table.items_by_person(self.db, work, self.now)
+        each = self.log.items_by_person(work, self.now, self.left_out)
         filled, whole = sum(min(have, quota) for have, _ in each), quota * len(self.active)
         held = sum(held for _, held in each)
         return GroupShortfall("", session, True, 0, whole - filled, held, filled, whole, ())
@@ -530,7 +537,7 @@ class Watch:
     def __init__(self, design: StudyDesign) -> None:
         self.design, self.store = design, design.store
         self._agreement = Cached[tuple[AgreementSoFar, ...]](
-            lambda db: agreement_so_far(design, db), (), lambda took: AGREEMENT_EVERY
+            lambda db: agreement_so_far(design, db), (), lambda took: max(AGREEMENT_EVERY, took / SHARE)
         )
         self._minutes = Cached[dict[str, float]](
             lambda db: table.minutes_by_person(db, [q.id for q in design.questions]), {}, lambda took: took / SHARE
@@ -541,6 +548,7 @@ class Watch:
             lambda took: max(AGREEMENT_EVERY, took / SHARE),
         )
         self._counting, self._looking = threading.Lock(), threading.Lock()
+        self._log = WorkLog()
         self._seen: Overview | None = None
         self._of: Hashable = None
         self._at, self._took, self._last_took = -math.inf, 0.0, 0.0
@@ -558,16 +566,17 @@ class Watch:
             return replace(self._seen, every=every)
 
     def _sum(self, db: Connection) -> Overview:
-        snapshot = Snapshot(self.design, db, self.store.now(db))
-        pairs = self._pairs_now(db) if self.design.drawn_from else None
-        newest = (newest_answer(db), tuple(one.name for one in snapshot.invited if one.excluded_at is not None))
-        minutes, agreement = self._minutes.now(db, newest), self._agreement.now(db, newest)  # found less often still
-        disputed = self._disputed.now(db, newest)
         began = time.thread_time()
+        self._log.update(db)
+        snapshot = Snapshot(self.design, db, self.store.now(db), self._log)
         short = tuple(snapshot.short())
-        people = snapshot.people(minutes)
         remarks = snapshot.remarks()
         took = time.thread_time() - began
+        pairs = self._pairs_now(db) if self.design.drawn_from else None
+        newest = (newest_answer(db), tuple((one.name, one.excluded_at) for one in snapshot.invited))
+        minutes, agreement = self._minutes.now(db, newest), self._agreement.now(db, newest)  # found less often still
+        disputed = self._disputed.now(db, newest)
+        people = snapshot.people(minutes)
         self._took, self._last_took = min(took, self._last_took), took  # the first one of all imports what it needs
         return Overview(
             numbers=snapshot.numbers(people, short, pairs),

@@ -26,7 +26,7 @@ from assay.collecting.answers import (
 )
 from assay.collecting.assignment import End, HeldPages, progress
 from assay.collecting.design import StudyDesign
-from assay.collecting.forms import FormField, GivenAnswers, PageForm, Recording, TaskForm, item_fields, question_form
+from assay.collecting.forms import Clip, FormField, GivenAnswers, PageForm, TaskForm, item_fields, question_form
 from assay.collecting.languages import Catalogue, Said, languages
 from assay.collecting.serving import (
     BIGGEST,
@@ -169,10 +169,10 @@ def _addresses(design: StudyDesign, task: Task, item: Item) -> dict[str, str]:
     part = design.study.config.items
     found = {column: f"/images/{task.id}/{n}" for n, column in enumerate(design.item_files(item))}
     for column in part.media:
-        name = item.fields.get(column)
+        name = str(item.fields.get(column))
         if column in found and (kind := media_kind(name)) is not None:
             address = name if is_allowed_address(name, part.media_hosts) else found[column]
-            found[column] = Recording(address, kind, found.get(part.captions.get(column, "")))
+            found[column] = Clip(address, kind, found.get(part.captions.get(column, "")))
     return found
 
 
