@@ -21,6 +21,7 @@ from assay.data.scales import parse_scale
 from assay.study.store import tables, work_log
 from assay.study.store.people import erase, set_state
 from assay.study.store.table import stored_annotations
+from assay.verdict.preregistration import Preregistration, count_look
 
 CHECKS = [{"item": "c1", "text": "Press 5.", "stars": 5}, {"item": "c2", "text": "Press 1.", "stars": 1}]
 FIXED = {"order": "fixed", "ahead": 1}
@@ -535,3 +536,61 @@ def test_what_is_brought_up_to_date_is_what_is_summed_anew(
     before = same().numbers.answered
     erase(page.store, "ana")
     assert same().numbers.answered < before
+
+
+JUDGE = {"name": "j", "provider": "recorded", "file": "replies.jsonl"}
+
+
+def test_what_the_verdict_still_needs_and_the_looks_that_were_taken(serve: Any) -> None:
+    page = serve(
+        items=8,
+        who=["ana", "ben"],
+        people=FIXED,
+        judges=[JUDGE],
+        tables={"replies.jsonl": [{"item": "i000", "judge": "j", "reply": "3"}]},
+    )
+    lead = page.lead()
+    before = look(page).verdict
+    assert before is not None
+    assert (before.answered, before.of, before.needed, before.looks) == (0, 8, None, ())
+    assert "decide it before, with assay plan --study" in lead.send("GET", "/lead/live").text
+    plan = Preregistration(verdict={"epsilon": 0.1, "alpha": 0.1}, n_items=8, n_annotators=2, looks=2)
+    plan.write(page.folder / "plan.yaml")
+    work(page, page.annotator("ana"), {}, most=3)
+    work(page, page.annotator("ben"), {}, most=2)
+    now = look(page).verdict
+    assert now is not None
+    assert (now.answered, now.items, now.needed, now.alpha) == (2, 8, 2, 0.1)
+    # The first of two looks is at half of the items; 2 - 2 Phi(1.645 / sqrt(1/2)) = 0.0200.
+    assert [(one.items, round(one.spends, 4), round(one.spent, 4)) for one in now.looks] == [
+        (4, 0.02, 0.02),
+        (8, 0.08, 0.1),
+    ]
+    assert "The next look still needs <strong>2</strong>" in lead.send("GET", "/lead/live").text
+    assert [count_look(page.study) for _ in range(2)] == [1, 1], "the same labels are the same look"
+    later = look(page).verdict
+    assert later is not None
+    assert later.needed == 6
+    assert [one.taken_items for one in later.looks] == [3, None]
+    work(page, page.annotator("ana"), {}, most=1)
+    assert count_look(page.study) == 2
+    assert "All planned looks are taken" in lead.send("GET", "/lead/live").text
+    work(page, page.annotator("ana"), {}, most=1)
+    assert count_look(page.study) == 3
+    html = lead.send("GET", "/lead/live").text
+    assert "3 looks were taken, and 2 planned: the level no longer holds" in html
+    (page.folder / "plan.yaml").write_text("a: [")
+    assert "plan.yaml cannot be read; assay report says why" in lead.send("GET", "/lead/live").text
+
+
+def test_an_item_counts_for_the_verdict_once_every_group_has_answered_it(serve: Any) -> None:
+    people = {**FIXED, "overlap": {"nurse": 1, "doctor": 1}, "group": "role"}
+    page = serve(items=3, people=people, who={"ana": {"role": "nurse"}, "ben": {"role": "doctor"}}, looks=2)
+    assert look(page).verdict is None, "no judge, no plan"
+    (page.folder / "plan.yaml").write_text("question: alt-test\nitems: 3\n")
+    work(page, page.annotator("ana"), {})
+    assert look(page).verdict.answered == 0  # type: ignore[union-attr]
+    work(page, page.annotator("ben"), {}, most=1)
+    found = look(page).verdict
+    assert found is not None
+    assert (found.answered, found.needed, found.looks, found.each) == (1, 2, (), "as many people as are wanted")

@@ -7,19 +7,21 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from assay.collecting.assignment import TripletAssigner, disputed_items, failed_checks, stop_reasons
 from assay.collecting.design import StudyDesign
+from assay.data.columns import PARTS
 from assay.data.scales import Label, Scale, parse_scale
 from assay.errors import AssayError, listing
-from assay.study.schema import kind_of, scale_of
+from assay.study.schema import LOOKS, PLAN_FILE, items_at_look, kind_of, scale_of
 from assay.study.store import table
 from assay.study.store.answers import newest_answer
-from assay.study.store.connection import Connection
+from assay.study.store.connection import Connection, setting
 from assay.study.store.people import ADJUDICATOR, Person, Slot, everybody
 from assay.study.store.table import human_answers
 from assay.study.store.work_log import PersonSums, WorkLog, item_names
@@ -318,6 +320,71 @@ class PairProgress:
 
 
 @dataclass(frozen=True)
+class PlannedLook:
+    """One of the times that the verdict is asked for while labels come in.
+
+    Attributes
+    ----------
+    items : int, optional
+        At which it is planned; None where no plan says it.
+    spends, spent : float
+        Of alpha, at this look and until then.
+    taken : Moment, optional
+        When it was; None where it is still to come.
+    taken_items : int, optional
+        On how many items.
+    """
+
+    number: int
+    items: int | None
+    spends: float
+    spent: float
+    taken: Moment | None
+    taken_items: int | None
+
+
+@dataclass(frozen=True)
+class VerdictProgress:
+    """What the verdict still needs, seen without asking for it: no label of a judge is compared here.
+
+    Attributes
+    ----------
+    answered, of : int
+        Items that have all the answers that count for it, of those that are tested.
+    each : str
+        How many answers an item needs, in words.
+    items : int, optional
+        That are planned in all.
+    needed : int, optional
+        Items that the next look still needs, or the only one; None where no plan says it.
+    looks : tuple of PlannedLook
+        All that are planned, and those beyond; empty where there is one.
+    alpha : float
+    trouble : str
+        Why the plan is not read; empty where it is, or there is none.
+    """
+
+    answered: int
+    of: int
+    each: str
+    items: int | None
+    needed: int | None
+    looks: tuple[PlannedLook, ...]
+    alpha: float
+    trouble: str
+
+    @property
+    def taken(self) -> int:
+        """How many looks were taken."""
+        return sum(one.taken is not None for one in self.looks)
+
+    @property
+    def planned(self) -> int:
+        """How many looks are planned."""
+        return sum(one.spends > 0 for one in self.looks)
+
+
+@dataclass(frozen=True)
 class Overview:
     """A study at a moment."""
 
@@ -331,6 +398,8 @@ class Overview:
     """Items on which people differ, as looked up now and then."""
     group: str
     """What a new person must be said to be: ``expertise (nurse, doctor)``; empty where nothing."""
+    verdict: VerdictProgress | None = None
+    """None where the study asks no judges and nothing is planned, or triplets are drawn."""
     every: float = 0.0
     """Seconds between two sums, where they take so long that not every look has its own; else 0."""
 
@@ -492,6 +561,58 @@ class Snapshot:
         held = sum(held for _, held in each)
         return GroupShortfall("", session, True, 0, whole - filled, held, filled, whole, ())
 
+    # -- what the verdict needs -----------------------------------------------------------------------
+
+    def verdict(self, tested: Collection[str]) -> VerdictProgress | None:
+        """What the verdict still needs, by the plan in the study's folder and the looks that its store has counted."""
+        study, plan = self.design.study, _plan_of(self.design.study.folder)
+        taken = setting(self.db, LOOKS) or []
+        if self.design.drawn_from or not (study.judge_names or plan or taken):
+            return None
+        n_looks, n_items = (_whole(plan.get(key)) for key in ("looks", "items"))
+        n_looks = (n_looks or 1) if plan else study.config.looks or 1
+        people = _whole(plan.get("annotators")) or FEWEST_ANSWERS
+        answered = self._complete(tested, people)
+        number = len(taken) + 1
+        wanted = None if n_items is None else items_at_look(n_items, number, n_looks)
+        alpha = _alpha_of(plan)
+        each = f"{people} people" if self.design.people.overlap is None else "as many people as are wanted"
+        return VerdictProgress(
+            *(answered, len(tested), each, n_items, None if wanted is None else max(wanted - answered, 0)),
+            looks=tuple(self._looks(taken, n_items, n_looks, alpha)) if n_looks > 1 or len(taken) > 1 else (),
+            alpha=alpha,
+            trouble=str(plan.get("trouble", "")),
+        )
+
+    def _complete(self, tested: Collection[str], people: int) -> int:
+        """How many of these items have all their answers, of every group and in every session."""
+        lacking: set[str] = set()
+        for session in self.sessions:
+            for party in [""] if self.design.people.overlap is None else self._parties():
+                wanted = self.design.overlap(party)
+                everybody_here = [one.name for one in self.answering] if wanted is None else None
+                work = Slot(self.design.counted, session.condition, party=party, people=everybody_here)
+                lacking |= self.log.lacking(work, self._names, people if wanted is None else wanted, self.left_out)
+        return sum(name not in lacking for name in tested)
+
+    def _looks(
+        self, taken: Sequence[Mapping[str, Any]], n_items: int | None, n_looks: int, alpha: float
+    ) -> Iterator[PlannedLook]:
+        from assay.replacement.panel import spent
+
+        for number in range(1, max(n_looks, len(taken)) + 1):
+            was = taken[number - 1] if number <= len(taken) else None
+            of = alpha if number > n_looks else spent(alpha, number, n_looks)
+            before = alpha if number > n_looks else spent(alpha, number - 1, n_looks)
+            yield PlannedLook(
+                number,
+                None if n_items is None or number > n_looks else items_at_look(n_items, number, n_looks),
+                of - before,
+                of,
+                None if was is None else self.moment(was["at"]),
+                None if was is None else was["items"],
+            )
+
     # -- all of it ----------------------------------------------------------------------------------
 
     def numbers(
@@ -512,6 +633,43 @@ class Snapshot:
             earlier=sum(int(row.earlier) for name, row in self._done.items() if name not in excluded),
             excluded=len(excluded),
         )
+
+
+FEWEST_ANSWERS = 2
+"""Of people to an item, from which it tells of a judge, where neither plan nor overlap say how many are wanted."""
+
+
+def _plan_of(folder: Path) -> Mapping[str, Any]:
+    """What the plan in a study's folder says; empty where there is none."""
+    path = folder / PLAN_FILE
+    try:
+        about = path.stat()
+    except OSError:
+        return {}
+    return _read_plan(path, (about.st_mtime_ns, about.st_size))
+
+
+@lru_cache(maxsize=16)
+def _read_plan(path: Path, _stamp: tuple[int, int]) -> Mapping[str, Any]:
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        content = None
+    return content if isinstance(content, dict) else {"trouble": f"{path.name} cannot be read; assay report says why"}
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _alpha_of(plan: Mapping[str, Any]) -> float:
+    from assay.replacement.panel import AltTestSettings
+
+    said = plan.get("verdict")
+    value = said.get("alpha") if isinstance(said, dict) else None
+    return float(value) if isinstance(value, int | float) and 0 < value < 1 else AltTestSettings.alpha
 
 
 # -- A study seen again and again, for the lead's page ---------------------------------------------
@@ -549,6 +707,8 @@ class Watch:
         )
         self._counting, self._looking = threading.Lock(), threading.Lock()
         self._log = WorkLog()
+        parts = {} if design.drawn_from else design.study.parts
+        self._tested = frozenset(name for name in design.names if parts.get(name) != PARTS[0])
         self._seen: Overview | None = None
         self._of: Hashable = None
         self._at, self._took, self._last_took = -math.inf, 0.0, 0.0
@@ -570,7 +730,7 @@ class Watch:
         self._log.update(db)
         snapshot = Snapshot(self.design, db, self.store.now(db), self._log)
         short = tuple(snapshot.short())
-        remarks = snapshot.remarks()
+        remarks, verdict = snapshot.remarks(), snapshot.verdict(self._tested)
         took = time.thread_time() - began
         pairs = self._pairs_now(db) if self.design.drawn_from else None
         newest = (newest_answer(db), tuple((one.name, one.excluded_at) for one in snapshot.invited))
@@ -586,6 +746,7 @@ class Watch:
             short=short,
             pairs=pairs,
             disputed=disputed,
+            verdict=verdict,
             group=_group_words(self.design),
         )
 

@@ -92,6 +92,18 @@ PAIR_ABOUT = ("first", "second", "first_output", "second_output", "pair_of", "pa
 """What else is known of a pair: the systems, which of their outputs, the item they are of; never shown."""
 
 
+PLAN_FILE = "plan.yaml"
+"""What was decided of the verdict before there were labels, in the study's folder."""
+
+LOOKS = "looks"
+"""The setting of a study's store that keeps its looks: the fingerprint of the labels, the number of items, the time."""
+
+
+def items_at_look(n_items: int, look: int, looks: int) -> int:
+    """Items at a look: planned looks come after equal steps."""
+    return round(n_items * min(look, looks) / looks)
+
+
 @dataclass(frozen=True)
 class Platform:
     """Where a crowd comes from: its parameter for a person, those kept beside it, the way back, how it writes them."""

@@ -18,14 +18,12 @@ from assay.study.store.people import ADDED, ERASED, Slot
 from assay.study.store.tables import PAGE
 
 _NAMES = ("annotator", "item", "questions", "condition", "role", "party", "state")
-_SCHEMA = pl.Schema(
-    {
-        "id": pl.Int64,
-        **dict.fromkeys(_NAMES, pl.Categorical),
-        **{"repeat": pl.Int32, "session": pl.Int32, "extra": pl.Boolean},
-        **{"expires_at": pl.Float64, "closed_at": pl.Float64},
-    }
-)
+_SCHEMA: dict[str, pl.DataType] = {
+    "id": pl.Int64(),
+    **dict.fromkeys(_NAMES, pl.Categorical()),
+    **{"repeat": pl.Int32(), "session": pl.Int32(), "extra": pl.Boolean()},
+    **{"expires_at": pl.Float64(), "closed_at": pl.Float64()},
+}
 _OPEN = ("given", "reopened")
 
 MANY = 20_000
@@ -142,6 +140,11 @@ class WorkLog:
         first = tuple((str(item), int(have), int(held)) for item, have, held in lacking.head(most).iter_rows())
         return Shortfall(lacking.height, len(names), int(lacking["have"].sum()), int(lacking["held"].sum()), first)
 
+    def lacking(self, slot: Slot, names: Sequence[str], wanted: int, without: Collection[str] = ()) -> set[str]:
+        """Those of these items that have fewer answers than wanted."""
+        have = self._in(slot, without).filter(pl.col("state") == "answered").group_by("item").len()
+        return {*names} - {*have.filter(pl.col("len") >= wanted)["item"].cast(pl.String).to_list()}
+
     def items_by_person(self, slot: Slot, now: float, without: Collection[str] = ()) -> list[tuple[int, int]]:
         """(answered, held) for each person who was given items."""
         mine = self._in(slot, without).filter(pl.col("role") == "item").group_by("annotator").agg(*_have_and_held(now))
@@ -202,7 +205,7 @@ def _have_and_held(now: float) -> tuple[pl.Expr, pl.Expr]:
 
 def _frame(rows: Iterable[Any]) -> pl.DataFrame:
     columns = list(zip(*rows, strict=True)) or [()] * len(_SCHEMA)
-    plain = {name: pl.String if kind == pl.Categorical else kind for name, kind in _SCHEMA.items()}
+    plain = {name: pl.String() if name in _NAMES else kind for name, kind in _SCHEMA.items()}
     held = {name: pl.Series(values, dtype=plain[name]) for name, values in zip(_SCHEMA, columns, strict=True)}
     return pl.DataFrame(held).cast(_SCHEMA)
 
