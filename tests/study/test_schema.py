@@ -10,7 +10,7 @@ from assay.study import schema
 FIELDS = {
     schema.ItemsPart: {
         "file": "items.csv", "id": "item", "document": None, "images": (), "markdown": (), "media": (),
-        "media_hosts": (),
+        "media_hosts": (), "formulas": False,
     },
     schema.Question: {"guidelines": "", "options": (), "optional": False, "order": None, "show": None, "ties": True},
     schema.Price: {"input": ">= 0", "output": ">= 0"},

@@ -12,7 +12,7 @@ from typing import Any
 
 from assay.collecting.languages import Said, allowed_words
 from assay.data.scales import Label, Scale, parse_scale
-from assay.errors import StudyError, counted, listing
+from assay.errors import StudyError, counted, listing, require
 from assay.study.checks import refuse_unaskable
 from assay.study.definition import Study
 from assay.study.items import Item, canonical, chance, digest_of
@@ -32,6 +32,9 @@ from assay.study.store.items import (
     system_outputs,
 )
 from assay.study.store.people import question_sets
+
+_FOR_FORMULAS = ("mdit_py_plugins", "latex2mathml")
+"""What formulas in Markdown take beside it."""
 
 NEAR = 0.1
 """A number on a scale with fractions passes a check within this share of the scale's range."""
@@ -156,7 +159,7 @@ class StudyDesign:
         }
         part = self.study.config.items
         shown |= {name: list(columns) for name in ("markdown", "media") if (columns := getattr(part, name))}
-        shown |= {"captions": part.captions} if part.captions else {}
+        shown |= {name: value for name in ("captions", "formulas") if (value := getattr(part, name))}
         return keep_form(self.store, digest_of(shown), shown)
 
     def consent_digest(self) -> str:
@@ -284,6 +287,9 @@ class StudyDesign:
     # -- what must not be -----------------------------------------------------------------------
 
     def _check(self) -> None:
+        part = self.study.config.items
+        for library in (*(["markdown_it"] if part.markdown else []), *(_FOR_FORMULAS if part.formulas else [])):
+            require(library, "serve", "laying out Markdown")
         if self.study.systems:
             self._check_pairs()
         shown = ((role, item) for role in _SHOWN for item, _digest in items(self.store, role))

@@ -26,7 +26,16 @@ from assay.collecting.answers import (
 )
 from assay.collecting.assignment import End, HeldPages, progress
 from assay.collecting.design import StudyDesign
-from assay.collecting.forms import Clip, FormField, GivenAnswers, PageForm, TaskForm, item_fields, question_form
+from assay.collecting.forms import (
+    Clip,
+    FormField,
+    GivenAnswers,
+    PageForm,
+    TaskForm,
+    WithFormulas,
+    item_fields,
+    question_form,
+)
 from assay.collecting.languages import Catalogue, Said, languages
 from assay.collecting.serving import (
     BIGGEST,
@@ -147,7 +156,8 @@ def _task_form(
 ) -> TaskForm:
     asked = design.asked_of(task)
     images = _addresses(design, task, item)
-    markdown = design.study.config.items.markdown
+    part = design.study.config.items
+    markdown = WithFormulas(part.markdown) if part.formulas else part.markdown
     questions = tuple(
         question_form(one, item, task.shown["order"].get(str(one.id), ()), images, given.labels.get(one.id), markdown)
         for one in asked

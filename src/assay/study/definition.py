@@ -259,6 +259,8 @@ def _file_column_problems(config: StudyFile) -> Iterator[Problem]:
     for column in part.captions:
         if column not in part.media:
             yield ("items", "captions", column), unknown("column", column, list(part.media), "media")
+    if part.formulas and not part.markdown:
+        yield ("items", "formulas"), "needs items.markdown, the columns in which they are laid out"
     for position, column in enumerate(part.markdown):
         if column in part.file_columns:
             yield ("items", "markdown", position), f"'{column}' holds a file, and no text"

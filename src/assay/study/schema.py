@@ -181,6 +181,7 @@ class ItemsPart(StudyPart):
         (),
         description="columns that people see laid out as Markdown: with tables and code, without HTML and images",
     )
+    formulas: bool = Field(False, description="LaTeX between $ signs, or in \\(…\\), in those columns is laid out")
 
     @field_validator("media_hosts")
     @classmethod

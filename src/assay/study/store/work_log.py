@@ -207,7 +207,7 @@ def _frame(rows: Iterable[Any]) -> pl.DataFrame:
     columns = list(zip(*rows, strict=True)) or [()] * len(_SCHEMA)
     plain = {name: pl.String() if name in _NAMES else kind for name, kind in _SCHEMA.items()}
     held = {name: pl.Series(values, dtype=plain[name]) for name, values in zip(_SCHEMA, columns, strict=True)}
-    return pl.DataFrame(held).cast(_SCHEMA)
+    return pl.DataFrame(held).with_columns(pl.col(*_NAMES).cast(pl.Categorical))
 
 
 def _tasks() -> sa.Select[Any]:
