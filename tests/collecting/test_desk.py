@@ -12,6 +12,7 @@ from assay.collecting.assignment import disputed_items
 from assay.collecting.desk import item_sheet, person_sheet
 from assay.study.store import tables
 from assay.study.store.table import stored_annotations
+from assay.study.store.work_log import label_frame
 
 WHY = {"name": "why", "text": "Why?", "scale": "text", "optional": True}
 PREFER = {"name": "better", "text": "Which?", "scale": "preference", "options": ["a", "b"]}
@@ -128,7 +129,7 @@ def test_people_are_found_and_sorted(serve: Callable[..., Served]) -> None:
 def test_what_people_differ_on_most_comes_first(serve: Callable[..., Served]) -> None:
     page = three(serve)
     with page.store.reading() as db:
-        found = disputed_items(page.design, db, "{}")
+        found = disputed_items(page.design, label_frame(db), "{}", ())
     # i000: |5-5|, |5-1|, |5-1| over 4: 2/3; i005 is agreed on.
     assert list(found) == ["i000", "i001", "i002", "i003", "i004"]
     assert found["i000"] == pytest.approx(2 / 3)

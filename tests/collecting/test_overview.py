@@ -18,7 +18,7 @@ from assay.collecting import overview as watching
 from assay.collecting.design import is_wrong
 from assay.collecting.overview import Moment, Overview, Watch
 from assay.data.scales import parse_scale
-from assay.study.store import tables, work_log
+from assay.study.store import table, tables, work_log
 from assay.study.store.people import erase, set_state
 from assay.study.store.table import stored_annotations
 from assay.verdict.preregistration import Preregistration, count_look
@@ -511,6 +511,9 @@ def test_what_is_brought_up_to_date_is_what_is_summed_anew(
         steps += 1
         found = watch.look()
         assert found == look(page), f"after step {steps}"
+        with page.store.reading() as db:
+            minutes = table.minutes_by_person(db, [q.id for q in page.design.questions])
+        assert {one.name: one.minutes for one in found.people if one.minutes is not None} == pytest.approx(minutes)
         return found
 
     same()

@@ -11,20 +11,22 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from assay.collecting.assignment import TripletAssigner, disputed_items, failed_checks, stop_reasons
 from assay.collecting.design import StudyDesign
 from assay.data.columns import PARTS
-from assay.data.scales import Label, Scale, parse_scale
+from assay.data.scales import Scale, parse_scale
 from assay.errors import AssayError, listing
 from assay.study.schema import LOOKS, PLAN_FILE, items_at_look, kind_of, scale_of
 from assay.study.store import table
 from assay.study.store.answers import newest_answer
 from assay.study.store.connection import Connection, setting
-from assay.study.store.people import ADJUDICATOR, Person, Slot, everybody
-from assay.study.store.table import human_answers
-from assay.study.store.work_log import PersonSums, WorkLog, item_names
+from assay.study.store.people import ADJUDICATOR, Person, Slot, everybody, left_out
+from assay.study.store.work_log import PersonSums, WorkLog, first_labels, item_names, read_labels
+
+if TYPE_CHECKING:
+    from polars import DataFrame
 
 log = logging.getLogger("assay.collecting")
 
@@ -59,38 +61,30 @@ class AgreementSoFar:
     reason: str = ""
 
 
-def agreement_so_far(design: StudyDesign, db: Connection) -> tuple[AgreementSoFar, ...]:
-    """Krippendorff's alpha of the people, for every question and every scale on which it was asked."""
-    tables = _labels_of_people(design, db)
+def agreement_so_far(design: StudyDesign, labels: DataFrame, without: Collection[str]) -> tuple[AgreementSoFar, ...]:
+    """Krippendorff's alpha of the people, for every question and every scale on which it was asked.
+
+    Parameters
+    ----------
+    labels : polars.DataFrame
+        Those of people, see `assay.study.store.work_log.label_frame`.
+    without : list of str
+        People whose labels do not count.
+    """
     found = []
     for question in design.questions:
-        one = question.definition
+        one, given = question.definition, first_labels(labels, question.id, without)
         for spec in design.scales or (None,):
             scale = parse_scale(spec) if spec else scale_of(one.scale)
-            found.append(_question_agreement(one.name, spec or "", scale, tables.get((question.id, spec), {})))
+            on = [json.loads(each).get("scale") == spec for each in given["condition"]] if spec else None
+            found.append(_question_agreement(one.name, spec or "", scale, given if on is None else given.filter(on)))
     return tuple(found)
 
 
-def _labels_of_people(
-    design: StudyDesign, db: Connection
-) -> dict[tuple[int, str | None], dict[tuple[str, str], Label]]:
-    """By question and scale: the label by item and person, the first time that they were asked."""
-    found: dict[tuple[int, str | None], dict[tuple[str, str], Label]] = {}
-    for row in human_answers(db, [q.id for q in design.questions]):
-        spec = json.loads(row.condition).get("scale") if design.scales else None
-        found.setdefault((row.question, spec), {}).setdefault((row.item, row.annotator), row.label)
-    return found
-
-
-def _question_agreement(
-    question: str, spec: str, scale: Scale, labels: Mapping[tuple[str, str], Label]
-) -> AgreementSoFar:
+def _question_agreement(question: str, spec: str, scale: Scale, labels: DataFrame) -> AgreementSoFar:
     """The coefficient that suits the scale, or why there is none."""
-    each: dict[str, int] = {}
-    for item, _ in labels:
-        each[item] = each.get(item, 0) + 1
-    items = sum(number > 1 for number in each.values())
-    people = len({person for _, person in labels})
+    items = sum(number > 1 for number in labels.group_by("item").len()["len"])
+    people = labels["annotator"].n_unique()
     so_far = AgreementSoFar(question, spec, items=items, people=people)
     if kind_of(scale).free_text:
         return replace(so_far, reason="free text has no labels that could be the same; read the answers")
@@ -109,21 +103,16 @@ def _question_agreement(
         return replace(so_far, reason="it could not be computed; the server's log says why")
 
 
-def _alpha(scale: Scale, labels: Mapping[tuple[str, str], Label]) -> dict[str, Any]:
+def _alpha(scale: Scale, labels: DataFrame) -> dict[str, Any]:
     import polars as pl
 
     from assay.concordance.measures import krippendorff_alpha
     from assay.data.annotations import Annotations
 
-    values = list(labels.values())
-    column: Sequence[Any] = values
-    if any(isinstance(value, str) for value in values):
-        column = [value if isinstance(value, str) else f"{value:g}" for value in values]
-    rows = {"item": [item for item, _ in labels], "annotator": [person for _, person in labels]}
-    frame = pl.DataFrame({**rows, "label": pl.Series(column, strict=False)})
+    frame = labels.select(pl.col("item", "annotator").cast(pl.String), read_labels(labels))
     level = {"interval": "interval", "ordinal": "ordinal"}.get(scale.kind, "nominal")
     # Items and people have been told apart by the study already.
-    table = Annotations.from_frame(frame, humans=set(rows["annotator"]), spelling="apart", scale=scale)
+    table = Annotations.from_frame(frame, humans=set(frame["annotator"]), spelling="apart", scale=scale)
     one = krippendorff_alpha(table, level=level)  # type: ignore[arg-type]
     estimate, low, high = (value if math.isfinite(value) else None for value in (one.estimate, one.low, one.high))
     words = "" if None not in (estimate, low, high) else one.reason or "there is no interval"
@@ -425,7 +414,7 @@ class Snapshot:
         self.invited = everybody(db)
         self.answering = [person for person in self.invited if person.role != ADJUDICATOR]
         self.active = [person.name for person in self.answering if person.state == "active"]
-        self.left_out = [p.name for p in self.invited if p.excluded_at is not None or p.role == ADJUDICATOR]
+        self.left_out = left_out(self.invited)
 
     def moment(self, at: float) -> Moment:
         """A time, as seen from this one."""
@@ -695,13 +684,15 @@ class Watch:
     def __init__(self, design: StudyDesign) -> None:
         self.design, self.store = design, design.store
         self._agreement = Cached[tuple[AgreementSoFar, ...]](
-            lambda db: agreement_so_far(design, db), (), lambda took: max(AGREEMENT_EVERY, took / SHARE)
+            lambda db: agreement_so_far(design, self._log.labels, left_out(everybody(db))),
+            (),
+            lambda took: max(AGREEMENT_EVERY, took / SHARE),
         )
         self._minutes = Cached[dict[str, float]](
-            lambda db: table.minutes_by_person(db, [q.id for q in design.questions]), {}, lambda took: took / SHARE
+            lambda _: self._log.minutes_by_person([q.id for q in design.questions]), {}, lambda took: took / SHARE
         )
         self._disputed = Cached[frozenset[str]](
-            lambda db: frozenset(i for one in design.sessions("") for i in disputed_items(design, db, one.condition)),
+            lambda db: self._find_disputed(left_out(everybody(db))),
             frozenset(),
             lambda took: max(AGREEMENT_EVERY, took / SHARE),
         )
@@ -714,6 +705,11 @@ class Watch:
         self._at, self._took, self._last_took = -math.inf, 0.0, 0.0
         self._drawing = TripletAssigner(design)
         self._pairs: PairProgress | None = None
+
+    def _find_disputed(self, without: Collection[str]) -> frozenset[str]:
+        conditions = [session.condition for session in self.design.sessions("")]
+        each = (disputed_items(self.design, self._log.labels, condition, without) for condition in conditions)
+        return frozenset(item for some in each for item in some)
 
     def look(self) -> Overview:
         """The study as it stands now; of a large one as it stood when it was last summed, unless its people changed."""

@@ -4,7 +4,8 @@ what is new. The lead's page looks again every few seconds, and a database would
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ import sqlalchemy as sa
 
 from assay.study.store import tables
 from assay.study.store.connection import batches, setting
-from assay.study.store.items import Role
+from assay.study.store.items import NOT_COUNTED, Role
 from assay.study.store.people import ADDED, ERASED, Slot
 from assay.study.store.tables import PAGE
 
@@ -23,6 +24,15 @@ _SCHEMA: dict[str, pl.DataType] = {
     **dict.fromkeys(_NAMES, pl.Categorical()),
     **{"repeat": pl.Int32(), "session": pl.Int32(), "extra": pl.Boolean()},
     **{"expires_at": pl.Float64(), "closed_at": pl.Float64()},
+}
+_LABEL: dict[str, pl.DataType] = {
+    "assignment": pl.Int64(),
+    **{"question": pl.Int64(), "condition": pl.Categorical(), "item": pl.Categorical(), "annotator": pl.Categorical()},
+    **{"repeat": pl.Int32(), "label": pl.String()},
+}
+_SECONDS: dict[str, pl.DataType] = {
+    **{"annotator": pl.Categorical(), "item": pl.Categorical(), "condition": pl.Categorical(), "repeat": pl.Int32()},
+    **{"question": pl.Int64(), "revision": pl.Int32(), "seconds": pl.Float64()},
 }
 _OPEN = ("given", "reopened")
 
@@ -42,10 +52,12 @@ class WorkLog:
         One row a task, without what was shown.
     remarks : dict of int to row
         By assignment, the answer that counts, where it has a flag, a comment or was skipped; oldest first.
+    labels : polars.DataFrame
+        The labels of people that count, also from a file, see `label_frame`.
     """
 
     def __init__(self) -> None:
-        self.tasks = pl.DataFrame(schema=_SCHEMA)
+        self.tasks, self.labels, self._seconds = (pl.DataFrame(schema=one) for one in (_SCHEMA, _LABEL, _SECONDS))
         self.remarks: dict[int, Any] = {}
         self._answer: int | None = None
         """The last answer on a page that is in it; None before the first update."""
@@ -57,7 +69,8 @@ class WorkLog:
         answers = [] if first else self._answers_since(db, self._answer)
         if first or erased != self._erased or len(answers) > MANY:
             self._answer = _newest(db)  # before all else is read: what comes meanwhile is read twice
-            self.tasks = _frame(db.execute(_tasks()))
+            self.tasks, self.labels = _frame(db.execute(_tasks()), _SCHEMA), label_frame(db)
+            self._seconds = _frame(db.execute(_work()), _SECONDS)
             self.remarks = {row.assignment: row for row in db.execute(_answers(tables.LATEST).where(*_remarked()))}
         else:
             self._add(db, answers)
@@ -73,8 +86,14 @@ class WorkLog:
         found = [db.execute(_tasks().where(t.id > last)).all()]
         for column, values in ((t.id, still_open), (t.item, dict.fromkeys(row.item for row in answers))):
             found += [db.execute(_tasks().where(column.in_(chunk))).all() for chunk in batches(values)]
-        changed = _frame(row for rows in found for row in rows).unique("id")
+        changed = _frame((row for rows in found for row in rows), _SCHEMA).unique("id")
         self.tasks = pl.concat([self.tasks.filter(~pl.col("id").is_in(changed["id"].implode())), changed])
+        if answers:
+            given = pl.Series([row.assignment for row in answers], dtype=pl.Int64)
+            labels = [label_frame(db, chunk) for chunk in batches(given.unique().to_list())]
+            self.labels = pl.concat([self.labels.filter(~pl.col("assignment").is_in(given.implode())), *labels])
+            further = _frame(db.execute(_work().where(tables.answers.c.id > self._answer)), _SECONDS)
+            self._seconds = pl.concat([self._seconds, further])
         for row in answers:
             self.remarks.pop(row.assignment, None)
             skipped = row.status == "missing" and (row.reason or "").startswith("skipped")
@@ -100,6 +119,13 @@ class WorkLog:
             pl.col("closed_at").max().alias("last"),
         )
         return {row["annotator"]: PersonSums(**row) for row in sums.iter_rows(named=True)}
+
+    def minutes_by_person(self, questions: Collection[int]) -> dict[str, float]:
+        """Median minutes on an item, by person, see `assay.study.store.table.minutes_by_person`."""
+        task = ("annotator", "item", "condition", "repeat")
+        saves = self._seconds.filter(pl.col("question").is_in(list(questions))).group_by(*task, "revision")
+        each = saves.agg(pl.col("seconds").max()).group_by(task).agg(pl.col("seconds").sum())
+        return dict(each.group_by("annotator").agg(pl.col("seconds").median() / 60).iter_rows())
 
     def flags_by_person(self) -> dict[str, int]:
         """How many items each person has flagged."""
@@ -203,11 +229,46 @@ def _have_and_held(now: float) -> tuple[pl.Expr, pl.Expr]:
     return (pl.col("state") == "answered").sum().alias("have"), held.sum().alias("held")
 
 
-def _frame(rows: Iterable[Any]) -> pl.DataFrame:
-    columns = list(zip(*rows, strict=True)) or [()] * len(_SCHEMA)
-    plain = {name: pl.String() if name in _NAMES else kind for name, kind in _SCHEMA.items()}
-    held = {name: pl.Series(values, dtype=plain[name]) for name, values in zip(_SCHEMA, columns, strict=True)}
-    return pl.DataFrame(held).with_columns(pl.col(*_NAMES).cast(pl.Categorical))
+def label_frame(db: sa.Connection, among: Collection[int] | None = None) -> pl.DataFrame:
+    """The labels of people that count, whoever is excluded: `human_answers`, as a frame, each label as JSON.
+
+    Parameters
+    ----------
+    among : list of int, optional
+        Assignments.
+    """
+    a, s, i, n = (table.c for table in (tables.assignments, tables.answers, tables.items, tables.annotators))
+    named = (a.id, a.question, a.condition, a.item, a.annotator, a.repeat)
+    query = sa.select(*named, sa.cast(s.label, sa.Text))
+    query = query.select_from(tables.join(tables.LATEST, tables.items, tables.annotators))
+    query = query.where(a.active, s.status == "valid", n.kind == "human", i.active, i.role.not_in(NOT_COUNTED))
+    return _frame(db.execute(query if among is None else query.where(a.id.in_(among))), _LABEL)
+
+
+def first_labels(labels: pl.DataFrame, question: int, without: Collection[str]) -> pl.DataFrame:
+    """Of one question, the first label of each person to each item in each condition; none of these people's."""
+    counted = labels.filter((pl.col("question") == question) & ~pl.col("annotator").is_in(list(without)))
+    return counted.sort("repeat", "assignment").unique(
+        ["condition", "item", "annotator"], keep="first", maintain_order=True
+    )
+
+
+def read_labels(labels: pl.DataFrame) -> pl.Series:
+    """The labels of a `label_frame` as numbers, or as texts where one of them is a text."""
+    read = {raw: json.loads(raw) for raw in labels["label"].unique()}
+    if any(isinstance(value, str) for value in read.values()):
+        texts = {raw: value if isinstance(value, str) else f"{value:g}" for raw, value in read.items()}
+        return labels["label"].replace_strict(texts, return_dtype=pl.String)
+    whole = all(isinstance(value, int) for value in read.values())
+    return labels["label"].replace_strict(read, return_dtype=pl.Int64 if whole else pl.Float64)
+
+
+def _frame(rows: Iterable[Any], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    names = [name for name, kind in schema.items() if kind == pl.Categorical]
+    plain = {**schema, **dict.fromkeys(names, pl.String())}
+    held = {name: pl.Series(values, dtype=plain[name]) for name, values in zip(schema, columns, strict=True)}
+    return pl.DataFrame(held).with_columns(pl.col(*names).cast(pl.Categorical))
 
 
 def _tasks() -> sa.Select[Any]:
@@ -222,6 +283,14 @@ def _answers(start: sa.Join) -> sa.Select[Any]:
         *(s.flag, s.comment, s.reason, s.status, s.answered_at, s.shown),
     )
     return query.select_from(start).where(a.recipe == PAGE).order_by(s.id)
+
+
+def _work() -> sa.Select[Any]:
+    """The seconds of each save, question by question."""
+    a, s, i = tables.assignments.c, tables.answers.c, tables.items.c
+    query = sa.select(*(a.annotator, a.item, a.condition, a.repeat, a.question, s.revision, s.seconds))
+    query = query.select_from(tables.join(tables.EVERY, tables.items))
+    return query.where(a.recipe == PAGE, s.seconds.is_not(None), s.status == "valid", i.role.not_in(NOT_COUNTED))
 
 
 def _remarked() -> list[sa.ColumnElement[bool]]:
