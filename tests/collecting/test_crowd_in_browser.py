@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -13,6 +16,8 @@ pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
 from annotating import STARS, lead_path, reserved_port
 from browsing import PHONE, Browser, Site, fits, in_browser, no_violations, screenshot
 
+from assay.collecting.crowd import pay_table
+from assay.collecting.design import StudyDesign
 from assay.study.store import tables
 from waiting import wait_until
 
@@ -112,3 +117,54 @@ def test_who_is_not_let_in_and_who_leaves(browser: Browser, site: Site) -> None:
     screenshot(page, "crowd-lead")
     assert "{{%PROLIFIC_PID%}}" in page.input_value("[data-key=crowd] input")
     no_violations(page, "the lead's page of a crowd")
+
+
+TASK = """<!doctype html><html lang="en"><title>Rate texts</title><h1>Rate texts</h1>
+<p><a id="go" href="{link}" target="_blank">Open the study in a new tab</a></p>
+<form><label>Code <input name="code"></label></form></html>"""
+"""A task of Mechanical Turk, as its requester writes it; the platform fills in who looks at it."""
+
+
+@in_browser
+def test_from_a_task_of_mechanical_turk_with_a_code_of_ones_own(browser: Browser, tmp_path: Path) -> None:
+    study = {
+        "name": "Stars",
+        "items": {"file": "items.jsonl"},
+        "questions": [STARS],
+        "people": {"auto_advance": True, "crowd": {"platform": "mturk", "places": 2}},
+    }
+    made = Site(tmp_path / "study", study, {"items.jsonl": [{"item": "i1", "text": "Fine."}]})
+    with closing(made) as site, reserved_port() as stub:
+        platform = f"http://localhost:{stub.getsockname()[1]}/task"
+        lead = browser.visit(site.url + lead_path(site.study, site.store))
+        written = lead.input_value("[data-key=crowd] input")
+        assert written.endswith("/enter?workerId=${workerId}&assignmentId=${assignmentId}&hitId=${hitId}")
+
+        def task(worker: str, assignment: str) -> Any:
+            link = written.replace("${workerId}", worker).replace("${assignmentId}", assignment)
+            html = TASK.format(link=link.replace("${hitId}", "H1"))
+            page = browser.visit("about:blank")
+            page.route(f"{platform}*", lambda route: route.fulfill(content_type="text/html", body=html))
+            page.goto(platform)
+            with page.expect_popup() as opened:
+                page.click("#go")
+            return page, opened.value
+
+        _, looked = task("W1", "ASSIGNMENT_ID_NOT_AVAILABLE")
+        looked.wait_for_selector("text=Please accept the task first")
+        assert outcome(site, "W1") == "never came"
+        codes = {}
+        for worker in ("W1", "W2"):
+            page, tab = task(worker, f"A-{worker}")
+            tab.wait_for_selector("form.page:not([hidden]) [data-state=open]")
+            tab.keyboard.press("4")
+            tab.wait_for_selector("#end[data-kind=completed]")
+            codes[worker] = tab.inner_text(".code")
+            page.fill("[name=code]", codes[worker])
+        assert codes["W1"] != codes["W2"]
+        paid = {row["person"]: row for row in pay_table(StudyDesign(site.study, site.store)).to_dicts()}
+        assert {name: paid[name]["code"] for name in codes} == codes
+        assert (paid["W1"]["assignmentId"], paid["W1"]["hitId"], paid["W1"]["outcome"]) == ("A-W1", "H1", "completed")
+        _, late = task("W3", "A-W3")
+        late.wait_for_selector("#end[data-kind=full]")
+    browser.hosts.discard(urlsplit(platform).netloc)  # the stub itself: another site than the study's

@@ -14,6 +14,7 @@ from assay.collecting.desk import _line, _longest_run, _style, item_sheet, perso
 from assay.data.scales import parse_scale
 from assay.study.store import tables
 from assay.study.store.table import stored_annotations
+from assay.study.store.work_log import label_frame
 
 WHY = {"name": "why", "text": "Why?", "scale": "text", "optional": True}
 PREFER = {"name": "better", "text": "Which?", "scale": "preference", "options": ["a", "b"]}
@@ -97,7 +98,9 @@ def test_a_person_is_held_beside_the_others(serve: Callable[..., Served]) -> Non
     dan = person_sheet(page.design, "dan")
     assert dan is not None and dan.styles == () and dan.quartiles is None  # noqa: PT018
     lead = page.lead()
-    assert "Longest row of equal answers: 6 of 6" in lead.send("GET", "/lead/person?name=cem").text
+    sheet = lead.send("GET", "/lead/person?name=cem").text
+    assert "Longest row of equal answers: 6 of 6" in sheet
+    assert 'href="/lead/person.zip?name=cem" download' in sheet
     assert lead.send("GET", "/lead/person?name=nope").status == 404
 
 
@@ -128,7 +131,7 @@ def test_people_are_found_and_sorted(serve: Callable[..., Served]) -> None:
 def test_what_people_differ_on_most_comes_first(serve: Callable[..., Served]) -> None:
     page = three(serve)
     with page.store.reading() as db:
-        found = disputed_items(page.design, db, "{}")
+        found = disputed_items(page.design, label_frame(db), "{}", ())
     # i000: |5-5|, |5-1|, |5-1| over 4: 2/3; i005 is agreed on.
     assert list(found) == ["i000", "i001", "i002", "i003", "i004"]
     assert found["i000"] == pytest.approx(2 / 3)

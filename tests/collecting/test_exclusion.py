@@ -18,6 +18,7 @@ from assay.collecting.lead import archive
 from assay.collecting.overview import Watch
 from assay.errors import StudyError
 from assay.reading import study_labels
+from assay.study.schema import Checks
 from assay.study.store import people, tables
 from assay.study.store.answers import human_labels
 from assay.study.store.items import questions
@@ -209,11 +210,17 @@ def test_whoever_fails_the_practice_is_given_nothing_further(serve: Callable[...
     assert row.stopped in page.lead().send("GET", "/lead").text
 
 
-def test_whoever_fails_too_many_checks_is_stopped(serve: Callable[..., Served]) -> None:
-    checks = [{"item": f"c{n}", "text": "Press 5.", "stars": 5} for n in range(3)]
+@pytest.mark.parametrize(
+    ("rule", "failed"),
+    [({"most_failed": 1}, 2), ({"most_failed_share": 0.4, "share_from": 3}, 3), ({"most_failed_share": 0.4}, 0)],
+)
+def test_whoever_fails_too_many_checks_is_stopped(
+    serve: Callable[..., Served], rule: dict[str, Any], failed: int
+) -> None:
+    checks = [{"item": f"c{n}", "text": "Press 5.", "stars": 5} for n in range(4)]
     page = serve(
         items=12,
-        people={"checks": {"file": "c.jsonl", "every": 2, "most_failed": 1}, "order": "fixed", "ahead": 1},
+        people={"checks": {"file": "c.jsonl", "every": 2} | rule, "order": "fixed", "ahead": 1},
         tables={"c.jsonl": checks},
     )
     ana = page.annotator()
@@ -221,11 +228,22 @@ def test_whoever_fails_too_many_checks_is_stopped(serve: Callable[..., Served]) 
     while tasks := ana.pages()[0]:
         ana.keep(tasks[0], {tasks[0].questions[0].id: 1})
         seen.append(tasks[0].id)
-    assert ana.pages()[1]["end"]["kind"] == "stopped"
+    assert ana.pages()[1]["end"]["kind"] == ("stopped" if failed else "done")
     of = [row for row in page.rows(tables.tasks) if row.role == "check" and row.state == "answered"]
-    assert len(of) == 2
-    assert len(seen) < 12
-    assert Watch(page.design).look().people[0].stopped == "failed 2 of 2 checks"
+    assert len(of) == (failed or 4), "a share is looked at from five checks on, and there are four"
+    assert (len(seen) < 12) == (failed > 0)
+    assert Watch(page.design).look().people[0].stopped == (f"failed {failed} of {failed} checks" if failed else "")
+
+
+def test_a_share_of_checks_is_exact() -> None:
+    rule = Checks.model_validate({"file": "c.csv", "most_failed_share": 0.29})
+    assert not rule.too_many(29, 100), ".29 * 100 is less than 29 in a computer"
+    assert rule.too_many(30, 100)
+    assert not rule.too_many(4, 4)
+    both = Checks.model_validate({"file": "c.csv", "most_failed_share": 0.4, "most_failed": 2})
+    assert both.too_many(3, 4)
+    assert both.too_many(3, 5)
+    assert not both.too_many(2, 5)
 
 
 def test_practice_that_must_be_passed_needs_a_practice(tmp_path: Path, serve: Callable[..., Served]) -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
+import yaml
+from annotating import Served, write_study
 
 from assay.collecting.design import Asked
-from assay.collecting.forms import FormField, item_fields, question_form
+from assay.collecting.forms import FormField, WithFormulas, item_fields, question_form
 from assay.data.scales import parse_scale
+from assay.errors import MissingExtra, StudyError
+from assay.study.definition import load_study
 from assay.study.items import Item
 from assay.study.schema import Question
 
@@ -141,3 +148,51 @@ def test_markdown_is_laid_out_and_brings_in_nothing_else(text: str, wanted: str,
     assert wanted in laid.markup
     assert not never or never not in laid.markup
     assert (plain.markup, plain.text) == (None, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "never"),
+    [
+        ("so $E=mc^2$.", "<msup><mi>c</mi><mn>2</mn></msup>", "$"),
+        (r"so \(a<b\).", "<mi>a</mi><mo>&lt;</mo><mi>b</mi>", "a<b"),
+        (r"so $$\frac{1}{n}$$ here", '<math display="block" alttext="\\frac{1}{n}"><mrow><mfrac>', "$"),
+        ("\\[\nx_1\n\\]", '<math display="block"', "\\["),
+        ("`$x$` for $5 or $6", "<code>$x$</code> for $5 or $6", "<math"),
+        (r"$\text{<script>alert(1)</script>}$", "<mtext>&lt;script&gt;", "<script"),
+        (r"$\text{&lt;img src=x onerror=alert(1)&gt;}$", "<mtext>", "<img"),
+        (r"$\href{javascript:alert(1)}{x}$", "<mi>x</mi>", "href="),
+        (r"$\style{position:fixed}{x} \class{bar}{y}$", "<mi>y</mi>", "style="),
+        (r"$\newcommand{\a}{\a\a}\a$", "<code>\\newcommand{\\a}{\\a\\a}\\a</code>", "<math"),
+        (rf"$\text{{{'x' * 4000}}}$", "<code>", "<math"),
+        (r"$\begin{matrix} a & b$", "begin{matrix}", "<script"),
+    ],
+)  # fmt: skip
+def test_formulas_are_laid_out_and_bring_in_nothing_else(text: str, wanted: str, never: str) -> None:
+    item = Item("i", None, {"one": text})
+    question = Question.model_validate({"name": "q", "text": "Q?", "scale": "1-5", "show": ["one"]})
+    asked = [Asked(7, question, parse_scale("1-5"))]
+    (laid,) = item_fields(asked, item, (), {}, WithFormulas(["one"]))
+    assert laid.markup is not None
+    assert wanted in laid.markup
+    assert never not in laid.markup
+    (plain,) = item_fields(asked, item, (), {}, ("one",))
+    assert plain.markup is not None
+    assert "<math" not in plain.markup
+
+
+def test_formulas_need_markdown_and_what_lays_them_out(serve, tmp_path, monkeypatch):
+    def study(name: str, **items: object) -> Path:
+        folder = write_study(tmp_path / name, items=[{"item": "i", "text": "$x^2$"}])
+        content = yaml.safe_load((folder / "study.yaml").read_text())
+        content["items"] |= items
+        (folder / "study.yaml").write_text(yaml.safe_dump(content))
+        return folder
+
+    with pytest.raises(StudyError, match=r"items\.formulas: needs items\.markdown"):
+        load_study(study("a", formulas=True))
+    folder = study("b", markdown=["text"], formulas=True)
+    with Served(folder) as page:
+        assert "<msup><mi>x</mi><mn>2</mn></msup></mrow></math>" in page.annotator().send("GET", "/work").text
+    monkeypatch.setitem(sys.modules, "latex2mathml", None)
+    with pytest.raises(MissingExtra, match=r"laying out Markdown needs more than the base install: .*serve"):
+        Served(folder, ())

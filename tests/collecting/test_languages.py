@@ -97,6 +97,25 @@ def page_in(language: str, person: Annotator, path: str = "/work") -> str:
     return person.send("GET", path, headers={"Accept-Language": language}).text
 
 
+def test_the_sheet_of_people_may_say_the_language(serve: Callable[..., Served]) -> None:
+    for said in ("de", "de-AT", "German", " deutsch "):
+        assert pick_language(None, "es", said) == "de"
+    for said in ("", "French", "design", "den", "*"):
+        assert pick_language(None, "es", said) == "es"
+    assert pick_language("ar", "es", "de") == "ar"
+    served = serve(who={"ana": {"language": "German"}})
+    link = served.links["ana"]
+    assert '<html lang="de"' in page_in("es", served.visitor(link), link), "before the first click"
+    ana = served.annotator()
+    assert '<html lang="de"' in page_in("es", ana)
+    assert (
+        words("de").say("This item is not one of yours.")
+        in ana.send("PUT", "/drafts/99", {"revision": 0, "body": {}}).text
+    )
+    ana.cookie += "; assay_language=zh"
+    assert '<html lang="zh-Hans"' in page_in("es", ana), "their own choice is the last word"
+
+
 def test_a_study_may_fix_the_language(serve: Callable[..., Served]) -> None:
     page = serve(people={"language": "de"}).annotator()
     found = page_in("ar", page)

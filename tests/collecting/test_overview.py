@@ -18,9 +18,10 @@ from assay.collecting import overview as watching
 from assay.collecting.design import is_wrong
 from assay.collecting.overview import Moment, Overview, Watch
 from assay.data.scales import parse_scale
-from assay.study.store import tables
-from assay.study.store.people import set_state
+from assay.study.store import table, tables, work_log
+from assay.study.store.people import erase, set_state
 from assay.study.store.table import stored_annotations
+from assay.verdict.preregistration import Preregistration, count_look
 
 CHECKS = [{"item": "c1", "text": "Press 5.", "stars": 5}, {"item": "c2", "text": "Press 1.", "stars": 1}]
 FIXED = {"order": "fixed", "ahead": 1}
@@ -362,6 +363,7 @@ def test_agreement_is_computed_when_answers_came_and_not_too_often(serve: Any, m
     work(page, page.annotator("chi"), {})
     assert watch.look().agreement is first  # too soon
     monkeypatch.setattr(watching, "AGREEMENT_EVERY", 0.0)
+    monkeypatch.setattr(watching, "SHARE", float("inf"))
     assert watch.look().agreement[0].people == 3
     watch.look()  # no answer came since
     assert len(computed) == 2
@@ -484,3 +486,114 @@ def test_a_costly_look_is_not_taken_again_at_once_unless_somebody_is_let_in_or_o
     assert watch.look().numbers.answered == 1
     set_state(page.store, "ana", "paused")
     assert watch.look().numbers.answered == 2
+
+
+def test_what_is_brought_up_to_date_is_what_is_summed_anew(
+    serve: Any, clock: Any, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    """Whatever happens: one watch that goes on says the same as a new one."""
+    monkeypatch.setattr(overview, "AGREEMENT_EVERY", 0.0)
+    monkeypatch.setattr(overview, "SHARE", float("inf"))
+    clock.stop()
+    page = serve(
+        items=6,
+        questions=[STARS, {**STARS, "name": "again"}],
+        people={**FIXED, "overlap": 2, "reserve": 10, "checks": {"file": "checks.jsonl", "every": 2}},
+        tables={"checks.jsonl": CHECKS},
+        who=["ana", "ben", "chi", "dee"],
+        store=url,
+    )
+    watch, lead, steps = Watch(page.design), page.lead(), 0
+
+    def same() -> Overview:
+        nonlocal steps
+        clock.later(minutes=0.01)
+        steps += 1
+        found = watch.look()
+        assert found == look(page), f"after step {steps}"
+        with page.store.reading() as db:
+            minutes = table.minutes_by_person(db, [q.id for q in page.design.questions])
+        assert {one.name: one.minutes for one in found.people if one.minutes is not None} == pytest.approx(minutes)
+        return found
+
+    same()
+    people = {name: page.annotator(name) for name in ("ana", "ben", "chi")}
+    for most in (1, 2):
+        for number, (name, person) in enumerate(people.items()):
+            work(page, person, {"i001": {"skip": "no"}, "i002": {"label": number + 1, "flag": f"by {name}"}}, most=most)
+            same()
+    flagged = [one for one in same().remarks if one.flag]
+    assert flagged
+    assert lead.form("/lead/reopen", task=str(flagged[0].task)).status == 303
+    assert [one.task for one in same().remarks if one.flag] == [one.task for one in flagged[1:]]
+    clock.later(minutes=30)  # places run out
+    assert same().short[0].held == 1, "what is open again is held, the rest is not"
+    work(page, people["ana"], {"i004": {"label": 1, "comment": "so"}})
+    same()
+    for path, about in (("state", {"state": "revoked"}), ("exclude", {"reason": "no"}), ("readmit", {})):
+        assert lead.form(f"/lead/people/{path}", name="ben", **about).status == 303
+        same()
+    monkeypatch.setattr(work_log, "MANY", 1)
+    work(page, page.annotator("dee"), {}, most=3)
+    same()
+    before = same().numbers.answered
+    erase(page.store, "ana")
+    assert same().numbers.answered < before
+
+
+JUDGE = {"name": "j", "provider": "recorded", "file": "replies.jsonl"}
+
+
+def test_what_the_verdict_still_needs_and_the_looks_that_were_taken(serve: Any) -> None:
+    page = serve(
+        items=8,
+        who=["ana", "ben"],
+        people=FIXED,
+        judges=[JUDGE],
+        tables={"replies.jsonl": [{"item": "i000", "judge": "j", "reply": "3"}]},
+    )
+    lead = page.lead()
+    before = look(page).verdict
+    assert before is not None
+    assert (before.answered, before.of, before.needed, before.looks) == (0, 8, None, ())
+    assert "decide it before, with assay plan --study" in lead.send("GET", "/lead/live").text
+    plan = Preregistration(verdict={"epsilon": 0.1, "alpha": 0.1}, n_items=8, n_annotators=2, looks=2)
+    plan.write(page.folder / "plan.yaml")
+    work(page, page.annotator("ana"), {}, most=3)
+    work(page, page.annotator("ben"), {}, most=2)
+    now = look(page).verdict
+    assert now is not None
+    assert (now.answered, now.items, now.needed, now.alpha) == (2, 8, 2, 0.1)
+    # The first of two looks is at half of the items; 2 - 2 Phi(1.645 / sqrt(1/2)) = 0.0200.
+    assert [(one.items, round(one.spends, 4), round(one.spent, 4)) for one in now.looks] == [
+        (4, 0.02, 0.02),
+        (8, 0.08, 0.1),
+    ]
+    assert "The next look still needs <strong>2</strong>" in lead.send("GET", "/lead/live").text
+    assert [count_look(page.study) for _ in range(2)] == [1, 1], "the same labels are the same look"
+    later = look(page).verdict
+    assert later is not None
+    assert later.needed == 6
+    assert [one.taken_items for one in later.looks] == [3, None]
+    work(page, page.annotator("ana"), {}, most=1)
+    assert count_look(page.study) == 2
+    assert "All planned looks are taken" in lead.send("GET", "/lead/live").text
+    work(page, page.annotator("ana"), {}, most=1)
+    assert count_look(page.study) == 3
+    html = lead.send("GET", "/lead/live").text
+    assert "3 looks were taken, and 2 planned: the level no longer holds" in html
+    (page.folder / "plan.yaml").write_text("a: [")
+    assert "plan.yaml cannot be read; assay report says why" in lead.send("GET", "/lead/live").text
+
+
+def test_an_item_counts_for_the_verdict_once_every_group_has_answered_it(serve: Any) -> None:
+    people = {**FIXED, "overlap": {"nurse": 1, "doctor": 1}, "group": "role"}
+    page = serve(items=3, people=people, who={"ana": {"role": "nurse"}, "ben": {"role": "doctor"}}, looks=2)
+    assert look(page).verdict is None, "no judge, no plan"
+    (page.folder / "plan.yaml").write_text("question: alt-test\nitems: 3\n")
+    work(page, page.annotator("ana"), {})
+    assert look(page).verdict.answered == 0  # type: ignore[union-attr]
+    work(page, page.annotator("ben"), {}, most=1)
+    found = look(page).verdict
+    assert found is not None
+    assert (found.answered, found.needed, found.looks, found.each) == (1, 2, (), "as many people as are wanted")

@@ -280,7 +280,7 @@ OUTSIDE = ("../outside.png", "pictures/../../outside.png", "link.png", "linked/o
 
 def test_images_come_from_the_study_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where a file was changed after the page had looked at them all."""
-    monkeypatch.setattr(checks, "_image_problems", lambda *_: ())
+    monkeypatch.setattr(checks, "_file_problems", lambda *_: ())
     outside = tmp_path / "outside.png"
     outside.write_bytes(b"\x89PNG\r\n\x1a\noutside")
     folder = tmp_path / "study"

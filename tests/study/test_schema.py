@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from annotated_types import Ge, Gt, Le, MinLen
+from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from assay.study import schema
 
 FIELDS = {
-    schema.ItemsPart: {"file": "items.csv", "id": "item", "document": None, "images": (), "markdown": ()},
+    schema.ItemsPart: {
+        "file": "items.csv", "id": "item", "document": None, "images": (), "markdown": (), "media": (),
+        "media_hosts": (), "formulas": False,
+    },
     schema.Question: {"guidelines": "", "options": (), "optional": False, "order": None, "show": None, "ties": True},
     schema.Price: {
         "input": ">= 0", "output": ">= 0", "cached_input": "None >= 0", "cache_write": "None >= 0",
@@ -31,7 +34,10 @@ FIELDS = {
         "max_cost": "None >= 0", "timeout": "120 > 0", "tries": "8 >= 1", "loading": "300 >= 0",
         "unreadable": "20 >= 5",
     },
-    schema.Checks: {"every": "10 >= 2", "most_failed": "None >= 0", "exclude": False},
+    schema.Checks: {
+        "every": "10 >= 2", "most_failed": "None >= 0", "most_failed_share": "None >= 0 < 1", "share_from": "5 >= 1",
+        "exclude": False,
+    },
     schema.Screening: {"options": "2 or more", "let_in": "1 or more", "attribute": None},
     schema.Pay: {"completed": "0 >= 0", "screened": "0 >= 0", "failed": "0 >= 0", "item": "0 >= 0", "hour": "0 >= 0"},
     schema.Crowd: {
@@ -47,7 +53,7 @@ FIELDS = {
     },
     schema.StudyFile: {"questions": "1 or more", "systems": (), "judges": (), "labels": None, "store": None},
 }  # fmt: skip
-SIGNS = {Ge: (">=", "ge"), Gt: (">", "gt"), Le: ("<=", "le")}
+SIGNS = {Ge: (">=", "ge"), Gt: (">", "gt"), Le: ("<=", "le"), Lt: ("<", "lt")}
 
 
 def described(field):

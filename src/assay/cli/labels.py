@@ -913,7 +913,8 @@ def plan(
         With --write: the study's folder, whose questions, judges, prompts and items are decided.
     """
     from assay.planning import plan_alt_test
-    from assay.verdict.preregistration import PLAN_FILE, Preregistration
+    from assay.study.schema import PLAN_FILE
+    from assay.verdict.preregistration import Preregistration
 
     given = ask.options.options()
     names = tested.names()

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from assay._version import __version__
 from assay.collecting import crowd, desk, lead, people, serving
 from assay.collecting.languages import Said
-from assay.collecting.serving import Refused, Serving
+from assay.collecting.serving import POLICY, Refused, Serving
 from assay.study.definition import Study
 from assay.study.store.connection import DatabaseBusyError, DatabaseError, Store
 from assay.study.store.intake import sync_study
@@ -37,12 +37,8 @@ _ELSEWHERE = Said(
     "start assay serve with the address that people see, --base-url."
 )
 
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'; worker-src 'self'"
-)
 _HEADERS = (
-    (b"content-security-policy", _POLICY.encode()),
+    (b"content-security-policy", POLICY.format(hosts="").encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"same-origin"),

@@ -12,13 +12,13 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import combinations, islice
-from typing import Any, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from assay.collecting.design import Session, StudyDesign, is_wrong
-from assay.data.scales import Label, Scale, parse_scale
+from assay.data.scales import Scale, parse_scale
 from assay.errors import counted, listing
 from assay.statistics.triplets import Sampler
 from assay.study.items import canonical, chance
@@ -43,6 +43,7 @@ from assay.study.store.people import (
     give,
     given_so_far,
     items_had,
+    left_out,
     places_of_others,
     places_taken,
     renew,
@@ -52,6 +53,10 @@ from assay.study.store.people import (
     triplet_in_need,
 )
 from assay.study.store.work import TripletDrawer
+from assay.study.store.work_log import first_labels, label_frame, read_labels
+
+if TYPE_CHECKING:
+    from polars import DataFrame
 
 PAUSED = "paused"
 """Setting: whether the study is paused."""
@@ -122,7 +127,7 @@ class Assigner:
         """Items on which people differ, most of all first; looked up now and then, as it reads all labels."""
         at, found = self._disputed.get(condition, (0.0, []))
         if now - at > LOOK_EVERY or not found:
-            found = list(disputed_items(self.design, db, condition))
+            found = list(disputed_items(self.design, label_frame(db), condition, left_out(everybody(db))))
             self._disputed[condition] = (now, found)
         return found
 
@@ -543,9 +548,9 @@ def stop_reasons(design: StudyDesign, db: Connection, person: str | None = None)
     """
     found = {}
     least, checks = design.people.pass_warm_up, design.people.checks
-    if checks is not None and checks.most_failed is not None:
+    if checks is not None and checks.stops:
         for name, wrong in _wrong_answers(design, db, "check", person).items():
-            if sum(wrong) > checks.most_failed:
+            if checks.too_many(sum(wrong), len(wrong)):
                 found[name] = f"failed {sum(wrong)} of {len(wrong)} checks"
     if least is not None:
         of = len(known_items(design.store, "warm-up"))
@@ -587,38 +592,50 @@ def _scale_in(condition: str, scale: Scale) -> Scale:
 # -- Items on which people differ ------------------------------------------------------------------
 
 
-def disputed_items(design: StudyDesign, db: Connection, condition: str) -> dict[str, float]:
+def disputed_items(
+    design: StudyDesign, labels: DataFrame, condition: str, without: Collection[str]
+) -> dict[str, float]:
     """How far people's labels of an item lie apart, by item, farthest first; items on which they agree are left out.
 
     The mean distance of two labels: on numbers as a share of the range (of the labels given, where the scale has no
     ends), else whether they differ; of the question on which they are farthest apart.
+
+    Parameters
+    ----------
+    labels : polars.DataFrame
+        Those of people, see `assay.study.store.work_log.label_frame`.
+    without : list of str
+        People whose labels do not count.
     """
     found: dict[str, float] = {}
     for question in design.questions:
         scale = _scale_in(condition, scale_of(question.definition.scale))
         if kind_of(scale).free_text:
             continue
-        labels: dict[str, dict[str, Label]] = {}
-        for row in table.human_answers(db, [question.id]):
-            if row.condition == condition:
-                labels.setdefault(row.item, {}).setdefault(row.annotator, row.label)
-        for item, distance in _mean_distances(scale, labels).items():
+        given = first_labels(labels, question.id, without)
+        for item, distance in _mean_distances(scale, given.filter(given["condition"] == condition)).items():
             found[item] = max(distance, found.get(item, 0.0))
     return dict(sorted(((i, d) for i, d in found.items() if d > 0), key=lambda one: (-one[1], one[0])))
 
 
-def _mean_distances(scale: Scale, labels: Mapping[str, Mapping[str, Label]]) -> dict[str, float]:
-    every = [float(label) for one in labels.values() for label in one.values()] if scale.numeric else []
-    low, high = scale.bounds or (min(every, default=0.0), max(every, default=0.0))
-    found = {}
-    for item, given in labels.items():
-        pairs = list(combinations(given.values(), 2))
-        if scale.numeric and high > low:
-            apart = [abs(float(one) - float(other)) / (high - low) for one, other in pairs]
-        else:
-            apart = [float(one != other) for one, other in pairs]
-        found[item] = sum(apart) / len(apart) if apart else 0.0
-    return found
+def _mean_distances(scale: Scale, labels: DataFrame) -> dict[str, float]:
+    """By item that two or more have labelled, the mean over all pairs of its labels."""
+    import polars as pl
+
+    frame = labels.select("item", read_labels(labels))
+    given: Any = frame["label"]
+    low, high = (scale.bounds or (given.min(), given.max())) if scale.numeric and len(given) else (0.0, 0.0)
+    number = pl.len().over("item").cast(pl.Int64)
+    if high > low:
+        # Sorted, the k-th of n labels (from 0) is the larger one of k pairs, and the smaller one of n - 1 - k.
+        place = 2 * pl.int_range(pl.len()).over("item") - number + 1
+        apart = frame.sort("label").select("item", (place * pl.col("label") / (high - low)).alias("apart"), n=number)
+    else:
+        same = pl.len().over("item", "label").cast(pl.Int64)
+        apart = frame.select("item", ((number - same) / 2).alias("apart"), n=number)
+    each = apart.filter(pl.col("n") > 1).group_by("item").agg(pl.col("apart").sum(), pl.col("n").first())
+    mean = 2 * pl.col("apart") / (pl.col("n") * (pl.col("n") - 1))
+    return dict(each.select("item", mean.round(12)).iter_rows())
 
 
 # -- Triplets drawn while people answer ------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 from assay.collecting.languages import Said, allowed_words
 from assay.data.scales import Label, Scale, parse_scale
-from assay.errors import StudyError, counted, listing
+from assay.errors import StudyError, counted, listing, require
 from assay.study.checks import refuse_unaskable
 from assay.study.definition import Study
 from assay.study.items import Item, canonical, chance, digest_of
@@ -32,6 +32,9 @@ from assay.study.store.items import (
     system_outputs,
 )
 from assay.study.store.people import question_sets
+
+_FOR_FORMULAS = ("mdit_py_plugins", "latex2mathml")
+"""What formulas in Markdown take beside it."""
 
 NEAR = 0.1
 """A number on a scale with fractions passes a check within this share of the scale's range."""
@@ -90,7 +93,7 @@ class StudyDesign:
                 "pairs of items are asked of judges alone; people find the odd one out of three: give a study of its "
                 "own to a question with scale: odd-one-out"
             )
-        self.hidden = tuple(c for c in (study.config.items.document,) if c is not None)
+        self.hidden = study.config.items.hidden
         self._check()
         self.form = self._keep_form()
         self.asked = lru_cache(maxsize=1000)(self._read_questions)
@@ -154,8 +157,9 @@ class StudyDesign:
             "images": list(self.study.config.items.images),
             "together": self.people.together,
         }
-        if self.study.config.items.markdown:
-            shown["markdown"] = list(self.study.config.items.markdown)
+        part = self.study.config.items
+        shown |= {name: list(columns) for name in ("markdown", "media") if (columns := getattr(part, name))}
+        shown |= {name: value for name in ("captions", "formulas") if (value := getattr(part, name))}
         return keep_form(self.store, digest_of(shown), shown)
 
     def consent_digest(self) -> str:
@@ -283,6 +287,9 @@ class StudyDesign:
     # -- what must not be -----------------------------------------------------------------------
 
     def _check(self) -> None:
+        part = self.study.config.items
+        for library in (*(["markdown_it"] if part.markdown else []), *(_FOR_FORMULAS if part.formulas else [])):
+            require(library, "serve", "laying out Markdown")
         if self.study.systems:
             self._check_pairs()
         shown = ((role, item) for role in _SHOWN for item, _digest in items(self.store, role))
@@ -304,11 +311,10 @@ class StudyDesign:
         documents = {item.name: item.document for item, _ in items(self.store)}
         return tuple(documents), documents
 
-    def item_images(self, item: Item) -> tuple[str, ...]:
-        """The columns of an item that hold an image."""
-        return tuple(
-            c for c in self.study.config.items.images if isinstance(item.fields.get(c), str) and item.fields[c]
-        )
+    def item_files(self, item: Item) -> tuple[str, ...]:
+        """The columns of an item that hold an image, a recording or captions."""
+        files = self.study.config.items.file_columns
+        return tuple(c for c in files if isinstance(item.fields.get(c), str) and item.fields[c])
 
 
 def _reads(question: AskedQuestion) -> dict[str, Any]:

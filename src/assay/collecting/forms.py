@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from html import unescape
 from typing import Any, Literal
+from xml.etree.ElementTree import tostring
 
 from markupsafe import Markup, escape
 
@@ -23,15 +25,34 @@ MOST_CATEGORIES = 11
 """More labels than these are asked for as a number, where they are whole numbers."""
 
 
+class Clip(str):
+    """An audio or video by its address; its type, and the address of its captions where it has some."""
+
+    type: str
+    captions: str | None
+
+    def __new__(cls, address: str, type: str, captions: str | None = None) -> Clip:  # noqa: A002 - as HTML has it
+        """The address."""
+        made = super().__new__(cls, address)
+        made.type, made.captions = type, captions
+        return made
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether it has no picture."""
+        return self.type.startswith("audio/")
+
+
 @dataclass(frozen=True)
 class FormField:
-    """A column of the item that is shown: text, or an image by the address it is served under."""
+    """A column of the item that is shown: text, or an image or a recording by the address it is served under."""
 
     title: str
     text: str | None = None
     image: str | None = None
     markup: str | None = None
     """The text as HTML, where it is Markdown: made here, from text in which HTML is text."""
+    recording: Clip | None = None
 
 
 @dataclass(frozen=True)
@@ -123,7 +144,7 @@ def question_form(
     order : list of str
         The options' columns in the order in which this person sees them.
     images : dict
-        Address of each column that holds an image.
+        Address of each column that holds an image or a recording.
     label : label, optional
         The person's own answer so far, in the item's own order.
     markdown : list of str
@@ -248,24 +269,32 @@ def item_fields(
 
 def _field(title: str, item: Item, column: str, images: Mapping[str, str], markdown: Collection[str]) -> FormField:
     if column in images:
-        return FormField(title, image=images[column])
+        shown = images[column]
+        return FormField(title, recording=shown) if isinstance(shown, Clip) else FormField(title, image=shown)
     value = item.fields.get(column, "")
     text = value if isinstance(value, str) else canonical(value)
-    return FormField(title, text=text, markup=_markdown(text) if column in markdown else None)
+    formulas = isinstance(markdown, WithFormulas)
+    return FormField(title, text=text, markup=_markdown(text, formulas) if column in markdown else None)
+
+
+class WithFormulas(tuple[str, ...]):
+    """Columns that are laid out, with the formulas in them."""
 
 
 @lru_cache(maxsize=2000)
-def _markdown(text: str) -> str:
-    return Markup(_markdown_parser().render(text))  # what the parser makes is its own tags around escaped text
+def _markdown(text: str, formulas: bool = False) -> str:
+    return Markup(_markdown_parser(formulas).render(text))  # what the parser makes is its own tags around escaped text
 
 
-@lru_cache(maxsize=1)
-def _markdown_parser() -> Any:
+@lru_cache(maxsize=2)
+def _markdown_parser(formulas: bool) -> Any:
     from markdown_it import MarkdownIt
 
     # HTML in the text stays text, images would fetch from elsewhere, and headings stay below those of the page.
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
     parser.disable(["image", "html_block", "html_inline"])
+    if formulas:
+        _lay_out_formulas(parser)
     parser.add_render_rule("heading_open", lambda *_: '<p class="md-heading">')
     parser.add_render_rule("heading_close", lambda *_: "</p>\n")
     parser.add_render_rule("link_open", _link)
@@ -275,3 +304,56 @@ def _markdown_parser() -> Any:
 def _link(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:
     address = escape(str(tokens[index].attrGet("href") or ""))
     return f'<a href="{address}" target="_blank" rel="noopener noreferrer">'
+
+
+# -- formulas ----------------------------------------------------------------------------------------
+
+LONGEST_FORMULA = 4000
+"""Characters of LaTeX that are laid out: a page of it. What is longer stays as it is written."""
+
+_DEFINES = re.compile(r"\\(?:def|let|gdef|edef|(?:re)?newcommand|newenvironment|DeclareMathOperator)\b")
+"""What makes commands of its own may grow without end, and stays as it is written."""
+
+_ELEMENTS = """math mrow mi mn mo mtext ms mspace mfrac msqrt mroot mstyle mpadded mphantom menclose mfenced
+msub msup msubsup munder mover munderover mmultiscripts mprescripts none mtable mtr mlabeledtr mtd"""
+_ATTRIBUTES = """display displaystyle scriptlevel mathvariant stretchy symmetric fence separator form accent accentunder
+largeop movablelimits minsize maxsize lspace rspace width height depth linethickness notation open close separators
+columnalign rowalign columnspacing rowspacing columnlines rowlines frame columnspan rowspan"""
+_MATHML, _OF_MATHML = frozenset(_ELEMENTS.split()), frozenset(_ATTRIBUTES.split())
+"""Of MathML what lays out a formula: nothing that links, loads or has a style of its own."""
+
+
+def _lay_out_formulas(parser: Any) -> None:
+    """Let a parser take ``$…$``, ``$$…$$``, ``\\(…\\)`` and ``\\[…\\]`` as LaTeX."""
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
+    from mdit_py_plugins.texmath import texmath_plugin
+
+    parser.use(dollarmath_plugin, allow_labels=False, allow_space=False, allow_digits=False, double_inline=True)
+    parser.use(texmath_plugin, delimiters="brackets")
+    for name in ("math_inline", "math_inline_double", "math_block"):
+        parser.add_render_rule(name, _formula)
+
+
+def _formula(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:
+    latex = str(tokens[index].content).strip()
+    display = "inline" if tokens[index].type == "math_inline" else "block"
+    return _mathml(latex, display) or f"<code>{escape(latex)}</code>"
+
+
+def _mathml(latex: str, display: str) -> str:
+    """A formula as MathML; empty where it cannot be read."""
+    from latex2mathml.converter import convert_to_element
+
+    if not latex or len(latex) > LONGEST_FORMULA or _DEFINES.search(latex):
+        return ""
+    try:
+        made = convert_to_element(latex, display=display)
+        for one in made.iter():
+            if one.tag not in _MATHML:
+                return ""
+            one.attrib = {name: value for name, value in one.attrib.items() if name in _OF_MATHML}
+            one.text = one.text and unescape(one.text)  # signs stand there as references, which are escaped anew
+        made.set("alttext", latex)
+        return tostring(made, encoding="unicode")
+    except Exception:  # its errors are of many kinds, and an item that cannot be laid out is shown as it is written
+        return ""

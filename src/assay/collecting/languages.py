@@ -106,8 +106,19 @@ def languages() -> tuple[Catalogue, ...]:
     return tuple(words(language) for language in _NAMES)
 
 
-def pick_language(chosen: str | None, accepted: str) -> str:
-    """The language that a person chose on the page, or the first that their browser asks for and there is.
+_ENGLISH_NAMES = {"english": "en", "german": "de", "spanish": "es", "chinese": "zh", "arabic": "ar"}
+
+
+def language_called(name: str) -> str | None:
+    """The language that a sheet of people names: ``de``, ``de-AT``, ``German`` or ``Deutsch``; None for any other."""
+    low = name.strip().casefold()
+    own = {name.casefold(): language for language, (name, _tag, _dir) in _NAMES.items()}
+    tag = re.split(r"[-_]", low)[0]
+    return _ENGLISH_NAMES.get(low) or own.get(low) or (tag if tag in _NAMES else None)
+
+
+def pick_language(chosen: str | None, accepted: str, of_person: str = "") -> str:
+    """The language that a person chose on the page, that was said of them, or that their browser asks for first.
 
     Parameters
     ----------
@@ -115,9 +126,13 @@ def pick_language(chosen: str | None, accepted: str) -> str:
         What the page's cookie holds.
     accepted : str
         The header Accept-Language: ``de-AT,de;q=0.9,en;q=0.8``.
+    of_person : str
+        What their invitation says, see `language_called`.
     """
     if chosen in _NAMES:
         return chosen
+    if (named := language_called(of_person)) is not None:
+        return named
     ranked = []
     for place, part in enumerate(accepted.split(",")[:50]):
         tag, _, weight = part.strip().partition(";")

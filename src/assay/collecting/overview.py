@@ -7,22 +7,26 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Generic, TypeVar
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from assay.collecting.assignment import TripletAssigner, disputed_items, failed_checks, stop_reasons
 from assay.collecting.design import StudyDesign
-from assay.data.scales import Label, Scale, parse_scale
+from assay.data.columns import PARTS
+from assay.data.scales import Scale, parse_scale
 from assay.errors import AssayError, listing
-from assay.study.schema import kind_of, scale_of
+from assay.study.schema import LOOKS, PLAN_FILE, items_at_look, kind_of, scale_of
 from assay.study.store import table
 from assay.study.store.answers import newest_answer
-from assay.study.store.connection import Connection
-from assay.study.store.items import Role
-from assay.study.store.people import ADJUDICATOR, Person, Slot, everybody
-from assay.study.store.table import human_answers
+from assay.study.store.connection import Connection, setting
+from assay.study.store.people import ADJUDICATOR, Person, Slot, everybody, left_out
+from assay.study.store.work_log import PersonSums, WorkLog, first_labels, item_names, read_labels
+
+if TYPE_CHECKING:
+    from polars import DataFrame
 
 log = logging.getLogger("assay.collecting")
 
@@ -57,38 +61,30 @@ class AgreementSoFar:
     reason: str = ""
 
 
-def agreement_so_far(design: StudyDesign, db: Connection) -> tuple[AgreementSoFar, ...]:
-    """Krippendorff's alpha of the people, for every question and every scale on which it was asked."""
-    tables = _labels_of_people(design, db)
+def agreement_so_far(design: StudyDesign, labels: DataFrame, without: Collection[str]) -> tuple[AgreementSoFar, ...]:
+    """Krippendorff's alpha of the people, for every question and every scale on which it was asked.
+
+    Parameters
+    ----------
+    labels : polars.DataFrame
+        Those of people, see `assay.study.store.work_log.label_frame`.
+    without : list of str
+        People whose labels do not count.
+    """
     found = []
     for question in design.questions:
-        one = question.definition
+        one, given = question.definition, first_labels(labels, question.id, without)
         for spec in design.scales or (None,):
             scale = parse_scale(spec) if spec else scale_of(one.scale)
-            found.append(_question_agreement(one.name, spec or "", scale, tables.get((question.id, spec), {})))
+            on = [json.loads(each).get("scale") == spec for each in given["condition"]] if spec else None
+            found.append(_question_agreement(one.name, spec or "", scale, given if on is None else given.filter(on)))
     return tuple(found)
 
 
-def _labels_of_people(
-    design: StudyDesign, db: Connection
-) -> dict[tuple[int, str | None], dict[tuple[str, str], Label]]:
-    """By question and scale: the label by item and person, the first time that they were asked."""
-    found: dict[tuple[int, str | None], dict[tuple[str, str], Label]] = {}
-    for row in human_answers(db, [q.id for q in design.questions]):
-        spec = json.loads(row.condition).get("scale") if design.scales else None
-        found.setdefault((row.question, spec), {}).setdefault((row.item, row.annotator), row.label)
-    return found
-
-
-def _question_agreement(
-    question: str, spec: str, scale: Scale, labels: Mapping[tuple[str, str], Label]
-) -> AgreementSoFar:
+def _question_agreement(question: str, spec: str, scale: Scale, labels: DataFrame) -> AgreementSoFar:
     """The coefficient that suits the scale, or why there is none."""
-    each: dict[str, int] = {}
-    for item, _ in labels:
-        each[item] = each.get(item, 0) + 1
-    items = sum(number > 1 for number in each.values())
-    people = len({person for _, person in labels})
+    items = sum(number > 1 for number in labels.group_by("item").len()["len"])
+    people = labels["annotator"].n_unique()
     so_far = AgreementSoFar(question, spec, items=items, people=people)
     if kind_of(scale).free_text:
         return replace(so_far, reason="free text has no labels that could be the same; read the answers")
@@ -107,21 +103,16 @@ def _question_agreement(
         return replace(so_far, reason="it could not be computed; the server's log says why")
 
 
-def _alpha(scale: Scale, labels: Mapping[tuple[str, str], Label]) -> dict[str, Any]:
+def _alpha(scale: Scale, labels: DataFrame) -> dict[str, Any]:
     import polars as pl
 
     from assay.concordance.measures import krippendorff_alpha
     from assay.data.annotations import Annotations
 
-    values = list(labels.values())
-    column: Sequence[Any] = values
-    if any(isinstance(value, str) for value in values):
-        column = [value if isinstance(value, str) else f"{value:g}" for value in values]
-    rows = {"item": [item for item, _ in labels], "annotator": [person for _, person in labels]}
-    frame = pl.DataFrame({**rows, "label": pl.Series(column, strict=False)})
+    frame = labels.select(pl.col("item", "annotator").cast(pl.String), read_labels(labels))
     level = {"interval": "interval", "ordinal": "ordinal"}.get(scale.kind, "nominal")
     # Items and people have been told apart by the study already.
-    table = Annotations.from_frame(frame, humans=set(rows["annotator"]), spelling="apart", scale=scale)
+    table = Annotations.from_frame(frame, humans=set(frame["annotator"]), spelling="apart", scale=scale)
     one = krippendorff_alpha(table, level=level)  # type: ignore[arg-type]
     estimate, low, high = (value if math.isfinite(value) else None for value in (one.estimate, one.low, one.high))
     words = "" if None not in (estimate, low, high) else one.reason or "there is no interval"
@@ -318,6 +309,71 @@ class PairProgress:
 
 
 @dataclass(frozen=True)
+class PlannedLook:
+    """One of the times that the verdict is asked for while labels come in.
+
+    Attributes
+    ----------
+    items : int, optional
+        At which it is planned; None where no plan says it.
+    spends, spent : float
+        Of alpha, at this look and until then.
+    taken : Moment, optional
+        When it was; None where it is still to come.
+    taken_items : int, optional
+        On how many items.
+    """
+
+    number: int
+    items: int | None
+    spends: float
+    spent: float
+    taken: Moment | None
+    taken_items: int | None
+
+
+@dataclass(frozen=True)
+class VerdictProgress:
+    """What the verdict still needs, seen without asking for it: no label of a judge is compared here.
+
+    Attributes
+    ----------
+    answered, of : int
+        Items that have all the answers that count for it, of those that are tested.
+    each : str
+        How many answers an item needs, in words.
+    items : int, optional
+        That are planned in all.
+    needed : int, optional
+        Items that the next look still needs, or the only one; None where no plan says it.
+    looks : tuple of PlannedLook
+        All that are planned, and those beyond; empty where there is one.
+    alpha : float
+    trouble : str
+        Why the plan is not read; empty where it is, or there is none.
+    """
+
+    answered: int
+    of: int
+    each: str
+    items: int | None
+    needed: int | None
+    looks: tuple[PlannedLook, ...]
+    alpha: float
+    trouble: str
+
+    @property
+    def taken(self) -> int:
+        """How many looks were taken."""
+        return sum(one.taken is not None for one in self.looks)
+
+    @property
+    def planned(self) -> int:
+        """How many looks are planned."""
+        return sum(one.spends > 0 for one in self.looks)
+
+
+@dataclass(frozen=True)
 class Overview:
     """A study at a moment."""
 
@@ -331,11 +387,13 @@ class Overview:
     """Items on which people differ, as looked up now and then."""
     group: str
     """What a new person must be said to be: ``expertise (nurse, doctor)``; empty where nothing."""
+    verdict: VerdictProgress | None = None
+    """None where the study asks no judges and nothing is planned, or triplets are drawn."""
     every: float = 0.0
     """Seconds between two sums, where they take so long that not every look has its own; else 0."""
 
 
-# -- A study at one moment, summed by the database -------------------------------------------------
+# -- A study at one moment -------------------------------------------------------------------------
 
 MOST_REMARKS = 200
 """Remarks that are shown, newest first: what a lead reads at a sitting."""
@@ -348,14 +406,15 @@ BUSY = 600.0
 
 
 class Snapshot:
-    """The numbers of one moment, each summed by the database."""
+    """The numbers of one moment, summed from what the log holds of it."""
 
-    def __init__(self, design: StudyDesign, db: Connection, now: float) -> None:
-        self.design, self.db, self.now = design, db, now
+    def __init__(self, design: StudyDesign, db: Connection, now: float, log: WorkLog) -> None:
+        self.design, self.db, self.now, self.log = design, db, now, log
         self.sessions = design.sessions("")  # whose they are changes their order, not what they are
         self.invited = everybody(db)
         self.answering = [person for person in self.invited if person.role != ADJUDICATOR]
         self.active = [person.name for person in self.answering if person.state == "active"]
+        self.left_out = left_out(self.invited)
 
     def moment(self, at: float) -> Moment:
         """A time, as seen from this one."""
@@ -365,7 +424,7 @@ class Snapshot:
 
     def people(self, minutes: Mapping[str, float]) -> tuple[PersonRow, ...]:
         """Everybody who was invited, in the order of their invitations."""
-        checks, flags = failed_checks(self.design, self.db), table.flags_by_person(self.db)
+        checks, flags = failed_checks(self.design, self.db), self.log.flags_by_person()
         return tuple(
             self._row(person, checks.get(person.name, []), flags.get(person.name, 0), minutes.get(person.name))
             for person in self.invited
@@ -405,9 +464,9 @@ class Snapshot:
         return stop_reasons(self.design, self.db)
 
     @cached_property
-    def _done(self) -> dict[str, Any]:
+    def _done(self) -> dict[str, PersonSums]:
         """By person, how many tasks they have done, and when last."""
-        return table.done_by_person(self.db, self.design.counted)
+        return self.log.done_by_person(self.design.counted)
 
     # -- what was remarked --------------------------------------------------------------------------
 
@@ -415,14 +474,16 @@ class Snapshot:
         """Flags, comments and skips of the answers that count, newest first."""
         rows: dict[int, Any] = {}
         # Every question of a task has a row, and every row of a task says the same.
-        for row in table.remarks(self.db, MOST_REMARKS * max(len(self.design.questions), 1)):
+        for row in sorted(self.log.remarks.values(), key=lambda row: -row.id):
             task = (row.shown or {}).get("task")
-            if task is not None and len(rows) < MOST_REMARKS:
+            if len(rows) == MOST_REMARKS:
+                break
+            if task is not None:
                 rows.setdefault(int(task), row)
-        tasks = table.states_and_roles(self.db, rows)
-        return tuple(self._remark(number, row, tasks[number]) for number, row in rows.items() if number in tasks)
+        tasks = self.log.states_and_roles(rows)
+        return tuple(self._remark(number, row, *tasks[number]) for number, row in rows.items() if number in tasks)
 
-    def _remark(self, number: int, row: Any, task: Any) -> Remark:
+    def _remark(self, number: int, row: Any, state: str, role: str) -> Remark:
         skip = row.reason or "" if row.status == "missing" else ""
         return Remark(
             person=row.annotator,
@@ -432,8 +493,8 @@ class Snapshot:
             skip=skip.removeprefix("skipped").removeprefix(": ") or ("no reason given" if skip else ""),
             at=self.moment(row.answered_at),
             task=number,
-            practice=task.role == "warm-up",
-            can_reopen=task.state in ("answered", "skipped"),
+            practice=role == "warm-up",
+            can_reopen=state in ("answered", "skipped"),
         )
 
     # -- what is short ------------------------------------------------------------------------------
@@ -459,8 +520,7 @@ class Snapshot:
         return parties if self.design.people.group else [""]
 
     def _shortfall(self, work: Slot, session: str, wanted: int) -> GroupShortfall:
-        role: Role = "triplet" if self.design.drawn_from else "item"
-        lack = table.shortfall(self.db, work, role, wanted, self.now, MOST_ITEMS)
+        lack = self.log.shortfall(work, self._names, wanted, self.now, MOST_ITEMS, without=self.left_out)
         answers, whole = wanted * lack.items - lack.have, wanted * lack.of
         return GroupShortfall(
             group=work.party,
@@ -471,8 +531,13 @@ class Snapshot:
             held=lack.held,
             filled=whole - answers,
             wanted=whole,
-            first=tuple(ShortItem(row.item, int(row.have), wanted, int(row.held)) for row in lack.first),
+            first=tuple(ShortItem(item, have, wanted, held) for item, have, held in lack.first),
         )
+
+    @cached_property
+    def _names(self) -> Sequence[str]:
+        """What is answered, in the order of its file; triplets in the order in which they were drawn."""
+        return item_names(self.db, "triplet") if self.design.drawn_from else self.design.names
 
     def _shortfall_of_everybody(self, condition: str, session: str) -> GroupShortfall:
         """Where all people answer everything, or as much of it as their quota: those who are active."""
@@ -480,10 +545,62 @@ class Snapshot:
         quota = self.design.people.quota
         if quota is None or quota >= self.design.n_items:
             return self._shortfall(work, session, len(self.active))
-        each = table.items_by_person(self.db, work, self.now)
+        each = self.log.items_by_person(work, self.now, self.left_out)
         filled, whole = sum(min(have, quota) for have, _ in each), quota * len(self.active)
         held = sum(held for _, held in each)
         return GroupShortfall("", session, True, 0, whole - filled, held, filled, whole, ())
+
+    # -- what the verdict needs -----------------------------------------------------------------------
+
+    def verdict(self, tested: Collection[str]) -> VerdictProgress | None:
+        """What the verdict still needs, by the plan in the study's folder and the looks that its store has counted."""
+        study, plan = self.design.study, _plan_of(self.design.study.folder)
+        taken = setting(self.db, LOOKS) or []
+        if self.design.drawn_from or not (study.judge_names or plan or taken):
+            return None
+        n_looks, n_items = (_whole(plan.get(key)) for key in ("looks", "items"))
+        n_looks = (n_looks or 1) if plan else study.config.looks or 1
+        people = _whole(plan.get("annotators")) or FEWEST_ANSWERS
+        answered = self._complete(tested, people)
+        number = len(taken) + 1
+        wanted = None if n_items is None else items_at_look(n_items, number, n_looks)
+        alpha = _alpha_of(plan)
+        each = f"{people} people" if self.design.people.overlap is None else "as many people as are wanted"
+        return VerdictProgress(
+            *(answered, len(tested), each, n_items, None if wanted is None else max(wanted - answered, 0)),
+            looks=tuple(self._looks(taken, n_items, n_looks, alpha)) if n_looks > 1 or len(taken) > 1 else (),
+            alpha=alpha,
+            trouble=str(plan.get("trouble", "")),
+        )
+
+    def _complete(self, tested: Collection[str], people: int) -> int:
+        """How many of these items have all their answers, of every group and in every session."""
+        lacking: set[str] = set()
+        for session in self.sessions:
+            for party in [""] if self.design.people.overlap is None else self._parties():
+                wanted = self.design.overlap(party)
+                everybody_here = [one.name for one in self.answering] if wanted is None else None
+                work = Slot(self.design.counted, session.condition, party=party, people=everybody_here)
+                lacking |= self.log.lacking(work, self._names, people if wanted is None else wanted, self.left_out)
+        return sum(name not in lacking for name in tested)
+
+    def _looks(
+        self, taken: Sequence[Mapping[str, Any]], n_items: int | None, n_looks: int, alpha: float
+    ) -> Iterator[PlannedLook]:
+        from assay.replacement.panel import spent
+
+        for number in range(1, max(n_looks, len(taken)) + 1):
+            was = taken[number - 1] if number <= len(taken) else None
+            of = alpha if number > n_looks else spent(alpha, number, n_looks)
+            before = alpha if number > n_looks else spent(alpha, number - 1, n_looks)
+            yield PlannedLook(
+                number,
+                None if n_items is None or number > n_looks else items_at_look(n_items, number, n_looks),
+                of - before,
+                of,
+                None if was is None else self.moment(was["at"]),
+                None if was is None else was["items"],
+            )
 
     # -- all of it ----------------------------------------------------------------------------------
 
@@ -505,6 +622,43 @@ class Snapshot:
             earlier=sum(int(row.earlier) for name, row in self._done.items() if name not in excluded),
             excluded=len(excluded),
         )
+
+
+FEWEST_ANSWERS = 2
+"""Of people to an item, from which it tells of a judge, where neither plan nor overlap say how many are wanted."""
+
+
+def _plan_of(folder: Path) -> Mapping[str, Any]:
+    """What the plan in a study's folder says; empty where there is none."""
+    path = folder / PLAN_FILE
+    try:
+        about = path.stat()
+    except OSError:
+        return {}
+    return _read_plan(path, (about.st_mtime_ns, about.st_size))
+
+
+@lru_cache(maxsize=16)
+def _read_plan(path: Path, _stamp: tuple[int, int]) -> Mapping[str, Any]:
+    import yaml
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        content = None
+    return content if isinstance(content, dict) else {"trouble": f"{path.name} cannot be read; assay report says why"}
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _alpha_of(plan: Mapping[str, Any]) -> float:
+    from assay.replacement.panel import AltTestSettings
+
+    said = plan.get("verdict")
+    value = said.get("alpha") if isinstance(said, dict) else None
+    return float(value) if isinstance(value, int | float) and 0 < value < 1 else AltTestSettings.alpha
 
 
 # -- A study seen again and again, for the lead's page ---------------------------------------------
@@ -530,22 +684,32 @@ class Watch:
     def __init__(self, design: StudyDesign) -> None:
         self.design, self.store = design, design.store
         self._agreement = Cached[tuple[AgreementSoFar, ...]](
-            lambda db: agreement_so_far(design, db), (), lambda took: AGREEMENT_EVERY
+            lambda db: agreement_so_far(design, self._log.labels, left_out(everybody(db))),
+            (),
+            lambda took: max(AGREEMENT_EVERY, took / SHARE),
         )
         self._minutes = Cached[dict[str, float]](
-            lambda db: table.minutes_by_person(db, [q.id for q in design.questions]), {}, lambda took: took / SHARE
+            lambda _: self._log.minutes_by_person([q.id for q in design.questions]), {}, lambda took: took / SHARE
         )
         self._disputed = Cached[frozenset[str]](
-            lambda db: frozenset(i for one in design.sessions("") for i in disputed_items(design, db, one.condition)),
+            lambda db: self._find_disputed(left_out(everybody(db))),
             frozenset(),
             lambda took: max(AGREEMENT_EVERY, took / SHARE),
         )
         self._counting, self._looking = threading.Lock(), threading.Lock()
+        self._log = WorkLog()
+        parts = {} if design.drawn_from else design.study.parts
+        self._tested = frozenset(name for name in design.names if parts.get(name) != PARTS[0])
         self._seen: Overview | None = None
         self._of: Hashable = None
         self._at, self._took, self._last_took = -math.inf, 0.0, 0.0
         self._drawing = TripletAssigner(design)
         self._pairs: PairProgress | None = None
+
+    def _find_disputed(self, without: Collection[str]) -> frozenset[str]:
+        conditions = [session.condition for session in self.design.sessions("")]
+        each = (disputed_items(self.design, self._log.labels, condition, without) for condition in conditions)
+        return frozenset(item for some in each for item in some)
 
     def look(self) -> Overview:
         """The study as it stands now; of a large one as it stood when it was last summed, unless its people changed."""
@@ -558,16 +722,17 @@ class Watch:
             return replace(self._seen, every=every)
 
     def _sum(self, db: Connection) -> Overview:
-        snapshot = Snapshot(self.design, db, self.store.now(db))
+        began = time.thread_time()
+        self._log.update(db)
+        snapshot = Snapshot(self.design, db, self.store.now(db), self._log)
+        short = tuple(snapshot.short())
+        remarks, verdict = snapshot.remarks(), snapshot.verdict(self._tested)
+        took = time.thread_time() - began
         pairs = self._pairs_now(db) if self.design.drawn_from else None
-        newest = (newest_answer(db), tuple(one.name for one in snapshot.invited if one.excluded_at is not None))
+        newest = (newest_answer(db), tuple((one.name, one.excluded_at) for one in snapshot.invited))
         minutes, agreement = self._minutes.now(db, newest), self._agreement.now(db, newest)  # found less often still
         disputed = self._disputed.now(db, newest)
-        began = time.thread_time()
-        short = tuple(snapshot.short())
         people = snapshot.people(minutes)
-        remarks = snapshot.remarks()
-        took = time.thread_time() - began
         self._took, self._last_took = min(took, self._last_took), took  # the first one of all imports what it needs
         return Overview(
             numbers=snapshot.numbers(people, short, pairs),
@@ -577,6 +742,7 @@ class Watch:
             short=short,
             pairs=pairs,
             disputed=disputed,
+            verdict=verdict,
             group=_group_words(self.design),
         )
 

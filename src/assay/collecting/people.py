@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Form, HTTPException, Query, Request, Response
-from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse
 from markupsafe import Markup
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -26,7 +26,16 @@ from assay.collecting.answers import (
 )
 from assay.collecting.assignment import End, HeldPages, progress
 from assay.collecting.design import StudyDesign
-from assay.collecting.forms import FormField, GivenAnswers, PageForm, TaskForm, item_fields, question_form
+from assay.collecting.forms import (
+    Clip,
+    FormField,
+    GivenAnswers,
+    PageForm,
+    TaskForm,
+    WithFormulas,
+    item_fields,
+    question_form,
+)
 from assay.collecting.languages import Catalogue, Said, languages
 from assay.collecting.serving import (
     BIGGEST,
@@ -43,7 +52,7 @@ from assay.collecting.serving import (
     time_tag,
 )
 from assay.errors import StudyError
-from assay.study.checks import IMAGES
+from assay.study.checks import CAPTIONS, IMAGES, MEDIA, is_allowed_address, media_kind
 from assay.study.items import Item, chance, file_within
 from assay.study.schema import Language
 from assay.study.store import people as store_people
@@ -118,14 +127,14 @@ def preview_pages(design: StudyDesign) -> list[PageForm]:
     return pages
 
 
-def image_of(design: StudyDesign, person: Person, task: int, number: int) -> Path | None:
-    """The file of an image that a person is shown; None where there is none."""
+def file_of(design: StudyDesign, person: Person, task: int, number: int) -> Path | None:
+    """The file of an image, a recording or captions that a person is shown; None where there is none."""
     with design.store.reading() as db:
         row = task_by_id(db, task, person.name)
     if row is None:
         return None
     (found,) = items_given(design.store, [(row.item, row.shown["item"])]).values()
-    columns = design.item_images(found)
+    columns = design.item_files(found)
     if not 0 <= number < len(columns):
         return None
     return file_within(design.study.folder, str(found.fields[columns[number]]))
@@ -135,7 +144,9 @@ def _page(number: int, tasks: Sequence[TaskForm]) -> PageForm:
     """A page; what all its tasks show alike stands once, above them."""
     if len(tasks) == 1:
         return PageForm(number, (), tuple(tasks))
-    shared = tuple(f for f in tasks[0].fields if f.image is None and all(f in task.fields for task in tasks))
+    shared = tuple(
+        f for f in tasks[0].fields if not (f.image or f.recording) and all(f in task.fields for task in tasks)
+    )
     rest = (TaskForm(**{**vars(t), "fields": tuple(f for f in t.fields if f not in shared)}) for t in tasks)
     return PageForm(number, shared, tuple(rest))
 
@@ -144,8 +155,9 @@ def _task_form(
     design: StudyDesign, task: Task, item: Item, given: GivenAnswers, draft: Mapping[str, Any] | None
 ) -> TaskForm:
     asked = design.asked_of(task)
-    images = {column: f"/images/{task.id}/{n}" for n, column in enumerate(design.item_images(item))}
-    markdown = design.study.config.items.markdown
+    images = _addresses(design, task, item)
+    part = design.study.config.items
+    markdown = WithFormulas(part.markdown) if part.formulas else part.markdown
     questions = tuple(
         question_form(one, item, task.shown["order"].get(str(one.id), ()), images, given.labels.get(one.id), markdown)
         for one in asked
@@ -160,6 +172,18 @@ def _task_form(
         flag=given.flag,
         draft=draft,
     )
+
+
+def _addresses(design: StudyDesign, task: Task, item: Item) -> dict[str, str]:
+    """By column, where the browser finds an image or a recording."""
+    part = design.study.config.items
+    found = {column: f"/images/{task.id}/{n}" for n, column in enumerate(design.item_files(item))}
+    for column in part.media:
+        name = str(item.fields.get(column))
+        if column in found and (kind := media_kind(name)) is not None:
+            address = name if is_allowed_address(name, part.media_hosts) else found[column]
+            found[column] = Clip(address, kind, found.get(part.captions.get(column, "")))
+    return found
 
 
 def _blinded_answers(design: StudyDesign, task: Task) -> tuple[FormField, ...]:
@@ -304,7 +328,7 @@ def start() -> Response:
 @router.get("/join/{token}")
 def join(token: str, state: Shared, request: Request) -> Response:
     """The personal link: says whose it is. A browser goes on by itself; what only looks at links gets no further."""
-    person = person_of(state, token)
+    person = person_of(state, request, token)
     if state.token_in(request, PERSON_COOKIE) == token:
         return RedirectResponse("/work", 303)
     name = Markup("<strong><bdi>{}</bdi></strong>").format(person.name)
@@ -312,9 +336,9 @@ def join(token: str, state: Shared, request: Request) -> Response:
 
 
 @router.post("/join/{token}")
-def enter(token: str, state: Shared) -> Response:
+def enter(token: str, state: Shared, request: Request) -> Response:
     """What the personal link opens stays open in this browser."""
-    person_of(state, token)
+    person_of(state, request, token)
     return state.admit("/work", PERSON_COOKIE, token)
 
 
@@ -439,12 +463,17 @@ def draft(task: Id, body: DraftBody, person: Participant, state: Shared) -> Resp
 
 @router.get("/images/{task}/{number}")
 def image(task: Id, number: Annotated[int, Field(ge=0, le=1000)], person: Participant, state: Shared) -> Response:
-    """An image of an item before this person."""
-    path = image_of(state.design, person, task, number)
-    if path is None or path.suffix.lower() not in IMAGES:
+    """An image, a recording or captions of an item before this person; of a recording also a part (Range)."""
+    path = file_of(state.design, person, task, number)
+    kind = None if path is None else _SERVED.get(path.suffix.lower())
+    if path is None or kind is None:
         raise HTTPException(404, "No such image.")
     # The file's own name stays here: it may tell who made the image.
-    return Response(path.read_bytes(), media_type=IMAGES[path.suffix.lower()])
+    return FileResponse(path, media_type=kind)
+
+
+_SERVED = IMAGES | MEDIA | CAPTIONS
+"""The types of the files of items, by how their names end."""
 
 
 # -- parts of them ----------------------------------------------------------------------------------

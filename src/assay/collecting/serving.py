@@ -36,6 +36,13 @@ PERSON_COOKIE, LEAD_COOKIE = "assay", "assay_lead"
 """With the study's name behind them, as a browser has one set of cookies for all ports of a host. Without it they were
 set before links named their study."""
 
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'{hosts}; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; manifest-src 'self'; "
+    "worker-src 'self'"
+)
+"""What a page may load, and from where; ``hosts`` are those that the study lets recordings come from."""
+
 LANGUAGE_COOKIE = "assay_language"
 """What a person chose on the page, for all studies of a host."""
 
@@ -96,9 +103,9 @@ class AppState:
         self._templates.globals.update(version=self.version, study=name)
 
     def words(self, request: Request) -> Catalogue:
-        """In which language somebody reads: the study's, the one they chose, or what their browser asks for."""
-        accepted = request.headers.get("accept-language", "")
-        picked = pick_language(request.cookies.get(LANGUAGE_COOKIE), accepted)
+        """In which language somebody reads: the study's, the one they chose or were invited in, or their browser's."""
+        accepted, of_person = request.headers.get("accept-language", ""), getattr(request.state, "language", "")
+        picked = pick_language(request.cookies.get(LANGUAGE_COOKIE), accepted, of_person)
         return words(self.design.people.language or picked)
 
     def html(self, template: str, language: Catalogue | None = None, **values: Any) -> str:
@@ -115,7 +122,10 @@ class AppState:
         # A personal link stands in no other address: it would go into logs.
         leads_back = request.method == "GET" and not address.startswith("/join/")
         back = address if leads_back and self.design.people.language is None else ""
-        return HTMLResponse(self.html(template, self.words(request), back=back, **values), status)
+        found = HTMLResponse(self.html(template, self.words(request), back=back, **values), status)
+        if hosts := self.design.study.config.items.media_hosts:
+            found.headers["content-security-policy"] = POLICY.format(hosts="".join(f" https://{one}" for one in hosts))
+        return found
 
     def token_in(self, request: Request, cookie: str) -> str | None:
         """What a browser holds for this study."""
@@ -325,8 +335,8 @@ async def held_state(request: Request) -> AppState:
 # -- who is asking ----------------------------------------------------------------------------------
 
 
-def person_of(state: AppState, token: str | None) -> Person:
-    """Whose link or cookie this is; refused where it is nobody's."""
+def person_of(state: AppState, request: Request, token: str | None) -> Person:
+    """Whose link or cookie this is; refused where it is nobody's. They are answered in the language of theirs."""
     if state.trouble:
         raise Refused(503, "The study is being changed", "What you answered is saved. Come back to this link later.")
     if not token:
@@ -334,14 +344,16 @@ def person_of(state: AppState, token: str | None) -> Person:
             401, "Please open your personal link", "This page opens by the link that you were sent.", error="link"
         )
     try:
-        return invitations.admit_person(state.store, state.signer, token)
+        found = invitations.admit_person(state.store, state.signer, token)
     except LinkRefusedError as error:
         raise Refused(403, "This link does not open the page", str(error), error="link") from None
+    request.state.language = str(found.attributes.get("language", ""))
+    return found
 
 
 def person(state: Shared, request: Request) -> Person:
     """Whoever was invited and has opened their link."""
-    return person_of(state, state.token_in(request, PERSON_COOKIE))
+    return person_of(state, request, state.token_in(request, PERSON_COOKIE))
 
 
 Invited = Annotated[Person, Depends(person)]

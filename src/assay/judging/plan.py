@@ -355,7 +355,7 @@ class Plan:
         )  # those say what judges are asked, too
         roles: tuple[Role, ...] = ("source" if self.study.systems else "item", "check", "warm-up")
         shown = ((role, item) for role in roles for item, _ in items(self.store, role))
-        refuse_unaskable(self.study, config.questions, shown, page=page)
+        refuse_unaskable(self.study, config.questions, shown, page=page, models=True)
         with self.store.writing() as db:
             put_setting(db, _CHECKED, taken_in)
 
@@ -578,8 +578,7 @@ class Plan:
             return item.fields
         if not way.judge.is_program:
             return {}
-        document = self.study.config.items.document
-        shown = way.asked.shown_columns(item.fields, () if document is None else (document,))
+        shown = way.asked.shown_columns(item.fields, self.study.config.items.hidden)
         return {column: item.fields.get(column) for column in (*shown, *order)}
 
     def way(self, claim: Claim) -> Way:
@@ -604,7 +603,7 @@ class Plan:
                 *(judge, asked, scale, template),
                 images=part.images,
                 folder=self.study.folder,
-                hidden=() if part.document is None else (part.document,),
+                hidden=part.hidden,
                 closed=closed,
             )
         except StudyError as error:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from assay.errors import StudyError, listing
 from assay.study.definition import MOST_PROBLEMS, Study
@@ -18,22 +21,36 @@ IMAGES = {
 }
 """Kinds of images that cannot hold a script, by the end of the file's name."""
 
-_BEGINS = {
-    **{"image/png": b"\x89PNG", "image/jpeg": b"\xff\xd8\xff", "image/gif": b"GIF8", "image/bmp": b"BM"},
-    **{"image/webp": b"RIFF....WEBP", "image/avif": b"....ftyp"},
+MEDIA = {
+    **{".mp3": "audio/mpeg", ".m4a": "audio/mp4", ".aac": "audio/aac", ".ogg": "audio/ogg", ".oga": "audio/ogg"},
+    **{".opus": "audio/ogg", ".wav": "audio/wav", ".flac": "audio/flac", ".weba": "audio/webm"},
+    **{".mp4": "video/mp4", ".m4v": "video/mp4", ".webm": "video/webm", ".ogv": "video/ogg"},
 }
-"""How a file of each kind begins; a dot is any byte."""
+"""Kinds of audio and video that browsers play, by the end of the file's name."""
+
+CAPTIONS = {".vtt": "text/vtt"}
+"""Kinds of captions."""
+
+_BEGINS = {
+    **{"image/png": rb"\x89PNG", "image/jpeg": rb"\xff\xd8\xff", "image/gif": rb"GIF8", "image/bmp": rb"BM"},
+    **{"image/webp": rb"RIFF.{4}WEBP", "image/avif": rb".{4}ftyp"},
+    **{"audio/mpeg": rb"ID3|\xff[\xe2-\xfb]", "audio/aac": rb"ID3|\xff[\xf0\xf1\xf8\xf9]", "audio/ogg": rb"OggS"},
+    **{"audio/mp4": rb".{4}ftyp", "audio/wav": rb"RIFF.{4}WAVE", "audio/flac": rb"fLaC|ID3"},
+    **{"audio/webm": rb"\x1a\x45\xdf\xa3", "video/webm": rb"\x1a\x45\xdf\xa3", "video/ogg": rb"OggS"},
+    **{"video/mp4": rb".{4}ftyp", "text/vtt": rb"(?:\xef\xbb\xbf)?WEBVTT(?:\s|$)"},
+}
+"""How a file of each kind begins."""
 
 
-def is_image(path: Path) -> bool:
-    """Whether a file begins as an image of the kind that its name says."""
-    begins = _BEGINS[IMAGES[path.suffix.lower()]]
+def _is_of_kind(path: Path, kind: str) -> bool:
+    """Whether a file begins as one of the kind that its name says."""
     with path.open("rb") as file:
-        found = file.read(len(begins))
-    return len(found) == len(begins) and all(b in (a, ord(".")) for a, b in zip(found, begins, strict=True))
+        return re.match(_BEGINS[kind], file.read(16), re.DOTALL) is not None
 
 
-def refuse_unaskable(study: Study, asked: Iterable[Question], items: Iterable[tuple[str, Item]], *, page: bool) -> None:
+def refuse_unaskable(
+    study: Study, asked: Iterable[Question], items: Iterable[tuple[str, Item]], *, page: bool, models: bool = False
+) -> None:
     """Say all that stands in the way of asking, at once.
 
     Parameters
@@ -45,6 +62,8 @@ def refuse_unaskable(study: Study, asked: Iterable[Question], items: Iterable[tu
     page : bool
         Whether people will be asked on a page, which shows less than a model can be sent. A study that says how people
         are asked (``people:``) is held to it before its judges are paid: what a page needs changes what they are sent.
+    models : bool
+        Whether judges are about to be asked.
 
     Raises
     ------
@@ -55,12 +74,13 @@ def refuse_unaskable(study: Study, asked: Iterable[Question], items: Iterable[tu
     found: list[str] = []
     for role, item in items:
         columns |= dict.fromkeys(item.fields) if role in ("item", "source") else {}
-        found += _image_problems(study, item) if page else []
+        found += _file_problems(study, item) if page else []
     if study.systems:
         columns |= dict.fromkeys((*PAIR, *PAIR_ABOUT))
     questions = list(asked)
     found += _column_problems(study, questions, columns, page=page)
     found += _page_problems(study, questions) if page else []
+    found += _unsendable(study, questions, columns) if models else []
     if found:
         more = [f"and {len(found) - MOST_PROBLEMS} more"] if len(found) > MOST_PROBLEMS else []
         raise StudyError("\n".join([*(f"{where}: {one}" for one in found[:MOST_PROBLEMS]), *more]))
@@ -77,7 +97,7 @@ def _column_problems(
         for column in dict.fromkeys(named):
             if column not in columns:
                 yield f"'{one.name}' shows the column '{column}', which no item has"
-        never = (*one.options, *one.choices, *part.images, *([part.document] if part.document else []))
+        never = (*one.options, *one.choices, *part.images, *part.media, *part.hidden)
         written = (*PAIR, *PAIR_ABOUT) if study.systems else ()
         rest = [c for c in columns if c not in (*never, *written)]
         by_condition = bool(varied) and not page
@@ -92,6 +112,21 @@ def _column_problems(
         for column in shown:
             if column not in columns:
                 yield f"conditions.show: '{name}' shows the column '{column}', which no item has"
+
+
+def _unsendable(study: Study, questions: Iterable[Question], columns: Mapping[str, None]) -> Iterator[str]:
+    """Recordings before judges that are models: no provider of assay's is sent one."""
+    part, varied = study.config.items, study.config.conditions.show
+    models = [one.name for one in study.judges if not one.is_program and one.provider != "recorded"]
+    for one in questions if models else ():
+        by_condition = [column for some in varied.values() for column in some]
+        shown = {*(by_condition if varied else one.shown_columns(columns, part.hidden)), *one.options}
+        for column in (c for c in part.media if c in shown):
+            yield (
+                f"'{one.name}' shows '{column}', a recording, which {listing(models)} cannot be sent; give judges a "
+                "column with its words alone, as with conditions: {show: {words: [transcript]}}, or ask a function of "
+                "yours, which is given the path (provider: python)"
+            )
 
 
 def _page_problems(study: Study, questions: Iterable[Question]) -> Iterator[str]:
@@ -112,23 +147,70 @@ def _page_problems(study: Study, questions: Iterable[Question]) -> Iterator[str]
             )
 
 
-def _is_no_image(path: Path) -> str:
-    return "an empty file" if not path.stat().st_size else f"no {path.suffix.removeprefix('.').upper()} inside"
+@dataclass(frozen=True)
+class _FileKind:
+    """What a column of items may name: how it is called, the files that are shown, why others are not."""
+
+    name: str
+    kinds: Mapping[str, str]
+    remedy: str
 
 
-def _image_problems(study: Study, item: Item) -> Iterator[str]:
-    """Images that nobody would see."""
-    for column in study.config.items.images:
+_IMAGE = _FileKind("image", IMAGES, "an SVG may hold a script, so save it as PNG")
+_MEDIUM = _FileKind("recording", MEDIA, "convert it, as with ffmpeg")
+_CAPTION = _FileKind("file of captions", CAPTIONS, "write it as WebVTT")
+
+
+def _file_problems(study: Study, item: Item) -> Iterator[str]:
+    """Images, recordings and captions that nobody would see or hear."""
+    part = study.config.items
+    columns = [(c, _IMAGE) for c in part.images] + [(c, _MEDIUM) for c in part.media]
+    for column, of in [*columns, *((c, _CAPTION) for c in part.captions.values())]:
         name = str(item.fields.get(column) or "")
-        why, inside = None, file_within(study.folder, name) if name and not name.startswith(REMOTE) else None
-        if name.startswith(REMOTE):
-            why = "is elsewhere; the page asks nobody but this server, so put it beside study.yaml"
-        elif name and Path(name).suffix.lower() not in IMAGES:
-            kinds = listing([kind.removeprefix(".") for kind in IMAGES])
-            why = f"is not of a kind that the page shows ({kinds}); an SVG may hold a script, so save it as PNG"
-        elif name and inside is None:
-            why = "is not there, or not within the study's folder; give its path from study.yaml on"
-        elif inside is not None and not is_image(inside):
-            why = f"is {_is_no_image(inside)}; nobody would see anything"
+        why = _why_unseen(study, name, of) if name else None
         if why is not None:
-            yield f"the image '{name}' of item '{item.name}' (column '{column}') {why}"
+            yield f"the {of.name} '{name}' of item '{item.name}' (column '{column}') {why}"
+
+
+def _why_unseen(study: Study, name: str, of: _FileKind) -> str | None:
+    """Why a file that an item names would not be shown; None where it is."""
+    end = Path(name).suffix.lower()
+    if name.startswith(REMOTE):
+        hosts = study.config.items.media_hosts
+        if of is not _MEDIUM:
+            return "is elsewhere; the page asks nobody but this server, so put it beside study.yaml"
+        if is_allowed_address(name, hosts):
+            return None if media_kind(name) else _other_kind(of)
+        return (
+            "is elsewhere, and the page asks this server alone: put it beside study.yaml, or let people's browsers ask "
+            f"its host, which learns that they do, with media_hosts: [{urlsplit(name).netloc or 'HOST'}] and https"
+        )
+    if end not in of.kinds:
+        return _other_kind(of)
+    inside = file_within(study.folder, name)
+    if inside is None:
+        return "is not there, or not within the study's folder; give its path from study.yaml on"
+    if _is_of_kind(inside, of.kinds[end]):
+        return None
+    found = "an empty file" if not inside.stat().st_size else f"no {end.removeprefix('.').upper()} inside"
+    return f"is {found}; nobody would {'hear or see' if of is _MEDIUM else 'see'} anything"
+
+
+def _other_kind(of: _FileKind) -> str:
+    kinds = listing([kind.removeprefix(".") for kind in of.kinds], len(of.kinds))
+    return f"is not of a kind that the page shows ({kinds}); {of.remedy}"
+
+
+def media_kind(name: str) -> str | None:
+    """The type of an audio or video, by the end of its path or address; None for any other."""
+    path = urlsplit(name).path if name.startswith(REMOTE) else name
+    return MEDIA.get(Path(path).suffix.lower())
+
+
+def is_allowed_address(name: str, hosts: Collection[str]) -> bool:
+    """Whether browsers may fetch a recording from an address: by https, from a host that the study names."""
+    try:
+        parts = urlsplit(name)
+    except ValueError:
+        return False
+    return parts.scheme == "https" and parts.netloc.lower() in hosts

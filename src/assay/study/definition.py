@@ -236,6 +236,7 @@ def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
     for position, question in enumerate(config.questions):
         for where, what in _question_problems(question):
             yield ("questions", position, *where), what
+    yield from _file_column_problems(config)
     yield from _people_problems(config)
     yield from _crossing_problems(config, folder)
     yield from _probe_problems(config)
@@ -247,6 +248,28 @@ def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
     for position, prompt in enumerate(config.conditions.prompt):
         if prompt not in prompts:
             yield ("conditions", "prompt", position), unknown("prompt", prompt, sorted(prompts), "prompts/")
+
+
+def _file_column_problems(config: StudyFile) -> Iterator[Problem]:
+    """Columns that hold files and are said to hold something else, too."""
+    part = config.items
+    for position, column in enumerate(part.media):
+        if column in part.images:
+            yield ("items", "media", position), f"'{column}' is named in images, too; it holds one or the other"
+    for column in part.captions:
+        if column not in part.media:
+            yield ("items", "captions", column), unknown("column", column, list(part.media), "media")
+    if part.formulas and not part.markdown:
+        yield ("items", "formulas"), "needs items.markdown, the columns in which they are laid out"
+    for position, column in enumerate(part.markdown):
+        if column in part.file_columns:
+            yield ("items", "markdown", position), f"'{column}' holds a file, and no text"
+    for position, question in enumerate(config.questions):
+        for column in {*(question.show or ()), *question.options} & {*part.captions.values()}:
+            yield (
+                ("questions", position),
+                f"shows '{column}', which holds captions: they are shown with their recording; leave it out",
+            )
 
 
 def _question_problems(question: Question) -> Iterator[Problem]:
@@ -460,8 +483,8 @@ def _people_problems(config: StudyFile) -> Iterator[Problem]:
 
 def _crowd_problems(people: People) -> Iterator[Problem]:
     """What a crowd cannot be asked as, or cannot be told at the end."""
-    if people.checks is not None and people.checks.exclude and people.checks.most_failed is None:
-        yield ("people", "checks", "exclude"), "needs most_failed, the number of checks that may be failed"
+    if people.checks is not None and people.checks.exclude and not people.checks.stops:
+        yield ("people", "checks", "exclude"), "needs most_failed or most_failed_share, how many checks may be failed"
     crowd = people.crowd
     if crowd is None:
         return

@@ -107,7 +107,7 @@ def file_within(folder: Path, name: str) -> Path | None:
 
 
 def picture_digests(item: Item, columns: Sequence[str], folder: Path) -> dict[str, str]:
-    """By column, what names the bytes of each image of an item that lies in the study's folder."""
+    """By column, what names the bytes of each image, audio or video of an item that lies in the study's folder."""
     found = {}
     for column in columns:
         name = str(item.fields.get(column) or "")
@@ -174,7 +174,7 @@ def _items_of(path: Path, part: ItemsPart, called: str) -> Iterator[Item]:
         raise StudyError(f"{path} is not there; study.yaml names it as the file of {called}")
     seen: set[str] = set()
     for number, row in enumerate(_rows(path), start=1):
-        for column in (part.id, part.document, *part.images, *part.markdown):
+        for column in (part.id, part.document, *part.file_columns, *part.markdown):
             if column is not None and column not in row and (called == "items" or column == part.id):
                 raise StudyError(unknown("column", column, row, str(path)))
         name = "" if row[part.id] is None else str(row[part.id]).strip()

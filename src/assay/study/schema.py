@@ -92,6 +92,18 @@ PAIR_ABOUT = ("first", "second", "first_output", "second_output", "pair_of", "pa
 """What else is known of a pair: the systems, which of their outputs, the item they are of; never shown."""
 
 
+PLAN_FILE = "plan.yaml"
+"""What was decided of the verdict before there were labels, in the study's folder."""
+
+LOOKS = "looks"
+"""The setting of a study's store that keeps its looks: the fingerprint of the labels, the number of items, the time."""
+
+
+def items_at_look(n_items: int, look: int, looks: int) -> int:
+    """Items at a look: planned looks come after equal steps."""
+    return round(n_items * min(look, looks) / looks)
+
+
 @dataclass(frozen=True)
 class Platform:
     """Where a crowd comes from: its parameter for a person, those kept beside it, the way back, how it writes them."""
@@ -158,10 +170,36 @@ class ItemsPart(StudyPart):
         None, description="the column that names the document an item was taken from; kept from demonstrations"
     )
     images: tuple[str, ...] = Field((), description="columns that hold the path or URL of an image")
+    media: tuple[str, ...] = Field((), description="columns that hold the path of an audio or video, shown to people")
+    captions: dict[str, str] = Field(
+        default_factory=dict, description="by a column of media, the column with the path of its captions (WebVTT)"
+    )
+    media_hosts: tuple[str, ...] = Field(
+        (), description="hosts from which people's browsers fetch media that the items name by an https address"
+    )
     markdown: tuple[str, ...] = Field(
         (),
         description="columns that people see laid out as Markdown: with tables and code, without HTML and images",
     )
+    formulas: bool = Field(False, description="LaTeX between $ signs, or in \\(…\\), in those columns is laid out")
+
+    @field_validator("media_hosts")
+    @classmethod
+    def _hosts_are_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        for one in hosts:
+            if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+(:\d+)?", one):
+                raise ValueError(f"'{one}' is no host; write it without https:// and path, such as cdn.example.org")
+        return hosts
+
+    @property
+    def file_columns(self) -> tuple[str, ...]:
+        """The columns that hold the path of a file: images, media, captions."""
+        return (*self.images, *self.media, *self.captions.values())
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """The columns that are never shown themselves."""
+        return (*([self.document] if self.document is not None else []), *self.captions.values())
 
 
 class OnScale(StudyPart):
@@ -645,9 +683,26 @@ class Checks(StudyPart):
     most_failed: int | None = Field(
         None, ge=0, description="whoever fails more checks is given nothing more; without it, nobody is stopped"
     )
+    most_failed_share: float | None = Field(
+        None, ge=0, lt=1, description="the same for whoever fails a larger share of the checks that they answered"
+    )
+    share_from: int = Field(
+        5, ge=1, description="checks that a person has answered before a share of them is looked at"
+    )
     exclude: bool = Field(
         False, description="the answers of whoever is stopped so do not count, and their places go to others"
     )
+
+    @property
+    def stops(self) -> bool:
+        """Whether anybody is stopped for checks that they fail."""
+        return self.most_failed is not None or self.most_failed_share is not None
+
+    def too_many(self, failed: int, of: int) -> bool:
+        """Whether somebody has failed more checks than they may, of those that they answered."""
+        many = self.most_failed is not None and failed > self.most_failed
+        share = self.most_failed_share is not None and of >= self.share_from and failed / of > self.most_failed_share
+        return many or share
 
 
 Outcome = Literal["completed", "screened", "full", "failed", "late", "returned", "withdrawn"]

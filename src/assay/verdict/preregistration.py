@@ -23,6 +23,7 @@ from assay.data.names import questions_in
 from assay.errors import DesignError, counted, listing, unknown
 from assay.estimation.options import IntervalSettings, Settings, plain
 from assay.replacement.panel import AltTestSettings
+from assay.study.schema import LOOKS, PLAN_FILE, items_at_look
 
 if TYPE_CHECKING:
     from assay.planning import AltTestPlan
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from assay.study.store.connection import Store
 
 S = TypeVar("S", bound=AltTestSettings)
-
-PLAN_FILE = "plan.yaml"
-"""The plan of a study, in its folder."""
 
 QUESTION = "alt-test"
 """The question that a plan file is about."""
@@ -262,7 +260,7 @@ class Preregistration:
     def _other_sizes(self, labels: Annotations, look: int) -> Iterator[str]:
         if look > self.looks:
             yield f"this is look {look}, and {_were(self.looks)} planned: the level no longer holds"
-        wanted = None if self.n_items is None else _items_at(self.n_items, look, self.looks)
+        wanted = None if self.n_items is None else items_at_look(self.n_items, look, self.looks)
         if wanted is not None and labels.n_items != wanted:
             at = f" at look {look} of {self.looks}" if self.looks > 1 and look <= self.looks else ""
             yield f"{labels.n_items:,} items have labels, and {wanted:,} were planned{at}"
@@ -326,11 +324,6 @@ def _whole(value: Any, key: str, source: str) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise DesignError(f"{source}: '{key}' must be a whole number from 1 on; got {value!r}")
     return value
-
-
-def _items_at(n_items: int, look: int, looks: int) -> int:
-    """Items at a look: planned looks come after equal steps."""
-    return round(n_items * min(look, looks) / looks)
 
 
 def names_of(items: pl.Series) -> str:
@@ -540,7 +533,3 @@ def count_look(study: Study) -> int:
             return len(seen)
 
     return _in_store(study, count)
-
-
-LOOKS = "looks"
-"""The setting of a study's store that keeps its looks: the fingerprint of the labels, the number of items, the time."""

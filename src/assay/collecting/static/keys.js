@@ -2,6 +2,7 @@
 
 import { settings } from "./device.js";
 import { all, byId, grow, moveSlider, needsAnswer, questionsOf, readSlider, showWrong, tasksOf } from "./form.js";
+import { isPlayersKey, playByKey } from "./media.js";
 import { activeQuestion, activeTask, changed, current, focusQuestion, previous } from "./pages.js";
 import { enter, save, undo } from "./saving.js";
 import { refused } from "./sending.js";
@@ -128,6 +129,7 @@ export function onKey(event) {
     if (event.key === "Escape") take(event, () => leaveText(target));
     return;
   }
+  if (isPlayersKey(target, event.key)) return;
   if (event.key === "Enter") {
     if (!target.closest("button, a, summary") && !event.repeat && current) take(event, onEnter);
     return;
@@ -142,6 +144,7 @@ export function onKey(event) {
   }
   const asks = question && current.dataset.phase === undefined;
   if (asks && (answerByKey(question, key) || (plain !== key && answerByKey(question, plain)))) event.preventDefault();
+  else if (["K", "J", "L"].includes(plain) && playByKey(current, plain)) event.preventDefault();
   else if (LETTERS[plain]) take(event, () => act(LETTERS[plain]));
 }
 

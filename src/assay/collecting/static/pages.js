@@ -6,6 +6,7 @@ import {
   all, byId, fillTask, fineness, formOf, forms, given, givenIn, grow, isChanged, isOpen, needsAnswer, numberOf,
   openForms, questionsOf, readTask, saved, showMarks, showWrong, tasksOf, tell,
 } from "./form.js";
+import { hush } from "./media.js";
 import { readJson, refuse, refused, settled, SOMEBODY_ELSE, WAITS } from "./sending.js";
 import { showLocalTimes, startTime } from "./time.js";
 import { inWords, showAlert } from "./words.js";
@@ -71,6 +72,7 @@ export function takeIn(html, number, { always = true } = {}) {
 
 /** Show a page that is in the document. */
 export function show(form, { push = true, focus = true } = {}) {
+  if (form !== current) hush();
   current = form;
   for (const other of forms()) other.hidden = other !== form;
   hideEnd();
@@ -179,6 +181,7 @@ function hideEnd() {
 }
 
 export function leavePage(title) {
+  hush();
   startTime(null);
   const was = current;
   current = null;

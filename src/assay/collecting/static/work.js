@@ -3,13 +3,14 @@
    The server renders every page as a form. The script shows one, reads it, and keeps three things on the
    device, named by person: answers waiting to be sent, drafts of what is not saved, seconds of work.
    An answer is written to the device first and sent from there, so a reload or a crash loses none.
-   The files, each using only those before it: device, form, words, time, sending, drafts, pages, saving, keys;
+   The files, each using only those before it: device, form, words, time, media, sending, drafts, pages, saving, keys;
    this one listens and begins. */
 
 import { keep, kept } from "./device.js";
 import { sendDrafts } from "./drafts.js";
 import { byId, isOpen, openForms, tasksOf } from "./form.js";
 import { onClick, onInput, onKey, onSubmit } from "./keys.js";
+import { listenToMedia } from "./media.js";
 import {
   current, fetchAfterFailure, fetchMore, goOn, goTo, leavePage, lookAgain, markActive, setUpAll, show, showWaiting,
 } from "./pages.js";
@@ -49,7 +50,8 @@ function listen() {
   document.addEventListener("click", onClick);
   document.addEventListener("submit", onSubmit);
   document.addEventListener("focusin", markActive);
-  for (const sign of ["keydown", "pointerdown", "pointermove", "wheel", "scroll", "touchstart"]) {
+  listenToMedia();
+  for (const sign of ["keydown", "pointerdown", "pointermove", "wheel", "scroll", "touchstart", "timeupdate"]) {
     document.addEventListener(sign, signOfLife, { passive: true, capture: true });
   }
   document.addEventListener("visibilitychange", onVisibility);

@@ -83,14 +83,14 @@ def sync_study(store: Store, study: Study, changed: Changed | None = None) -> No
     with change_study(store, changed) as change:
         db = change.db
         now = store.now(db)
-        columns, document = _sync_items(db, study, now), study.config.items.document
+        columns = _sync_items(db, study, now)
         put_setting(db, FIRST, _first_items(db, study))
         put_questions(
             db,
             study.config.questions,
             now,
             columns=columns,
-            hidden=() if document is None else (document,),
+            hidden=study.config.items.hidden,
             same=change.changed == "same-question",
         )
         if study.config.people.new_text == "ask-again" and change.changed != "same-question":
@@ -112,10 +112,10 @@ def digest_of_study(study: Study) -> str:
         if path.is_file():
             with path.open("rb") as file:
                 whole.update(hashlib.file_digest(file, "sha256").digest())
-    if config.items.images:
+    if config.items.file_columns:
         known = (one.item for role in _KNOWN for one in study.known_items(role))
         for item in chain(study.items(), known):
-            whole.update(canonical(picture_digests(item, config.items.images, study.folder)).encode())
+            whole.update(canonical(picture_digests(item, config.items.file_columns, study.folder)).encode())
     return whole.hexdigest()
 
 
@@ -124,7 +124,7 @@ _KNOWN: tuple[Literal["check", "warm-up"], ...] = ("check", "warm-up")
 
 def _sync_items(db: sa.Connection, study: Study, now: float) -> list[str]:
     """Make the items those of the files; the columns that they have."""
-    images, folder = study.config.items.images, study.folder
+    files, folder = study.config.items.file_columns, study.folder
     columns: dict[str, None] = {}
     role: Role = "source" if study.systems else "item"
     retire_items(db)
@@ -132,9 +132,7 @@ def _sync_items(db: sa.Connection, study: Study, now: float) -> list[str]:
         columns |= dict.fromkeys(column for _, item in chunk for column in item.fields)
         if taken := [c for c in (*PAIR, *PAIR_ABOUT) if study.systems and c in columns]:
             raise StudyError(f"the items' column '{taken[0]}' has the name of what a pair says of itself; rename it")
-        new = (
-            NewItem(n, item, role, _part_of(item, study), picture_digests(item, images, folder)) for n, item in chunk
-        )
+        new = (NewItem(n, item, role, _part_of(item, study), picture_digests(item, files, folder)) for n, item in chunk)
         put_items(db, list(new), now)
     if study.systems:
         keep_pairs(db)
@@ -144,7 +142,7 @@ def _sync_items(db: sa.Connection, study: Study, now: float) -> list[str]:
         if taken:
             raise StudyError(f"{listing(taken)} stands in two of the files of items; give each item a name of its own")
         answers = [{"labels": k.known, "feedback": k.feedback} for k in known]
-        pictures = [picture_digests(k.item, images, folder) for k in known]
+        pictures = [picture_digests(k.item, files, folder) for k in known]
         put_items(db, [NewItem(n, k.item, role, answers[n], pictures[n]) for n, k in enumerate(known)], now)
     return list(columns)
 

@@ -41,6 +41,11 @@ def is_excluded(name: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
     return name.in_(sa.select(p.annotator).where(sa.or_(p.excluded_at.is_not(None), p.role == ADJUDICATOR)))
 
 
+def left_out(people: Iterable[Person]) -> list[str]:
+    """The names of those of whom `is_excluded` says the same."""
+    return [one.name for one in people if one.excluded_at is not None or one.role == ADJUDICATOR]
+
+
 def retire_judges(db: sa.Connection) -> None:
     """Let no judge count until it is named again."""
     n = tables.annotators

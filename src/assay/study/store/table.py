@@ -10,7 +10,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +27,11 @@ from assay.study.store.connection import Store, setting
 from assay.study.store.intake import NOT_KEPT, WITHOUT_ITEM
 from assay.study.store.items import NOT_COUNTED, Role, content_numbers, questions
 from assay.study.store.people import (
-    ADDED,
     ADJUDICATOR,
     CONSENTS,
     ERASED,
     WRITES,
-    Slot,
     active_annotators,
-    held,
     is_excluded,
 )
 from assay.study.store.tables import PAGE
@@ -326,27 +322,6 @@ def _number(*conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
     return sa.func.coalesce(sa.func.sum(sa.case((sa.and_(*conditions), 1), else_=0)), 0)
 
 
-def done_by_person(db: sa.Connection, questions: Collection[str]) -> dict[str, Any]:
-    """By person: tasks ``done``, ``skipped``, done of an ``earlier`` version, ``session``, and when ``last``.
-
-    Questions that were added and put alone are no further items.
-    """
-    t = tables.tasks.c
-    current = sa.and_(t.questions.in_(questions), t.role != ADDED)
-    counted = sa.and_(current, t.role != "warm-up")
-    query = sa.select(
-        t.annotator,
-        _number(counted, t.state.in_(("answered", "skipped"))).label("done"),
-        _number(counted, t.state == "skipped").label("skipped"),
-        _number(t.questions.not_in(questions), t.role.not_in(("warm-up", ADDED)), t.state == "answered").label(
-            "earlier"
-        ),
-        sa.func.max(sa.case((current, t.session))).label("session"),
-        sa.func.max(t.closed_at).label("last"),
-    )
-    return {row.annotator: row for row in db.execute(query.group_by(t.annotator))}
-
-
 def known_answers(
     db: sa.Connection, questions: Collection[int], role: Role, person: str | None = None, *, first: bool = False
 ) -> Sequence[Any]:
@@ -362,15 +337,6 @@ def known_answers(
     query = query.where(a.recipe == PAGE, i.role == role, i.active, a.question.in_(questions))
     query = query.where(earliest if first else s.status == "valid")
     return db.execute(query if person is None else query.where(a.annotator == person)).all()
-
-
-def flags_by_person(db: sa.Connection) -> dict[str, int]:
-    """How many items each person has flagged."""
-    a, s = tables.assignments.c, tables.answers.c
-    tasks = sa.select(a.annotator, a.item, a.condition, a.repeat).distinct().select_from(tables.LATEST)
-    each = tasks.where(a.recipe == PAGE, s.flag.is_not(None)).subquery().c
-    query = sa.select(each.annotator, sa.func.count()).group_by(each.annotator)
-    return {name: int(number) for name, number in db.execute(query)}
 
 
 def minutes_by_person(db: sa.Connection, questions: Collection[int]) -> dict[str, float]:
@@ -423,22 +389,6 @@ def answered_by_person(db: sa.Connection) -> dict[str, Any]:
     return {row.annotator: row for row in db.execute(query.group_by(t.annotator))}
 
 
-def remarks(db: sa.Connection, most: int) -> Sequence[Any]:
-    """Answers that count and have a flag, a comment or were skipped, newest first."""
-    a, s = tables.assignments.c, tables.answers.c
-    skipped = sa.and_(s.status == "missing", s.reason.like("skipped%"))
-    query = sa.select(a.annotator, a.item, s.flag, s.comment, s.reason, s.status, s.answered_at, s.shown)
-    query = query.select_from(tables.LATEST)
-    query = query.where(a.recipe == PAGE, sa.or_(s.flag.is_not(None), s.comment.is_not(None), skipped))
-    return db.execute(query.order_by(s.id.desc()).limit(most)).all()
-
-
-def states_and_roles(db: sa.Connection, tasks: Collection[int]) -> dict[int, Any]:
-    """State and role of tasks, by their numbers."""
-    t = tables.tasks.c
-    return {row.id: row for row in db.execute(sa.select(t.id, t.state, t.role).where(t.id.in_(list(tasks))))}
-
-
 def human_answers(db: sa.Connection, questions: Collection[int], item: str | None = None) -> Sequence[Any]:
     """The labels of people that count (question, condition, item, annotator, label), the first time first."""
     a, s, i, n = (table.c for table in (tables.assignments, tables.answers, tables.items, tables.annotators))
@@ -467,53 +417,7 @@ def answers_about(db: sa.Connection, *, item: str | None = None, person: str | N
     return db.execute(query.order_by(s.id)).all()
 
 
-# -- which items are short of answers ------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Shortfall:
-    """Items that lack answers.
-
-    Attributes
-    ----------
-    items, of : int
-        How many lack answers, of how many.
-    have, held : int
-        Answers that they have, and places before somebody at this moment.
-    first : rows of item, have, held
-        The first of them, in the order of their file.
-    """
-
-    items: int
-    of: int
-    have: int
-    held: int
-    first: Sequence[Any]
-
-
-def shortfall(db: sa.Connection, slot: Slot, role: Role, wanted: int, now: float, most: int) -> Shortfall:
-    """Which items of a role have fewer answers than wanted; the first of them by name, ``most`` at most."""
-    t, i = tables.tasks.c, tables.items.c
-    counts = (_number(t.state == "answered").label("have"), _number(held(now)).label("held"))
-    taken = sa.select(t.item, *counts).where(slot.tasks).group_by(t.item).subquery()
-    have, before = (sa.func.coalesce(taken.c[name], 0).label(name) for name in ("have", "held"))
-    lacking = (
-        sa.select(i.item, i.position, have, before)
-        .select_from(tables.items.outerjoin(taken, taken.c.item == i.item))
-        .where(i.active, i.role == role, have < wanted)
-    )
-    rows = db.execute(lacking.order_by(i.position)).all()  # at once: all tasks are read for each query
-    n_items = db.execute(sa.select(sa.func.count()).where(i.active, i.role == role)).scalar_one()
-    n_have, n_held = (sum(int(row[place]) for row in rows) for place in (2, 3))
-    return Shortfall(len(rows), int(n_items), n_have, n_held, rows[:most])
-
-
-def items_by_person(db: sa.Connection, slot: Slot, now: float) -> list[tuple[int, int]]:
-    """(answered, held) for each person who was given items."""
-    t = tables.tasks.c
-    query = sa.select(_number(t.state == "answered").label("have"), _number(held(now)).label("held"))
-    rows = db.execute(query.where(slot.tasks, t.role == "item").group_by(t.annotator))
-    return [(int(row.have), int(row.held)) for row in rows]
+# -- triplets ------------------------------------------------------------------------------------------
 
 
 def n_triplets(db: sa.Connection) -> int:
