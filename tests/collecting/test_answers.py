@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import polars as pl
 import pytest
 from annotating import Served
 
+import assay
 from assay.collecting.answers import LONGEST_TEXT, clean, clean_all
+from assay.reading import study_labels
 
 PAIR = {"name": "better", "text": "Which?", "scale": "preference", "options": ["a", "b"]}
 PAIRS = [{"item": "p1", "a": "left", "b": "right"}]
@@ -111,6 +114,29 @@ def test_a_preference_is_kept_in_the_items_own_order_with_its_place(serve: Calla
         chosen = order[row["shown"]["position"] - 1]
         assert row["label"] == {"a": -1, "b": 1}[chosen]
     assert orders == {("a", "b"), ("b", "a")}
+
+
+def test_a_grade_is_turned_with_the_sides_and_a_tie_says_of_which_kind(serve: Callable[..., Served]) -> None:
+    asked = PAIR | {"scale": "preference:a bit<much", "ties": "both-or-neither"}
+    items = [{"item": f"p{k}", "a": f"left {k}", "b": f"right {k}", "first": "x", "second": "y"} for k in range(6)]
+    page = serve(items=items, questions=[asked | {"show": []}])
+    ana = page.annotator()
+    for word in ("first: much", "first: much", "second: a bit", "second: a bit", "both", "neither"):
+        task = ana.pages()[0][0]
+        assert ana.answer(task, {task.questions[0].id: "tie"}).json()["questions"] == {
+            str(task.questions[0].id): "The answer must be one of the answers shown."
+        }
+        assert ana.answer(task, {task.questions[0].id: word}).status == 200
+    assert 'data-given="&#34;neither&#34;"' in ana.send("GET", "/work/6").text
+    labels = study_labels(page.study)
+    assert labels.scale.spec == "preference:a bit<much"
+    for row in labels.labels.drop_nulls("position").iter_rows(named=True):
+        chosen = row["order"].split(">")[int(row["position"]) - 1]
+        assert row["label"] == {"a": -1, "b": 1}[chosen] * (2 if row["position"] == 1 else 1)
+    ties = labels.labels.filter(pl.col("label") == 0)
+    assert sorted(ties["tie"]) == ["both", "neither"]
+    assert labels.labels.filter(pl.col("label") != 0)["tie"].null_count() == 4
+    assert assay.bradley_terry(labels, grades="shares", prior=1, method="none").table.height == 2
 
 
 def test_texts_are_kept_as_any_database_takes_them() -> None:

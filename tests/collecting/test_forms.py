@@ -63,6 +63,20 @@ def test_two_texts_stand_side_by_side_and_an_answer_is_turned_with_them():
     assert form("preference", ["one", "two_b"], label=0, **options).given == '"tie"'
 
 
+def test_a_preference_with_grades_has_the_strongest_at_the_ends():
+    options = {"options": ["one", "two_b"], "ties": "both-or-neither"}
+    found = form("preference:a bit<much", ["two_b", "one"], label=-2, **options)
+    assert choices(found) == [
+        ('"first: much"', "Left: much", None, "1"), ('"first: a bit"', "Left: a bit", None, "2"),
+        ('"both"', "Both are acceptable", None, "B"), ('"neither"', "Neither is acceptable", None, "N"),
+        ('"second: a bit"', "Right: a bit", None, "3"), ('"second: much"', "Right: much", None, "4"),
+    ]  # fmt: skip
+    assert [one.field and one.field.text for one in found.choices] == ["y", None, None, None, None, "x"]
+    assert found.given == '"second: much"'  # the item's first is on the right
+    no_ties = form("preference:a bit<much", ["one", "two_b"], options=["one", "two_b"], ties=False)
+    assert [one.key for one in no_ties.choices] == ["1", "2", "3", "4"]
+
+
 def test_three_texts_have_letters():
     columns = ["one", "two_b", "third"]
     found = form("odd-one-out", ["third", "one", "two_b"], label="A", options=columns, images={"two_b": "/images/1"})

@@ -38,6 +38,8 @@ SCALES: tuple[Scale, ...] = (
     Interval(-1.5, 2.25),
     Text(),
     Preference(),
+    Preference(("slightly better", "much better")),
+    Preference(("a < b", "b")),
     OddOneOut(),
 )
 
@@ -138,6 +140,7 @@ def test_scales_that_can_not_be(make, words):
         (Interval(), [1e300, -5], [math.inf, math.nan]),
         (Text(), ["a"], ["", "  "]),
         (Preference(), [-1, 0, 1, "first", " Tie ", "SECOND", "-1"], [2, 0.5, "third", None]),
+        (Preference(("a bit", "much")), [-2, 0, 1, "First: MUCH", "tie", "-2"], [3, "first", "much", None]),
         (OddOneOut(), ["A", "B", "C"], ["a", "D", 1]),
     ],
     ids=lambda v: getattr(v, "spec", ""),
@@ -215,6 +218,7 @@ def test_labels_as_numbers():
         (Interval(0, 1), True, True, (0, 1), None),
         (Text(), False, False, None, None),
         (Preference(), False, True, (-1, 1), (-1, 0, 1)),
+        (Preference(("a bit", "much")), False, True, (-2, 2), (-2, -1, 0, 1, 2)),
         (OddOneOut(), False, False, None, ("A", "B", "C")),
     ],
     ids=lambda v: getattr(v, "spec", None),
@@ -294,3 +298,17 @@ def test_a_missing_label_is_neither_on_a_scale_nor_off_it():
     assert parse_scale("nominal").valid(words).to_list() == [True, None, True]
     assert Nominal([1, "a"]).valid(words).to_list() == [True, None, False]
     assert Nominal([1, "a"]).valid(numbers).to_list() == [True, None, False]
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("preference:better", "needs at least 2; got 1"),
+        ("preference:much<Much", "appears twice"),
+        ("preference:a<b<c<d<e", "has at most 4 grades; got 5"),
+        ("preference:a<<b", "may not be empty"),
+    ],
+)
+def test_grades_that_say_nothing_are_refused(spec, words):
+    with pytest.raises(DataError, match=words):
+        parse_scale(spec)

@@ -12,7 +12,7 @@ from chat_server import ChatServer, Say
 from assay.data.scales import parse_scale
 from assay.errors import ChangedStudyError, StudyError
 from assay.judging.dry_run import estimate_study, requests_of
-from assay.judging.prompts import Demonstration, Prompt, read_turns
+from assay.judging.prompts import Demonstration, Prompt, read_turns, reply_schema
 from assay.judging.run import judge_study
 from assay.reading import study_labels, study_outputs
 from assay.study.definition import load_study
@@ -185,12 +185,35 @@ def test_options_stand_in_the_order_shown_and_cannot_be_named_by_their_own_colum
 
 
 @pytest.mark.parametrize(
-    ("ties", "words"), [(True, "first, second or tie"), *((one, "first or second") for one in (False, "people"))]
+    ("ties", "words"),
+    [
+        *((one, "first, second or tie") for one in (True, "both-or-neither")),
+        *((one, "first or second") for one in (False, "people")),
+    ],
 )
 def test_a_judge_that_must_choose_is_told_so(ties, words):
     asked = {"scale": "preference", "options": ["one", "two"], "show": [], "ties": ties}
     system = said(prompt(**asked), PAIR, order=("one", "two"))[0][1]
     assert f"The label must be {words}.\n" in system
+
+
+def test_a_judge_is_told_the_grades_and_its_demonstrations_are_turned_with_the_options():
+    asked = {"scale": "preference:a bit<much", "options": ["one", "two"], "show": []}
+    made = prompt(**asked)
+    assert "must be first: much, first: a bit, tie, second: a bit or second: much.\n" in said(
+        made, PAIR, order=("one", "two")
+    )[0][1]  # fmt: skip
+    question = Question.model_validate({"name": "q", "text": "?", **asked})
+    schema = reply_schema(question, made.scale, reasoning=False)
+    assert schema["properties"]["label"]["enum"] == [
+        "first: much",
+        "first: a bit",
+        "tie",
+        "second: a bit",
+        "second: much",
+    ]
+    assert [question.shuffled(n, ("two", "one")) for n in (-2, 0, 1)] == [2, 0, -1]
+    assert question.unshuffled(2, ("two", "one")) == (-2, 2)
 
 
 def test_a_tie_where_one_must_be_chosen_is_off_the_scale_and_asked_again(make_study):

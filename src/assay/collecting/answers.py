@@ -128,6 +128,8 @@ class _AnswerWriter:
         self.asked = assigner.design.asked(task.questions, task.condition)
         self.removed = {one.id for one in self.asked} - {one.id for one in assigner.design.asked_of(task)}
         """Questions that are not asked any more, and that a page made before may still answer."""
+        self.ties: dict[int, str] = {}
+        """By question, whether a tie is one of two acceptable ones, where that is asked."""
 
     def save(self) -> Saved:
         earlier = answers_to(self.db, self.task)
@@ -189,6 +191,9 @@ class _AnswerWriter:
 
     def _label(self, one: Asked, raw: Any) -> Label | None:
         kind = kind_of(one.scale)
+        if raw in one.definition.tie_words:
+            self.ties[one.id] = raw
+            return 0
         if kind.words:
             words = one.definition.page_words(kind.words)
             return next((label for label, word in words.items() if word == raw), None)
@@ -225,6 +230,8 @@ class _AnswerWriter:
             shown["consent"] = self.person.consented_to  # the text by which they agreed to give this very answer
         if order:
             shown |= {"order": order, "position": _position(one, label, order)}
+        if one.id in self.ties:
+            about = about | {"tie": self.ties[one.id]}
         return {
             "request_key": self._key(one.id),
             "status": "missing" if skipped else "valid" if label is not None else "withdrawn",
@@ -310,10 +317,8 @@ def clean_all(value: Any, depth: int = 0) -> Any:
 
 def _position(one: Asked, label: Label | None, order: list[str]) -> int | None:
     """The place at which the chosen option stood."""
-    places = one.definition.kind.places
-    if label is None or label not in places:
-        return None
-    return order.index(one.definition.choices[places.index(label)]) + 1
+    place = None if label is None else one.definition.kind.place_of(label)
+    return None if place is None else order.index(one.definition.choices[place]) + 1
 
 
 def answer_words(one: Asked, label: Label, order: Sequence[str]) -> str:
@@ -321,12 +326,14 @@ def answer_words(one: Asked, label: Label, order: Sequence[str]) -> str:
     shown = one.definition.shuffled(label, order)
     told = kind_of(one.scale).told
     if shown in told:
-        return Said(told[shown])
+        return allowed_words(told[shown])
     return f"{shown:g}" if isinstance(shown, float) else str(shown)
 
 
 def _allowed_words(one: Asked) -> str:
     kind = kind_of(one.scale)
+    if kind.told and (len(kind.told) > 3 or one.definition.tie_words):
+        return Said("one of the answers shown")
     if kind.told:
         return allowed_words(kind.allowed(one.definition.page_words(kind.told)))
     return Said("text of at most {most} characters", most=LONGEST_TEXT) if kind.free_text else allowed_words(one.scale)

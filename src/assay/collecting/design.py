@@ -322,8 +322,10 @@ def is_wrong(label: Label | None, known: Label, given_on: Scale, known_on: Scale
     Categories and whole numbers must be the same. A number on a scale with fractions may lie within a tenth of
     the scale's range, since nobody hits 72.5 again; so may one given on another scale than the known answer,
     with both mapped to their ranges. On scales without ends, or with different ones of which one has none,
-    the numbers must be the same.
+    the numbers must be the same. A preference with grades is right with the right side.
     """
+    if given_on.kind == "preference" and label is not None:
+        return float(label) * float(known) <= 0 and label != known
     near = given_on != known_on or given_on.kind == "interval"
     if label is None or not (near and given_on.numeric and given_on.bounds and known_on.bounds):
         return label != known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from assay.collecting.design import Asked
 from assay.collecting.languages import Said, allowed_words
-from assay.data.scales import Label, Scale
+from assay.data.scales import Label, Preference, Scale
 from assay.study.items import Item, canonical
 from assay.study.schema import Question, kind_of
 
@@ -106,6 +106,8 @@ class GivenAnswers:
     comment: str = ""
     flag: str = ""
     skipped: str = ""
+    ties: Mapping[int, str] = field(default_factory=dict)
+    """By question, of a tie whether both or neither were acceptable."""
 
 
 def question_form(
@@ -115,6 +117,7 @@ def question_form(
     images: Mapping[str, str],
     label: Label | None,
     markdown: Collection[str] = (),
+    tie: str | None = None,
 ) -> QuestionForm:
     """One question about an item.
 
@@ -128,6 +131,8 @@ def question_form(
         The person's own answer so far, in the item's own order.
     markdown : list of str
         Columns that are laid out.
+    tie : str, optional
+        Where that label is a tie, whether both or neither were acceptable.
     """
     question, scale = asked.definition, asked.scale
     own = None if label is None else question.shuffled(label, order)
@@ -139,13 +144,13 @@ def question_form(
         optional=question.optional,
         meanings=tuple(question.meanings.items()) if widget == "number" else (),
         allowed=_allowed(question, scale),
-        given=None if own is None else canonical(kind_of(scale).words.get(own, own)),
+        given=None if own is None else canonical(tie or kind_of(scale).words.get(own, own)),
     )
 
 
 def _allowed(question: Question, scale: Scale) -> str:
     words = kind_of(scale).words
-    ties = question.ties or not words
+    ties = question.page_words(words) == words
     return allowed_words(scale if ties else kind_of(scale).allowed(question.page_words(words)))
 
 
@@ -160,13 +165,13 @@ def _widget(
     """How a question is put, and what there is to choose from."""
     if scale.kind in _COMPARISONS:
         widget, choices = _COMPARISONS[scale.kind]
-        found, words = choices(item, order, images, markdown), kind_of(scale).words
+        found, words = choices(scale, item, order, images, markdown), kind_of(scale).words
         if question.drawn_from is not None:
             found = tuple(
                 replace(c, beside=_beside(question, item, place, markdown))
                 for c, place in zip(found, order, strict=True)
             )
-        sent = {canonical(word) for word in question.page_words(words).values()}
+        sent = {canonical(word) for word in (*question.page_words(words).values(), *question.tie_words)}
         return widget, tuple(one for one in found if not words or one.value in sent)
     if kind_of(scale).free_text:
         return "text", ()
@@ -176,21 +181,40 @@ def _widget(
 
 
 def _sides(
-    item: Item, order: Sequence[str], images: Mapping[str, str], markdown: Collection[str]
+    scale: Scale, item: Item, order: Sequence[str], images: Mapping[str, str], markdown: Collection[str]
 ) -> tuple[Choice, ...]:
+    """Left, ties and right; with grades, the strongest at the ends, and a digit for each."""
     left, right = (
         _field(title, item, column, images, markdown)
         for title, column in zip((Said("Left"), Said("Right")), order, strict=True)
     )
-    return (
-        Choice('"first"', Said("Left is better"), None, "←", left),
+    ties = (
         Choice('"tie"', Said("No preference"), None, "0"),
-        Choice('"second"', Said("Right is better"), None, "→", right),
+        Choice('"both"', Said("Both are acceptable"), None, "B"),
+        Choice('"neither"', Said("Neither is acceptable"), None, "N"),
     )
+    grades = scale.grades if isinstance(scale, Preference) else ()
+    if not grades:
+        first = Choice('"first"', Said("Left is better"), None, "←", left)
+        return (first, *ties, Choice('"second"', Said("Right is better"), None, "→", right))
+    most, words = len(grades), kind_of(scale).words
+    return (
+        *(
+            Choice(canonical(words[-n]), Said("Left: {grade}", grade=grades[n - 1]), None, str(most + 1 - n),
+                   left if n == most else None)
+            for n in range(most, 0, -1)
+        ),
+        *ties,
+        *(
+            Choice(canonical(words[n]), Said("Right: {grade}", grade=grades[n - 1]), None, str(most + n),
+                   right if n == most else None)
+            for n in range(1, most + 1)
+        ),
+    )  # fmt: skip
 
 
 def _letters(
-    item: Item, order: Sequence[str], images: Mapping[str, str], markdown: Collection[str]
+    _scale: Scale, item: Item, order: Sequence[str], images: Mapping[str, str], markdown: Collection[str]
 ) -> tuple[Choice, ...]:
     return tuple(
         Choice(canonical(letter), letter, None, letter, _field(letter, item, column, images, markdown))
@@ -209,7 +233,7 @@ def _beside(question: Question, item: Item, place: str, markdown: Collection[str
     return tuple(found)
 
 
-Compared = Callable[[Item, Sequence[str], Mapping[str, str], Collection[str]], tuple[Choice, ...]]
+Compared = Callable[[Scale, Item, Sequence[str], Mapping[str, str], Collection[str]], tuple[Choice, ...]]
 """What there is to choose from, where options are compared."""
 
 _COMPARISONS: dict[str, tuple[Widget, Compared]] = {

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from assay.collecting.assignment import TripletAssigner, disputed_items, failed_checks, stop_reasons
 from assay.collecting.design import StudyDesign
-from assay.data.scales import Label, Scale, parse_scale
+from assay.data.scales import Label, Preference, Scale, parse_scale
 from assay.errors import AssayError, listing
 from assay.study.schema import kind_of, scale_of
 from assay.study.store import table
@@ -120,6 +120,7 @@ def _alpha(scale: Scale, labels: Mapping[tuple[str, str], Label]) -> dict[str, A
     rows = {"item": [item for item, _ in labels], "annotator": [person for _, person in labels]}
     frame = pl.DataFrame({**rows, "label": pl.Series(column, strict=False)})
     level = {"interval": "interval", "ordinal": "ordinal"}.get(scale.kind, "nominal")
+    level = "ordinal" if isinstance(scale, Preference) and scale.grades else level
     # Items and people have been told apart by the study already.
     table = Annotations.from_frame(frame, humans=set(rows["annotator"]), spelling="apart", scale=scale)
     one = krippendorff_alpha(table, level=level)  # type: ignore[arg-type]

@@ -147,7 +147,10 @@ def _task_form(
     images = {column: f"/images/{task.id}/{n}" for n, column in enumerate(design.item_images(item))}
     markdown = design.study.config.items.markdown
     questions = tuple(
-        question_form(one, item, task.shown["order"].get(str(one.id), ()), images, given.labels.get(one.id), markdown)
+        question_form(
+            *(one, item, task.shown["order"].get(str(one.id), ()), images),
+            *(given.labels.get(one.id), markdown, given.ties.get(one.id)),
+        )
         for one in asked
     )
     fields: tuple[FormField, ...] = item_fields(asked, item, design.hidden, images, markdown)
@@ -210,8 +213,10 @@ def _given_answers(db: Connection, person: Person, tasks: Iterable[Task]) -> dic
         label = row.label if row.status == "valid" else None
         skipped = (row.reason or "").removeprefix("skipped").removeprefix(": ") if row.status == "missing" else ""
         labels = {**before.labels, row.question: label}
+        tie = (row.shown or {}).get("about", {}).get("tie")
+        ties = {**before.ties, row.question: tie or ""}
         found[task] = GivenAnswers(
-            labels, max(before.revision, row.revision), row.comment or "", row.flag or "", skipped
+            labels, max(before.revision, row.revision), row.comment or "", row.flag or "", skipped, ties
         )
     return found
 

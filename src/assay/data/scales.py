@@ -24,6 +24,9 @@ from assay.errors import DataError
 
 Label = str | int | float
 
+MOST_GRADES = 4
+"""Of a preference on each side: nine answers, as many as there are digits on a keyboard."""
+
 
 @dataclass(frozen=True)
 class Scale(ABC):
@@ -283,36 +286,67 @@ class Text(Scale):
 
 @dataclass(frozen=True)
 class Preference(Scale):
-    """Which of two: −1 the first, 1 the second, 0 no preference. Reads the words first, second, tie."""
+    """Which of two: −1 the first, 1 the second, 0 no preference. Reads the words first, second, tie.
 
+    With ``grades``, words for how much better from the least to the most, labels go to −2, −3 … for the first and 2,
+    3 … for the second.
+    """
+
+    grades: tuple[str, ...] = ()
     kind: ClassVar[str] = "preference"
     ordered: ClassVar[bool] = True
-    categories: ClassVar[tuple[Label, ...]] = (-1, 0, 1)
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
-    spec: ClassVar[str] = "preference"
     WORDS: ClassVar[Mapping[int, str]] = {-1: "first", 0: "tie", 1: "second"}
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "grades", tuple(self.grades))
+        if self.grades:
+            _check_categories(tuple(one.casefold() for one in self.grades), least=2)
+        if len(self.grades) > MOST_GRADES:
+            raise DataError(f"a preference has at most {MOST_GRADES} grades; got {len(self.grades)}")
+
+    @property
+    def categories(self) -> tuple[Label, ...]:
+        """From the first by far to the second by far."""
+        most = max(1, len(self.grades))
+        return tuple(range(-most, most + 1))
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The ends."""
+        most = float(max(1, len(self.grades)))
+        return -most, most
+
+    @property
+    def spec(self) -> str:
+        """``preference`` or ``preference:slightly better<much better``."""
+        return "preference" + (":" + _join_names(self.grades, "<") if self.grades else "")
 
     def describe(self) -> str:
         """The scale in words."""
-        return "first, second or tie (−1, 1 or 0)"
+        if not self.grades:
+            return "first, second or tie (−1, 1 or 0)"
+        most = len(self.grades)
+        return f"a whole number from {-most} ({self.word(-most)}) to {most} ({self.word(most)})"
 
     def valid(self, labels: pl.Series) -> pl.Series:
         """Membership, as number or word."""
         return _member(self.cast(labels), self.categories, nulls=False) & labels.is_not_null()
 
     def cast(self, labels: pl.Series) -> pl.Series:
-        """Words to −1, 0, 1."""
+        """Words to numbers: first, tie and second to −1, 0 and 1."""
         if labels.dtype == pl.String:
-            words = {word: str(number) for number, word in self.WORDS.items()}
+            words = {self.word(number).lower(): str(number) for number in self.categories}
             labels = labels.str.strip_chars().str.to_lowercase().replace(words)
         return _whole(labels)
 
     def word(self, label: Label) -> str:
-        """First, tie or second."""
-        return self.WORDS[int(label)]
+        """First, tie or second; with its grade where there are grades."""
+        number = int(label)
+        side = self.WORDS[(number > 0) - (number < 0)]
+        return f"{side}: {self.grades[abs(number) - 1]}" if self.grades and number else side
 
     def values(self, labels: pl.Series) -> NDArray[np.float64]:
-        """The numbers themselves, −1 to 1."""
+        """The numbers themselves."""
         return labels.cast(pl.Float64).to_numpy().astype(np.float64)
 
 
@@ -373,7 +407,8 @@ def parse_scale(spec: str) -> Scale:
     """Read a scale from one line.
 
     ``1-5`` or ``ordinal:1-5`` (whole numbers), ``interval:0-100`` or ``interval:0-1`` (fractions too),
-    ``ordinal:bad<fair<good``, ``nominal:yes,no`` or ``nominal``, ``text``, ``preference``, ``odd-one-out``.
+    ``ordinal:bad<fair<good``, ``nominal:yes,no`` or ``nominal``, ``text``, ``preference``,
+    ``preference:slightly better<much better`` (grades, from the least to the most), ``odd-one-out``.
     Categories that hold a comma or a ``<`` stand in a JSON list: ``nominal:["yes, really", "no"]``.
     """
     head, _, rest = spec.strip().partition(":")
@@ -390,7 +425,11 @@ def parse_scale(spec: str) -> Scale:
                 f"scale '{spec}' has ends that are not whole numbers; write interval:{ends[1]}-{ends[2]}"
             ) from None
     if head in ("nominal", "ordinal") and rest.startswith("["):
-        return _parse_list(spec, head, rest)
+        listed = _parse_list(spec, rest)
+        return Ordinal([str(name) for name in listed]) if head == "ordinal" else Nominal(listed)
+    if head == "preference" and rest:
+        grades = _parse_list(spec, rest) if rest.startswith("[") else [part.strip() for part in rest.split("<")]
+        return Preference(tuple(map(str, grades)))
     if head == "ordinal" and "<" in rest:
         return Ordinal([part.strip() for part in rest.split("<")])
     if head == "nominal":
@@ -411,14 +450,14 @@ def parse_scale(spec: str) -> Scale:
     )
 
 
-def _parse_list(spec: str, head: str, rest: str) -> Scale:
+def _parse_list(spec: str, rest: str) -> list[Label]:
     try:
         names = json.loads(rest)
     except json.JSONDecodeError as error:
         raise DataError(f"scale '{spec}' holds no JSON list of categories ({error.msg})") from None
     if not all(isinstance(name, str | int | float) for name in names):
         raise DataError(f"scale '{spec}': a category is text or a number")
-    return Ordinal(names) if head == "ordinal" else Nominal(names)
+    return list(names)
 
 
 def _join_names(names: Sequence[Label], separator: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from assay.data.scales import Interval, Label, Scale
+from assay.data.scales import Interval, Label, Preference, Scale
 from assay.study.schema import kind_of
 
 # -- from the words of a label to the label --------------------------------------------------------------
@@ -182,7 +182,7 @@ def label_on_scale(stated: Any, scale: Scale) -> Label | None:
     if scale.numeric:
         return _number(stated, scale)
     if scale.kind in _READERS:
-        return _READERS[scale.kind](str(stated))
+        return _READERS[scale.kind](str(stated), scale)
     words = str(stated)
     options = scale.categories
     if options is None:
@@ -282,7 +282,9 @@ _TIE = {"tie", "tied", "a tie", "draw", "neither", "equal", "equally good", "no 
 _TIE |= {"both equally good", "both are equal", "both are equally good", "they are equal", "they are equally good"}
 
 
-def _preference(stated: str) -> int | None:
+def _preference(stated: str, scale: Scale) -> int | None:
+    if isinstance(scale, Preference) and scale.grades:
+        return _graded(stated, scale)
     signs = re.sub(r"\s*([<>=]+)\s*", r" \1 ", stated.casefold()).strip(WRAPPING.replace("<", "").replace(">", ""))
     words = signs if re.search(r"\w [<>=]+ \w", signs) else spoken(stated)
     words = re.sub(rf"^(?:the )?{THING} |^the ", "", words)
@@ -298,13 +300,24 @@ def _preference(stated: str) -> int | None:
     return -1 if words in _FIRST else 1 if words in _SECOND else 0 if words in _TIE else None
 
 
-def _odd_letter(stated: str) -> str | None:
+def _graded(stated: str, scale: Preference) -> int | None:
+    """A side with its grade, or a tie; a side alone does not say how much better."""
+    words = re.sub(rf"^the |\bis (?:the )?|\b(?:{THING}|one)\b", "", spoken(stated).replace(":", " "))
+    words = " ".join(words.replace("-", " ").split())
+    if words in _TIE:
+        return 0
+    names = {" ".join(spoken(scale.word(n)).replace(":", " ").replace("-", " ").split()): n for n in scale.categories}
+    found = names.get(words)
+    return None if found is None else int(found)
+
+
+def _odd_letter(stated: str, _scale: Scale) -> str | None:
     differs = r"(?: (?:is the odd one(?: out)?|does not belong|doesn't belong|is different|differs)(?: from .*)?)?"
     letter = re.fullmatch(rf"(?:{THING} )?([abc]){differs}", spoken(stated))
     return letter[1].upper() if letter else None
 
 
-_READERS: dict[str, Callable[[str], Label | None]] = {"preference": _preference, "odd-one-out": _odd_letter}
+_READERS: dict[str, Callable[[str, Scale], Label | None]] = {"preference": _preference, "odd-one-out": _odd_letter}
 """For scales that are answered in more ways than with a label as it is listed."""
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
-from assay.data.scales import Label, Nominal, Scale, parse_scale
+from assay.data.scales import Label, Nominal, Preference, Scale, parse_scale
 from assay.errors import DataError
 
 # -- what each kind of answer makes of a question --------------------------------------------------------
@@ -50,6 +50,17 @@ class Kind:
     told: Mapping[Label, str] = field(default_factory=dict)
     free_text: bool = False
 
+    def place_of(self, label: Label) -> int | None:
+        """Which of the options a label chooses, from 0, a preference by its sign; None where it chooses none."""
+        number = label if label in self.places or isinstance(label, str) else (label > 0) - (label < 0)
+        return self.places.index(number) if number in self.places else None
+
+    def at_place(self, label: Label, place: int) -> Label:
+        """The label that says of the option at another place what this one says of its own."""
+        if isinstance(label, str) or label in self.places:
+            return self.places[place]
+        return abs(label) * int(self.places[place])
+
     def allowed(self, words: Mapping[Label, str]) -> str:
         """Words for what a label may be: ``first, second or tie``."""
         *some, last = words.values()
@@ -74,7 +85,17 @@ _PLAIN = Kind()
 
 def kind_of(scale: Scale) -> Kind:
     """What a scale makes of a question."""
-    return KINDS.get(scale.kind, _PLAIN)
+    return _graded(scale) if isinstance(scale, Preference) and scale.grades else KINDS.get(scale.kind, _PLAIN)
+
+
+@lru_cache(maxsize=1000)
+def _graded(scale: Preference) -> Kind:
+    """A preference with grades: models write ``first: much better``."""
+    told: dict[Label, str] = {
+        int(n): f"{'left' if int(n) < 0 else 'right'}: {scale.grades[abs(int(n)) - 1]}" if n else "no preference"
+        for n in scale.categories
+    }
+    return replace(KINDS["preference"], words={n: scale.word(n) for n in scale.categories}, told=told)
 
 
 # -- what study.yaml may say -----------------------------------------------------------------------------
@@ -101,6 +122,9 @@ class Platform:
     back: str
     form: str
 
+
+BOTH_OR_NEITHER = ("both", "neither")
+"""Of a tie, in the column ``tie`` of the table: whether both or neither are acceptable."""
 
 Language = Literal["en", "de", "es", "zh", "ar"]
 Strategy = Literal["zero-shot", "few-shot", "chain-of-thought"]
@@ -183,7 +207,7 @@ class Question(StudyPart):
     text: str = Field(min_length=1, description="the question itself")
     scale: str | tuple[str, ...] = Field(
         description="1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, text, preference, "
-        "odd-one-out, or a list of categories"
+        "preference:slightly better<much better, odd-one-out, or a list of categories"
     )
     guidelines: str = Field("", description="what to heed in answering; people and judges read the same")
     rubric: tuple[str, ...] = Field((), description="points to weigh, read as a list at the end of the guidelines")
@@ -200,10 +224,10 @@ class Question(StudyPart):
         description="options are asked in all orders (default for a preference), in one that is drawn "
         "(default for odd-one-out), or as listed",
     )
-    ties: bool | Literal["people"] = Field(
+    ties: bool | Literal["people", "both-or-neither"] = Field(
         True,
         description="for preference: whether no preference is an answer; false: first or second alone; people: people "
-        "may answer so, and judges must choose",
+        "may answer so, and judges must choose; both-or-neither: people say which, both are acceptable or neither",
     )
     optional: bool = Field(False, description="people may leave it without an answer")
     keys: dict[str, str] = Field(default_factory=dict, description="the key that gives a label on people's page")
@@ -248,12 +272,18 @@ class Question(StudyPart):
 
     def page_words(self, words: Mapping[Label, str]) -> Mapping[Label, str]:
         """Of the words that people read or send, those that may be their answer."""
-        return words if self.ties else {label: word for label, word in words.items() if label not in self.closed}
+        open_to_people = self.ties is True or self.ties == "people" or not self.kind.words
+        return words if open_to_people else {label: word for label, word in words.items() if label != 0}
+
+    @property
+    def tie_words(self) -> tuple[str, ...]:
+        """What people say in place of no preference: kept beside the label, which is that of a tie."""
+        return BOTH_OR_NEITHER if self.ties == "both-or-neither" else ()
 
     @property
     def closed(self) -> frozenset[Label]:
         """Labels of the scale that a judge may not give."""
-        return frozenset() if self.ties is True or not self.kind.words else frozenset({0})
+        return frozenset({0}) if self.ties in (False, "people") and self.kind.words else frozenset()
 
     @property
     def orders(self) -> Orders:
@@ -332,6 +362,7 @@ class Question(StudyPart):
             "options": list(self.options),
             "fixed": self.orders == "fixed" and bool(self.options),
             "without ties": self.ties is False and bool(self.kind.words),
+            "ties": list(self.tie_words),
         }
         return {name: value for name, value in shown.items() if value}
 
@@ -342,16 +373,15 @@ class Question(StudyPart):
 
     def unshuffled(self, label: Label, order: Sequence[str]) -> tuple[Label, int | None]:
         """A label given for the order shown, in terms of the item's own order; and the place that was chosen."""
-        if not order or label not in (places := self.kind.places):
+        place = self.kind.place_of(label) if order else None
+        if place is None:
             return label, None
-        place = places.index(label)
-        return places[self.choices.index(order[place])], place + 1
+        return self.kind.at_place(label, self.choices.index(order[place])), place + 1
 
     def shuffled(self, label: Label, order: Sequence[str]) -> Label:
         """A label in the item's own order, in terms of the order shown: the way back from `unshuffled`."""
-        if not order or label not in (places := self.kind.places):
-            return label
-        return places[order.index(self.choices[places.index(label)])]
+        place = self.kind.place_of(label) if order else None
+        return label if place is None else self.kind.at_place(label, order.index(self.choices[place]))
 
 
 _SECRET = re.compile(r"key|token|secret|authorization|password|cookie|signature", re.IGNORECASE)

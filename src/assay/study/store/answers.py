@@ -169,7 +169,8 @@ def given_by(db: sa.Connection, person: str, items: Collection[str]) -> Sequence
     """A person's answers to these items, in the order in which they came."""
     a, s = tables.assignments.c, tables.answers.c
     query = sa.select(
-        *(a.item, a.condition, a.repeat, a.question, s.label, s.revision, s.status, s.comment, s.flag, s.reason)
+        *(a.item, a.condition, a.repeat, a.question, s.label, s.revision),
+        *(s.status, s.comment, s.flag, s.reason, s.shown),
     )
     mine = sa.and_(a.annotator == person, a.recipe == PAGE, a.item.in_(items))
     return db.execute(query.select_from(tables.EVERY).where(mine).order_by(s.id)).all()
