@@ -50,6 +50,19 @@ def test_many_numbers_and_fractions_are_typed():
     assert form("nominal:" + ",".join(f"c{k}" for k in range(12))).kind == "choice"
 
 
+@pytest.mark.parametrize(
+    ("scale", "numbers"),
+    [
+        ("interval:0-100", "0 20 40 60 80 100"), ("interval:0-1", "0 0.2 0.4 0.6 0.8 1"),
+        ("interval:-1-1", "-1 -0.5 0 0.5 1"),
+        ("ordinal:0-12", "0 3 6 9 12"), ("ordinal:1-20", "1 20"), ("ordinal:1-13", "1 4 7 10 13"),
+        ("interval:1-7", "1 3 5 7"), ("interval:0-0.03", "0 0.006 0.012 0.018 0.024 0.03"), ("interval", ""),
+    ],
+)  # fmt: skip
+def test_a_slider_has_numbers_that_people_count_in(scale, numbers):
+    assert " ".join(form(scale).ticks) == numbers
+
+
 def test_two_texts_stand_side_by_side_and_an_answer_is_turned_with_them():
     options = {"options": ["one", "two_b"]}
     found = form("preference", ["two_b", "one"], label=-1, **options)

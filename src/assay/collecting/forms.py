@@ -62,6 +62,8 @@ class QuestionForm:
     low: float | None = None
     high: float | None = None
     whole: bool = False
+    ticks: tuple[str, ...] = ()
+    """Numbers along a slider, evenly spaced from end to end."""
     optional: bool = False
     meanings: tuple[tuple[str, str], ...] = ()
     """What labels mean, where they are not chosen from a list that says it."""
@@ -141,11 +143,27 @@ def question_form(
     return QuestionForm(
         *(asked.id, question.name, question.text, question.guidelines, widget, choices, low, high),
         whole=scale.kind == "ordinal",
+        ticks=() if low is None or high is None else slider_ticks(low, high, whole=scale.kind == "ordinal"),
         optional=question.optional,
         meanings=tuple(question.meanings.items()) if widget == "number" else (),
         allowed=_allowed(question, scale),
         given=None if own is None else canonical(tie or kind_of(scale).words.get(own, own)),
     )
+
+
+_STEPS = (1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
+"""Between two numbers along a slider, times a power of ten: those that people count in."""
+
+
+def slider_ticks(low: float, high: float, *, whole: bool) -> tuple[str, ...]:
+    """At most six numbers along a slider, evenly spaced; the ends alone where no step that people count in fits."""
+    for parts in (5, 4, 3, 2):
+        step = (high - low) / parts
+        mantissa = float(f"{step:e}".partition("e")[0])
+        has_zero = not low < 0 < high or round(low / step, 6) % 1 == 0
+        if mantissa in _STEPS and has_zero and not (whole and step % 1):
+            return tuple(f"{low + step * k:.6g}" for k in range(parts + 1))
+    return (f"{low:g}", f"{high:g}")
 
 
 def _allowed(question: Question, scale: Scale) -> str:
