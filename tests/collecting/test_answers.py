@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-from annotating import Served
+from annotating import STARS, Served, write_study
 
 import assay
 from assay.collecting.answers import LONGEST_TEXT, clean, clean_all
+from assay.collecting.design import StudyDesign
+from assay.collecting.overview import agreement_so_far
+from assay.errors import StudyError
 from assay.reading import study_labels
+from assay.study.definition import load_study
 
 PAIR = {"name": "better", "text": "Which?", "scale": "preference", "options": ["a", "b"]}
 PAIRS = [{"item": "p1", "a": "left", "b": "right"}]
@@ -137,6 +142,41 @@ def test_a_grade_is_turned_with_the_sides_and_a_tie_says_of_which_kind(serve: Ca
     assert sorted(ties["tie"]) == ["both", "neither"]
     assert labels.labels.filter(pl.col("label") != 0)["tie"].null_count() == 4
     assert assay.bradley_terry(labels, grades="shares", prior=1, method="none").table.height == 2
+
+
+def test_several_labels_are_a_criterion_each(serve: Callable[..., Served]) -> None:
+    asked = {"name": "about", "text": "?", "scale": "several:food,price,staff", "show": ["text"]}
+    page = serve(items=8, who=("ana", "ben"), questions=[asked, STARS])
+    for name in ("ana", "ben"):
+        person = page.annotator(name)
+        for k in range(8):
+            task = person.pages()[0][0]
+            about, stars = (question.id for question in task.questions)
+            wrong = person.answer(task, {about: ["food", "none"], stars: 3})
+            assert wrong.json()["questions"][str(about)] == "The answer must be all that apply of food, price, staff."
+            given = (
+                [[], ["price"], ["price", "food"]][int(task.text.partition("number ")[2][0]) % 3]
+                if name == "ana" or k
+                else ["staff"]
+            )
+            assert person.answer(task, {about: given, stars: 3}).status == 200
+    labels = study_labels(page.study)
+    names = [f"about: {one}" for one in ("food", "price", "staff")]
+    assert sorted(labels.criteria) == [*names, "stars"]
+    assert {labels.scale_of(one).spec for one in names} == {"nominal:no,yes"}
+    assert labels.labels.height == 2 * 8 * 4
+    found = assay.agreement(labels.where(criterion="about: food"))
+    assert 0 < found.table["estimate"][0] <= 1
+    assert 'data-given="[' in person.send("GET", "/work/3").text
+    with page.store.reading() as db:
+        live = {one.question: one.title for one in agreement_so_far(StudyDesign(page.study, page.store), db)}
+    assert list(live) == [*names, "stars"]
+
+
+def test_several_labels_cannot_be_in_a_file_of_labels(tmp_path: Path) -> None:
+    asked = {"name": "about", "text": "?", "scale": "several:a,b"}
+    with pytest.raises(StudyError, match=r"cannot hold answers to 'about', which are several labels: have people"):
+        load_study(write_study(tmp_path / "s", questions=[asked], labels="labels.csv"))
 
 
 def test_texts_are_kept_as_any_database_takes_them() -> None:

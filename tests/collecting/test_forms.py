@@ -63,6 +63,14 @@ def test_a_slider_has_numbers_that_people_count_in(scale, numbers):
     assert " ".join(form(scale).ticks) == numbers
 
 
+def test_all_that_applies_is_ticked_and_none_of_these_is_an_answer():
+    found = form("several:food,price", keys={"food": "d"}, meanings={"price": "what it costs"}, label='["price"]')
+    assert (found.kind, found.given) == ("several", '["price"]')
+    assert choices(found) == [
+        ('"food"', "food", None, "D"), ('"price"', "price", "what it costs", "2"), ("", "None of these", None, "0")
+    ]  # fmt: skip
+
+
 def test_two_texts_stand_side_by_side_and_an_answer_is_turned_with_them():
     options = {"options": ["one", "two_b"]}
     found = form("preference", ["two_b", "one"], label=-1, **options)

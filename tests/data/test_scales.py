@@ -10,7 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.data.scales import Interval, Nominal, OddOneOut, Ordinal, Preference, Scale, Text, parse_scale
+from assay.data.scales import (
+    Interval,
+    Nominal,
+    OddOneOut,
+    Ordinal,
+    Preference,
+    Scale,
+    Several,
+    Text,
+    parse_scale,
+    scale_of,
+)
 from assay.errors import DataError
 
 SCALES: tuple[Scale, ...] = (
@@ -40,6 +51,8 @@ SCALES: tuple[Scale, ...] = (
     Preference(),
     Preference(("slightly better", "much better")),
     Preference(("a < b", "b")),
+    Several(("food", "price")),
+    Several(("a, b", "c")),
     OddOneOut(),
 )
 
@@ -312,3 +325,21 @@ def test_a_missing_label_is_neither_on_a_scale_nor_off_it():
 def test_grades_that_say_nothing_are_refused(spec, words):
     with pytest.raises(DataError, match=words):
         parse_scale(spec)
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        (["price", "food"], '["food","price"]'), ('["price"]', '["price"]'), ("price, food", '["food","price"]'),
+        ([], "[]"),
+        ("[]", "[]"), (["food", "food"], '["food"]'), (["staff"], None), ("food, staff", None), ([1], None),
+        ('["food"', None), (3, None), ({"food": 1}, None),
+    ],
+)  # fmt: skip
+def test_several_labels_are_a_list_in_their_order(said, read):
+    assert Several(("food", "price")).read(said) == read
+
+
+def test_a_table_has_one_criterion_a_label():
+    with pytest.raises(DataError, match=r"has a criterion for each label.*scale='nominal:no,yes'"):
+        scale_of("several:food,price")

@@ -216,6 +216,17 @@ def test_a_judge_is_told_the_grades_and_its_demonstrations_are_turned_with_the_o
     assert question.unshuffled(2, ("two", "one")) == (-2, 2)
 
 
+def test_a_judge_is_asked_for_a_list_where_several_labels_apply():
+    made = prompt(scale="several:food,price")
+    shown = [Demonstration(ITEM, '["price"]'), Demonstration(ITEM, "[]")]
+    messages = made.messages(ITEM, demonstrations=shown)
+    assert "must be a JSON list of all that apply of food, price; [] where none does." in messages[0]["content"]
+    assert 'Reply with JSON alone: {"label": […]}' in messages[0]["content"]
+    assert [one["content"] for one in messages if one["role"] == "assistant"] == ['{"label":["price"]}', '{"label":[]}']
+    schema = reply_schema(made.question, made.scale, reasoning=False)
+    assert schema["properties"]["label"] == {"type": "array", "items": {"type": "string", "enum": ["food", "price"]}}
+
+
 def test_a_tie_where_one_must_be_chosen_is_off_the_scale_and_asked_again(make_study):
     asked = {"name": "better", "text": "?", "scale": "preference", "options": ["a", "b"], "show": [], "ties": "people"}
     with ChatServer(lambda n, body, server: Say("tie" if len(body["messages"]) == 2 else "first")) as server:
@@ -226,6 +237,17 @@ def test_a_tie_where_one_must_be_chosen_is_off_the_scale_and_asked_again(make_st
         assert form["enum"] == ["first", "second"]
         assert "The label must be first or second." in server.requests[-1]["messages"][-1]["content"]
     assert set(study_labels(study).labels["label"]) == {-1, 1}
+
+
+def test_a_list_of_labels_is_asked_for_once_and_is_a_criterion_each(make_study):
+    asked = {"name": "about", "text": "?", "scale": "several:food,price", "show": ["text"]}
+    with ChatServer(lambda n, body, server: Say(['{"label": ["price"]}', '{"label": []}'][n % 2])) as server:
+        study = make_study(2, server.url, questions=[asked])
+        assert judge_study(study).answered == 2
+    labels = study_labels(study)
+    assert labels.criteria == ("about: food", "about: price")
+    assert sorted(labels.where(criterion="about: price").labels["label"]) == ["no", "yes"]
+    assert set(labels.where(criterion="about: food").labels["label"]) == {"no"}
 
 
 # -- systems are asked as their users ask them -----------------------------------------------------------

@@ -258,6 +258,20 @@ def test_preferences_with_grades(text, label):
 
 
 @pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ('{"label": ["Price", "food"]}', '["food","price"]'), ('{"labels": []}', "[]"),
+        ('{"label": "food, price"}', '["food","price"]'),
+        ('Thinking of [staff].\n["food"]', '["food"]'), ("It is slow.\nLabels: food and price", '["food","price"]'),
+        ("None of these", "[]"), ('{"label": ["food", "staff"]}', None), ('{"mood": ["food"]}', None),
+        ("I like it", None), ('{"reasoning": "it has food", "label": ["food"]}', '["food"]'),
+    ],
+)  # fmt: skip
+def test_several_labels(text, label):
+    assert read_reply(text, parse_scale("several:food,price")).label == label
+
+
+@pytest.mark.parametrize(
     "words", ["rating (", "the rating is ", "I give it ", "x: y\n", "<label>", '{"label": ', "[[", "4, "]
 )
 def test_a_long_reply_that_goes_in_circles_comes_to_an_end_without_a_label(words):

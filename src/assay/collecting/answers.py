@@ -10,7 +10,7 @@ from typing import Any
 from assay.collecting.assignment import Assigner
 from assay.collecting.design import Asked, is_wrong
 from assay.collecting.languages import Said, allowed_words
-from assay.data.scales import Label
+from assay.data.scales import Label, Several
 from assay.study.schema import kind_of, scale_of
 from assay.study.store.answers import add_page_answer, answers_to, latest_revision, withdraw
 from assay.study.store.connection import Connection
@@ -323,6 +323,8 @@ def _position(one: Asked, label: Label | None, order: list[str]) -> int | None:
 
 def answer_words(one: Asked, label: Label, order: Sequence[str]) -> str:
     """A label as people read it, for the options in the order shown."""
+    if isinstance(one.scale, Several):
+        return ", ".join(one.scale.chosen(label) or ()) or Said("None of these")
     shown = one.definition.shuffled(label, order)
     told = kind_of(one.scale).told
     if shown in told:

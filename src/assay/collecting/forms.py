@@ -12,11 +12,11 @@ from markupsafe import Markup, escape
 
 from assay.collecting.design import Asked
 from assay.collecting.languages import Said, allowed_words
-from assay.data.scales import Label, Preference, Scale
+from assay.data.scales import Label, Preference, Scale, Several
 from assay.study.items import Item, canonical
-from assay.study.schema import Question, kind_of
+from assay.study.schema import Question, kind_of, listed_labels
 
-Widget = Literal["choice", "preference", "odd-one-out", "number", "text"]
+Widget = Literal["choice", "several", "preference", "odd-one-out", "number", "text"]
 """How a question is put; `page.html` and the page's script know each by its name."""
 
 MOST_CATEGORIES = 11
@@ -147,8 +147,13 @@ def question_form(
         optional=question.optional,
         meanings=tuple(question.meanings.items()) if widget == "number" else (),
         allowed=_allowed(question, scale),
-        given=None if own is None else canonical(tie or kind_of(scale).words.get(own, own)),
+        given=None if own is None else _as_sent(own, scale, tie),
     )
+
+
+def _as_sent(own: Label, scale: Scale, tie: str | None) -> str:
+    """A person's own answer as the browser sends it; several labels are kept so."""
+    return str(own) if isinstance(scale, Several) else canonical(tie or kind_of(scale).words.get(own, own))
 
 
 _STEPS = (1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
@@ -193,6 +198,8 @@ def _widget(
         return widget, tuple(one for one in found if not words or one.value in sent)
     if kind_of(scale).free_text:
         return "text", ()
+    if isinstance(scale, Several):
+        return "several", (*_choices(question, scale), Choice("", Said("None of these"), None, "0"))
     if scale.categories is not None and not (scale.numeric and len(scale.categories) > MOST_CATEGORIES):
         return "choice", _choices(question, scale)
     return "number", ()
@@ -263,7 +270,7 @@ _COMPARISONS: dict[str, tuple[Widget, Compared]] = {
 
 def _choices(question: Question, scale: Scale) -> tuple[Choice, ...]:
     """The labels with their keys: numbers have their own digit, or none; others are numbered."""
-    categories = scale.categories or ()
+    categories = listed_labels(scale)
     numbers = all(re.fullmatch(r"-?[0-9]+", str(c)) for c in categories)
     found = []
     for number, label in enumerate(categories, start=1):

@@ -146,6 +146,7 @@ _ALLOWED = (
     Said("left: {grade}"),
     Said("right: {grade}"),
     Said("one of {labels}"),
+    Said("all that apply of {labels}"),
 )
 
 

@@ -16,13 +16,13 @@ from assay.collecting.assignment import TripletAssigner, disputed_items, failed_
 from assay.collecting.design import StudyDesign
 from assay.data.scales import Label, Preference, Scale, parse_scale
 from assay.errors import AssayError, listing
-from assay.study.schema import kind_of, scale_of
+from assay.study.schema import kind_of
 from assay.study.store import table
 from assay.study.store.answers import newest_answer
 from assay.study.store.connection import Connection
 from assay.study.store.items import Role
 from assay.study.store.people import ADJUDICATOR, Person, Slot, everybody
-from assay.study.store.table import human_answers
+from assay.study.store.table import criteria_of, human_answers, label_by_criterion
 
 log = logging.getLogger("assay.collecting")
 
@@ -64,8 +64,11 @@ def agreement_so_far(design: StudyDesign, db: Connection) -> tuple[AgreementSoFa
     for question in design.questions:
         one = question.definition
         for spec in design.scales or (None,):
-            scale = parse_scale(spec) if spec else scale_of(one.scale)
-            found.append(_question_agreement(one.name, spec or "", scale, tables.get((question.id, spec), {})))
+            labels = tables.get((question.id, spec), {})
+            for name, own in criteria_of(one).items():
+                scale = parse_scale(spec) if spec else own
+                given = {place: label_by_criterion(one, label)[name] for place, label in labels.items()}
+                found.append(_question_agreement(name, spec or "", scale, given))
     return tuple(found)
 
 

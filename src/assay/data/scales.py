@@ -367,6 +367,51 @@ class OddOneOut(Scale):
         return _member(labels, self.categories)
 
 
+@dataclass(frozen=True)
+class Several(Scale):
+    """Which of some labels apply, none or many: a JSON list of them in their order.
+
+    Only questions of a study are asked so; in a table each label is a criterion, answered yes or no.
+    """
+
+    names: tuple[str, ...]
+    kind: ClassVar[str] = "several"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(str(name) for name in self.names))
+        _check_categories(self.names, least=2)
+
+    @property
+    def spec(self) -> str:
+        """``several:food,price``."""
+        return "several:" + _join_names(self.names, ",")
+
+    def describe(self) -> str:
+        """The labels in words."""
+        return "all that apply of " + ", ".join(self.names)
+
+    def chosen(self, label: object) -> tuple[str, ...] | None:
+        """The labels that a list, its JSON, or words with commas name, in their order; None where one is no label."""
+        if isinstance(label, str):
+            listed = label.strip()
+            try:
+                label = json.loads(listed) if listed.startswith("[") else [one.strip() for one in listed.split(",")]
+            except json.JSONDecodeError:
+                return None
+        if not isinstance(label, list) or not all(isinstance(one, str) and one in self.names for one in label):
+            return None
+        return tuple(name for name in self.names if name in label)
+
+    def read(self, label: object) -> Label | None:
+        """One answer as a JSON list in the order of the labels."""
+        found = self.chosen(label)
+        return None if found is None else json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+
+    def valid(self, labels: pl.Series) -> pl.Series:
+        """Whether each is a list of the labels."""
+        return pl.Series([None if one is None else self.read(one) is not None for one in labels], dtype=pl.Boolean)
+
+
 def scale_of(said: Scale | str | int | Sequence[Label]) -> Scale:
     """A scale as people say it: ``"1-5"``, ``(1, 5)``, ``[1, 2, 3, 4, 5]``, ``5`` for 1 to 5, ``(0.0, 1.0)``.
 
@@ -375,10 +420,14 @@ def scale_of(said: Scale | str | int | Sequence[Label]) -> Scale:
     DataError
         For what says no scale, or two: a list of words has an order or not.
     """
-    if isinstance(said, Scale):
-        return said
-    if isinstance(said, str):
-        return parse_scale(said)
+    found = parse_scale(said) if isinstance(said, str) else said
+    if isinstance(found, Several):
+        raise DataError(
+            f"'{found.spec}' is for the questions of a study; a table has a criterion for each label, answered yes or "
+            "no: make it so, and read it with scale='nominal:no,yes'"
+        )
+    if isinstance(found, Scale):
+        return found
     if isinstance(said, int) and not isinstance(said, bool):
         return Ordinal(1, said)
     values = list(said) if isinstance(said, Sequence) else []
@@ -408,8 +457,9 @@ def parse_scale(spec: str) -> Scale:
 
     ``1-5`` or ``ordinal:1-5`` (whole numbers), ``interval:0-100`` or ``interval:0-1`` (fractions too),
     ``ordinal:bad<fair<good``, ``nominal:yes,no`` or ``nominal``, ``text``, ``preference``,
-    ``preference:slightly better<much better`` (grades, from the least to the most), ``odd-one-out``.
-    Categories that hold a comma or a ``<`` stand in a JSON list: ``nominal:["yes, really", "no"]``.
+    ``preference:slightly better<much better`` (grades, from the least to the most), ``odd-one-out``,
+    ``several:food,price`` (all that apply). Categories that hold a comma or a ``<`` stand in a JSON list:
+    ``nominal:["yes, really", "no"]``.
     """
     head, _, rest = spec.strip().partition(":")
     head, rest = head.strip().lower(), rest.strip()
@@ -427,6 +477,9 @@ def parse_scale(spec: str) -> Scale:
     if head in ("nominal", "ordinal") and rest.startswith("["):
         listed = _parse_list(spec, rest)
         return Ordinal([str(name) for name in listed]) if head == "ordinal" else Nominal(listed)
+    if head == "several" and rest:
+        labels = _parse_list(spec, rest) if rest.startswith("[") else [part.strip() for part in rest.split(",")]
+        return Several(tuple(map(str, labels)))
     if head == "preference" and rest:
         grades = _parse_list(spec, rest) if rest.startswith("[") else [part.strip() for part in rest.split("<")]
         return Preference(tuple(map(str, grades)))
@@ -446,7 +499,7 @@ def parse_scale(spec: str) -> Scale:
         return plain[head]
     raise DataError(
         f"'{spec}' is not a scale; write 1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, "
-        "text, preference or odd-one-out"
+        "several:food,price, text, preference or odd-one-out"
     )
 
 

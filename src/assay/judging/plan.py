@@ -33,7 +33,7 @@ from assay.reading import outputs_of
 from assay.study.checks import refuse_unaskable
 from assay.study.definition import Study
 from assay.study.items import Item, canonical, chance, digest_of, file_within
-from assay.study.schema import TRIPLET, Judge, Question, scale_of
+from assay.study.schema import TRIPLET, Judge, Question, listed_labels, scale_of
 from assay.study.store import work
 from assay.study.store.answers import human_labels
 from assay.study.store.connection import Store, put_setting
@@ -448,7 +448,7 @@ class Plan:
         wanted = self.study.config.probes
         seed = 0 if wanted is None else wanted.seed
         closed = way.asked.closed
-        labels = [one for one in way.scale.categories or way.scale.bounds or () if one not in closed]
+        labels = [one for one in listed_labels(way.scale) or way.scale.bounds or () if one not in closed]
         return chance(seed, "hint", way.asked.name, item.name).choice(labels)
 
     def _orders(self, way: Way, item: Item, repeat: int) -> list[tuple[tuple[str, ...], bool]]:

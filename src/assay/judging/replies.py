@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from assay.data.scales import Interval, Label, Preference, Scale
+from assay.data.scales import Interval, Label, Preference, Scale, Several
 from assay.study.schema import kind_of
 
 # -- from the words of a label to the label --------------------------------------------------------------
@@ -746,6 +746,11 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop", closed: 
     answer, reasoning = _split_thinking(_plain(_ends(text)))
     if answer is None:
         return Reply(None, TRUNCATED if finish == "length" else UNFINISHED, reasoning)
+    if isinstance(scale, Several):
+        listed = _several(answer, scale)
+        if listed is None:
+            return Reply(None, TRUNCATED if finish == "length" else OFF_SCALE, reasoning)
+        return Reply(listed, None, reasoning or _reasons(answer))
     settled = _settling_statement(answer, scale, cut_off=finish == "length")
     if settled is not None:
         label = settled.label
@@ -759,6 +764,26 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop", closed: 
     if _REFUSALS.search(answer):
         return Reply(None, REFUSED)
     return Reply(None, OFF_SCALE if is_bare(answer, scale) else NO_LABEL, reasoning)
+
+
+def _several(answer: str, scale: Several) -> Label | None:
+    """The labels of the last list that a reply gives: in JSON, in brackets, or with commas on its last line."""
+    found: list[Any] = [value for _, _, value in objects(answer) if isinstance(value, dict)]
+    named = {str(k).strip().casefold().rstrip("s"): v for one in found for k, v in one.items()}
+    given = next((named[key] for key in LABEL_KEYS if key in named), None)
+    if found and given is None:
+        return None
+    if given is None:
+        lists = re.findall(r"\[[^\[\]]*\]", answer)
+        given = lists[-1] if lists else BULLET.sub("", answer.strip().splitlines()[-1])
+    if isinstance(given, str):
+        words = re.sub(r"^[\w ]{0,30}:", "", given.strip()).strip(WRAPPING)
+        none = spoken(words) in ("", "none", "none of these", "none apply", "no label")
+        given = [] if none else re.split(r"\s*(?:[,;|\n]|\band\b)\s*", words)
+    if not isinstance(given, list):
+        return None
+    names = [_listed(scale.names, str(one).strip(), unwrapped(str(one))) for one in given if str(one).strip()]
+    return None if any(len(one) != 1 for one in names) else scale.read([one[0] for one in names])
 
 
 def _read_text(text: str, finish: str) -> Reply:

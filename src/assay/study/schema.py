@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
-from assay.data.scales import Label, Nominal, Preference, Scale, parse_scale
+from assay.data.scales import Label, Nominal, Preference, Scale, Several, parse_scale
 from assay.errors import DataError
 
 # -- what each kind of answer makes of a question --------------------------------------------------------
@@ -81,6 +81,11 @@ KINDS: dict[str, Kind] = {
 """By the name of the scale."""
 
 _PLAIN = Kind()
+
+
+def listed_labels(scale: Scale) -> tuple[Label, ...]:
+    """The labels to choose from, one or several; empty where they are not listed."""
+    return scale.names if isinstance(scale, Several) else scale.categories or ()
 
 
 def kind_of(scale: Scale) -> Kind:
@@ -207,7 +212,8 @@ class Question(StudyPart):
     text: str = Field(min_length=1, description="the question itself")
     scale: str | tuple[str, ...] = Field(
         description="1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, text, preference, "
-        "preference:slightly better<much better, odd-one-out, or a list of categories"
+        "preference:slightly better<much better, odd-one-out, several:food,price (all that apply), or a list of "
+        "categories"
     )
     guidelines: str = Field("", description="what to heed in answering; people and judges read the same")
     rubric: tuple[str, ...] = Field((), description="points to weigh, read as a list at the end of the guidelines")

@@ -21,6 +21,10 @@ export const given = new Map(); // by task: what the server had when it made the
 function rawOf(question) {
   if (question.dataset.kind === "number") return question.querySelector(".figure").value.trim();
   if (question.dataset.kind === "text") return question.querySelector("textarea").value;
+  if (question.dataset.kind === "several") {
+    const chosen = all("input:checked", question);
+    return chosen.length ? `[${chosen.map((box) => box.value).filter(Boolean).join(",")}]` : "";
+  }
   return question.querySelector("input:checked")?.value ?? "";
 }
 
@@ -32,6 +36,9 @@ function setRaw(question, raw) {
   } else if (kind === "text") {
     question.querySelector("textarea").value = raw;
     grow(question.querySelector("textarea"));
+  } else if (kind === "several") {
+    const chosen = raw ? JSON.parse(raw) : null;
+    for (const box of all("input", question)) box.checked = chosen !== null && (box.value ? chosen.includes(JSON.parse(box.value)) : !chosen.length);
   } else {
     for (const radio of all("input", question)) radio.checked = radio.value === raw;
   }
@@ -49,7 +56,7 @@ export function labelOf(question) {
 
 const asNumber = (raw) => (/^[-+]?(\d+([.,]\d*)?|[.,]\d+)(e[-+]?\d+)?$/i.test(raw) ? Number(raw.replace(",", ".")) : NaN);
 
-const MISSING = { text: say("Write an answer, or skip the item."), number: say("Give a number, or skip the item.") };
+const MISSING = { several: say("Choose all that apply, or none of these."), text: say("Write an answer, or skip the item."), number: say("Give a number, or skip the item.") };
 
 /** What is wrong with an answer, in words; "" where nothing is. */
 function wrongWith(question) {
@@ -122,6 +129,12 @@ export function readSlider(slider) {
   question.querySelector(".figure").value = slider.value;
   slider.classList.remove("unset");
   slider.setAttribute("aria-valuetext", slider.value);
+}
+
+/** A label that applies takes back none of these, and none of these takes back all others. */
+export function keepNoneAlone(box) {
+  if (!box.checked) return;
+  for (const other of all("input", box.closest("[data-question]"))) if (!other.value !== !box.value) other.checked = false;
 }
 
 export function grow(area) {

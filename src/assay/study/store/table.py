@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import CONTENT, PART
-from assay.data.scales import Interval, Nominal, Scale, parse_scale, plain_number
+from assay.data.scales import Interval, Label, Nominal, Scale, Several, parse_scale, plain_number
 from assay.errors import StudyError, listing
 from assay.study.items import canonical
 from assay.study.schema import Question, scale_of
@@ -106,7 +106,12 @@ def stored_annotations(
     seen = set(frame["criterion"].to_list())
     return Annotations.from_frame(
         frame,
-        scale={q.name: _common_scale(scale_of(q.scale), frame, q.name) for q in asked.values() if q.name in seen},
+        scale={
+            name: _common_scale(scale, frame, name)
+            for question in asked.values()
+            for name, scale in criteria_of(question).items()
+            if name in seen
+        },
         spelling="apart",  # the study has told them apart
         exclude=(),  # and who is called majority is one of its raters
         conditions=[c for c in conditions if c in frame.columns],
@@ -147,7 +152,7 @@ def _counted_rows(
             why = "it answers a probe, which is no further label"
         if why is None:
             number = numbers.get((row.question, row.item, row.content), 1)
-            rows.append(_label_row(row, asked[row.question].name, number))
+            rows += _label_rows(row, asked[row.question], number)
         else:
             excluded[why] += 1
     return rows, excluded
@@ -174,9 +179,36 @@ def _exclusion_reason(
     return None if row.status == "valid" else f"{row.annotator}: {row.reason}"
 
 
-def _label_row(row: Any, criterion: str, content: int) -> dict[str, Any]:
+_APPLIES = Nominal(("no", "yes"))
+"""Of one of several labels: whether it was chosen."""
+
+
+def criteria_of(question: Question) -> dict[str, Scale]:
+    """The criteria of a question in the table, with their scales: one, or one for each of several labels."""
+    scale = scale_of(question.scale)
+    if isinstance(scale, Several):
+        return {f"{question.name}: {name}": _APPLIES for name in scale.names}
+    return {question.name: scale}
+
+
+def label_by_criterion(question: Question, label: Label) -> dict[str, Label]:
+    """An answer as the table has it: of several labels, whether each was chosen."""
+    scale = scale_of(question.scale)
+    if not isinstance(scale, Several):
+        return {question.name: label}
+    chosen = scale.chosen(label) or ()
+    return {f"{question.name}: {name}": "yes" if name in chosen else "no" for name in scale.names}
+
+
+def _label_rows(row: Any, question: Question, content: int) -> Iterator[dict[str, Any]]:
+    """An answer as rows of the table."""
+    for criterion, label in label_by_criterion(question, row.label).items():
+        yield _label_row(row, criterion, label, content)
+
+
+def _label_row(row: Any, criterion: str, label: Label, content: int) -> dict[str, Any]:
     shown, condition = row.shown or {}, json.loads(row.condition)
-    own = {"item": row.item, "annotator": row.annotator, "label": row.label}
+    own = {"item": row.item, "annotator": row.annotator, "label": label}
     own |= {"criterion": criterion, "repeat": row.repeat, "_condition": condition}
     own |= {CONTENT: content, "_reasoning": row.reasoning}
     if "order" in shown:
