@@ -1,8 +1,9 @@
-"""Grades, numbers along a slider, several labels: by keyboard, on a phone, in a real browser."""
+"""Grades, numbers along a slider, several labels, the time that is left: by keyboard, on a phone, in a real browser."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -38,7 +39,9 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         {"item": f"i{k}", "a": "The first text. " * 9, "b": "The other. " * 5, "article": "An article. " * 20}
         for k in range(2)
     ]
-    site = Site(tmp_path_factory.mktemp("kinds") / "study", KINDS, {"items.jsonl": items})
+    ends = datetime.now(UTC) + timedelta(hours=20, minutes=30)
+    study = KINDS | {"people": {"until": ends.isoformat()}}
+    site = Site(tmp_path_factory.mktemp("kinds") / "study", study, {"items.jsonl": items})
     yield site
     site.close()
 
@@ -55,6 +58,7 @@ def chosen(page: Any, name: str) -> list[str]:
 @in_browser
 def test_grades_and_labels_by_keyboard(browser: Browser, kinds: Site) -> None:
     page = browser.visit(kinds.invite("ana"))
+    assert page.text_content("#left") == "20 hours left"
     page.keyboard.press("n")
     assert chosen(page, "better") == ['"neither"']
     page.keyboard.press("Shift+Tab")  # back into the first question, which a key of its own answers anew

@@ -21,6 +21,9 @@ from assay.study.store.tables import PAGE
 LONGEST_TEXT = 50_000
 """Characters of an answer in text: far more than people write, and a tenth of the longest body."""
 
+LATE = 120.0
+"""Seconds after a person's time is over in which an answer is still taken: what was saved in time may arrive late."""
+
 LONGEST_WORDS = 2_000
 """Of a comment, of the reason of a skip or a flag."""
 
@@ -98,6 +101,13 @@ class ClosedError(_SaidError):
         super().__init__(Said("What you answered on page {page} stands, and cannot be changed any more.", page=page))
 
 
+class TooLateError(_SaidError):
+    """The person's time is over; nothing was written."""
+
+    def __init__(self) -> None:
+        super().__init__(Said("Your time is over."))
+
+
 class InvalidAnswerError(_SaidError):
     """Labels that are not on their scales; nothing was written."""
 
@@ -111,7 +121,7 @@ def save(assigner: Assigner, person: Person, sent: Submission) -> Saved:
 
     Raises
     ------
-    UnknownTaskError, ClosedError, NewerAnswerError, InvalidAnswerError
+    UnknownTaskError, ClosedError, TooLateError, NewerAnswerError, InvalidAnswerError
         Where nothing was written.
     """
     with assigner.store.exclusive() as db:
@@ -140,6 +150,9 @@ class _AnswerWriter:
             return Saved(same[0].revision, same[0].answered_at, True, bool(self.task.extra), feedback)
         if is_closed(self.task, closed_up_to(self.db, self.person.name)):
             raise ClosedError(self.task.page)
+        deadline = self.assigner.design.deadline(self.person)
+        if deadline is not None and self.assigner.store.now(self.db) > deadline + LATE:
+            raise TooLateError
         revision = max((row.revision for row in earlier), default=0)
         if self.sent.revision != revision:
             raise NewerAnswerError(revision, self.task.page)

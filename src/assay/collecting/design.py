@@ -31,7 +31,7 @@ from assay.study.store.items import (
     questions_by_id,
     system_outputs,
 )
-from assay.study.store.people import question_sets
+from assay.study.store.people import ADJUDICATOR, Person, question_sets
 
 NEAR = 0.1
 """A number on a scale with fractions passes a check within this share of the scale's range."""
@@ -171,6 +171,12 @@ class StudyDesign:
             f"People were told that names and answers are kept until {until}, which has passed: take what you need "
             f"without names, then remove each person with: assay erase {self.study.folder} NAME"
         )
+
+    def deadline(self, person: Person) -> float | None:
+        """When a person's time is over, in seconds since 1970; None where it never is, as for an adjudicator."""
+        ends = [] if self.people.until is None else [self.people.until.timestamp()]
+        ends += [] if self.people.days is None else [person.invited_at + self.people.days * 86400]
+        return min(ends) if ends and person.role != ADJUDICATOR else None
 
     # -- sessions -------------------------------------------------------------------------------
 

@@ -470,8 +470,12 @@ def _crowd_problems(people: People) -> Iterator[Problem]:
     if people.checks is not None and people.checks.exclude and people.checks.most_failed is None:
         yield ("people", "checks", "exclude"), "needs most_failed, the number of checks that may be failed"
     crowd = people.crowd
+    if people.until is not None and people.keep_until is not None and people.keep_until < people.until.date():
+        yield ("people", "keep_until"), "is before people.until, the day on which answering ends"
     if crowd is None:
         return
+    if people.days is not None:
+        yield ("people", "days"), "is for people who are invited by name; a crowd has crowd.minutes"
     if crowd.platform == "prolific" and "completed" not in crowd.codes:
         yield ("people", "crowd", "codes"), "needs completed, the completion code that Prolific shows for the study"
     if crowd.platform != "open" and not crowd.named.strip():

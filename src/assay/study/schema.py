@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, datetime
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -812,6 +812,10 @@ class People(StudyPart):
     ahead: int = Field(4, ge=1, le=50, description="pages held ready in the browser, for when the network fails")
     reserve: float = Field(30, gt=0, description="minutes until an item that was given and not answered is given on")
     idle: float = Field(60, gt=0, description="seconds without a key, touch or mouse that no longer count as work")
+    until: datetime | None = Field(None, description="when answering ends, for everybody: 2027-03-01T18:00+01:00")
+    days: float | None = Field(
+        None, gt=0, description="from a person's invitation until their time is over, and their places go to others"
+    )
     link_days: float = Field(90, gt=0, description="how long a personal link is good")
     added_questions: Literal["new-items", "all-items"] = Field(
         "new-items",
@@ -823,6 +827,13 @@ class People(StudyPart):
         description="where an item's text changes, whoever had it goes on with the old one, or is asked again",
     )
     seed: int = Field(0, description="draws orders and positions")
+
+    @field_validator("until")
+    @classmethod
+    def _until_has_a_zone(cls, until: datetime | None) -> datetime | None:
+        if until is not None and until.tzinfo is None:
+            raise ValueError(f"needs a time zone, as in {until:%Y-%m-%dT%H:%M}+01:00 (or Z)")
+        return until
 
     @field_validator("overlap")
     @classmethod

@@ -7,7 +7,7 @@ import {
   openForms, questionsOf, readTask, saved, showMarks, showWrong, tasksOf, tell,
 } from "./form.js";
 import { readJson, refuse, refused, settled, SOMEBODY_ELSE, WAITS } from "./sending.js";
-import { showLocalTimes, startTime } from "./time.js";
+import { setTimeLeft, showLocalTimes, startTime } from "./time.js";
 import { inWords, showAlert } from "./words.js";
 
 const AHEAD = Number(settings.ahead);
@@ -250,6 +250,7 @@ export async function fetchMore({ anyway = false } = {}) {
     ended = end !== null && end.kind !== found.end?.kind;
     end = found.end;
     close(found.closed);
+    setTimeLeft(found.left);
     const fresh = found.session && showSession(found.session);
     // While answers are under way nobody knows whether the server has counted them; this page has. Those of an earlier
     // session say nothing about a new one.
