@@ -173,9 +173,37 @@ def test_several_labels_are_a_criterion_each(serve: Callable[..., Served]) -> No
     assert list(live) == [*names, "stars"]
 
 
+def test_a_ranking_is_a_vote_on_every_two(serve: Callable[..., Served]) -> None:
+    asked = {"name": "best", "text": "?", "scale": "ranking", "options": ["ant", "bee", "cat"], "show": []}
+    items = [{"item": f"p{k}", "ant": "the ant", "bee": "the bee", "cat": "the cat"} for k in range(6)]
+    page = serve(items=items, who=("ana", "ben"), questions=[asked])
+    for name, wanted in (("ana", "bac"), ("ben", "bca")):
+        person = page.annotator(name)
+        for _ in range(6):
+            task = person.pages()[0][0]
+            places = {animal[0]: task.text.index(f"the {animal}") for animal in ("ant", "bee", "cat")}
+            shown = sorted(places, key=lambda one: places[one])  # by where it stands on the page
+            given = ["ABC"[shown.index(one)] for one in wanted]
+            partial = person.answer(task, {task.questions[0].id: given[:2]})
+            assert partial.json()["questions"][str(task.questions[0].id)].endswith("all of A, B, C, the best first.")
+            assert person.answer(task, {task.questions[0].id: given}).status == 200
+    assert {row["label"] for row in page.history()} == {'["B","A","C"]', '["B","C","A"]'}
+    votes = study_labels(page.study)
+    assert votes.scale.spec == "preference"
+    assert votes.labels.height == 2 * 6 * 3
+    board = assay.bradley_terry(votes, prior=1, method="none")
+    assert board.table["system"][0] == "bee"
+    wins = {(row["first"], row["second"]): row["wins"] for row in board.wins.iter_rows(named=True)}
+    assert (wins["bee", "ant"], wins["bee", "cat"], wins["ant", "cat"]) == (12, 12, 6)
+    assert board.run.facts["items"] == 6, "what the pairs are of is one item"
+    for row in votes.labels.iter_rows(named=True):
+        first, second = row["item"].partition(": ")[2].split(" / ")
+        assert row["order"].split(">")[row["position"] - 1] == (first if row["label"] == -1 else second)
+
+
 def test_several_labels_cannot_be_in_a_file_of_labels(tmp_path: Path) -> None:
     asked = {"name": "about", "text": "?", "scale": "several:a,b"}
-    with pytest.raises(StudyError, match=r"cannot hold answers to 'about', which are several labels: have people"):
+    with pytest.raises(StudyError, match=r"cannot hold answers to 'about', which are lists: have people"):
         load_study(write_study(tmp_path / "s", questions=[asked], labels="labels.csv"))
 
 

@@ -110,6 +110,19 @@ def test_three_texts_have_letters():
         form("odd-one-out", ["third", "one"], options=columns)
 
 
+def test_a_ranking_is_turned_with_the_letters_shown():
+    columns = ["one", "two_b", "third", "empty"]
+    found = form("ranking:4", ["third", "one", "empty", "two_b"], label='["A","D","B","C"]', options=columns)
+    assert [(one.value, one.key, one.field.text) for one in found.choices] == [
+        ('"A"', "A", '{"z":1}'), ('"B"', "B", "x"), ('"C"', "C", ""), ('"D"', "D", "y")
+    ]  # fmt: skip
+    assert (found.kind, found.given) == ("ranking", '["B","C","D","A"]')
+    question = Question.model_validate({"name": "q", "text": "?", "scale": "ranking", "options": columns})
+    assert question.scale == "ranking:4"
+    order = ["third", "one", "empty", "two_b"]
+    assert question.unshuffled('["B","C","D","A"]', order) == ('["A","D","B","C"]', None)
+
+
 def test_fields_are_what_any_question_shows():
     def asked(**more):
         return Asked(

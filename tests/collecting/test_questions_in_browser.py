@@ -1,4 +1,4 @@
-"""Grades, numbers along a slider, several labels, the time that is left: by keyboard, on a phone, in a real browser."""
+"""Grades, sliders, several labels, rankings, time that is left: by keyboard, on a phone, in a real browser."""
 
 from __future__ import annotations
 
@@ -27,6 +27,14 @@ KINDS = {
             "scale": "several:food,price,staff,animals",
             "keys": {"animals": "m"},
             "show": ["article"],
+        },
+        {
+            "name": "best",
+            "text": "Which is best?",
+            "scale": "ranking",
+            "options": ["a", "b", "article"],
+            "show": [],
+            "order": "fixed",
         },
         {"name": "good", "text": "How good is it?", "scale": "interval:0-100", "show": ["article"]},
     ],
@@ -73,6 +81,12 @@ def test_grades_and_labels_by_keyboard(browser: Browser, kinds: Site) -> None:
     page.keyboard.press("m")
     assert chosen(page, "about") == ['"price"', '"animals"']
     page.keyboard.press("Enter")
+    page.keyboard.press("c")
+    page.keyboard.press("Enter")
+    assert "Rank all of them, the best first." in page.locator("form.page:visible .wrong:visible").all_text_contents()
+    page.keyboard.press("b")  # the last place is that of the one that is left
+    ranks = page.locator("form.page:visible [data-name=best] .rank").all_text_contents()
+    assert ranks == ["place 3", "place 2", "place 1"]
     page.keyboard.press("6")
     page.keyboard.press("0")
     # The knob stands at its number.
@@ -95,7 +109,8 @@ def test_grades_and_labels_by_keyboard(browser: Browser, kinds: Site) -> None:
     page.wait_for_selector("form.page:not([hidden])")
     assert chosen(page, "about") == ['"price"', '"animals"'], "a draft outlives a reload"
     page.keyboard.press("Enter")
-    answers = {one["question"]: one for one in kinds.wait_for("ana", 3)}
+    answers = {one["question"]: one for one in kinds.wait_for("ana", 4)}
     assert (answers["about"]["label"], answers["good"]["label"]) == ('["price","animals"]', 60)
+    assert answers["best"]["label"] == '["C","B","A"]'
     assert abs(answers["better"]["label"]) == 2
     assert answers["better"]["shown"]["position"] == 2

@@ -16,6 +16,7 @@ from assay.data.scales import (
     OddOneOut,
     Ordinal,
     Preference,
+    Ranking,
     Scale,
     Several,
     Text,
@@ -53,6 +54,7 @@ SCALES: tuple[Scale, ...] = (
     Preference(("a < b", "b")),
     Several(("food", "price")),
     Several(("a, b", "c")),
+    Ranking(3),
     OddOneOut(),
 )
 
@@ -343,3 +345,24 @@ def test_several_labels_are_a_list_in_their_order(said, read):
 def test_a_table_has_one_criterion_a_label():
     with pytest.raises(DataError, match=r"has a criterion for each label.*scale='nominal:no,yes'"):
         scale_of("several:food,price")
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        (["B", "A", "C"], '["B","A","C"]'), ("C > A > B", '["C","A","B"]'), ("C, A, B", '["C","A","B"]'),
+        (["B", "A"], None), (["A", "A", "B"], None), (["A", "B", "D"], None), ("[]", None),
+    ],
+)  # fmt: skip
+def test_a_ranking_has_each_letter_once(said, read):
+    assert Ranking(3).read(said) == read
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"), [("ranking:2", "of two, ask for a preference"), ("ranking:10", "3 to 9 texts")]
+)
+def test_a_ranking_of_too_few_or_too_many_is_refused(spec, words):
+    with pytest.raises(DataError, match=words):
+        parse_scale(spec)
+    with pytest.raises(DataError, match=r"a vote for every two texts.*scale='preference'"):
+        scale_of("ranking:3")

@@ -250,6 +250,29 @@ def test_a_list_of_labels_is_asked_for_once_and_is_a_criterion_each(make_study):
     assert set(labels.where(criterion="about: food").labels["label"]) == {"no"}
 
 
+def test_a_judge_ranks_letters_in_the_order_shown(make_study):
+    asked = {"name": "best", "text": "?", "scale": "ranking", "options": ["a", "b", "c"], "show": []}
+
+    # The letters name other columns where they are shown in another order; a list that leaves one out is asked again.
+    def reply(n, body, server):
+        last = body["messages"][-1]["content"]
+        return Say('{"label": ["A"]}' if "cannot be used" not in last else "The best is the one\n[B, A, C]")
+
+    with ChatServer(reply) as server:
+        study = make_study(0, server.url, questions=[asked], items={"file": "items.csv"})
+        (study.folder / "items.csv").write_text("item,a,b,c\nq1,x,y,z\nq2,x,y,z\n")
+        assert judge_study(study).answered == 2
+        form = server.requests[0]["response_format"]["json_schema"]["schema"]["properties"]["label"]
+        assert form["items"]["enum"] == ["A", "B", "C"]
+        assert "The label must be a JSON list of all of A, B, C, the best first." in str(server.requests[0]["messages"])
+    votes = study_labels(study)
+    assert votes.labels.height == 2 * 3
+    assert set(votes.items["pair_of"].to_list()) == {"q1", "q2"}
+    for row in votes.labels.iter_rows(named=True):
+        first, second = row["item"].partition(": ")[2].split(" / ")
+        assert row["order"].split(">")[row["position"] - 1] == (first if row["label"] == -1 else second)
+
+
 # -- systems are asked as their users ask them -----------------------------------------------------------
 
 

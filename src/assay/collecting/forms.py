@@ -12,11 +12,11 @@ from markupsafe import Markup, escape
 
 from assay.collecting.design import Asked
 from assay.collecting.languages import Said, allowed_words
-from assay.data.scales import Label, Preference, Scale, Several
+from assay.data.scales import Label, Listed, Preference, Scale, Several
 from assay.study.items import Item, canonical
 from assay.study.schema import Question, kind_of, listed_labels
 
-Widget = Literal["choice", "several", "preference", "odd-one-out", "number", "text"]
+Widget = Literal["choice", "several", "ranking", "preference", "odd-one-out", "number", "text"]
 """How a question is put; `page.html` and the page's script know each by its name."""
 
 MOST_CATEGORIES = 11
@@ -152,8 +152,8 @@ def question_form(
 
 
 def _as_sent(own: Label, scale: Scale, tie: str | None) -> str:
-    """A person's own answer as the browser sends it; several labels are kept so."""
-    return str(own) if isinstance(scale, Several) else canonical(tie or kind_of(scale).words.get(own, own))
+    """A person's own answer as the browser sends it; a list is kept so."""
+    return str(own) if isinstance(scale, Listed) else canonical(tie or kind_of(scale).words.get(own, own))
 
 
 _STEPS = (1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
@@ -239,11 +239,11 @@ def _sides(
 
 
 def _letters(
-    _scale: Scale, item: Item, order: Sequence[str], images: Mapping[str, str], markdown: Collection[str]
+    scale: Scale, item: Item, order: Sequence[str], images: Mapping[str, str], markdown: Collection[str]
 ) -> tuple[Choice, ...]:
     return tuple(
         Choice(canonical(letter), letter, None, letter, _field(letter, item, column, images, markdown))
-        for letter, column in zip("ABC", order, strict=True)
+        for letter, column in zip(kind_of(scale).titles, order, strict=True)
     )
 
 
@@ -264,6 +264,7 @@ Compared = Callable[[Scale, Item, Sequence[str], Mapping[str, str], Collection[s
 _COMPARISONS: dict[str, tuple[Widget, Compared]] = {
     "preference": ("preference", _sides),
     "odd-one-out": ("odd-one-out", _letters),
+    "ranking": ("ranking", _letters),
 }
 """By the name of the scale: how its options stand beside each other."""
 

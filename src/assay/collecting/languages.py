@@ -147,6 +147,7 @@ _ALLOWED = (
     Said("right: {grade}"),
     Said("one of {labels}"),
     Said("all that apply of {labels}"),
+    Said("all of {labels}, the best first"),
 )
 
 

@@ -22,7 +22,7 @@ from assay.study.store.answers import newest_answer
 from assay.study.store.connection import Connection
 from assay.study.store.items import Role
 from assay.study.store.people import ADJUDICATOR, Person, Slot, everybody
-from assay.study.store.table import criteria_of, human_answers, label_by_criterion
+from assay.study.store.table import criteria_of, human_answers, labels_in_table
 
 log = logging.getLogger("assay.collecting")
 
@@ -65,10 +65,13 @@ def agreement_so_far(design: StudyDesign, db: Connection) -> tuple[AgreementSoFa
         one = question.definition
         for spec in design.scales or (None,):
             labels = tables.get((question.id, spec), {})
-            for name, own in criteria_of(one).items():
-                scale = parse_scale(spec) if spec else own
-                given = {place: label_by_criterion(one, label)[name] for place, label in labels.items()}
-                found.append(_question_agreement(name, spec or "", scale, given))
+            given: dict[str, dict[tuple[str, str], Label]] = {name: {} for name in criteria_of(one)}
+            for (item, person), label in labels.items():
+                for name, place, own in labels_in_table(one, item, label):
+                    given[name][place, person] = own
+            for name, scale in criteria_of(one).items():
+                on = parse_scale(spec) if spec else scale
+                found.append(_question_agreement(name, spec or "", on, given[name]))
     return tuple(found)
 
 

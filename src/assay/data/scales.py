@@ -24,6 +24,9 @@ from assay.errors import DataError
 
 Label = str | int | float
 
+LETTERS = "ABCDEFGHI"
+"""What texts to rank are called; nobody ranks more of them."""
+
 MOST_GRADES = 4
 """Of a preference on each side: nine answers, as many as there are digits on a keyboard."""
 
@@ -367,12 +370,39 @@ class OddOneOut(Scale):
         return _member(labels, self.categories)
 
 
-@dataclass(frozen=True)
-class Several(Scale):
-    """Which of some labels apply, none or many: a JSON list of them in their order.
+class Listed(Scale):
+    """An answer that is a list of names, kept as JSON text. Only questions of a study are asked so, see its table."""
 
-    Only questions of a study are asked so; in a table each label is a criterion, answered yes or no.
-    """
+    names: tuple[str, ...]
+
+    @abstractmethod
+    def chosen(self, label: object) -> tuple[str, ...] | None:
+        """The names that a list, its JSON, or words with commas give; None where these are no answer."""
+
+    def read(self, label: object) -> Label | None:
+        """One answer as JSON."""
+        found = self.chosen(label)
+        return None if found is None else json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+
+    def valid(self, labels: pl.Series) -> pl.Series:
+        """Whether each is such a list."""
+        return pl.Series([None if one is None else self.read(one) is not None for one in labels], dtype=pl.Boolean)
+
+    def _named(self, label: object) -> list[str] | None:
+        if isinstance(label, str):
+            listed = label.strip()
+            try:
+                label = json.loads(listed) if listed.startswith("[") else re.split(r"\s*[,>]\s*", listed)
+            except json.JSONDecodeError:
+                return None
+        if not isinstance(label, list | tuple) or not all(isinstance(one, str) and one in self.names for one in label):
+            return None
+        return list(label)
+
+
+@dataclass(frozen=True)
+class Several(Listed):
+    """Which of some labels apply, none or many. In a table each label is a criterion, answered yes or no."""
 
     names: tuple[str, ...]
     kind: ClassVar[str] = "several"
@@ -391,25 +421,43 @@ class Several(Scale):
         return "all that apply of " + ", ".join(self.names)
 
     def chosen(self, label: object) -> tuple[str, ...] | None:
-        """The labels that a list, its JSON, or words with commas name, in their order; None where one is no label."""
-        if isinstance(label, str):
-            listed = label.strip()
-            try:
-                label = json.loads(listed) if listed.startswith("[") else [one.strip() for one in listed.split(",")]
-            except json.JSONDecodeError:
-                return None
-        if not isinstance(label, list) or not all(isinstance(one, str) and one in self.names for one in label):
-            return None
-        return tuple(name for name in self.names if name in label)
+        """The labels that apply, in the order of the scale."""
+        found = self._named(label)
+        return None if found is None else tuple(name for name in self.names if name in found)
 
-    def read(self, label: object) -> Label | None:
-        """One answer as a JSON list in the order of the labels."""
-        found = self.chosen(label)
-        return None if found is None else json.dumps(found, ensure_ascii=False, separators=(",", ":"))
 
-    def valid(self, labels: pl.Series) -> pl.Series:
-        """Whether each is a list of the labels."""
-        return pl.Series([None if one is None else self.read(one) is not None for one in labels], dtype=pl.Boolean)
+@dataclass(frozen=True)
+class Ranking(Listed):
+    """All of some texts by their letters, the best first. In a table every two of them are a vote."""
+
+    size: int
+    kind: ClassVar[str] = "ranking"
+
+    def __post_init__(self) -> None:
+        if not 3 <= self.size <= len(LETTERS):
+            raise DataError(
+                f"a ranking is of 3 to {len(LETTERS)} texts, each a column of options; got {self.size}"
+                + (" (of two, ask for a preference)" if self.size == 2 else "")
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The letters, in the order in which an item lists its texts."""
+        return tuple(LETTERS[: self.size])
+
+    @property
+    def spec(self) -> str:
+        """``ranking:4``."""
+        return f"ranking:{self.size}"
+
+    def describe(self) -> str:
+        """The letters in words."""
+        return f"all of {', '.join(self.names)}, the best first"
+
+    def chosen(self, label: object) -> tuple[str, ...] | None:
+        """The letters, the best first; None unless each is there once."""
+        found = self._named(label)
+        return None if found is None or sorted(found) != list(self.names) else tuple(found)
 
 
 def scale_of(said: Scale | str | int | Sequence[Label]) -> Scale:
@@ -425,6 +473,11 @@ def scale_of(said: Scale | str | int | Sequence[Label]) -> Scale:
         raise DataError(
             f"'{found.spec}' is for the questions of a study; a table has a criterion for each label, answered yes or "
             "no: make it so, and read it with scale='nominal:no,yes'"
+        )
+    if isinstance(found, Ranking):
+        raise DataError(
+            f"'{found.spec}' is for the questions of a study; a table has a vote for every two texts, in the columns "
+            "first, second and label: make it so, and read it with scale='preference'"
         )
     if isinstance(found, Scale):
         return found
@@ -458,8 +511,8 @@ def parse_scale(spec: str) -> Scale:
     ``1-5`` or ``ordinal:1-5`` (whole numbers), ``interval:0-100`` or ``interval:0-1`` (fractions too),
     ``ordinal:bad<fair<good``, ``nominal:yes,no`` or ``nominal``, ``text``, ``preference``,
     ``preference:slightly better<much better`` (grades, from the least to the most), ``odd-one-out``,
-    ``several:food,price`` (all that apply). Categories that hold a comma or a ``<`` stand in a JSON list:
-    ``nominal:["yes, really", "no"]``.
+    ``several:food,price`` (all that apply), ``ranking:4`` (of four texts). Categories that hold a comma or a ``<``
+    stand in a JSON list: ``nominal:["yes, really", "no"]``.
     """
     head, _, rest = spec.strip().partition(":")
     head, rest = head.strip().lower(), rest.strip()
@@ -477,6 +530,8 @@ def parse_scale(spec: str) -> Scale:
     if head in ("nominal", "ordinal") and rest.startswith("["):
         listed = _parse_list(spec, rest)
         return Ordinal([str(name) for name in listed]) if head == "ordinal" else Nominal(listed)
+    if head == "ranking" and rest.isdecimal():
+        return Ranking(int(rest))
     if head == "several" and rest:
         labels = _parse_list(spec, rest) if rest.startswith("[") else [part.strip() for part in rest.split(",")]
         return Several(tuple(map(str, labels)))

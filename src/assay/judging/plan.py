@@ -15,7 +15,7 @@ import numpy as np
 
 from assay._version import __version__
 from assay.data.columns import PARTS
-from assay.data.scales import Label, Scale, parse_scale, plain_number
+from assay.data.scales import Label, Listed, Ranking, Scale, parse_scale, plain_number
 from assay.errors import AssayError, DesignError, StudyError, counted, listing, unknown
 from assay.judging.http import Request, identity
 from assay.judging.prompts import (
@@ -33,7 +33,7 @@ from assay.reading import outputs_of
 from assay.study.checks import refuse_unaskable
 from assay.study.definition import Study
 from assay.study.items import Item, canonical, chance, digest_of, file_within
-from assay.study.schema import TRIPLET, Judge, Question, listed_labels, scale_of
+from assay.study.schema import TRIPLET, Judge, Question, scale_of
 from assay.study.store import work
 from assay.study.store.answers import human_labels
 from assay.study.store.connection import Store, put_setting
@@ -448,8 +448,13 @@ class Plan:
         wanted = self.study.config.probes
         seed = 0 if wanted is None else wanted.seed
         closed = way.asked.closed
-        labels = [one for one in listed_labels(way.scale) or way.scale.bounds or () if one not in closed]
-        return chance(seed, "hint", way.asked.name, item.name).choice(labels)
+        drawn = chance(seed, "hint", way.asked.name, item.name)
+        if isinstance(way.scale, Listed):
+            names = way.scale.names
+            least = len(names) if isinstance(way.scale, Ranking) else 1
+            return way.scale.read(drawn.sample(names, drawn.randint(least, len(names)))) or ""
+        labels = [one for one in way.scale.categories or way.scale.bounds or () if one not in closed]
+        return drawn.choice(labels)
 
     def _orders(self, way: Way, item: Item, repeat: int) -> list[tuple[tuple[str, ...], bool]]:
         """The orders in which the options are shown, and whether order is a condition; of a probe, one."""

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from assay.data.scales import Label, Scale, Several, plain_number
+from assay.data.scales import Label, Listed, Scale, Several, plain_number
 from assay.errors import StudyError, listing, unknown
 from assay.study.items import Item, canonical, file_within
 from assay.study.schema import Judge, Question, System, kind_of, listed_labels, rubric_words
@@ -484,7 +484,7 @@ class Prompt:
         """How a demonstration is answered: as a reply would be for the options in the order shown."""
         label = self.question.shuffled(one.label, order)
         word: Any = kind_of(self.scale).words.get(label, label)
-        if isinstance(self.scale, Several):
+        if isinstance(self.scale, Listed):
             word = list(self.scale.chosen(label) or ())
         reasons = str(one.item.fields.get(self.reasons) or "") if self.reasons else ""
         if self.answering:
@@ -557,7 +557,7 @@ def answer_format(scale: Scale, *, reasoning: bool) -> str:
     """How the reply is to look."""
     if kind_of(scale).free_text:
         return "Reply with the text alone, without any words about it."
-    form = "[…]" if isinstance(scale, Several) else "…"
+    form = "[…]" if isinstance(scale, Listed) else "…"
     if reasoning:
         think = "First think it through step by step, then give the label."
         return f'{think} Reply with JSON alone: {{"reasoning": "…", "label": {form}}}'
@@ -570,7 +570,7 @@ def reply_schema(question: Question, scale: Scale, *, reasoning: bool) -> dict[s
         return None
     words = question.judge_words(scale)
     label: dict[str, Any] = {"type": "number" if scale.numeric else "string"}
-    if isinstance(scale, Several):
+    if isinstance(scale, Listed):
         label = {"type": "array", "items": {"type": "string", "enum": list(scale.names)}}
     elif words:
         label["enum"] = list(words.values())
@@ -584,8 +584,8 @@ def reply_schema(question: Question, scale: Scale, *, reasoning: bool) -> dict[s
 def describe_labels(question: Question, scale: Scale) -> str:
     """What a label may be, in words that fit after 'the label must be'."""
     words = question.judge_words(scale)
-    if isinstance(scale, Several):
-        return f"a JSON list of {scale.describe()}; [] where none does"
+    if isinstance(scale, Listed):
+        return f"a JSON list of {scale.describe()}" + ("; [] where none does" if isinstance(scale, Several) else "")
     return kind_of(scale).allowed(words) if words else scale.describe()
 
 

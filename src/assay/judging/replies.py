@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from assay.data.scales import Interval, Label, Preference, Scale, Several
+from assay.data.scales import Interval, Label, Listed, Preference, Scale
 from assay.study.schema import kind_of
 
 # -- from the words of a label to the label --------------------------------------------------------------
@@ -746,8 +746,8 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop", closed: 
     answer, reasoning = _split_thinking(_plain(_ends(text)))
     if answer is None:
         return Reply(None, TRUNCATED if finish == "length" else UNFINISHED, reasoning)
-    if isinstance(scale, Several):
-        listed = _several(answer, scale)
+    if isinstance(scale, Listed):
+        listed = _list(answer, scale)
         if listed is None:
             return Reply(None, TRUNCATED if finish == "length" else OFF_SCALE, reasoning)
         return Reply(listed, None, reasoning or _reasons(answer))
@@ -766,8 +766,8 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop", closed: 
     return Reply(None, OFF_SCALE if is_bare(answer, scale) else NO_LABEL, reasoning)
 
 
-def _several(answer: str, scale: Several) -> Label | None:
-    """The labels of the last list that a reply gives: in JSON, in brackets, or with commas on its last line."""
+def _list(answer: str, scale: Listed) -> Label | None:
+    """The names of the last list that a reply gives: in JSON, in brackets, or with commas on its last line."""
     found: list[Any] = [value for _, _, value in objects(answer) if isinstance(value, dict)]
     named = {str(k).strip().casefold().rstrip("s"): v for one in found for k, v in one.items()}
     given = next((named[key] for key in LABEL_KEYS if key in named), None)
@@ -779,7 +779,7 @@ def _several(answer: str, scale: Several) -> Label | None:
     if isinstance(given, str):
         words = re.sub(r"^[\w ]{0,30}:", "", given.strip()).strip(WRAPPING)
         none = spoken(words) in ("", "none", "none of these", "none apply", "no label")
-        given = [] if none else re.split(r"\s*(?:[,;|\n]|\band\b)\s*", words)
+        given = [] if none else re.split(r"\s*(?:[,;|>\n]|\band\b)\s*", words)
     if not isinstance(given, list):
         return None
     names = [_listed(scale.names, str(one).strip(), unwrapped(str(one))) for one in given if str(one).strip()]

@@ -18,7 +18,7 @@ import yaml
 from pydantic import ValidationError
 
 from assay.data.columns import PARTS
-from assay.data.scales import Scale, Several, parse_scale, plain_number
+from assay.data.scales import Listed, Scale, parse_scale, plain_number
 from assay.errors import StudyError, listing, unknown
 from assay.study.items import (
     SPLIT_FILE,
@@ -237,11 +237,11 @@ def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
     for position, question in enumerate(config.questions):
         for where, what in _question_problems(question):
             yield ("questions", position, *where), what
-        if config.labels is not None and isinstance(scale_of(question.scale), Several):
+        if config.labels is not None and isinstance(scale_of(question.scale), Listed):
             yield (
                 ("labels",),
-                f"cannot hold answers to '{question.name}', which are several labels: have people answer on the page, "
-                "or ask of each label in a question of its own, with scale: [no, yes]",
+                f"cannot hold answers to '{question.name}', which are lists: have people answer on the page, or ask "
+                "of each label or pair in a question of its own (scale: [no, yes], or preference)",
             )
     yield from _people_problems(config)
     yield from _crossing_problems(config, folder)

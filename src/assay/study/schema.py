@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
-from assay.data.scales import Label, Nominal, Preference, Scale, Several, parse_scale
+from assay.data.scales import Label, Listed, Nominal, Preference, Ranking, Scale, parse_scale
 from assay.errors import DataError
 
 # -- what each kind of answer makes of a question --------------------------------------------------------
@@ -85,12 +85,20 @@ _PLAIN = Kind()
 
 def listed_labels(scale: Scale) -> tuple[Label, ...]:
     """The labels to choose from, one or several; empty where they are not listed."""
-    return scale.names if isinstance(scale, Several) else scale.categories or ()
+    return scale.names if isinstance(scale, Listed) else scale.categories or ()
 
 
 def kind_of(scale: Scale) -> Kind:
     """What a scale makes of a question."""
+    if isinstance(scale, Ranking):
+        return _ranked(scale)
     return _graded(scale) if isinstance(scale, Preference) and scale.grades else KINDS.get(scale.kind, _PLAIN)
+
+
+@lru_cache(maxsize=10)
+def _ranked(scale: Ranking) -> Kind:
+    """Texts that are ranked have letters."""
+    return Kind(places=scale.names, titles=scale.names)
 
 
 @lru_cache(maxsize=1000)
@@ -212,8 +220,8 @@ class Question(StudyPart):
     text: str = Field(min_length=1, description="the question itself")
     scale: str | tuple[str, ...] = Field(
         description="1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, text, preference, "
-        "preference:slightly better<much better, odd-one-out, several:food,price (all that apply), or a list of "
-        "categories"
+        "preference:slightly better<much better, odd-one-out, several:food,price (all that apply), ranking, or a "
+        "list of categories"
     )
     guidelines: str = Field("", description="what to heed in answering; people and judges read the same")
     rubric: tuple[str, ...] = Field((), description="points to weigh, read as a list at the end of the guidelines")
@@ -221,9 +229,9 @@ class Question(StudyPart):
     show: tuple[str, ...] | None = Field(None, description="columns shown; all others are kept back")
     options: tuple[str, ...] = Field(
         (),
-        description="the two or three columns to choose between; for odd-one-out, one column of which three items "
-        "are drawn while people answer; for preference, one question on the scale text whose outputs are compared; on "
-        "a scale of numbers, one column of which judges compare every two items",
+        description="the two or three columns to choose between, or three to nine to rank; for odd-one-out, one column "
+        "of which three items are drawn while people answer; for preference, one question on the scale text whose "
+        "outputs are compared; on a scale of numbers, one column of which judges compare every two items",
     )
     order: Orders | None = Field(
         None,
@@ -253,6 +261,15 @@ class Question(StudyPart):
             return content
         said, ending = _strip_ends(content.get("guidelines") or ""), rubric_words(points)
         return content | {"guidelines": said if said.endswith(ending) else f"{said}\n\n{ending}".strip()}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _ranking_is_of_its_options(cls, content: Any) -> Any:
+        """How many are ranked is said by the options."""
+        if not isinstance(content, dict) or content.get("scale") != "ranking":
+            return content
+        options = content.get("options") or ()
+        return content | {"scale": f"ranking:{len(options) if isinstance(options, list | tuple) else 1}"}
 
     @field_validator("by_scale")
     @classmethod
@@ -379,6 +396,9 @@ class Question(StudyPart):
 
     def unshuffled(self, label: Label, order: Sequence[str]) -> tuple[Label, int | None]:
         """A label given for the order shown, in terms of the item's own order; and the place that was chosen."""
+        if order and isinstance(scale := scale_of(self.scale), Ranking):
+            names = dict(zip(scale.names, (scale.names[self.choices.index(one)] for one in order), strict=True))
+            return _relettered(scale, label, names), None
         place = self.kind.place_of(label) if order else None
         if place is None:
             return label, None
@@ -386,8 +406,17 @@ class Question(StudyPart):
 
     def shuffled(self, label: Label, order: Sequence[str]) -> Label:
         """A label in the item's own order, in terms of the order shown: the way back from `unshuffled`."""
+        if order and isinstance(scale := scale_of(self.scale), Ranking):
+            names = dict(zip((scale.names[self.choices.index(one)] for one in order), scale.names, strict=True))
+            return _relettered(scale, label, names)
         place = self.kind.place_of(label) if order else None
         return label if place is None else self.kind.at_place(label, order.index(self.choices[place]))
+
+
+def _relettered(scale: Ranking, label: Label, names: Mapping[str, str]) -> Label:
+    """A ranking with its letters replaced."""
+    found = scale.read([names[one] for one in scale.chosen(label) or ()])
+    return label if found is None else found
 
 
 _SECRET = re.compile(r"key|token|secret|authorization|password|cookie|signature", re.IGNORECASE)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import sqlalchemy as sa
 
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import CONTENT, PART
-from assay.data.scales import Interval, Label, Nominal, Scale, Several, parse_scale, plain_number
+from assay.data.scales import Interval, Label, Nominal, Preference, Ranking, Scale, Several, parse_scale, plain_number
 from assay.errors import StudyError, listing
 from assay.study.items import canonical
 from assay.study.schema import Question, scale_of
@@ -94,6 +95,7 @@ def stored_annotations(
             f"study.yaml as store:, else ask them with: assay judge {folder or 'STUDY'}"
         )
     conditions = list(dict.fromkeys(name for row in rows for name in row["_condition"]))
+    items = _with_ranked_pairs(items, asked.values())
     frame, further = add_ensembles(_frame(rows, conditions), conditions, annotators)
     reading = Reading(
         store.where, len(rows) + sum(excluded.values()), notes=(*notes, *further), study=str(folder or "")
@@ -188,22 +190,51 @@ def criteria_of(question: Question) -> dict[str, Scale]:
     scale = scale_of(question.scale)
     if isinstance(scale, Several):
         return {f"{question.name}: {name}": _APPLIES for name in scale.names}
-    return {question.name: scale}
+    return {question.name: Preference() if isinstance(scale, Ranking) else scale}
 
 
-def label_by_criterion(question: Question, label: Label) -> dict[str, Label]:
-    """An answer as the table has it: of several labels, whether each was chosen."""
+def labels_in_table(question: Question, item: str, label: Label) -> Iterator[tuple[str, str, Label]]:
+    """An answer as the table has it, (criterion, item, label): each of several labels, every two that were ranked."""
     scale = scale_of(question.scale)
-    if not isinstance(scale, Several):
-        return {question.name: label}
-    chosen = scale.chosen(label) or ()
-    return {f"{question.name}: {name}": "yes" if name in chosen else "no" for name in scale.names}
+    if isinstance(scale, Several):
+        chosen = scale.chosen(label) or ()
+        for name in scale.names:
+            yield f"{question.name}: {name}", item, "yes" if name in chosen else "no"
+    elif isinstance(scale, Ranking):
+        ranked = scale.chosen(label) or ()
+        place = {column: ranked.index(name) for name, column in zip(scale.names, question.options, strict=True)}
+        for first, second in combinations(question.options, 2):
+            yield question.name, _pair_name(item, first, second), -1 if place[first] < place[second] else 1
+    else:
+        yield question.name, item, label
+
+
+def _pair_name(item: str, first: str, second: str) -> str:
+    """What two texts of an item that is ranked are called as an item."""
+    return f"{item}: {first} / {second}"
+
+
+def _with_ranked_pairs(items: pl.DataFrame, asked: Iterable[Question]) -> pl.DataFrame:
+    """The items, with every two texts that are ranked as an item: ``pair_of``, ``first`` and ``second`` say which."""
+    found, every = [items], list(asked)
+    ranked = [one for one in every if isinstance(scale_of(one.scale), Ranking)]
+    for first, second in dict.fromkeys(pair for one in ranked for pair in combinations(one.options, 2)):
+        names = [_pair_name(item, first, second) for item in items["item"]]
+        about = {"first": pl.lit(first), "second": pl.lit(second), "pair_of": pl.col("item")}
+        pairs = items.with_columns(**about)
+        found.append(pairs.with_columns(item=pl.Series(names, dtype=pl.String)))
+    return pl.concat(found[1:] if len(ranked) == len(every) else found, how="diagonal_relaxed") if ranked else items
 
 
 def _label_rows(row: Any, question: Question, content: int) -> Iterator[dict[str, Any]]:
     """An answer as rows of the table."""
-    for criterion, label in label_by_criterion(question, row.label).items():
-        yield _label_row(row, criterion, label, content)
+    pairs = list(combinations(question.options, 2)) if isinstance(scale_of(question.scale), Ranking) else []
+    for number, (criterion, item, label) in enumerate(labels_in_table(question, row.item, row.label)):
+        own = _label_row(row, criterion, label, content) | {"item": item}
+        if pairs and "order" in own:
+            shown = [one for one in row.shown["order"] if one in pairs[number]]
+            own |= {"order": ">".join(shown), "position": shown.index(pairs[number][label == 1]) + 1}
+        yield own
 
 
 def _label_row(row: Any, criterion: str, label: Label, content: int) -> dict[str, Any]:
