@@ -195,6 +195,9 @@ def test_a_ranking_is_a_vote_on_every_two(serve: Callable[..., Served]) -> None:
     assert board.table["system"][0] == "bee"
     wins = {(row["first"], row["second"]): row["wins"] for row in board.wins.iter_rows(named=True)}
     assert (wins["bee", "ant"], wins["bee", "cat"], wins["ant", "cat"]) == (12, 12, 6)
+    assert set(votes.items["first"]) >= {"bee", "cat"}, (
+        "which of two is the first is drawn, so that labels are balanced"
+    )
     assert board.run.facts["items"] == 6, "what the pairs are of is one item"
     for row in votes.labels.iter_rows(named=True):
         first, second = row["item"].partition(": ")[2].split(" / ")

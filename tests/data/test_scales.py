@@ -16,9 +16,9 @@ from assay.data.scales import (
     OddOneOut,
     Ordinal,
     Preference,
-    Ranking,
+    RankedTexts,
     Scale,
-    Several,
+    SeveralLabels,
     Text,
     parse_scale,
     scale_of,
@@ -52,9 +52,9 @@ SCALES: tuple[Scale, ...] = (
     Preference(),
     Preference(("slightly better", "much better")),
     Preference(("a < b", "b")),
-    Several(("food", "price")),
-    Several(("a, b", "c")),
-    Ranking(3),
+    SeveralLabels(("food", "price")),
+    SeveralLabels(("a, b", "c")),
+    RankedTexts(3),
     OddOneOut(),
 )
 
@@ -339,7 +339,7 @@ def test_grades_that_say_nothing_are_refused(spec, words):
     ],
 )  # fmt: skip
 def test_several_labels_are_a_list_in_their_order(said, read):
-    assert Several(("food", "price")).read(said) == read
+    assert SeveralLabels(("food", "price")).read(said) == read
 
 
 def test_a_table_has_one_criterion_a_label():
@@ -355,7 +355,7 @@ def test_a_table_has_one_criterion_a_label():
     ],
 )  # fmt: skip
 def test_a_ranking_has_each_letter_once(said, read):
-    assert Ranking(3).read(said) == read
+    assert RankedTexts(3).read(said) == read
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 from assay.collecting.assignment import Assigner
 from assay.collecting.design import Asked, is_wrong
 from assay.collecting.languages import Said, allowed_words
-from assay.data.scales import Label, Listed, Ranking
+from assay.data.scales import Label, Listed, RankedTexts
 from assay.study.schema import kind_of, scale_of
 from assay.study.store.answers import add_page_answer, answers_to, latest_revision, withdraw
 from assay.study.store.connection import Connection
@@ -338,7 +338,7 @@ def answer_words(one: Asked, label: Label, order: Sequence[str]) -> str:
     """A label as people read it, for the options in the order shown."""
     shown = one.definition.shuffled(label, order)
     if isinstance(one.scale, Listed):
-        joint = " > " if isinstance(one.scale, Ranking) else ", "
+        joint = " > " if isinstance(one.scale, RankedTexts) else ", "
         return joint.join(one.scale.chosen(shown) or ()) or Said("None of these")
     told = kind_of(one.scale).told
     if shown in told:

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from assay.collecting.design import Asked
 from assay.collecting.languages import Said, allowed_words
-from assay.data.scales import Label, Listed, Preference, Scale, Several
+from assay.data.scales import Label, Listed, Preference, Scale, SeveralLabels
 from assay.study.items import Item, canonical
 from assay.study.schema import Question, kind_of, listed_labels
 
@@ -198,7 +198,7 @@ def _widget(
         return widget, tuple(one for one in found if not words or one.value in sent)
     if kind_of(scale).free_text:
         return "text", ()
-    if isinstance(scale, Several):
+    if isinstance(scale, SeveralLabels):
         return "several", (*_choices(question, scale), Choice("", Said("None of these"), None, "0"))
     if scale.categories is not None and not (scale.numeric and len(scale.categories) > MOST_CATEGORIES):
         return "choice", _choices(question, scale)

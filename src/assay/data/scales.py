@@ -401,7 +401,7 @@ class Listed(Scale):
 
 
 @dataclass(frozen=True)
-class Several(Listed):
+class SeveralLabels(Listed):
     """Which of some labels apply, none or many. In a table each label is a criterion, answered yes or no."""
 
     names: tuple[str, ...]
@@ -427,7 +427,7 @@ class Several(Listed):
 
 
 @dataclass(frozen=True)
-class Ranking(Listed):
+class RankedTexts(Listed):
     """All of some texts by their letters, the best first. In a table every two of them are a vote."""
 
     size: int
@@ -469,12 +469,12 @@ def scale_of(said: Scale | str | int | Sequence[Label]) -> Scale:
         For what says no scale, or two: a list of words has an order or not.
     """
     found = parse_scale(said) if isinstance(said, str) else said
-    if isinstance(found, Several):
+    if isinstance(found, SeveralLabels):
         raise DataError(
             f"'{found.spec}' is for the questions of a study; a table has a criterion for each label, answered yes or "
             "no: make it so, and read it with scale='nominal:no,yes'"
         )
-    if isinstance(found, Ranking):
+    if isinstance(found, RankedTexts):
         raise DataError(
             f"'{found.spec}' is for the questions of a study; a table has a vote for every two texts, in the columns "
             "first, second and label: make it so, and read it with scale='preference'"
@@ -531,10 +531,10 @@ def parse_scale(spec: str) -> Scale:
         listed = _parse_list(spec, rest)
         return Ordinal([str(name) for name in listed]) if head == "ordinal" else Nominal(listed)
     if head == "ranking" and rest.isdecimal():
-        return Ranking(int(rest))
+        return RankedTexts(int(rest))
     if head == "several" and rest:
         labels = _parse_list(spec, rest) if rest.startswith("[") else [part.strip() for part in rest.split(",")]
-        return Several(tuple(map(str, labels)))
+        return SeveralLabels(tuple(map(str, labels)))
     if head == "preference" and rest:
         grades = _parse_list(spec, rest) if rest.startswith("[") else [part.strip() for part in rest.split("<")]
         return Preference(tuple(map(str, grades)))

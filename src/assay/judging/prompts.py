@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from assay.data.scales import Label, Listed, Scale, Several, plain_number
+from assay.data.scales import Label, Listed, Scale, SeveralLabels, plain_number
 from assay.errors import StudyError, listing, unknown
 from assay.study.items import Item, canonical, file_within
 from assay.study.schema import Judge, Question, System, kind_of, listed_labels, rubric_words
@@ -585,7 +585,8 @@ def describe_labels(question: Question, scale: Scale) -> str:
     """What a label may be, in words that fit after 'the label must be'."""
     words = question.judge_words(scale)
     if isinstance(scale, Listed):
-        return f"a JSON list of {scale.describe()}" + ("; [] where none does" if isinstance(scale, Several) else "")
+        none = "; [] where none does" if isinstance(scale, SeveralLabels) else ""
+        return f"a JSON list of {scale.describe()}{none}"
     return kind_of(scale).allowed(words) if words else scale.describe()
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
-from assay.data.scales import Label, Listed, Nominal, Preference, Ranking, Scale, parse_scale
+from assay.data.scales import Label, Listed, Nominal, Preference, RankedTexts, Scale, parse_scale
 from assay.errors import DataError
 
 # -- what each kind of answer makes of a question --------------------------------------------------------
@@ -90,13 +90,13 @@ def listed_labels(scale: Scale) -> tuple[Label, ...]:
 
 def kind_of(scale: Scale) -> Kind:
     """What a scale makes of a question."""
-    if isinstance(scale, Ranking):
+    if isinstance(scale, RankedTexts):
         return _ranked(scale)
     return _graded(scale) if isinstance(scale, Preference) and scale.grades else KINDS.get(scale.kind, _PLAIN)
 
 
 @lru_cache(maxsize=10)
-def _ranked(scale: Ranking) -> Kind:
+def _ranked(scale: RankedTexts) -> Kind:
     """Texts that are ranked have letters."""
     return Kind(places=scale.names, titles=scale.names)
 
@@ -396,7 +396,7 @@ class Question(StudyPart):
 
     def unshuffled(self, label: Label, order: Sequence[str]) -> tuple[Label, int | None]:
         """A label given for the order shown, in terms of the item's own order; and the place that was chosen."""
-        if order and isinstance(scale := scale_of(self.scale), Ranking):
+        if order and isinstance(scale := scale_of(self.scale), RankedTexts):
             names = dict(zip(scale.names, (scale.names[self.choices.index(one)] for one in order), strict=True))
             return _relettered(scale, label, names), None
         place = self.kind.place_of(label) if order else None
@@ -406,14 +406,14 @@ class Question(StudyPart):
 
     def shuffled(self, label: Label, order: Sequence[str]) -> Label:
         """A label in the item's own order, in terms of the order shown: the way back from `unshuffled`."""
-        if order and isinstance(scale := scale_of(self.scale), Ranking):
+        if order and isinstance(scale := scale_of(self.scale), RankedTexts):
             names = dict(zip((scale.names[self.choices.index(one)] for one in order), scale.names, strict=True))
             return _relettered(scale, label, names)
         place = self.kind.place_of(label) if order else None
         return label if place is None else self.kind.at_place(label, order.index(self.choices[place]))
 
 
-def _relettered(scale: Ranking, label: Label, names: Mapping[str, str]) -> Label:
+def _relettered(scale: RankedTexts, label: Label, names: Mapping[str, str]) -> Label:
     """A ranking with its letters replaced."""
     found = scale.read([names[one] for one in scale.chosen(label) or ()])
     return label if found is None else found

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,19 @@ import sqlalchemy as sa
 
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import CONTENT, PART
-from assay.data.scales import Interval, Label, Nominal, Preference, Ranking, Scale, Several, parse_scale, plain_number
+from assay.data.scales import (
+    Interval,
+    Label,
+    Nominal,
+    Preference,
+    RankedTexts,
+    Scale,
+    SeveralLabels,
+    parse_scale,
+    plain_number,
+)
 from assay.errors import StudyError, listing
-from assay.study.items import canonical
+from assay.study.items import canonical, chance
 from assay.study.schema import Question, scale_of
 from assay.study.store import tables
 from assay.study.store.connection import Store, setting
@@ -188,52 +199,63 @@ _APPLIES = Nominal(("no", "yes"))
 def criteria_of(question: Question) -> dict[str, Scale]:
     """The criteria of a question in the table, with their scales: one, or one for each of several labels."""
     scale = scale_of(question.scale)
-    if isinstance(scale, Several):
+    if isinstance(scale, SeveralLabels):
         return {f"{question.name}: {name}": _APPLIES for name in scale.names}
-    return {question.name: Preference() if isinstance(scale, Ranking) else scale}
+    return {question.name: Preference() if isinstance(scale, RankedTexts) else scale}
 
 
 def labels_in_table(question: Question, item: str, label: Label) -> Iterator[tuple[str, str, Label]]:
     """An answer as the table has it, (criterion, item, label): each of several labels, every two that were ranked."""
     scale = scale_of(question.scale)
-    if isinstance(scale, Several):
+    if isinstance(scale, SeveralLabels):
         chosen = scale.chosen(label) or ()
         for name in scale.names:
             yield f"{question.name}: {name}", item, "yes" if name in chosen else "no"
-    elif isinstance(scale, Ranking):
+    elif isinstance(scale, RankedTexts):
         ranked = scale.chosen(label) or ()
         place = {column: ranked.index(name) for name, column in zip(scale.names, question.options, strict=True)}
-        for first, second in combinations(question.options, 2):
-            yield question.name, _pair_name(item, first, second), -1 if place[first] < place[second] else 1
+        for name, first, second in _ranked_pairs(item, question.options):
+            yield question.name, name, -1 if place[first] < place[second] else 1
     else:
         yield question.name, item, label
 
 
-def _pair_name(item: str, first: str, second: str) -> str:
-    """What two texts of an item that is ranked are called as an item."""
-    return f"{item}: {first} / {second}"
+@lru_cache(maxsize=100_000)
+def _ranked_pairs(item: str, options: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
+    """Every two texts of an item that is ranked: what they are called as an item, the first, the second.
+
+    Which of two is the first is drawn by item: were it the same throughout, one label would be the commoner by far, and
+    agreement beyond chance would look small however alike people rank.
+    """
+    found = []
+    for pair in combinations(options, 2):
+        first, second = pair if chance("ranked", item, *pair).random() < 0.5 else pair[::-1]
+        found.append((f"{item}: {first} / {second}", first, second))
+    return tuple(found)
 
 
 def _with_ranked_pairs(items: pl.DataFrame, asked: Iterable[Question]) -> pl.DataFrame:
     """The items, with every two texts that are ranked as an item: ``pair_of``, ``first`` and ``second`` say which."""
-    found, every = [items], list(asked)
-    ranked = [one for one in every if isinstance(scale_of(one.scale), Ranking)]
-    for first, second in dict.fromkeys(pair for one in ranked for pair in combinations(one.options, 2)):
-        names = [_pair_name(item, first, second) for item in items["item"]]
-        about = {"first": pl.lit(first), "second": pl.lit(second), "pair_of": pl.col("item")}
-        pairs = items.with_columns(**about)
-        found.append(pairs.with_columns(item=pl.Series(names, dtype=pl.String)))
-    return pl.concat(found[1:] if len(ranked) == len(every) else found, how="diagonal_relaxed") if ranked else items
+    every = list(asked)
+    ranked = [one.options for one in every if isinstance(scale_of(one.scale), RankedTexts)]
+    if not ranked:
+        return items
+    rows = dict.fromkeys(
+        (one, *pair) for options in ranked for one in items["item"] for pair in _ranked_pairs(one, options)
+    )
+    pairs = pl.DataFrame(list(rows), schema=["pair_of", "item", "first", "second"], orient="row")
+    pairs = pairs.join(items, left_on="pair_of", right_on="item", how="left", maintain_order="left")
+    return pairs if len(ranked) == len(every) else pl.concat([items, pairs], how="diagonal_relaxed")
 
 
 def _label_rows(row: Any, question: Question, content: int) -> Iterator[dict[str, Any]]:
     """An answer as rows of the table."""
-    pairs = list(combinations(question.options, 2)) if isinstance(scale_of(question.scale), Ranking) else []
+    pairs = _ranked_pairs(row.item, question.options) if isinstance(scale_of(question.scale), RankedTexts) else ()
     for number, (criterion, item, label) in enumerate(labels_in_table(question, row.item, row.label)):
         own = _label_row(row, criterion, label, content) | {"item": item}
         if pairs and "order" in own:
-            shown = [one for one in row.shown["order"] if one in pairs[number]]
-            own |= {"order": ">".join(shown), "position": shown.index(pairs[number][label == 1]) + 1}
+            shown = [one for one in row.shown["order"] if one in pairs[number][1:]]
+            own |= {"order": ">".join(shown), "position": shown.index(pairs[number][1 + (label == 1)]) + 1}
         yield own
 
 
