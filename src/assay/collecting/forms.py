@@ -199,7 +199,9 @@ def _widget(
     if kind_of(scale).free_text:
         return "text", ()
     if isinstance(scale, SeveralLabels):
-        return "several", (*_choices(question, scale), Choice("", Said("None of these"), None, "0"))
+        labels = _choices(question, scale)
+        free = all(one.key != "0" for one in labels)
+        return "several", (*labels, Choice("", Said("None of these"), None, "0" if free else None))
     if scale.categories is not None and not (scale.numeric and len(scale.categories) > MOST_CATEGORIES):
         return "choice", _choices(question, scale)
     return "number", ()

@@ -16,7 +16,7 @@ from assay.collecting.assignment import TripletAssigner, disputed_items, failed_
 from assay.collecting.design import StudyDesign
 from assay.data.scales import Label, Preference, Scale, parse_scale
 from assay.errors import AssayError, listing
-from assay.study.schema import kind_of
+from assay.study.schema import Question, kind_of
 from assay.study.store import table
 from assay.study.store.answers import newest_answer
 from assay.study.store.connection import Connection
@@ -65,14 +65,22 @@ def agreement_so_far(design: StudyDesign, db: Connection) -> tuple[AgreementSoFa
         one = question.definition
         for spec in design.scales or (None,):
             labels = tables.get((question.id, spec), {})
-            given: dict[str, dict[tuple[str, str], Label]] = {name: {} for name in criteria_of(one)}
-            for (item, person), label in labels.items():
-                for name, place, own in labels_in_table(one, item, label):
-                    given[name][place, person] = own
+            by_criterion = _by_criterion(one, labels) if one.kind.lists else {one.name: labels}
             for name, scale in criteria_of(one).items():
                 on = parse_scale(spec) if spec else scale
-                found.append(_question_agreement(name, spec or "", on, given[name]))
+                found.append(_question_agreement(name, spec or "", on, by_criterion[name]))
     return tuple(found)
+
+
+def _by_criterion(
+    question: Question, labels: Mapping[tuple[str, str], Label]
+) -> dict[str, dict[tuple[str, str], Label]]:
+    """Answers that are lists as the table has them."""
+    found: dict[str, dict[tuple[str, str], Label]] = {name: {} for name in criteria_of(question)}
+    for (item, person), label in labels.items():
+        for name, place, own in labels_in_table(question, item, label):
+            found[name][place, person] = own
+    return found
 
 
 def _labels_of_people(

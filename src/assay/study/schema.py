@@ -40,6 +40,8 @@ class Kind:
         What people read for a label; as it is where none are given.
     free_text : bool
         Whether the reply itself is the label.
+    lists : bool
+        Whether an answer is a list, of which the table makes several labels.
     """
 
     places: tuple[Label, ...] = ()
@@ -49,6 +51,7 @@ class Kind:
     words: Mapping[Label, str] = field(default_factory=dict)
     told: Mapping[Label, str] = field(default_factory=dict)
     free_text: bool = False
+    lists: bool = False
 
     def place_of(self, label: Label) -> int | None:
         """Which of the options a label chooses, from 0, a preference by its sign; None where it chooses none."""
@@ -77,6 +80,7 @@ KINDS: dict[str, Kind] = {
     ),
     "odd-one-out": Kind(places=("A", "B", "C"), titles=("A", "B", "C"), drawn=True),
     "text": Kind(free_text=True),
+    "several": Kind(lists=True),
 }
 """By the name of the scale."""
 
@@ -98,7 +102,7 @@ def kind_of(scale: Scale) -> Kind:
 @lru_cache(maxsize=10)
 def _ranked(scale: RankedTexts) -> Kind:
     """Texts that are ranked have letters."""
-    return Kind(places=scale.names, titles=scale.names)
+    return Kind(places=scale.names, titles=scale.names, lists=True)
 
 
 @lru_cache(maxsize=1000)

@@ -165,7 +165,12 @@ def _counted_rows(
             why = "it answers a probe, which is no further label"
         if why is None:
             number = numbers.get((row.question, row.item, row.content), 1)
-            rows += _label_rows(row, asked[row.question], number)
+            question = asked[row.question]
+            rows += (
+                _label_rows(row, question, number)
+                if question.kind.lists
+                else [_label_row(row, question.name, row.label, number)]
+            )
         else:
             excluded[why] += 1
     return rows, excluded
@@ -249,7 +254,7 @@ def _with_ranked_pairs(items: pl.DataFrame, asked: Iterable[Question]) -> pl.Dat
 
 
 def _label_rows(row: Any, question: Question, content: int) -> Iterator[dict[str, Any]]:
-    """An answer as rows of the table."""
+    """An answer that is a list as rows of the table."""
     pairs = _ranked_pairs(row.item, question.options) if isinstance(scale_of(question.scale), RankedTexts) else ()
     for number, (criterion, item, label) in enumerate(labels_in_table(question, row.item, row.label)):
         own = _label_row(row, criterion, label, content) | {"item": item}
