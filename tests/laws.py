@@ -193,7 +193,7 @@ def votes() -> Annotations:
             for repeat in (1, 2, 3, 4):
                 first, second = (one, other) if rng.random() < 0.5 else (other, one)
                 lean = strength[second] - strength[first] + rng.logistic()
-                label = 0 if abs(lean) < 0.3 else int(np.sign(lean))
+                label = 0 if abs(lean) < 0.3 else int(np.sign(lean)) * (1 + (abs(lean) > 1))
                 rows.append(
                     {
                         "item": f"q{i:02d}",
@@ -216,7 +216,7 @@ def votes() -> Annotations:
         }
     )
     return Annotations.from_frame(
-        pl.DataFrame(rows), judges=["gpt"], scale=assay.Preference(), items=items, repeat="repeat"
+        pl.DataFrame(rows), judges=["gpt"], scale=assay.Preference(("slightly", "much")), items=items, repeat="repeat"
     )
 
 
@@ -511,7 +511,7 @@ asked with every value."""
 EPSILON = {"epsilon": 0.1, **QUICK}
 RATED: dict[str, Sequence[Any]] = {
     "clusters": ["document"], "systems": [("anna", "carl")], "rating_scale": [173.0], "base": [2.0], "start": [0.0],
-    "separability": ["separability"],
+    "grades": ["shares"], "separability": ["separability"],
     **{name: [{"separability": "separability", name: value}]
        for name, value in (("alpha", 1.0), ("beta", 2.0), ("separability_threshold", 0.1))},
     "who": ["together", ("judges",), ("annotators",), ("gpt", "ann")], "by": ["language"],

@@ -253,6 +253,7 @@ OPTIONS = {
         "rating_scale": "400.0 > 0 as 'scale'",
         "base": "10.0 > 1",
         "start": "1000.0",
+        "grades": "'alike'",
         "alpha": "2.0 > 0",
         "beta": "6.0 > 0",
         "separability_threshold": "0.4 as 'threshold'",

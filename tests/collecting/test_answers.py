@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
-from annotating import Served
+from annotating import STARS, Served, write_study
 
+import assay
 from assay.collecting.answers import LONGEST_TEXT, clean, clean_all
+from assay.collecting.design import StudyDesign
+from assay.collecting.overview import agreement_so_far
+from assay.errors import StudyError
+from assay.reading import study_labels
+from assay.study.definition import load_study
 
 PAIR = {"name": "better", "text": "Which?", "scale": "preference", "options": ["a", "b"]}
 PAIRS = [{"item": "p1", "a": "left", "b": "right"}]
@@ -125,6 +133,95 @@ def test_a_preference_is_kept_in_the_items_own_order_with_its_place(serve: Calla
         chosen = order[row["shown"]["position"] - 1]
         assert row["label"] == {"a": -1, "b": 1}[chosen]
     assert orders == {("a", "b"), ("b", "a")}
+
+
+def test_a_grade_is_turned_with_the_sides_and_a_tie_says_of_which_kind(serve: Callable[..., Served]) -> None:
+    asked = PAIR | {"scale": "preference:a bit<much", "ties": "both-or-neither"}
+    items = [{"item": f"p{k}", "a": f"left {k}", "b": f"right {k}", "first": "x", "second": "y"} for k in range(6)]
+    page = serve(items=items, questions=[asked | {"show": []}])
+    ana = page.annotator()
+    for word in ("first: much", "first: much", "second: a bit", "second: a bit", "both", "neither"):
+        task = ana.pages()[0][0]
+        assert ana.answer(task, {task.questions[0].id: "tie"}).json()["questions"] == {
+            str(task.questions[0].id): "The answer must be one of the answers shown."
+        }
+        assert ana.answer(task, {task.questions[0].id: word}).status == 200
+    assert 'data-given="&#34;neither&#34;"' in ana.send("GET", "/work/6").text
+    labels = study_labels(page.study)
+    assert labels.scale.spec == "preference:a bit<much"
+    for row in labels.labels.drop_nulls("position").iter_rows(named=True):
+        chosen = row["order"].split(">")[int(row["position"]) - 1]
+        assert row["label"] == {"a": -1, "b": 1}[chosen] * (2 if row["position"] == 1 else 1)
+    ties = labels.labels.filter(pl.col("label") == 0)
+    assert sorted(ties["tie"]) == ["both", "neither"]
+    assert labels.labels.filter(pl.col("label") != 0)["tie"].null_count() == 4
+    assert assay.bradley_terry(labels, grades="shares", prior=1, method="none").table.height == 2
+
+
+def test_several_labels_are_a_criterion_each(serve: Callable[..., Served]) -> None:
+    asked = {"name": "about", "text": "?", "scale": "several:food,price,staff", "show": ["text"]}
+    page = serve(items=8, who=("ana", "ben"), questions=[asked, STARS])
+    for name in ("ana", "ben"):
+        person = page.annotator(name)
+        for k in range(8):
+            task = person.pages()[0][0]
+            about, stars = (question.id for question in task.questions)
+            wrong = person.answer(task, {about: ["food", "none"], stars: 3})
+            assert wrong.json()["questions"][str(about)] == "The answer must be all that apply of food, price, staff."
+            given = (
+                [[], ["price"], ["price", "food"]][int(task.text.partition("number ")[2][0]) % 3]
+                if name == "ana" or k
+                else ["staff"]
+            )
+            assert person.answer(task, {about: given, stars: 3}).status == 200
+    labels = study_labels(page.study)
+    names = [f"about: {one}" for one in ("food", "price", "staff")]
+    assert sorted(labels.criteria) == [*names, "stars"]
+    assert {labels.scale_of(one).spec for one in names} == {"nominal:no,yes"}
+    assert labels.labels.height == 2 * 8 * 4
+    found = assay.agreement(labels.where(criterion="about: food"))
+    assert 0 < found.table["estimate"][0] <= 1
+    assert 'data-given="[' in person.send("GET", "/work/3").text
+    with page.store.reading() as db:
+        live = {one.question: one.title for one in agreement_so_far(StudyDesign(page.study, page.store), db)}
+    assert list(live) == [*names, "stars"]
+
+
+def test_a_ranking_is_a_vote_on_every_two(serve: Callable[..., Served]) -> None:
+    asked = {"name": "best", "text": "?", "scale": "ranking", "options": ["ant", "bee", "cat"], "show": []}
+    items = [{"item": f"p{k}", "ant": "the ant", "bee": "the bee", "cat": "the cat"} for k in range(6)]
+    page = serve(items=items, who=("ana", "ben"), questions=[asked])
+    for name, wanted in (("ana", "bac"), ("ben", "bca")):
+        person = page.annotator(name)
+        for _ in range(6):
+            task = person.pages()[0][0]
+            places = {animal[0]: task.text.index(f"the {animal}") for animal in ("ant", "bee", "cat")}
+            shown = sorted(places, key=lambda one: places[one])  # by where it stands on the page
+            given = ["ABC"[shown.index(one)] for one in wanted]
+            partial = person.answer(task, {task.questions[0].id: given[:2]})
+            assert partial.json()["questions"][str(task.questions[0].id)].endswith("all of A, B, C, the best first.")
+            assert person.answer(task, {task.questions[0].id: given}).status == 200
+    assert {row["label"] for row in page.history()} == {'["B","A","C"]', '["B","C","A"]'}
+    votes = study_labels(page.study)
+    assert votes.scale.spec == "preference"
+    assert votes.labels.height == 2 * 6 * 3
+    board = assay.bradley_terry(votes, prior=1, method="none")
+    assert board.table["system"][0] == "bee"
+    wins = {(row["first"], row["second"]): row["wins"] for row in board.wins.iter_rows(named=True)}
+    assert (wins["bee", "ant"], wins["bee", "cat"], wins["ant", "cat"]) == (12, 12, 6)
+    assert set(votes.items["first"]) >= {"bee", "cat"}, (
+        "which of two is the first is drawn, so that labels are balanced"
+    )
+    assert board.run.facts["items"] == 6, "what the pairs are of is one item"
+    for row in votes.labels.iter_rows(named=True):
+        first, second = row["item"].partition(": ")[2].split(" / ")
+        assert row["order"].split(">")[row["position"] - 1] == (first if row["label"] == -1 else second)
+
+
+def test_several_labels_cannot_be_in_a_file_of_labels(tmp_path: Path) -> None:
+    asked = {"name": "about", "text": "?", "scale": "several:a,b"}
+    with pytest.raises(StudyError, match=r"cannot hold answers to 'about', which are lists: have people"):
+        load_study(write_study(tmp_path / "s", questions=[asked], labels="labels.csv"))
 
 
 def test_texts_are_kept_as_any_database_takes_them() -> None:

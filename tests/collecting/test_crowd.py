@@ -191,7 +191,8 @@ def test_time_that_is_over_ends_a_visit(serve: Callable[..., Served], clock: Clo
     ana.work_on(1)
     clock.later(minutes=19.9)
     assert ana.work_on(1) == "enough"
-    (task, *_), _ = ana.pages()
+    (task, *_), rest = ana.pages()
+    assert rest["left"] == 6, "seconds, which the page shows in minutes"
     clock.later(minutes=0.2)
     assert crowd_counts(page.design).outcomes == (("late", 1),)  # type: ignore[union-attr]
     assert pay_table(page.design)["outcome"].to_list() == ["late"]

@@ -57,6 +57,27 @@ def test_many_numbers_and_fractions_are_typed():
     assert form("nominal:" + ",".join(f"c{k}" for k in range(12))).kind == "choice"
 
 
+@pytest.mark.parametrize(
+    ("scale", "numbers"),
+    [
+        ("interval:0-100", "0 20 40 60 80 100"), ("interval:0-1", "0 0.2 0.4 0.6 0.8 1"),
+        ("interval:-1-1", "-1 -0.5 0 0.5 1"),
+        ("ordinal:0-12", "0 3 6 9 12"), ("ordinal:1-20", "1 20"), ("ordinal:1-13", "1 4 7 10 13"),
+        ("interval:1-7", "1 3 5 7"), ("interval:0-0.03", "0 0.006 0.012 0.018 0.024 0.03"), ("interval", ""),
+    ],
+)  # fmt: skip
+def test_a_slider_has_numbers_that_people_count_in(scale, numbers):
+    assert " ".join(form(scale).ticks) == numbers
+
+
+def test_all_that_applies_is_ticked_and_none_of_these_is_an_answer():
+    found = form("several:food,price", keys={"food": "d"}, meanings={"price": "what it costs"}, label='["price"]')
+    assert (found.kind, found.given) == ("several", '["price"]')
+    assert choices(found) == [
+        ('"food"', "food", None, "D"), ('"price"', "price", "what it costs", "2"), ("", "None of these", None, "0")
+    ]  # fmt: skip
+
+
 def test_two_texts_stand_side_by_side_and_an_answer_is_turned_with_them():
     options = {"options": ["one", "two_b"]}
     found = form("preference", ["two_b", "one"], label=-1, **options)
@@ -70,6 +91,20 @@ def test_two_texts_stand_side_by_side_and_an_answer_is_turned_with_them():
     assert form("preference", ["one", "two_b"], label=0, **options).given == '"tie"'
 
 
+def test_a_preference_with_grades_has_the_strongest_at_the_ends():
+    options = {"options": ["one", "two_b"], "ties": "both-or-neither"}
+    found = form("preference:a bit<much", ["two_b", "one"], label=-2, **options)
+    assert choices(found) == [
+        ('"first: much"', "Left: much", None, "1"), ('"first: a bit"', "Left: a bit", None, "2"),
+        ('"both"', "Both are acceptable", None, "B"), ('"neither"', "Neither is acceptable", None, "N"),
+        ('"second: a bit"', "Right: a bit", None, "3"), ('"second: much"', "Right: much", None, "4"),
+    ]  # fmt: skip
+    assert [one.field and one.field.text for one in found.choices] == ["y", None, None, None, None, "x"]
+    assert found.given == '"second: much"'  # the item's first is on the right
+    no_ties = form("preference:a bit<much", ["one", "two_b"], options=["one", "two_b"], ties=False)
+    assert [one.key for one in no_ties.choices] == ["1", "2", "3", "4"]
+
+
 def test_three_texts_have_letters():
     columns = ["one", "two_b", "third"]
     found = form("odd-one-out", ["third", "one", "two_b"], label="A", options=columns, images={"two_b": "/images/1"})
@@ -80,6 +115,19 @@ def test_three_texts_have_letters():
     assert (found.kind, found.given) == ("odd-one-out", '"B"')
     with pytest.raises(ValueError, match=r"shorter|longer"):
         form("odd-one-out", ["third", "one"], options=columns)
+
+
+def test_a_ranking_is_turned_with_the_letters_shown():
+    columns = ["one", "two_b", "third", "empty"]
+    found = form("ranking:4", ["third", "one", "empty", "two_b"], label='["A","D","B","C"]', options=columns)
+    assert [(one.value, one.key, one.field.text) for one in found.choices] == [
+        ('"A"', "A", '{"z":1}'), ('"B"', "B", "x"), ('"C"', "C", ""), ('"D"', "D", "y")
+    ]  # fmt: skip
+    assert (found.kind, found.given) == ("ranking", '["B","C","D","A"]')
+    question = Question.model_validate({"name": "q", "text": "?", "scale": "ranking", "options": columns})
+    assert question.scale == "ranking:4"
+    order = ["third", "one", "empty", "two_b"]
+    assert question.unshuffled('["B","C","D","A"]', order) == ('["A","D","B","C"]', None)
 
 
 def test_fields_are_what_any_question_shows():

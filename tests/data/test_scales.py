@@ -10,7 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.data.scales import Interval, Nominal, OddOneOut, Ordinal, Preference, Scale, Text, parse_scale
+from assay.data.scales import (
+    Interval,
+    Nominal,
+    OddOneOut,
+    Ordinal,
+    Preference,
+    RankedTexts,
+    Scale,
+    SeveralLabels,
+    Text,
+    parse_scale,
+    scale_of,
+)
 from assay.errors import DataError
 
 SCALES: tuple[Scale, ...] = (
@@ -38,6 +50,11 @@ SCALES: tuple[Scale, ...] = (
     Interval(-1.5, 2.25),
     Text(),
     Preference(),
+    Preference(("slightly better", "much better")),
+    Preference(("a < b", "b")),
+    SeveralLabels(("food", "price")),
+    SeveralLabels(("a, b", "c")),
+    RankedTexts(3),
     OddOneOut(),
 )
 
@@ -138,6 +155,7 @@ def test_scales_that_can_not_be(make, words):
         (Interval(), [1e300, -5], [math.inf, math.nan]),
         (Text(), ["a"], ["", "  "]),
         (Preference(), [-1, 0, 1, "first", " Tie ", "SECOND", "-1"], [2, 0.5, "third", None]),
+        (Preference(("a bit", "much")), [-2, 0, 1, "First: MUCH", "tie", "-2"], [3, "first", "much", None]),
         (OddOneOut(), ["A", "B", "C"], ["a", "D", 1]),
     ],
     ids=lambda v: getattr(v, "spec", ""),
@@ -215,6 +233,7 @@ def test_labels_as_numbers():
         (Interval(0, 1), True, True, (0, 1), None),
         (Text(), False, False, None, None),
         (Preference(), False, True, (-1, 1), (-1, 0, 1)),
+        (Preference(("a bit", "much")), False, True, (-2, 2), (-2, -1, 0, 1, 2)),
         (OddOneOut(), False, False, None, ("A", "B", "C")),
     ],
     ids=lambda v: getattr(v, "spec", None),
@@ -294,3 +313,56 @@ def test_a_missing_label_is_neither_on_a_scale_nor_off_it():
     assert parse_scale("nominal").valid(words).to_list() == [True, None, True]
     assert Nominal([1, "a"]).valid(words).to_list() == [True, None, False]
     assert Nominal([1, "a"]).valid(numbers).to_list() == [True, None, False]
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("preference:better", "needs at least 2; got 1"),
+        ("preference:much<Much", "appears twice"),
+        ("preference:a<b<c<d<e", "has at most 4 grades; got 5"),
+        ("preference:a<<b", "may not be empty"),
+    ],
+)
+def test_grades_that_say_nothing_are_refused(spec, words):
+    with pytest.raises(DataError, match=words):
+        parse_scale(spec)
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        (["price", "food"], '["food","price"]'), ('["price"]', '["price"]'), ("price, food", '["food","price"]'),
+        ([], "[]"),
+        ("[]", "[]"), (["food", "food"], '["food"]'), (["staff"], None), ("food, staff", None), ([1], None),
+        ('["food"', None), (3, None), ({"food": 1}, None),
+    ],
+)  # fmt: skip
+def test_several_labels_are_a_list_in_their_order(said, read):
+    assert SeveralLabels(("food", "price")).read(said) == read
+
+
+def test_a_table_has_one_criterion_a_label():
+    with pytest.raises(DataError, match=r"has a criterion for each label.*scale='nominal:no,yes'"):
+        scale_of("several:food,price")
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        (["B", "A", "C"], '["B","A","C"]'), ("C > A > B", '["C","A","B"]'), ("C, A, B", '["C","A","B"]'),
+        (["B", "A"], None), (["A", "A", "B"], None), (["A", "B", "D"], None), ("[]", None),
+    ],
+)  # fmt: skip
+def test_a_ranking_has_each_letter_once(said, read):
+    assert RankedTexts(3).read(said) == read
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"), [("ranking:2", "of two, ask for a preference"), ("ranking:10", "3 to 9 texts")]
+)
+def test_a_ranking_of_too_few_or_too_many_is_refused(spec, words):
+    with pytest.raises(DataError, match=words):
+        parse_scale(spec)
+    with pytest.raises(DataError, match=r"a vote for every two texts.*scale='preference'"):
+        scale_of("ranking:3")

@@ -13,7 +13,7 @@ from assay.data.scales import parse_scale
 from assay.errors import ChangedStudyError, StudyError
 from assay.judging.dry_run import estimate_study, requests_of
 from assay.judging.http import Request
-from assay.judging.prompts import Demonstration, Prompt, read_turns
+from assay.judging.prompts import Demonstration, Prompt, read_turns, reply_schema
 from assay.judging.providers import PROVIDERS
 from assay.judging.run import judge_study
 from assay.reading import study_labels, study_outputs
@@ -207,12 +207,46 @@ def test_options_stand_in_the_order_shown_and_cannot_be_named_by_their_own_colum
 
 
 @pytest.mark.parametrize(
-    ("ties", "words"), [(True, "first, second or tie"), *((one, "first or second") for one in (False, "people"))]
+    ("ties", "words"),
+    [
+        *((one, "first, second or tie") for one in (True, "both-or-neither")),
+        *((one, "first or second") for one in (False, "people")),
+    ],
 )
 def test_a_judge_that_must_choose_is_told_so(ties, words):
     asked = {"scale": "preference", "options": ["one", "two"], "show": [], "ties": ties}
     system = said(prompt(**asked), PAIR, order=("one", "two"))[0][1]
     assert f"The label must be {words}.\n" in system
+
+
+def test_a_judge_is_told_the_grades_and_its_demonstrations_are_turned_with_the_options():
+    asked = {"scale": "preference:a bit<much", "options": ["one", "two"], "show": []}
+    made = prompt(**asked)
+    assert "must be first: much, first: a bit, tie, second: a bit or second: much.\n" in said(
+        made, PAIR, order=("one", "two")
+    )[0][1]  # fmt: skip
+    question = Question.model_validate({"name": "q", "text": "?", **asked})
+    schema = reply_schema(question, made.scale, reasoning=False)
+    assert schema["properties"]["label"]["enum"] == [
+        "first: much",
+        "first: a bit",
+        "tie",
+        "second: a bit",
+        "second: much",
+    ]
+    assert [question.shuffled(n, ("two", "one")) for n in (-2, 0, 1)] == [2, 0, -1]
+    assert question.unshuffled(2, ("two", "one")) == (-2, 2)
+
+
+def test_a_judge_is_asked_for_a_list_where_several_labels_apply():
+    made = prompt(scale="several:food,price")
+    shown = [Demonstration(ITEM, '["price"]'), Demonstration(ITEM, "[]")]
+    messages = made.messages(ITEM, demonstrations=shown)
+    assert "must be a JSON list of all that apply of food, price; [] where none does." in messages[0]["content"]
+    assert 'Reply with JSON alone: {"label": […]}' in messages[0]["content"]
+    assert [one["content"] for one in messages if one["role"] == "assistant"] == ['{"label":["price"]}', '{"label":[]}']
+    schema = reply_schema(made.question, made.scale, reasoning=False)
+    assert schema["properties"]["label"] == {"type": "array", "items": {"type": "string", "enum": ["food", "price"]}}
 
 
 def test_a_tie_where_one_must_be_chosen_is_off_the_scale_and_asked_again(make_study):
@@ -225,6 +259,40 @@ def test_a_tie_where_one_must_be_chosen_is_off_the_scale_and_asked_again(make_st
         assert form["enum"] == ["first", "second"]
         assert "The label must be first or second." in server.requests[-1]["messages"][-1]["content"]
     assert set(study_labels(study).labels["label"]) == {-1, 1}
+
+
+def test_a_list_of_labels_is_asked_for_once_and_is_a_criterion_each(make_study):
+    asked = {"name": "about", "text": "?", "scale": "several:food,price", "show": ["text"]}
+    with ChatServer(lambda n, body, server: Say(['{"label": ["price"]}', '{"label": []}'][n % 2])) as server:
+        study = make_study(2, server.url, questions=[asked])
+        assert judge_study(study).answered == 2
+    labels = study_labels(study)
+    assert labels.criteria == ("about: food", "about: price")
+    assert sorted(labels.where(criterion="about: price").labels["label"]) == ["no", "yes"]
+    assert set(labels.where(criterion="about: food").labels["label"]) == {"no"}
+
+
+def test_a_judge_ranks_letters_in_the_order_shown(make_study):
+    asked = {"name": "best", "text": "?", "scale": "ranking", "options": ["a", "b", "c"], "show": []}
+
+    # The letters name other columns where they are shown in another order; a list that leaves one out is asked again.
+    def reply(n, body, server):
+        last = body["messages"][-1]["content"]
+        return Say('{"label": ["A"]}' if "cannot be used" not in last else "The best is the one\n[B, A, C]")
+
+    with ChatServer(reply) as server:
+        study = make_study(0, server.url, questions=[asked], items={"file": "items.csv"})
+        (study.folder / "items.csv").write_text("item,a,b,c\nq1,x,y,z\nq2,x,y,z\n")
+        assert judge_study(study).answered == 2
+        form = server.requests[0]["response_format"]["json_schema"]["schema"]["properties"]["label"]
+        assert form["items"]["enum"] == ["A", "B", "C"]
+        assert "The label must be a JSON list of all of A, B, C, the best first." in str(server.requests[0]["messages"])
+    votes = study_labels(study)
+    assert votes.labels.height == 2 * 3
+    assert set(votes.items["pair_of"].to_list()) == {"q1", "q2"}
+    for row in votes.labels.iter_rows(named=True):
+        first, second = row["item"].partition(": ")[2].split(" / ")
+        assert row["order"].split(">")[row["position"] - 1] == (first if row["label"] == -1 else second)
 
 
 # -- systems are asked as their users ask them -----------------------------------------------------------

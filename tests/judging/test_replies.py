@@ -245,6 +245,33 @@ def test_preferences(text, label):
 
 
 @pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ('{"label": "first: much better"}', -2), ("Second, slightly better", None), ("Answer: second: a bit better", 1),
+        ("The first is much better", -2), ("Label: tie", 0), ("first", None), ('{"label": -2}', None),
+        ("first: a bit better or second: a bit better", None),
+        ("first: much better, because it names the source", -2),
+    ],
+)  # fmt: skip
+def test_preferences_with_grades(text, label):
+    assert read_reply(text, parse_scale("preference:a bit better<much better")).label == label
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ('{"label": ["Price", "food"]}', '["food","price"]'), ('{"labels": []}', "[]"),
+        ('{"label": "food, price"}', '["food","price"]'),
+        ('Thinking of [staff].\n["food"]', '["food"]'), ("It is slow.\nLabels: food and price", '["food","price"]'),
+        ("None of these", "[]"), ('{"label": ["food", "staff"]}', None), ('{"mood": ["food"]}', None),
+        ("I like it", None), ('{"reasoning": "it has food", "label": ["food"]}', '["food"]'),
+    ],
+)  # fmt: skip
+def test_several_labels(text, label):
+    assert read_reply(text, parse_scale("several:food,price")).label == label
+
+
+@pytest.mark.parametrize(
     "words", ["rating (", "the rating is ", "I give it ", "x: y\n", "<label>", '{"label": ', "[[", "4, "]
 )
 def test_a_long_reply_that_goes_in_circles_comes_to_an_end_without_a_label(words):

@@ -37,6 +37,42 @@ def study(seed: int, n: int, people: list[float], judge: list[float], **columns:
     return assay.read(pl.concat(parts), scale="preference", judges=["gpt"])
 
 
+# -- grades ---------------------------------------------------------------------------------------------
+
+
+def graded(counts: dict[int, int]) -> assay.Annotations:
+    rows = [{"item": f"i{n}", "label": label} for n, label in enumerate(k for k, m in counts.items() for _ in range(m))]
+    frame = pl.DataFrame(rows).with_columns(annotator=pl.lit("ann"), first=pl.lit("x"), second=pl.lit("y"))
+    return assay.read(frame, scale="preference:a bit<much", humans=["ann"])
+
+
+def test_a_slight_vote_is_in_part_a_tie():
+    # 6 much and 4 a bit for x; 2 much and 4 a bit for y; 4 ties. Alike: 10 + 2 of 20 votes; in shares:
+    # x has 6 + 4 / 2 votes, y 2 + 4 / 2, and 4 + 8 / 2 are ties, of which each has half: 12 of 20.
+    labels = graded({-2: 6, -1: 4, 0: 4, 1: 4, 2: 2})
+    for options, share in (
+        ({}, 12 / 20),
+        ({"grades": "shares"}, 12 / 20),
+        ({"grades": "shares", "ties": "drop"}, 8 / 12),
+    ):
+        found = assay.bradley_terry(labels, method="none", **options)
+        assert found.lead.estimate == pytest.approx(400 * math.log10(share / (1 - share)))
+    # 8 slight votes and 2 full ones against them: the majority, or the stronger.
+    split = graded({-1: 8, 2: 5})
+    alike, shares = (assay.bradley_terry(split, method="none", grades=one) for one in ("alike", "shares"))
+    assert (alike.table["system"][0], shares.table["system"][0]) == ("x", "y")
+    assert alike.wins.sort("first").equals(shares.wins.sort("first")), "a table of votes counts whole ones"
+    elo = {one: assay.elo(split, method="none", grades=one).table["system"][0] for one in ("alike", "shares")}
+    assert elo == {"alike": "x", "shares": "y"}
+    assert alike.signature != shares.signature
+
+
+def test_shares_of_votes_without_grades_are_refused():
+    labels = assay.read(graded({-1: 3, 1: 2}).labels, scale="preference", humans=["ann"])
+    with pytest.raises(assay.DesignError, match=r"needs votes with grades, as on the scale 'preference:slightly"):
+        assay.bradley_terry(labels, grades="shares")
+
+
 # -- whose votes --------------------------------------------------------------------------------------
 
 

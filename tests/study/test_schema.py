@@ -49,7 +49,7 @@ FIELDS = {
         "pass_warm_up": "None > 0 <= 1", "retest": "0 >= 0 <= 1", "retest_gap": "10 >= 1", "pairs": "3 >= 1",
         "ahead": "4 >= 1 <= 50", "reserve": "30 > 0", "idle": "60 > 0", "link_days": "90 > 0", "seed": 0,
         "added_questions": "new-items", "new_text": "keep", "keep_until": None, "first": None,
-        "auto_advance": False, "language": None,
+        "auto_advance": False, "language": None, "until": None, "days": "None > 0",
     },
     schema.StudyFile: {"questions": "1 or more", "systems": (), "judges": (), "labels": None, "store": None},
 }  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 from assay.collecting.assignment import Assigner
 from assay.collecting.design import Asked, is_wrong
 from assay.collecting.languages import Said, allowed_words
-from assay.data.scales import Label
+from assay.data.scales import Label, Listed, RankedTexts
 from assay.study.schema import kind_of, scale_of
 from assay.study.store.answers import add_page_answer, answers_to, latest_revision, withdraw
 from assay.study.store.connection import Connection
@@ -20,6 +20,9 @@ from assay.study.store.tables import PAGE
 
 LONGEST_TEXT = 50_000
 """Characters of an answer in text: far more than people write, and a tenth of the longest body."""
+
+LATE = 120.0
+"""Seconds after a person's time is over in which an answer is still taken: what was saved in time may arrive late."""
 
 LONGEST_WORDS = 2_000
 """Of a comment, of the reason of a skip or a flag."""
@@ -98,6 +101,13 @@ class ClosedError(_SaidError):
         super().__init__(Said("What you answered on page {page} stands, and cannot be changed any more.", page=page))
 
 
+class TooLateError(_SaidError):
+    """The person's time is over; nothing was written."""
+
+    def __init__(self) -> None:
+        super().__init__(Said("Your time is over."))
+
+
 class InvalidAnswerError(_SaidError):
     """Labels that are not on their scales; nothing was written."""
 
@@ -111,7 +121,7 @@ def save(assigner: Assigner, person: Person, sent: Submission) -> Saved:
 
     Raises
     ------
-    UnknownTaskError, ClosedError, NewerAnswerError, InvalidAnswerError
+    UnknownTaskError, ClosedError, TooLateError, NewerAnswerError, InvalidAnswerError
         Where nothing was written.
     """
     with assigner.store.exclusive() as db:
@@ -128,6 +138,8 @@ class _AnswerWriter:
         self.asked = assigner.design.asked(task.questions, task.condition)
         self.removed = {one.id for one in self.asked} - {one.id for one in assigner.design.asked_of(task)}
         """Questions that are not asked any more, and that a page made before may still answer."""
+        self.ties: dict[int, str] = {}
+        """By question, whether a tie is one of two acceptable ones, where that is asked."""
 
     def save(self) -> Saved:
         earlier = answers_to(self.db, self.task)
@@ -138,6 +150,9 @@ class _AnswerWriter:
             return Saved(same[0].revision, same[0].answered_at, True, bool(self.task.extra), feedback)
         if is_closed(self.task, closed_up_to(self.db, self.person.name)):
             raise ClosedError(self.task.page)
+        deadline = self.assigner.design.deadline(self.person)
+        if deadline is not None and self.assigner.store.now(self.db) > deadline + LATE:
+            raise TooLateError
         revision = max((row.revision for row in earlier), default=0)
         if self.sent.revision != revision:
             raise NewerAnswerError(revision, self.task.page)
@@ -189,6 +204,9 @@ class _AnswerWriter:
 
     def _label(self, one: Asked, raw: Any) -> Label | None:
         kind = kind_of(one.scale)
+        if raw in one.definition.tie_words:
+            self.ties[one.id] = raw
+            return 0
         if kind.words:
             words = one.definition.page_words(kind.words)
             return next((label for label, word in words.items() if word == raw), None)
@@ -225,6 +243,8 @@ class _AnswerWriter:
             shown["consent"] = self.person.consented_to  # the text by which they agreed to give this very answer
         if order:
             shown |= {"order": order, "position": _position(one, label, order)}
+        if one.id in self.ties:
+            about = about | {"tie": self.ties[one.id]}
         return {
             "request_key": self._key(one.id),
             "status": "missing" if skipped else "valid" if label is not None else "withdrawn",
@@ -310,23 +330,26 @@ def clean_all(value: Any, depth: int = 0) -> Any:
 
 def _position(one: Asked, label: Label | None, order: list[str]) -> int | None:
     """The place at which the chosen option stood."""
-    places = one.definition.kind.places
-    if label is None or label not in places:
-        return None
-    return order.index(one.definition.choices[places.index(label)]) + 1
+    place = None if label is None else one.definition.kind.place_of(label)
+    return None if place is None else order.index(one.definition.choices[place]) + 1
 
 
 def answer_words(one: Asked, label: Label, order: Sequence[str]) -> str:
     """A label as people read it, for the options in the order shown."""
     shown = one.definition.shuffled(label, order)
+    if isinstance(one.scale, Listed):
+        joint = " > " if isinstance(one.scale, RankedTexts) else ", "
+        return joint.join(one.scale.chosen(shown) or ()) or Said("None of these")
     told = kind_of(one.scale).told
     if shown in told:
-        return Said(told[shown])
+        return allowed_words(told[shown])
     return f"{shown:g}" if isinstance(shown, float) else str(shown)
 
 
 def _allowed_words(one: Asked) -> str:
     kind = kind_of(one.scale)
+    if kind.told and (len(kind.told) > 3 or one.definition.tie_words):
+        return Said("one of the answers shown")
     if kind.told:
         return allowed_words(kind.allowed(one.definition.page_words(kind.told)))
     return Said("text of at most {most} characters", most=LONGEST_TEXT) if kind.free_text else allowed_words(one.scale)

@@ -40,6 +40,7 @@ from assay.study.store.people import (
     close_pages,
     closed_up_to,
     everybody,
+    free_places_of,
     give,
     given_so_far,
     items_had,
@@ -79,7 +80,7 @@ LOOK_SHARE = 0.02
 RENEW_SHARE = 0.1
 """Of its time, how much a held place must have lost to be renewed: not at every look, which would be a write each."""
 
-Reason = Literal["done", "later", "paused", "empty", "stopped"] | Outcome
+Reason = Literal["done", "later", "paused", "empty", "stopped", "over"] | Outcome
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ class End:
 
     kind: Reason
     opens_at: float | None = None
-    """Of the next session, or when a place may come back: seconds since 1970."""
+    """Of the next session, when a place may come back, or when the time was over: seconds since 1970."""
 
 
 @dataclass(frozen=True)
@@ -233,6 +234,8 @@ class Assigner:
     def _room(self, db: Connection, party: str, given: Mapping[str, int], quota: int, size: int) -> dict[str, int]:
         """How many pages each person of a group may still be given; those who may get none are left out."""
         here = [one for one in everybody(db) if one.state != "revoked" and one.role != ADJUDICATOR]
+        ends, now = [self.design.deadline(one) for one in here], self.store.now(db)
+        here = [one for one, end in zip(here, ends, strict=True) if end is None or now < end]
         names = [one.name for one in here if self.design.party(one.attributes) == party]
         return {name: -(-(quota - given.get(name, 0)) // size) for name in names if given.get(name, 0) < quota}
 
@@ -261,10 +264,17 @@ class AssignmentTurn:
         self.people = self.design.people
         self.party = ADJUDICATION if person.role == ADJUDICATOR else self.design.party(person.attributes)
         self.now = assigner.store.now(db)
+        self.deadline = self.design.deadline(person)
         self._taken: dict[str, dict[str, int]] = {}
         self._rest: dict[str, OpenPlaces | None] = {}
         self._now = {q.id for q in self.design.questions}
         self.mine: list[Task] = tasks_of(db, person.name)
+
+    @property
+    def _reserved_until(self) -> float:
+        """Until when a place that is given now is nobody else's."""
+        until = self.now + self.people.reserve * 60
+        return until if self.deadline is None else min(until, self.deadline)
 
     def hold(self, after: int, most: int) -> HeldPages:
         """Up to ``most`` pages after one, and what is closed to the person from now on."""
@@ -286,6 +296,9 @@ class AssignmentTurn:
         sessions = self.design.sessions(self.person.name)
         at = max((t.session for t in self.mine if self._current(t)), default=1)
         session = sessions[min(at, len(sessions)) - 1]
+        if self.deadline is not None and self.now >= self.deadline:
+            free_places_of(self.db, self.person.name, self.now)
+            return HeldPages((), session, End("over", self.deadline))
         waiting = self.assigner.store.setting(PAUSED) or self.person.state == "paused"
         if waiting:
             return HeldPages((), session, End("paused"))
@@ -330,7 +343,7 @@ class AssignmentTurn:
         ids = [number for page in pages for number in held[page]]
         if ids:
             seconds = self.people.reserve * 60
-            renew(self.db, ids, self.now + seconds, older_than=self.now + (1 - RENEW_SHARE) * seconds)
+            renew(self.db, ids, self._reserved_until, older_than=self.now + (1 - RENEW_SHARE) * seconds)
         return pages
 
     # -- what comes next ------------------------------------------------------------------------
@@ -468,7 +481,7 @@ class AssignmentTurn:
                     "order": self.design.orders(self.person.name, name, session.condition, repeat),
                 },
                 "given_at": self.now,
-                "expires_at": self.now + self.people.reserve * 60,
+                "expires_at": self._reserved_until,
             }
             for number, name in enumerate(names, start=1)
         ]

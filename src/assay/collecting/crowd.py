@@ -144,6 +144,8 @@ def come(state: AppState, crowd: Crowd, name: str, given: Mapping[str, str], sai
         screening = crowd.screening
         if screening is not None and said not in screening.let_in:
             visit = replace(visit, outcome="screened", ended_at=now)
+        elif state.design.people.until is not None and now >= state.design.people.until.timestamp():
+            visit = replace(visit, outcome="late", ended_at=now)
         elif places_in_use(db) >= crowd.places:
             visit = replace(visit, outcome="full", ended_at=now)
         else:
@@ -174,10 +176,11 @@ def hold(state: AppState, person: Person, after: int, most: int) -> HeldPages:
         kind = None if held.end is None else held.end.kind
         if kind == "stopped":
             _exclude_stopped(state, db, person)
-        if visit is None or kind not in ("done", "empty", "stopped"):
+        if visit is None or kind not in ("done", "empty", "stopped", "over"):
             return held
         worked = any(task.state in ("answered", "skipped") for task in store_people.tasks_of(db, person.name))
-        outcome: Outcome = "failed" if kind == "stopped" else "completed" if worked else "full"
+        ways: dict[str | None, Outcome] = {"stopped": "failed", "over": "late"}
+        outcome = ways.get(kind, "completed" if worked else "full")
         end_visit(db, person.name, outcome, state.store.now(db))
         return _ended(state, person, outcome)
 

@@ -31,7 +31,7 @@ from assay.study.store.items import (
     questions_by_id,
     system_outputs,
 )
-from assay.study.store.people import question_sets
+from assay.study.store.people import ADJUDICATOR, Person, question_sets
 
 _FOR_FORMULAS = ("mdit_py_plugins", "latex2mathml")
 """What formulas in Markdown take beside it."""
@@ -175,6 +175,12 @@ class StudyDesign:
             f"People were told that names and answers are kept until {until}, which has passed: take what you need "
             f"without names, then remove each person with: assay erase {self.study.folder} NAME"
         )
+
+    def deadline(self, person: Person) -> float | None:
+        """When a person's time is over, in seconds since 1970; None where it never is, as for an adjudicator."""
+        ends = [] if self.people.until is None else [self.people.until.timestamp()]
+        ends += [] if self.people.days is None else [person.invited_at + self.people.days * 86400]
+        return min(ends) if ends and person.role != ADJUDICATOR else None
 
     # -- sessions -------------------------------------------------------------------------------
 
@@ -328,8 +334,10 @@ def is_wrong(label: Label | None, known: Label, given_on: Scale, known_on: Scale
     Categories and whole numbers must be the same. A number on a scale with fractions may lie within a tenth of
     the scale's range, since nobody hits 72.5 again; so may one given on another scale than the known answer,
     with both mapped to their ranges. On scales without ends, or with different ones of which one has none,
-    the numbers must be the same.
+    the numbers must be the same. A preference with grades is right with the right side.
     """
+    if given_on.kind == "preference" and label is not None:
+        return float(label) * float(known) <= 0 and label != known
     near = given_on != known_on or given_on.kind == "interval"
     if label is None or not (near and given_on.numeric and given_on.bounds and known_on.bounds):
         return label != known

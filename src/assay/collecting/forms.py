@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from html import unescape
 from typing import Any, Literal
@@ -14,11 +14,11 @@ from markupsafe import Markup, escape
 
 from assay.collecting.design import Asked
 from assay.collecting.languages import Said, allowed_words
-from assay.data.scales import Label, Scale
+from assay.data.scales import Label, Listed, Preference, Scale, SeveralLabels
 from assay.study.items import Item, canonical
-from assay.study.schema import Question, kind_of
+from assay.study.schema import Question, kind_of, listed_labels
 
-Widget = Literal["choice", "preference", "odd-one-out", "number", "text"]
+Widget = Literal["choice", "several", "ranking", "preference", "odd-one-out", "number", "text"]
 """How a question is put; `page.html` and the page's script know each by its name."""
 
 MOST_CATEGORIES = 11
@@ -83,6 +83,8 @@ class QuestionForm:
     low: float | None = None
     high: float | None = None
     whole: bool = False
+    ticks: tuple[str, ...] = ()
+    """Numbers along a slider, evenly spaced from end to end."""
     optional: bool = False
     meanings: tuple[tuple[str, str], ...] = ()
     """What labels mean, where they are not chosen from a list that says it."""
@@ -127,6 +129,8 @@ class GivenAnswers:
     comment: str = ""
     flag: str = ""
     skipped: str = ""
+    ties: Mapping[int, str] = field(default_factory=dict)
+    """By question, of a tie whether both or neither were acceptable."""
 
 
 def question_form(
@@ -136,6 +140,7 @@ def question_form(
     images: Mapping[str, str],
     label: Label | None,
     markdown: Collection[str] = (),
+    tie: str | None = None,
 ) -> QuestionForm:
     """One question about an item.
 
@@ -149,6 +154,8 @@ def question_form(
         The person's own answer so far, in the item's own order.
     markdown : list of str
         Columns that are laid out.
+    tie : str, optional
+        Where that label is a tie, whether both or neither were acceptable.
     """
     question, scale = asked.definition, asked.scale
     own = None if label is None else question.shuffled(label, order)
@@ -157,16 +164,37 @@ def question_form(
     return QuestionForm(
         *(asked.id, question.name, question.text, question.guidelines, widget, choices, low, high),
         whole=scale.kind == "ordinal",
+        ticks=() if low is None or high is None else slider_ticks(low, high, whole=scale.kind == "ordinal"),
         optional=question.optional,
         meanings=tuple(question.meanings.items()) if widget == "number" else (),
         allowed=_allowed(question, scale),
-        given=None if own is None else canonical(kind_of(scale).words.get(own, own)),
+        given=None if own is None else _as_sent(own, scale, tie),
     )
+
+
+def _as_sent(own: Label, scale: Scale, tie: str | None) -> str:
+    """A person's own answer as the browser sends it; a list is kept so."""
+    return str(own) if isinstance(scale, Listed) else canonical(tie or kind_of(scale).words.get(own, own))
+
+
+_STEPS = (1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
+"""Between two numbers along a slider, times a power of ten: those that people count in."""
+
+
+def slider_ticks(low: float, high: float, *, whole: bool) -> tuple[str, ...]:
+    """At most six numbers along a slider, evenly spaced; the ends alone where no step that people count in fits."""
+    for parts in (5, 4, 3, 2):
+        step = (high - low) / parts
+        mantissa = float(f"{step:e}".partition("e")[0])
+        has_zero = not low < 0 < high or round(low / step, 6) % 1 == 0
+        if mantissa in _STEPS and has_zero and not (whole and step % 1):
+            return tuple(f"{low + step * k:.6g}" for k in range(parts + 1))
+    return (f"{low:g}", f"{high:g}")
 
 
 def _allowed(question: Question, scale: Scale) -> str:
     words = kind_of(scale).words
-    ties = question.ties or not words
+    ties = question.page_words(words) == words
     return allowed_words(scale if ties else kind_of(scale).allowed(question.page_words(words)))
 
 
@@ -181,41 +209,64 @@ def _widget(
     """How a question is put, and what there is to choose from."""
     if scale.kind in _COMPARISONS:
         widget, choices = _COMPARISONS[scale.kind]
-        found, words = choices(item, order, images, markdown), kind_of(scale).words
+        found, words = choices(scale, item, order, images, markdown), kind_of(scale).words
         if question.drawn_from is not None:
             found = tuple(
                 replace(c, beside=_beside(question, item, place, markdown))
                 for c, place in zip(found, order, strict=True)
             )
-        sent = {canonical(word) for word in question.page_words(words).values()}
+        sent = {canonical(word) for word in (*question.page_words(words).values(), *question.tie_words)}
         return widget, tuple(one for one in found if not words or one.value in sent)
     if kind_of(scale).free_text:
         return "text", ()
+    if isinstance(scale, SeveralLabels):
+        labels = _choices(question, scale)
+        free = all(one.key != "0" for one in labels)
+        return "several", (*labels, Choice("", Said("None of these"), None, "0" if free else None))
     if scale.categories is not None and not (scale.numeric and len(scale.categories) > MOST_CATEGORIES):
         return "choice", _choices(question, scale)
     return "number", ()
 
 
 def _sides(
-    item: Item, order: Sequence[str], images: Mapping[str, str], markdown: Collection[str]
+    scale: Scale, item: Item, order: Sequence[str], images: Mapping[str, str], markdown: Collection[str]
 ) -> tuple[Choice, ...]:
+    """Left, ties and right; with grades, the strongest at the ends, and a digit for each."""
     left, right = (
         _field(title, item, column, images, markdown)
         for title, column in zip((Said("Left"), Said("Right")), order, strict=True)
     )
-    return (
-        Choice('"first"', Said("Left is better"), None, "←", left),
+    ties = (
         Choice('"tie"', Said("No preference"), None, "0"),
-        Choice('"second"', Said("Right is better"), None, "→", right),
+        Choice('"both"', Said("Both are acceptable"), None, "B"),
+        Choice('"neither"', Said("Neither is acceptable"), None, "N"),
     )
+    grades = scale.grades if isinstance(scale, Preference) else ()
+    if not grades:
+        first = Choice('"first"', Said("Left is better"), None, "←", left)
+        return (first, *ties, Choice('"second"', Said("Right is better"), None, "→", right))
+    most, words = len(grades), kind_of(scale).words
+    return (
+        *(
+            Choice(canonical(words[-n]), Said("Left: {grade}", grade=grades[n - 1]), None, str(most + 1 - n),
+                   left if n == most else None)
+            for n in range(most, 0, -1)
+        ),
+        *ties,
+        *(
+            Choice(canonical(words[n]), Said("Right: {grade}", grade=grades[n - 1]), None, str(most + n),
+                   right if n == most else None)
+            for n in range(1, most + 1)
+        ),
+    )  # fmt: skip
 
 
 def _letters(
-    item: Item, order: Sequence[str], images: Mapping[str, str], markdown: Collection[str]
+    scale: Scale, item: Item, order: Sequence[str], images: Mapping[str, str], markdown: Collection[str]
 ) -> tuple[Choice, ...]:
     return tuple(
         Choice(canonical(letter), letter, None, letter, _field(letter, item, column, images, markdown))
-        for letter, column in zip("ABC", order, strict=True)
+        for letter, column in zip(kind_of(scale).titles, order, strict=True)
     )
 
 
@@ -230,19 +281,20 @@ def _beside(question: Question, item: Item, place: str, markdown: Collection[str
     return tuple(found)
 
 
-Compared = Callable[[Item, Sequence[str], Mapping[str, str], Collection[str]], tuple[Choice, ...]]
+Compared = Callable[[Scale, Item, Sequence[str], Mapping[str, str], Collection[str]], tuple[Choice, ...]]
 """What there is to choose from, where options are compared."""
 
 _COMPARISONS: dict[str, tuple[Widget, Compared]] = {
     "preference": ("preference", _sides),
     "odd-one-out": ("odd-one-out", _letters),
+    "ranking": ("ranking", _letters),
 }
 """By the name of the scale: how its options stand beside each other."""
 
 
 def _choices(question: Question, scale: Scale) -> tuple[Choice, ...]:
     """The labels with their keys: numbers have their own digit, or none; others are numbered."""
-    categories = scale.categories or ()
+    categories = listed_labels(scale)
     numbers = all(re.fullmatch(r"-?[0-9]+", str(c)) for c in categories)
     found = []
     for number, label in enumerate(categories, start=1):

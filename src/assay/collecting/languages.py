@@ -155,12 +155,19 @@ _ALLOWED = (
     Said("A, B or C"),
     Said("left, right or no preference"),
     Said("left or right"),
+    Said("left"),
+    Said("right"),
+    Said("no preference"),
+    Said("left: {grade}"),
+    Said("right: {grade}"),
     Said("one of {labels}"),
+    Said("all that apply of {labels}"),
+    Said("all of {labels}, the best first"),
 )
 
 
 def allowed_words(allowed: Scale | str) -> str:
-    """What a label may be, which scales say in English, as words of ours that are read in any language."""
+    """What a label is or may be, which scales say in English, as words of ours that are read in any language."""
     text = allowed if isinstance(allowed, str) else allowed.describe()
     for one in _ALLOWED:
         pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+)", re.escape(one.template))

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from assay.collecting.assignment import TripletAssigner, disputed_items, failed_checks, stop_reasons
 from assay.collecting.design import StudyDesign
 from assay.data.columns import PARTS
-from assay.data.scales import Scale, parse_scale
+from assay.data.scales import Preference, Scale, parse_scale
 from assay.errors import AssayError, listing
-from assay.study.schema import LOOKS, PLAN_FILE, items_at_look, kind_of, scale_of
+from assay.study.schema import LOOKS, PLAN_FILE, Question, items_at_look, kind_of
 from assay.study.store import table
 from assay.study.store.answers import newest_answer
 from assay.study.store.connection import Connection, setting
 from assay.study.store.people import ADJUDICATOR, Person, Slot, everybody, left_out
+from assay.study.store.table import criteria_of, labels_in_table
 from assay.study.store.work_log import PersonSums, WorkLog, first_labels, item_names, read_labels
 
 if TYPE_CHECKING:
@@ -75,10 +76,26 @@ def agreement_so_far(design: StudyDesign, labels: DataFrame, without: Collection
     for question in design.questions:
         one, given = question.definition, first_labels(labels, question.id, without)
         for spec in design.scales or (None,):
-            scale = parse_scale(spec) if spec else scale_of(one.scale)
-            on = [json.loads(each).get("scale") == spec for each in given["condition"]] if spec else None
-            found.append(_question_agreement(one.name, spec or "", scale, given if on is None else given.filter(on)))
+            on = given
+            if spec:
+                on = given.filter([json.loads(each).get("scale") == spec for each in given["condition"]])
+            by_criterion = _by_criterion(one, on) if one.kind.lists else {one.name: on}
+            for name, scale in criteria_of(one).items():
+                asked_on = parse_scale(spec) if spec else scale
+                found.append(_question_agreement(name, spec or "", asked_on, by_criterion[name]))
     return tuple(found)
+
+
+def _by_criterion(question: Question, labels: DataFrame) -> dict[str, DataFrame]:
+    """Answers that are lists as the table has them."""
+    import polars as pl
+
+    rows: dict[str, list[tuple[str, str, str]]] = {name: [] for name in criteria_of(question)}
+    for item, person, raw in labels.select("item", "annotator", "label").iter_rows():
+        for name, place, own in labels_in_table(question, item, json.loads(raw)):
+            rows[name].append((place, person, json.dumps(own)))
+    schema = dict.fromkeys(("item", "annotator", "label"), pl.String())
+    return {name: pl.DataFrame(some, schema=schema, orient="row") for name, some in rows.items()}
 
 
 def _question_agreement(question: str, spec: str, scale: Scale, labels: DataFrame) -> AgreementSoFar:
@@ -111,6 +128,7 @@ def _alpha(scale: Scale, labels: DataFrame) -> dict[str, Any]:
 
     frame = labels.select(pl.col("item", "annotator").cast(pl.String), read_labels(labels))
     level = {"interval": "interval", "ordinal": "ordinal"}.get(scale.kind, "nominal")
+    level = "ordinal" if isinstance(scale, Preference) and scale.grades else level
     # Items and people have been told apart by the study already.
     table = Annotations.from_frame(frame, humans=set(frame["annotator"]), spelling="apart", scale=scale)
     one = krippendorff_alpha(table, level=level)  # type: ignore[arg-type]

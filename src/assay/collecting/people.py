@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -22,6 +23,7 @@ from assay.collecting.answers import (
     InvalidAnswerError,
     NewerAnswerError,
     Submission,
+    TooLateError,
     UnknownTaskError,
 )
 from assay.collecting.assignment import End, HeldPages, progress
@@ -68,6 +70,7 @@ from assay.study.store.people import (
     is_closed,
     task_by_id,
     tasks_on_pages,
+    visit_of,
 )
 from assay.study.store.table import human_answers
 
@@ -159,7 +162,10 @@ def _task_form(
     part = design.study.config.items
     markdown = WithFormulas(part.markdown) if part.formulas else part.markdown
     questions = tuple(
-        question_form(one, item, task.shown["order"].get(str(one.id), ()), images, given.labels.get(one.id), markdown)
+        question_form(
+            *(one, item, task.shown["order"].get(str(one.id), ()), images),
+            *(given.labels.get(one.id), markdown, given.ties.get(one.id)),
+        )
         for one in asked
     )
     fields: tuple[FormField, ...] = item_fields(asked, item, design.hidden, images, markdown)
@@ -234,8 +240,10 @@ def _given_answers(db: Connection, person: Person, tasks: Iterable[Task]) -> dic
         label = row.label if row.status == "valid" else None
         skipped = (row.reason or "").removeprefix("skipped").removeprefix(": ") if row.status == "missing" else ""
         labels = {**before.labels, row.question: label}
+        tie = (row.shown or {}).get("about", {}).get("tie")
+        ties = {**before.ties, row.question: tie or ""}
         found[task] = GivenAnswers(
-            labels, max(before.revision, row.revision), row.comment or "", row.flag or "", skipped
+            labels, max(before.revision, row.revision), row.comment or "", row.flag or "", skipped, ties
         )
     return found
 
@@ -259,12 +267,19 @@ _ENDS = {
         Said("Session {number} of {of} is done"),
         Said("Everything is saved. The next session opens on {when}; come back to this link then."),
     ),
+    "over": (
+        Said("Your time is over"),
+        Said("Answering ended on {when}. Everything that you saved before is kept. Thank you!"),
+    ),
     "empty": (
         Said("Nothing is free for you now"),
         Said("Others are at work on the items that remain. Look again after {when}: what they leave comes to you."),
     ),
 }
 """Why there is nothing further: title and text."""
+
+_LEAVING = ("over", *crowd.OUTCOMES)
+"""Ends after which no time is left to be shown."""
 
 _SKIP_REASONS: dict[str, Said] = {
     one: one
@@ -414,7 +429,14 @@ def pages(
     end = _end(state, person, held)
     if end is not None:
         end = {"kind": end["kind"], "html": state.html("end.html", words, end=end)}
-    content = {"pages": found, "end": end, "progress": _progress(state, person, held), "session": _session(held, words)}
+    left = _seconds_left(state, person, held)
+    content = {
+        "left": left,
+        "pages": found,
+        "end": end,
+        "progress": _progress(state, person, held),
+        "session": _session(held, words),
+    }
     return JSONResponse(content | {"person": state.name_in_browser(person), "closed": held.closed})
 
 
@@ -430,7 +452,7 @@ def answer(body: AnswerBody, person: Participant, state: Shared, request: Reques
         saved = answers.save(state.assigner, person, Submission(**body.model_dump(exclude={"person"})))
     except UnknownTaskError:
         raise _no_such_item() from None
-    except ClosedError as error:
+    except (ClosedError, TooLateError) as error:
         return JSONResponse({"error": "closed", "message": words.own(error.said)}, 409)
     except NewerAnswerError as error:
         (now,) = pages_of(state.design, person, [error.page])
@@ -511,6 +533,7 @@ def _work(state: AppState, request: Request, person: Person, number: int | None)
             "ahead": people.ahead,
             "closed": held.closed,
             "advance": people.auto_advance,
+            "left": _seconds_left(state, person, held),
         },
     )
 
@@ -518,6 +541,18 @@ def _work(state: AppState, request: Request, person: Person, number: int | None)
 def _progress(state: AppState, person: Person, held: HeldPages) -> dict[str, int | None]:
     with state.store.reading() as db:
         return progress(state.design, db, person, held.session)
+
+
+def _seconds_left(state: AppState, person: Person, held: HeldPages) -> int | None:
+    """Until the person's time is over; None where it never is, or was before."""
+    if held.end is not None and held.end.kind in _LEAVING:
+        return None
+    limit = None if state.design.people.crowd is None else state.design.people.crowd.minutes
+    with state.store.reading() as db:
+        now, visit = state.store.now(db), None if limit is None else visit_of(db, person.name)
+    ends = [state.design.deadline(person), None if visit is None or limit is None else visit.came_at + 60 * limit]
+    left = [math.ceil(end - now) for end in ends if end is not None]
+    return max(0, min(left)) if left else None
 
 
 def _session(held: HeldPages, words: Catalogue) -> dict[str, Any]:

@@ -24,6 +24,12 @@ from assay.errors import DataError
 
 Label = str | int | float
 
+LETTERS = "ABCDEFGHI"
+"""What texts to rank are called; nobody ranks more of them."""
+
+MOST_GRADES = 4
+"""Of a preference on each side: nine answers, as many as there are digits on a keyboard."""
+
 
 @dataclass(frozen=True)
 class Scale(ABC):
@@ -283,36 +289,67 @@ class Text(Scale):
 
 @dataclass(frozen=True)
 class Preference(Scale):
-    """Which of two: −1 the first, 1 the second, 0 no preference. Reads the words first, second, tie."""
+    """Which of two: −1 the first, 1 the second, 0 no preference. Reads the words first, second, tie.
 
+    With ``grades``, words for how much better from the least to the most, labels go to −2, −3 … for the first and 2,
+    3 … for the second.
+    """
+
+    grades: tuple[str, ...] = ()
     kind: ClassVar[str] = "preference"
     ordered: ClassVar[bool] = True
-    categories: ClassVar[tuple[Label, ...]] = (-1, 0, 1)
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
-    spec: ClassVar[str] = "preference"
     WORDS: ClassVar[Mapping[int, str]] = {-1: "first", 0: "tie", 1: "second"}
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "grades", tuple(self.grades))
+        if self.grades:
+            _check_categories(tuple(one.casefold() for one in self.grades), least=2)
+        if len(self.grades) > MOST_GRADES:
+            raise DataError(f"a preference has at most {MOST_GRADES} grades; got {len(self.grades)}")
+
+    @property
+    def categories(self) -> tuple[Label, ...]:
+        """From the first by far to the second by far."""
+        most = max(1, len(self.grades))
+        return tuple(range(-most, most + 1))
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The ends."""
+        most = float(max(1, len(self.grades)))
+        return -most, most
+
+    @property
+    def spec(self) -> str:
+        """``preference`` or ``preference:slightly better<much better``."""
+        return "preference" + (":" + _join_names(self.grades, "<") if self.grades else "")
 
     def describe(self) -> str:
         """The scale in words."""
-        return "first, second or tie (−1, 1 or 0)"
+        if not self.grades:
+            return "first, second or tie (−1, 1 or 0)"
+        most = len(self.grades)
+        return f"a whole number from {-most} ({self.word(-most)}) to {most} ({self.word(most)})"
 
     def valid(self, labels: pl.Series) -> pl.Series:
         """Membership, as number or word."""
         return _member(self.cast(labels), self.categories, nulls=False) & labels.is_not_null()
 
     def cast(self, labels: pl.Series) -> pl.Series:
-        """Words to −1, 0, 1."""
+        """Words to numbers: first, tie and second to −1, 0 and 1."""
         if labels.dtype == pl.String:
-            words = {word: str(number) for number, word in self.WORDS.items()}
+            words = {self.word(number).lower(): str(number) for number in self.categories}
             labels = labels.str.strip_chars().str.to_lowercase().replace(words)
         return _whole(labels)
 
     def word(self, label: Label) -> str:
-        """First, tie or second."""
-        return self.WORDS[int(label)]
+        """First, tie or second; with its grade where there are grades."""
+        number = int(label)
+        side = self.WORDS[(number > 0) - (number < 0)]
+        return f"{side}: {self.grades[abs(number) - 1]}" if self.grades and number else side
 
     def values(self, labels: pl.Series) -> NDArray[np.float64]:
-        """The numbers themselves, −1 to 1."""
+        """The numbers themselves."""
         return labels.cast(pl.Float64).to_numpy().astype(np.float64)
 
 
@@ -333,6 +370,96 @@ class OddOneOut(Scale):
         return _member(labels, self.categories)
 
 
+class Listed(Scale):
+    """An answer that is a list of names, kept as JSON text. Only questions of a study are asked so, see its table."""
+
+    names: tuple[str, ...]
+
+    @abstractmethod
+    def chosen(self, label: object) -> tuple[str, ...] | None:
+        """The names that a list, its JSON, or words with commas give; None where these are no answer."""
+
+    def read(self, label: object) -> Label | None:
+        """One answer as JSON."""
+        found = self.chosen(label)
+        return None if found is None else json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+
+    def valid(self, labels: pl.Series) -> pl.Series:
+        """Whether each is such a list."""
+        return pl.Series([None if one is None else self.read(one) is not None for one in labels], dtype=pl.Boolean)
+
+    def _named(self, label: object) -> list[str] | None:
+        if isinstance(label, str):
+            listed = label.strip()
+            try:
+                label = json.loads(listed) if listed.startswith("[") else re.split(r"\s*[,>]\s*", listed)
+            except json.JSONDecodeError:
+                return None
+        if not isinstance(label, list | tuple) or not all(isinstance(one, str) and one in self.names for one in label):
+            return None
+        return list(label)
+
+
+@dataclass(frozen=True)
+class SeveralLabels(Listed):
+    """Which of some labels apply, none or many. In a table each label is a criterion, answered yes or no."""
+
+    names: tuple[str, ...]
+    kind: ClassVar[str] = "several"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(str(name) for name in self.names))
+        _check_categories(self.names, least=2)
+
+    @property
+    def spec(self) -> str:
+        """``several:food,price``."""
+        return "several:" + _join_names(self.names, ",")
+
+    def describe(self) -> str:
+        """The labels in words."""
+        return "all that apply of " + ", ".join(self.names)
+
+    def chosen(self, label: object) -> tuple[str, ...] | None:
+        """The labels that apply, in the order of the scale."""
+        found = self._named(label)
+        return None if found is None else tuple(name for name in self.names if name in found)
+
+
+@dataclass(frozen=True)
+class RankedTexts(Listed):
+    """All of some texts by their letters, the best first. In a table every two of them are a vote."""
+
+    size: int
+    kind: ClassVar[str] = "ranking"
+
+    def __post_init__(self) -> None:
+        if not 3 <= self.size <= len(LETTERS):
+            raise DataError(
+                f"a ranking is of 3 to {len(LETTERS)} texts, each a column of options; got {self.size}"
+                + (" (of two, ask for a preference)" if self.size == 2 else "")
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The letters, in the order in which an item lists its texts."""
+        return tuple(LETTERS[: self.size])
+
+    @property
+    def spec(self) -> str:
+        """``ranking:4``."""
+        return f"ranking:{self.size}"
+
+    def describe(self) -> str:
+        """The letters in words."""
+        return f"all of {', '.join(self.names)}, the best first"
+
+    def chosen(self, label: object) -> tuple[str, ...] | None:
+        """The letters, the best first; None unless each is there once."""
+        found = self._named(label)
+        return None if found is None or sorted(found) != list(self.names) else tuple(found)
+
+
 def scale_of(said: Scale | str | int | Sequence[Label]) -> Scale:
     """A scale as people say it: ``"1-5"``, ``(1, 5)``, ``[1, 2, 3, 4, 5]``, ``5`` for 1 to 5, ``(0.0, 1.0)``.
 
@@ -341,10 +468,19 @@ def scale_of(said: Scale | str | int | Sequence[Label]) -> Scale:
     DataError
         For what says no scale, or two: a list of words has an order or not.
     """
-    if isinstance(said, Scale):
-        return said
-    if isinstance(said, str):
-        return parse_scale(said)
+    found = parse_scale(said) if isinstance(said, str) else said
+    if isinstance(found, SeveralLabels):
+        raise DataError(
+            f"'{found.spec}' is for the questions of a study; a table has a criterion for each label, answered yes or "
+            "no: make it so, and read it with scale='nominal:no,yes'"
+        )
+    if isinstance(found, RankedTexts):
+        raise DataError(
+            f"'{found.spec}' is for the questions of a study; a table has a vote for every two texts, in the columns "
+            "first, second and label: make it so, and read it with scale='preference'"
+        )
+    if isinstance(found, Scale):
+        return found
     if isinstance(said, int) and not isinstance(said, bool):
         return Ordinal(1, said)
     values = list(said) if isinstance(said, Sequence) else []
@@ -373,8 +509,10 @@ def parse_scale(spec: str) -> Scale:
     """Read a scale from one line.
 
     ``1-5`` or ``ordinal:1-5`` (whole numbers), ``interval:0-100`` or ``interval:0-1`` (fractions too),
-    ``ordinal:bad<fair<good``, ``nominal:yes,no`` or ``nominal``, ``text``, ``preference``, ``odd-one-out``.
-    Categories that hold a comma or a ``<`` stand in a JSON list: ``nominal:["yes, really", "no"]``.
+    ``ordinal:bad<fair<good``, ``nominal:yes,no`` or ``nominal``, ``text``, ``preference``,
+    ``preference:slightly better<much better`` (grades, from the least to the most), ``odd-one-out``,
+    ``several:food,price`` (all that apply), ``ranking:4`` (of four texts). Categories that hold a comma or a ``<``
+    stand in a JSON list: ``nominal:["yes, really", "no"]``.
     """
     head, _, rest = spec.strip().partition(":")
     head, rest = head.strip().lower(), rest.strip()
@@ -390,7 +528,16 @@ def parse_scale(spec: str) -> Scale:
                 f"scale '{spec}' has ends that are not whole numbers; write interval:{ends[1]}-{ends[2]}"
             ) from None
     if head in ("nominal", "ordinal") and rest.startswith("["):
-        return _parse_list(spec, head, rest)
+        listed = _parse_list(spec, rest)
+        return Ordinal([str(name) for name in listed]) if head == "ordinal" else Nominal(listed)
+    if head == "ranking" and rest.isdecimal():
+        return RankedTexts(int(rest))
+    if head == "several" and rest:
+        labels = _parse_list(spec, rest) if rest.startswith("[") else [part.strip() for part in rest.split(",")]
+        return SeveralLabels(tuple(map(str, labels)))
+    if head == "preference" and rest:
+        grades = _parse_list(spec, rest) if rest.startswith("[") else [part.strip() for part in rest.split("<")]
+        return Preference(tuple(map(str, grades)))
     if head == "ordinal" and "<" in rest:
         return Ordinal([part.strip() for part in rest.split("<")])
     if head == "nominal":
@@ -407,18 +554,18 @@ def parse_scale(spec: str) -> Scale:
         return plain[head]
     raise DataError(
         f"'{spec}' is not a scale; write 1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, "
-        "text, preference or odd-one-out"
+        "several:food,price, text, preference or odd-one-out"
     )
 
 
-def _parse_list(spec: str, head: str, rest: str) -> Scale:
+def _parse_list(spec: str, rest: str) -> list[Label]:
     try:
         names = json.loads(rest)
     except json.JSONDecodeError as error:
         raise DataError(f"scale '{spec}' holds no JSON list of categories ({error.msg})") from None
     if not all(isinstance(name, str | int | float) for name in names):
         raise DataError(f"scale '{spec}': a category is text or a number")
-    return Ordinal(names) if head == "ordinal" else Nominal(names)
+    return list(names)
 
 
 def _join_names(names: Sequence[Label], separator: str) -> str:

@@ -22,6 +22,7 @@ from assay._version import __version__
 from assay.data.annotations import Annotations, Repeats
 from assay.data.chunks import Chunks, in_memory
 from assay.data.ratings import Ratings, cluster_codes, digest_of_columns
+from assay.data.scales import Preference
 from assay.errors import DesignError, counted
 from assay.estimates.checked import judge_of
 from assay.estimation.intervals import Estimate, EstimateByRule, Pseudo
@@ -328,7 +329,7 @@ def _advantages(
             f"{counted(len(position), 'item')} have the judge's label and those of two people, and {LEAST_KEPT} are "
             "needed at the least (600 for a route worth having); have people label more"
         )
-    ordered = ratings.scale.ordered and ratings.scale.kind != "preference"
+    ordered = ratings.scale.ordered and ratings.scale != Preference()
     span = (
         float(np.nanmax(cells) - np.nanmin(cells))
         if ratings.scale.bounds is None

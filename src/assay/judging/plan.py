@@ -15,7 +15,7 @@ import numpy as np
 
 from assay._version import __version__
 from assay.data.columns import PARTS
-from assay.data.scales import Label, Scale, parse_scale, plain_number
+from assay.data.scales import Label, Listed, RankedTexts, Scale, parse_scale, plain_number
 from assay.errors import AssayError, DesignError, StudyError, counted, listing, unknown
 from assay.judging.http import Request, identity
 from assay.judging.prompts import (
@@ -448,8 +448,13 @@ class Plan:
         wanted = self.study.config.probes
         seed = 0 if wanted is None else wanted.seed
         closed = way.asked.closed
+        drawn = chance(seed, "hint", way.asked.name, item.name)
+        if isinstance(way.scale, Listed):
+            names = way.scale.names
+            least = len(names) if isinstance(way.scale, RankedTexts) else 1
+            return way.scale.read(drawn.sample(names, drawn.randint(least, len(names)))) or ""
         labels = [one for one in way.scale.categories or way.scale.bounds or () if one not in closed]
-        return chance(seed, "hint", way.asked.name, item.name).choice(labels)
+        return drawn.choice(labels)
 
     def _orders(self, way: Way, item: Item, repeat: int) -> list[tuple[tuple[str, ...], bool]]:
         """The orders in which the options are shown, and whether order is a condition; of a probe, one."""

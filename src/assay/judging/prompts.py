@@ -14,10 +14,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from assay.data.scales import Label, Scale, plain_number
+from assay.data.scales import Label, Listed, Scale, SeveralLabels, plain_number
 from assay.errors import StudyError, listing, unknown
 from assay.study.items import Item, canonical, file_within
-from assay.study.schema import Judge, Question, System, kind_of, rubric_words
+from assay.study.schema import Judge, Question, System, kind_of, listed_labels, rubric_words
 
 Message = dict[str, Any]
 """As the chat format has it: role, and content as text or as parts (text, image_url)."""
@@ -389,7 +389,7 @@ class Prompt:
             "rubric": list(question.rubric),
             "scale": describe_labels(question, scale),
             "meanings": "\n".join(f"{label}: {meaning}" for label, meaning in question.meanings.items()),
-            "labels": [str(one) for one in scale.categories or ()],
+            "labels": [str(one) for one in listed_labels(scale)],
             "low": low,
             "high": high,
             "format": answer_format(scale, reasoning=judge.reasons),
@@ -489,7 +489,9 @@ class Prompt:
     def _answer(self, one: Demonstration, order: Sequence[str]) -> Message:
         """How a demonstration is answered: as a reply would be for the options in the order shown."""
         label = self.question.shuffled(one.label, order)
-        word = kind_of(self.scale).words.get(label, label)
+        word: Any = kind_of(self.scale).words.get(label, label)
+        if isinstance(self.scale, Listed):
+            word = list(self.scale.chosen(label) or ())
         reasons = str(one.item.fields.get(self.reasons) or "") if self.reasons else ""
         if self.answering:
             return {
@@ -575,10 +577,11 @@ def answer_format(scale: Scale, *, reasoning: bool) -> str:
     """How the reply is to look."""
     if kind_of(scale).free_text:
         return "Reply with the text alone, without any words about it."
+    form = "[…]" if isinstance(scale, Listed) else "…"
     if reasoning:
         think = "First think it through step by step, then give the label."
-        return f'{think} Reply with JSON alone: {{"reasoning": "…", "label": …}}'
-    return 'Reply with JSON alone: {"label": …}'
+        return f'{think} Reply with JSON alone: {{"reasoning": "…", "label": {form}}}'
+    return f'Reply with JSON alone: {{"label": {form}}}'
 
 
 def reply_schema(question: Question, scale: Scale, *, reasoning: bool) -> dict[str, Any] | None:
@@ -587,7 +590,9 @@ def reply_schema(question: Question, scale: Scale, *, reasoning: bool) -> dict[s
         return None
     words = question.judge_words(scale)
     label: dict[str, Any] = {"type": "number" if scale.numeric else "string"}
-    if words:
+    if isinstance(scale, Listed):
+        label = {"type": "array", "items": {"type": "string", "enum": list(scale.names)}}
+    elif words:
         label["enum"] = list(words.values())
     elif scale.categories is not None:
         label = {"type": "integer" if scale.numeric else "string"}
@@ -599,6 +604,9 @@ def reply_schema(question: Question, scale: Scale, *, reasoning: bool) -> dict[s
 def describe_labels(question: Question, scale: Scale) -> str:
     """What a label may be, in words that fit after 'the label must be'."""
     words = question.judge_words(scale)
+    if isinstance(scale, Listed):
+        none = "; [] where none does" if isinstance(scale, SeveralLabels) else ""
+        return f"a JSON list of {scale.describe()}{none}"
     return kind_of(scale).allowed(words) if words else scale.describe()
 
 

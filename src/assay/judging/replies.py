@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from assay.data.scales import Interval, Label, Scale
+from assay.data.scales import Interval, Label, Listed, Preference, Scale
 from assay.study.schema import kind_of
 
 # -- from the words of a label to the label --------------------------------------------------------------
@@ -191,7 +191,7 @@ def label_on_scale(stated: Any, scale: Scale) -> Label | None:
     if scale.numeric:
         return _number(stated, scale)
     if scale.kind in _READERS:
-        return _READERS[scale.kind](str(stated))
+        return _READERS[scale.kind](str(stated), scale)
     words = str(stated)
     options = scale.categories
     if options is None:
@@ -291,7 +291,9 @@ _TIE = {"tie", "tied", "a tie", "draw", "neither", "equal", "equally good", "no 
 _TIE |= {"both equally good", "both are equal", "both are equally good", "they are equal", "they are equally good"}
 
 
-def _preference(stated: str) -> int | None:
+def _preference(stated: str, scale: Scale) -> int | None:
+    if isinstance(scale, Preference) and scale.grades:
+        return _graded(stated, scale)
     signs = re.sub(r"\s*([<>=]+)\s*", r" \1 ", stated.casefold()).strip(WRAPPING.replace("<", "").replace(">", ""))
     words = signs if re.search(r"\w [<>=]+ \w", signs) else spoken(stated)
     words = re.sub(rf"^(?:the )?{THING} |^the ", "", words)
@@ -307,13 +309,24 @@ def _preference(stated: str) -> int | None:
     return -1 if words in _FIRST else 1 if words in _SECOND else 0 if words in _TIE else None
 
 
-def _odd_letter(stated: str) -> str | None:
+def _graded(stated: str, scale: Preference) -> int | None:
+    """A side with its grade, or a tie; a side alone does not say how much better."""
+    words = re.sub(rf"^the |\bis (?:the )?|\b(?:{THING}|one)\b", "", spoken(stated).replace(":", " "))
+    words = " ".join(words.replace("-", " ").split())
+    if words in _TIE:
+        return 0
+    names = {" ".join(spoken(scale.word(n)).replace(":", " ").replace("-", " ").split()): n for n in scale.categories}
+    found = names.get(words)
+    return None if found is None else int(found)
+
+
+def _odd_letter(stated: str, _scale: Scale) -> str | None:
     differs = r"(?: (?:is the odd one(?: out)?|does not belong|doesn't belong|is different|differs)(?: from .*)?)?"
     letter = re.fullmatch(rf"(?:{THING} )?([abc]){differs}", spoken(stated))
     return letter[1].upper() if letter else None
 
 
-_READERS: dict[str, Callable[[str], Label | None]] = {"preference": _preference, "odd-one-out": _odd_letter}
+_READERS: dict[str, Callable[[str, Scale], Label | None]] = {"preference": _preference, "odd-one-out": _odd_letter}
 """For scales that are answered in more ways than with a label as it is listed."""
 
 
@@ -785,6 +798,11 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop", closed: 
     answer, reasoning = _split_thinking(_STRUCK.sub("", _plain(_ends(text))))
     if answer is None:
         return Reply(None, TRUNCATED if finish == "length" else UNFINISHED, reasoning)
+    if isinstance(scale, Listed):
+        listed = _list(answer, scale)
+        if listed is None:
+            return Reply(None, TRUNCATED if finish == "length" else OFF_SCALE, reasoning)
+        return Reply(listed, None, reasoning or _reasons(answer))
     settled = _settling_statement(answer, scale, cut_off=finish == "length")
     if settled is not None:
         label = settled.label
@@ -798,6 +816,26 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop", closed: 
     if _REFUSALS.search(answer):
         return Reply(None, REFUSED)
     return Reply(None, OFF_SCALE if is_bare(answer, scale) else NO_LABEL, reasoning)
+
+
+def _list(answer: str, scale: Listed) -> Label | None:
+    """The names of the last list that a reply gives: in JSON, in brackets, or with commas on its last line."""
+    found: list[Any] = [value for _, _, value in objects(answer) if isinstance(value, dict)]
+    named = {str(k).strip().casefold().rstrip("s"): v for one in found for k, v in one.items()}
+    given = next((named[key] for key in LABEL_KEYS if key in named), None)
+    if found and given is None:
+        return None
+    if given is None:
+        lists = re.findall(r"\[[^\[\]]*\]", answer)
+        given = lists[-1] if lists else BULLET.sub("", answer.strip().splitlines()[-1])
+    if isinstance(given, str):
+        words = re.sub(r"^[\w ]{0,30}:", "", given.strip()).strip(WRAPPING)
+        none = spoken(words) in ("", "none", "none of these", "none apply", "no label")
+        given = [] if none else re.split(r"\s*(?:[,;|>\n]|\band\b)\s*", words)
+    if not isinstance(given, list):
+        return None
+    names = [_listed(scale.names, str(one).strip(), unwrapped(str(one))) for one in given if str(one).strip()]
+    return None if any(len(one) != 1 for one in names) else scale.read([one[0] for one in names])
 
 
 def _read_text(text: str, finish: str) -> Reply:

@@ -200,7 +200,7 @@ def _no_board(poll: Poll, settings: RatingSettings, reason: str) -> Board:
     empty = of_replicates(np.full(n, np.nan), np.empty((0, n)), settings, n_items=poll.votes.n_items, n_units=1)
     empty = replace(empty, reasons=(reason,) * n)
     where = poll.who, poll.group, poll.component
-    return Board(*where, poll.votes.systems, poll.votes.counts()[0], empty, _slope(settings), reason)
+    return Board(*where, poll.votes.systems, poll.votes.tally, empty, _slope(settings), reason)
 
 
 def polls(votes: Votes, settings: RatingSettings) -> Iterator[Poll]:
@@ -217,7 +217,7 @@ def polls(votes: Votes, settings: RatingSettings) -> Iterator[Poll]:
             if not rows.any():
                 continue
             part = votes.among(rows)
-            counts = part.counts()[0]
+            counts = part.tally
             parts = tournaments.components(counts.sum(axis=0) - (counts[1] if drops else 0))
             if len(parts) == 1:
                 yield Poll(who, group, None, part)
@@ -327,7 +327,7 @@ class BradleyTerryRate:
             found, covariates = whole.part(slice(0, n)), whole.part(slice(n, len(whole)))
         where = poll.who, poll.group, poll.component
         return Board(
-            *where, votes.systems, votes.counts()[0], found, _slope(s), plain=plain, covariates=covariates
+            *where, votes.systems, votes.tally, found, _slope(s), plain=plain, covariates=covariates
         )  # fmt: skip
 
     def _start(self, poll: Poll) -> Floats | None:
@@ -504,9 +504,11 @@ class _Styled:
         for name, column in zip(names, x[kept].T, strict=True):
             if not column.any():
                 raise DesignError(f"the outputs of no vote differ in '{name}'; leave it out of covariates=...")
-        weights = np.where(kept, 1.0 if weights is None else weights, 0.0) if not kept.all() else weights
+        won = votes.won
+        if settings.ties == "drop":
+            won, weights = (1 - votes.label) / 2, (1.0 if weights is None else weights) * np.where(kept, votes.share, 0)
         model = tournaments.CovariateVotes(
-            votes.first, votes.second, (1 - votes.label) / 2, x, weights, len(votes.systems), settings.prior
+            votes.first, votes.second, won, x, weights, len(votes.systems), settings.prior
         )
         begin = None if start is None else np.concatenate([start, np.zeros(len(names))])
         curvature = model.slopes(np.zeros(model.width))[0, model.width :].reshape(model.width, -1)
@@ -563,7 +565,7 @@ class EloRate:
         found = of_replicates(value, replicates, s, n_items=votes.n_items, n_units=units.n, unit=units.name)
         sd = orders.std(axis=0, ddof=1) if len(orders) > 1 else np.full(len(value), np.nan)
         where = poll.who, poll.group, poll.component
-        return Board(*where, votes.systems, votes.counts()[0], found, _slope(s), order_sd=sd)
+        return Board(*where, votes.systems, votes.tally, found, _slope(s), order_sd=sd)
 
 
 def orders_each(votes: Votes, settings: EloSettings) -> int:
@@ -585,7 +587,7 @@ class _EloRuns:
         """(length, runs) -> (runs, systems)."""
         s, v = self.settings, self.votes
         start = np.full(len(v.systems), float(s.start))
-        return tournaments.elo(v.first, v.second, (1 - v.label) / 2, self.step, orders, start, _slope(s))
+        return tournaments.elo(v.first, v.second, v.won, self.step, orders, start, _slope(s))
 
     @cached_property
     def order(self) -> NDArray[np.int64]:

@@ -364,7 +364,7 @@ def _votes_of(labels: Annotations | Chunks, settings: BradleyTerrySettings, name
     made_of = covariate_columns(labels, settings.covariates)
     columns = dict.fromkeys(itertools.chain(*made_of.values()))
     votes = Votes.of(labels, settings, name, settings.separability, *columns, category=settings.by)
-    if settings.separability is not None:
+    if settings.separability is not None or settings.grades == "shares":
         votes = votes.sorted()  # sums of fractions depend on their order, counts do not
     values = {
         f"{COVARIATE}{covariate}": pl.Series(covariate_values(covariate, [votes.columns[c] for c in columns]))

@@ -273,7 +273,8 @@ def _moments(mine: pl.DataFrame, places: int, conditions: list[str]) -> tuple[Fl
     agreed = np.zeros((items.height, 2))
     if places == 2 and "order" in mine.columns:
         cell = ["item", *(c for c in ("repeat", *conditions) if c in mine.columns)]
-        both = mine.group_by(cell).agg(pl.col("label").n_unique() == 1, pl.col("order").n_unique().alias("orders"))
+        alike = pl.col("label").sign().n_unique() == 1  # the same side, whatever the grade
+        both = mine.group_by(cell).agg(alike, pl.col("order").n_unique().alias("orders"))
         both = both.filter(pl.col("orders") > 1).group_by("item").agg(pl.col("label").sum(), pl.len())
         joined = items.join(both, on="item", how="left", maintain_order="left").select("label", "len").fill_null(0)
         agreed = joined.to_numpy().astype(float)

@@ -21,6 +21,7 @@ from assay.data.chunks import Chunks, in_memory
 from assay.data.columns import natural
 from assay.data.names import Coded, factorize, sort_cells
 from assay.data.ratings import cluster_codes, digest_of_columns
+from assay.data.scales import Preference
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import IntervalSettings, Method, Settings, option
 from assay.estimation.resampling import Units
@@ -32,6 +33,7 @@ Choose = Literal["weighted", "stratified", "top"]
 Who = Literal["humans", "judges", "annotators"]
 Bins = Literal["width", "count"]
 Tied = Literal["half", "davidson", "drop"]
+Grades = Literal["alike", "shares"]
 Span = Literal["study", "none"]
 Aim = Literal["information", "width"]
 
@@ -116,6 +118,12 @@ class RatingSettings(VotesSettings):
     )
     base: float = option(10.0, "Factor of the odds that rating_scale points are worth.", above=1)
     start: float = option(1000.0, "Elo: every system's first rating. Bradley-Terry: the mean rating.")
+    grades: Grades = option(
+        "alike",
+        "Votes with grades (much better) count like others, or the slighter ones in part as ties.",
+        details="With ``shares`` a vote of grade g of G is g/G of a vote and 1 − g/G of a tie.",
+        first=True,
+    )
     separability: str | None = option(
         None,
         "Column by which votes are weighted: eq. 6 with alpha, beta and separability_threshold.",
@@ -303,7 +311,9 @@ class Votes:
     first, second : (votes,) int
         Positions in ``systems``.
     label : (votes,) int
-        −1 for the first, 0 for a tie, 1 for the second.
+        −1 for the first, 0 for a tie, 1 for the second, whatever the grade.
+    share : (votes,) float
+        How much of a vote it is, the rest being a tie: with ``grades="shares"`` its grade as a share of the highest.
     item : (votes,) int
         Positions in ``items``.
     annotator : (votes,) int
@@ -334,6 +344,7 @@ class Votes:
     clusters: Ints | None
     columns: Mapping[str, pl.Series]
     data: str
+    share: Floats
     exclusions: tuple[Exclusion, ...] = ()
 
     @classmethod
@@ -369,13 +380,15 @@ class Votes:
             item, clusters = _whole_items(labels, item, clusters, settings.clusters)
         if by_user:
             clusters = _users(labels, item)
+        label = labels.labels["label"].cast(pl.Int64).to_numpy()
+        share = _shares(labels, label) if getattr(settings, "grades", "alike") == "shares" else np.ones(len(label))
         used = (*PAIR, *whole, *wanted, None if by_user else settings.clusters)
         made = cls(
-            systems, pair[0], pair[1], labels.labels["label"].cast(pl.Int64).to_numpy(), item.codes.astype(np.int64),
+            systems, pair[0], pair[1], np.sign(label), item.codes.astype(np.int64),
             labels.codes_of("annotator").codes.astype(np.int64),
             tuple(labels.codes_of(c).codes.astype(np.int64) for c in again), item.names,
             labels.annotators.select("annotator", "kind"), clusters, wanted,
-            fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *used)),
+            fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *used)), share,
         )  # fmt: skip
         return made._keep_systems(settings.systems)._sort_items()
 
@@ -404,11 +417,22 @@ class Votes:
         """What is resampled: items, clusters, or blocks of either."""
         return Units.of(self.n_items, self.clusters, width=width)
 
+    @property
+    def won(self) -> Floats:
+        """What of each vote the first won: 1, ½ for a tie, 0, and with grades between."""
+        return np.asarray((1 - self.label * self.share) / 2)
+
     def counts(self, weights: Floats | None = None, unit: Ints | None = None, n: int = 1) -> Floats:
         """Votes, or their weights, by unit, outcome (first, tie, second) and systems: (n, 3, systems, systems)."""
         if weights is None and unit is None and n == 1:
             return self._counts
         return self._count(weights, unit, n)
+
+    @cached_property
+    def tally(self) -> Floats:
+        """Whole votes by outcome and systems, whatever their grades: (3, systems, systems)."""
+        whole: Floats = replace(self, share=np.ones(len(self))).counts()[0]
+        return whole
 
     @cached_property
     def _counts(self) -> Floats:
@@ -419,8 +443,13 @@ class Votes:
         cell = ((self.label + 1) * s + self.first) * s + self.second
         if unit is not None:
             cell += unit * (3 * s * s)
-        found: Floats = np.bincount(cell, weights, n * 3 * s * s).reshape(n, 3, s, s)  # type: ignore[assignment]
-        return found
+        if (self.share == 1).all():
+            found: Floats = np.bincount(cell, weights, n * 3 * s * s).reshape(n, 3, s, s)  # type: ignore[assignment]
+            return found
+        each = np.ones(len(self)) if weights is None else weights
+        whole = np.bincount(cell, each * self.share, n * 3 * s * s)
+        tied = np.bincount(cell - self.label * s * s, each * (1 - self.share), n * 3 * s * s)
+        return np.asarray(whole + tied).reshape(n, 3, s, s)
 
     def sorted(self) -> Votes:
         """Sorted by item, annotator and repeat, so that no result depends on the order of rows."""
@@ -441,7 +470,8 @@ class Votes:
         """Some of the votes, or all in another order."""
         which = pl.Series(np.flatnonzero(rows) if rows.dtype == bool else rows)
         return replace(
-            self, first=self.first[rows], second=self.second[rows], label=self.label[rows], item=self.item[rows],
+            self, first=self.first[rows], second=self.second[rows], label=self.label[rows], share=self.share[rows],
+            item=self.item[rows],
             annotator=self.annotator[rows], again=tuple(codes[rows] for codes in self.again),
             columns={name: column.gather(which) for name, column in self.columns.items()},
         )  # fmt: skip
@@ -482,6 +512,7 @@ class Votes:
             first=np.concatenate([codes(one.systems, systems, one.first) for one in parts]),
             second=np.concatenate([codes(one.systems, systems, one.second) for one in parts]),
             label=np.concatenate([one.label for one in parts]),
+            share=np.concatenate([one.share for one in parts]),
             item=np.concatenate(
                 [one.item if at is None else at[one.item] for one, at in zip(parts, places, strict=True)]
             ),
@@ -523,6 +554,16 @@ class Votes:
         place[kept] = np.arange(len(kept))
         clusters = None if self.clusters is None else self.clusters[kept]
         return replace(self, item=place[self.item], items=self.items.gather(kept), clusters=clusters)
+
+
+def _shares(labels: Annotations, label: Ints) -> Floats:
+    """Each vote's grade as a share of the highest; 1 for a tie."""
+    if not (isinstance(labels.scale, Preference) and labels.scale.grades):
+        raise DesignError(
+            "grades='shares' needs votes with grades, as on the scale 'preference:slightly better<much better', and "
+            f"these are {labels.scale.describe()}; leave it out"
+        )
+    return np.where(label == 0, 1.0, np.abs(label) / labels.scale.bounds[1])
 
 
 def _coded_systems(labels: Annotations) -> tuple[tuple[str, ...], tuple[Ints, Ints]]:

@@ -20,7 +20,7 @@ from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
 from assay.data.names import Coded, NameParts, Names, common_suffix, stems
 from assay.data.ratings import Ratings, cluster_codes
-from assay.data.scales import Label, Scale
+from assay.data.scales import Label, Preference, Scale
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, missing
 from assay.estimation.options import IntervalSettings, Limits, Method, Settings, option, short
@@ -59,8 +59,9 @@ class RuleSettings(Settings):
 
     score: ScoreName | Callable[..., float] | None = option(
         None, "How close two labels are.", key="",
-        details="Without it: accuracy for categories without order and preferences, neg_rmse for numbers and ordered "
-        "words, similarity for text (section 3.1). A callable takes a label and the list of the others' labels.",
+        details="Without it: accuracy for categories without order and preferences, neg_rmse for numbers, ordered "
+        "words and preferences with grades, similarity for text (section 3.1). A callable takes a label and the list "
+        "of the others' labels.",
     )  # fmt: skip
     similarity: Any = option(
         None, f"For text: {FOR_HELP}; or a table of label pairs with a number each.",
@@ -644,8 +645,9 @@ def _score_for(ratings: Ratings, settings: AltTestSettings) -> AlignmentScore:
     scale = ratings.scale
     chosen = settings.score
     if chosen is None:
-        # A preference has an order too, but a tie is as wrong as the other side unless labels are normalised.
-        distance = scale.numeric or scale.kind == "ordinal" or (scale.ordered and settings.normalise is not None)
+        # A preference has an order too, but without grades a tie is as wrong as the other side unless normalised.
+        graded = isinstance(scale, Preference) and bool(scale.grades)
+        distance = scale.numeric or scale.kind == "ordinal" or graded or (scale.ordered and bool(settings.normalise))
         chosen = "similarity" if scale.kind == "text" else "neg_rmse" if distance else "accuracy"
         if settings.similarity is not None:
             chosen = "similarity"

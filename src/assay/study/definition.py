@@ -18,7 +18,7 @@ import yaml
 from pydantic import ValidationError
 
 from assay.data.columns import PARTS
-from assay.data.scales import Scale, parse_scale, plain_number
+from assay.data.scales import Listed, Scale, parse_scale, plain_number
 from assay.errors import StudyError, listing, unknown
 from assay.study.items import (
     SPLIT_FILE,
@@ -52,6 +52,7 @@ from assay.study.schema import (
     StudyFile,
     StudyPart,
     System,
+    listed_labels,
     scale_of,
 )
 
@@ -236,6 +237,12 @@ def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
     for position, question in enumerate(config.questions):
         for where, what in _question_problems(question):
             yield ("questions", position, *where), what
+        if config.labels is not None and isinstance(scale_of(question.scale), Listed):
+            yield (
+                ("labels",),
+                f"cannot hold answers to '{question.name}', which are lists: have people answer on the page, or ask "
+                "of each label or pair in a question of its own (scale: [no, yes], or preference)",
+            )
     yield from _file_column_problems(config)
     yield from _people_problems(config)
     yield from _crossing_problems(config, folder)
@@ -279,7 +286,7 @@ def _question_problems(question: Question) -> Iterator[Problem]:
         comparing = " and ".join(name for name, kind in KINDS.items() if kind.places)
         yield ("options",), f"needs {wanted} columns to choose between" if wanted else f"is for {comparing}"
     for label in question.meanings:
-        known = [str(c) for c in scale.categories or ()]
+        known = [str(c) for c in listed_labels(scale)]
         if known and label not in known:
             yield ("meanings", label), unknown("label", label, known, "the scale")
         elif scale.numeric and scale.read(label) is None:
@@ -435,7 +442,7 @@ def _probe_problems(config: StudyFile) -> Iterator[Problem]:
 
 def _unusable_keys(question: Question, scale: Scale) -> dict[str, str]:
     """What is wrong with the keys that a question gives its labels, by label."""
-    known = [str(c) for c in scale.categories or ()]
+    known = [str(c) for c in listed_labels(scale)]
     wrong: dict[str, str] = {}
     taken: dict[str, str] = {}
     for label, key in question.keys.items():
@@ -486,8 +493,12 @@ def _crowd_problems(people: People) -> Iterator[Problem]:
     if people.checks is not None and people.checks.exclude and not people.checks.stops:
         yield ("people", "checks", "exclude"), "needs most_failed or most_failed_share, how many checks may be failed"
     crowd = people.crowd
+    if people.until is not None and people.keep_until is not None and people.keep_until < people.until.date():
+        yield ("people", "keep_until"), "is before people.until, the day on which answering ends"
     if crowd is None:
         return
+    if people.days is not None:
+        yield ("people", "days"), "is for people who are invited by name; a crowd has crowd.minutes"
     if crowd.platform == "prolific" and "completed" not in crowd.codes:
         yield ("people", "crowd", "codes"), "needs completed, the completion code that Prolific shows for the study"
     if crowd.platform != "open" and not crowd.named.strip():

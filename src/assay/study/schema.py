@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
-from assay.data.scales import Label, Nominal, Scale, parse_scale
+from assay.data.scales import Label, Listed, Nominal, Preference, RankedTexts, Scale, parse_scale
 from assay.errors import DataError
 
 # -- what each kind of answer makes of a question --------------------------------------------------------
@@ -40,6 +40,8 @@ class Kind:
         What people read for a label; as it is where none are given.
     free_text : bool
         Whether the reply itself is the label.
+    lists : bool
+        Whether an answer is a list, of which the table makes several labels.
     """
 
     places: tuple[Label, ...] = ()
@@ -49,6 +51,18 @@ class Kind:
     words: Mapping[Label, str] = field(default_factory=dict)
     told: Mapping[Label, str] = field(default_factory=dict)
     free_text: bool = False
+    lists: bool = False
+
+    def place_of(self, label: Label) -> int | None:
+        """Which of the options a label chooses, from 0, a preference by its sign; None where it chooses none."""
+        number = label if label in self.places or isinstance(label, str) else (label > 0) - (label < 0)
+        return self.places.index(number) if number in self.places else None
+
+    def at_place(self, label: Label, place: int) -> Label:
+        """The label that says of the option at another place what this one says of its own."""
+        if isinstance(label, str) or label in self.places:
+            return self.places[place]
+        return abs(label) * int(self.places[place])
 
     def allowed(self, words: Mapping[Label, str]) -> str:
         """Words for what a label may be: ``first, second or tie``."""
@@ -66,15 +80,39 @@ KINDS: dict[str, Kind] = {
     ),
     "odd-one-out": Kind(places=("A", "B", "C"), titles=("A", "B", "C"), drawn=True),
     "text": Kind(free_text=True),
+    "several": Kind(lists=True),
 }
 """By the name of the scale."""
 
 _PLAIN = Kind()
 
 
+def listed_labels(scale: Scale) -> tuple[Label, ...]:
+    """The labels to choose from, one or several; empty where they are not listed."""
+    return scale.names if isinstance(scale, Listed) else scale.categories or ()
+
+
 def kind_of(scale: Scale) -> Kind:
     """What a scale makes of a question."""
-    return KINDS.get(scale.kind, _PLAIN)
+    if isinstance(scale, RankedTexts):
+        return _ranked(scale)
+    return _graded(scale) if isinstance(scale, Preference) and scale.grades else KINDS.get(scale.kind, _PLAIN)
+
+
+@lru_cache(maxsize=10)
+def _ranked(scale: RankedTexts) -> Kind:
+    """Texts that are ranked have letters."""
+    return Kind(places=scale.names, titles=scale.names, lists=True)
+
+
+@lru_cache(maxsize=1000)
+def _graded(scale: Preference) -> Kind:
+    """A preference with grades: models write ``first: much better``."""
+    told: dict[Label, str] = {
+        int(n): f"{'left' if int(n) < 0 else 'right'}: {scale.grades[abs(int(n)) - 1]}" if n else "no preference"
+        for n in scale.categories
+    }
+    return replace(KINDS["preference"], words={n: scale.word(n) for n in scale.categories}, told=told)
 
 
 # -- what study.yaml may say -----------------------------------------------------------------------------
@@ -113,6 +151,9 @@ class Platform:
     back: str
     form: str
 
+
+BOTH_OR_NEITHER = ("both", "neither")
+"""Of a tie, in the column ``tie`` of the table: whether both or neither are acceptable."""
 
 Language = Literal["en", "de", "es", "zh", "ar"]
 Strategy = Literal["zero-shot", "few-shot", "chain-of-thought"]
@@ -221,7 +262,8 @@ class Question(StudyPart):
     text: str = Field(min_length=1, description="the question itself")
     scale: str | tuple[str, ...] = Field(
         description="1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, text, preference, "
-        "odd-one-out, or a list of categories"
+        "preference:slightly better<much better, odd-one-out, several:food,price (all that apply), ranking, or a "
+        "list of categories"
     )
     guidelines: str = Field("", description="what to heed in answering; people and judges read the same")
     rubric: tuple[str, ...] = Field((), description="points to weigh, read as a list at the end of the guidelines")
@@ -229,19 +271,19 @@ class Question(StudyPart):
     show: tuple[str, ...] | None = Field(None, description="columns shown; all others are kept back")
     options: tuple[str, ...] = Field(
         (),
-        description="the two or three columns to choose between; for odd-one-out, one column of which three items "
-        "are drawn while people answer; for preference, one question on the scale text whose outputs are compared; on "
-        "a scale of numbers, one column of which judges compare every two items",
+        description="the two or three columns to choose between, or three to nine to rank; for odd-one-out, one column "
+        "of which three items are drawn while people answer; for preference, one question on the scale text whose "
+        "outputs are compared; on a scale of numbers, one column of which judges compare every two items",
     )
     order: Orders | None = Field(
         None,
         description="options are asked in all orders (default for a preference), in one that is drawn "
         "(default for odd-one-out), or as listed",
     )
-    ties: bool | Literal["people"] = Field(
+    ties: bool | Literal["people", "both-or-neither"] = Field(
         True,
         description="for preference: whether no preference is an answer; false: first or second alone; people: people "
-        "may answer so, and judges must choose",
+        "may answer so, and judges must choose; both-or-neither: people say which, both are acceptable or neither",
     )
     optional: bool = Field(False, description="people may leave it without an answer")
     keys: dict[str, str] = Field(default_factory=dict, description="the key that gives a label on people's page")
@@ -261,6 +303,15 @@ class Question(StudyPart):
             return content
         said, ending = _strip_ends(content.get("guidelines") or ""), rubric_words(points)
         return content | {"guidelines": said if said.endswith(ending) else f"{said}\n\n{ending}".strip()}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _ranking_is_of_its_options(cls, content: Any) -> Any:
+        """How many are ranked is said by the options."""
+        if not isinstance(content, dict) or content.get("scale") != "ranking":
+            return content
+        options = content.get("options") or ()
+        return content | {"scale": f"ranking:{len(options) if isinstance(options, list | tuple) else 1}"}
 
     @field_validator("by_scale")
     @classmethod
@@ -286,12 +337,18 @@ class Question(StudyPart):
 
     def page_words(self, words: Mapping[Label, str]) -> Mapping[Label, str]:
         """Of the words that people read or send, those that may be their answer."""
-        return words if self.ties else {label: word for label, word in words.items() if label not in self.closed}
+        open_to_people = self.ties is True or self.ties == "people" or not self.kind.words
+        return words if open_to_people else {label: word for label, word in words.items() if label != 0}
+
+    @property
+    def tie_words(self) -> tuple[str, ...]:
+        """What people say in place of no preference: kept beside the label, which is that of a tie."""
+        return BOTH_OR_NEITHER if self.ties == "both-or-neither" else ()
 
     @property
     def closed(self) -> frozenset[Label]:
         """Labels of the scale that a judge may not give."""
-        return frozenset() if self.ties is True or not self.kind.words else frozenset({0})
+        return frozenset({0}) if self.ties in (False, "people") and self.kind.words else frozenset()
 
     @property
     def orders(self) -> Orders:
@@ -370,6 +427,7 @@ class Question(StudyPart):
             "options": list(self.options),
             "fixed": self.orders == "fixed" and bool(self.options),
             "without ties": self.ties is False and bool(self.kind.words),
+            "ties": list(self.tie_words),
         }
         return {name: value for name, value in shown.items() if value}
 
@@ -380,16 +438,27 @@ class Question(StudyPart):
 
     def unshuffled(self, label: Label, order: Sequence[str]) -> tuple[Label, int | None]:
         """A label given for the order shown, in terms of the item's own order; and the place that was chosen."""
-        if not order or label not in (places := self.kind.places):
+        if order and isinstance(scale := scale_of(self.scale), RankedTexts):
+            names = dict(zip(scale.names, (scale.names[self.choices.index(one)] for one in order), strict=True))
+            return _relettered(scale, label, names), None
+        place = self.kind.place_of(label) if order else None
+        if place is None:
             return label, None
-        place = places.index(label)
-        return places[self.choices.index(order[place])], place + 1
+        return self.kind.at_place(label, self.choices.index(order[place])), place + 1
 
     def shuffled(self, label: Label, order: Sequence[str]) -> Label:
         """A label in the item's own order, in terms of the order shown: the way back from `unshuffled`."""
-        if not order or label not in (places := self.kind.places):
-            return label
-        return places[order.index(self.choices[places.index(label)])]
+        if order and isinstance(scale := scale_of(self.scale), RankedTexts):
+            names = dict(zip((scale.names[self.choices.index(one)] for one in order), scale.names, strict=True))
+            return _relettered(scale, label, names)
+        place = self.kind.place_of(label) if order else None
+        return label if place is None else self.kind.at_place(label, order.index(self.choices[place]))
+
+
+def _relettered(scale: RankedTexts, label: Label, names: Mapping[str, str]) -> Label:
+    """A ranking with its letters replaced."""
+    found = scale.read([names[one] for one in scale.chosen(label) or ()])
+    return label if found is None else found
 
 
 _SECRET = re.compile(r"key|token|secret|authorization|password|cookie|signature", re.IGNORECASE)
@@ -838,6 +907,10 @@ class People(StudyPart):
     ahead: int = Field(4, ge=1, le=50, description="pages held ready in the browser, for when the network fails")
     reserve: float = Field(30, gt=0, description="minutes until an item that was given and not answered is given on")
     idle: float = Field(60, gt=0, description="seconds without a key, touch or mouse that no longer count as work")
+    until: datetime | None = Field(None, description="when answering ends, for everybody: 2027-03-01T18:00+01:00")
+    days: float | None = Field(
+        None, gt=0, description="from a person's invitation until their time is over, and their places go to others"
+    )
     link_days: float = Field(90, gt=0, description="how long a personal link is good")
     added_questions: Literal["new-items", "all-items"] = Field(
         "new-items",
@@ -849,6 +922,13 @@ class People(StudyPart):
         description="where an item's text changes, whoever had it goes on with the old one, or is asked again",
     )
     seed: int = Field(0, description="draws orders and positions")
+
+    @field_validator("until")
+    @classmethod
+    def _until_has_a_zone(cls, until: datetime | None) -> datetime | None:
+        if until is not None and until.tzinfo is None:
+            raise ValueError(f"needs a time zone, as in {until:%Y-%m-%dT%H:%M}+01:00 (or Z)")
+        return until
 
     @field_validator("overlap")
     @classmethod

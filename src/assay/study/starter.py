@@ -109,7 +109,8 @@ questions:
   - name: stars
     text: How many stars would the writer of this review give?
     scale: 1-5             # or interval:0-100, ordinal:low<mid<high, [a list, of categories],
-                           # text, preference (options: two columns), odd-one-out (options: three)
+                           # text, preference (options: two columns; with grades, preference:slightly<much),
+                           # odd-one-out (options: three)
     meanings: {1: very bad, 5: excellent}
     guidelines: Judge the whole visit as the writer saw it, not the food alone.
 

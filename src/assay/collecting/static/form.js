@@ -21,6 +21,11 @@ export const given = new Map(); // by task: what the server had when it made the
 function rawOf(question) {
   if (question.dataset.kind === "number") return question.querySelector(".figure").value.trim();
   if (question.dataset.kind === "text") return question.querySelector("textarea").value;
+  if (question.dataset.kind === "several") {
+    const chosen = all("input:checked", question);
+    return chosen.length ? `[${chosen.map((box) => box.value).filter(Boolean).join(",")}]` : "";
+  }
+  if (question.dataset.kind === "ranking") return question.dataset.ranked ? `[${question.dataset.ranked}]` : "";
   return question.querySelector("input:checked")?.value ?? "";
 }
 
@@ -32,12 +37,18 @@ function setRaw(question, raw) {
   } else if (kind === "text") {
     question.querySelector("textarea").value = raw;
     grow(question.querySelector("textarea"));
+  } else if (kind === "several") {
+    const chosen = raw ? JSON.parse(raw) : null;
+    for (const box of all("input", question)) box.checked = chosen !== null && (box.value ? chosen.includes(JSON.parse(box.value)) : !chosen.length);
+  } else if (kind === "ranking") {
+    showRanks(question, raw ? JSON.parse(raw).map((one) => JSON.stringify(one)) : []);
   } else {
     for (const radio of all("input", question)) radio.checked = radio.value === raw;
   }
 }
 
-export const isAnswered = (question) => rawOf(question).trim() !== "";
+export const isAnswered = (question) => (question.dataset.kind === "ranking" ? isRanked(question) : rawOf(question).trim() !== "");
+const isRanked = (question) => all("input", question).every((box) => box.checked);
 const isOptional = (question) => question.dataset.optional !== undefined;
 
 /** The label that is sent. */
@@ -49,13 +60,14 @@ export function labelOf(question) {
 
 const asNumber = (raw) => (/^[-+]?(\d+([.,]\d*)?|[.,]\d+)(e[-+]?\d+)?$/i.test(raw) ? Number(raw.replace(",", ".")) : NaN);
 
-const MISSING = { text: say("Write an answer, or skip the item."), number: say("Give a number, or skip the item.") };
+const MISSING = { ranking: say("Rank all of them, the best first."), several: say("Choose all that apply, or none of these."), text: say("Write an answer, or skip the item."), number: say("Give a number, or skip the item.") };
 
 /** What is wrong with an answer, in words; "" where nothing is. */
 function wrongWith(question) {
   const { kind, low, high, whole, allowed } = question.dataset;
   const raw = rawOf(question);
   if (raw.trim() === "") return isOptional(question) ? "" : (MISSING[kind] ?? say("Choose an answer, or skip the item."));
+  if (kind === "ranking") return isRanked(question) ? "" : say("Rank all of them, the best first.");
   if (kind !== "number") return "";
   if (/^[-+]?[1-9]\d{0,2}(,\d{3})+$/.test(raw)) return say("Write a thousand as 1000, one and a half as 1.5.");
   const value = asNumber(raw);
@@ -122,6 +134,34 @@ export function readSlider(slider) {
   question.querySelector(".figure").value = slider.value;
   slider.classList.remove("unset");
   slider.setAttribute("aria-valuetext", slider.value);
+}
+
+const rankedIn = (question) => (question.dataset.ranked ? question.dataset.ranked.split(",") : []);
+
+/** The places of a ranking: each text that has one is ticked, and says which. */
+function showRanks(question, ranked) {
+  question.dataset.ranked = ranked.join(",");
+  for (const box of all("input", question)) {
+    const place = ranked.indexOf(box.value) + 1;
+    box.checked = place > 0;
+    box.closest("label").querySelector(".rank").textContent = place ? say("place {number}", { number: place }) : "";
+  }
+}
+
+/** A text was chosen: it has the next place, and the last one left the last; or it was taken out. */
+export function rank(box) {
+  const question = box.closest("[data-question]");
+  const values = all("input", question).map((one) => one.value);
+  const ranked = rankedIn(question).filter((one) => one !== box.value);
+  if (box.checked) ranked.push(box.value);
+  const left = values.filter((one) => !ranked.includes(one));
+  showRanks(question, box.checked && left.length === 1 ? [...ranked, ...left] : ranked);
+}
+
+/** A label that applies takes back none of these, and none of these takes back all others. */
+export function keepNoneAlone(box) {
+  if (!box.checked) return;
+  for (const other of all("input", box.closest("[data-question]"))) if (!other.value !== !box.value) other.checked = false;
 }
 
 export function grow(area) {

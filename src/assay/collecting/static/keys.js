@@ -1,7 +1,7 @@
 // What keys, buttons and fields do.
 
 import { settings } from "./device.js";
-import { all, byId, grow, moveSlider, needsAnswer, questionsOf, readSlider, showWrong, tasksOf } from "./form.js";
+import { all, byId, grow, keepNoneAlone, moveSlider, needsAnswer, questionsOf, rank, readSlider, showWrong, tasksOf } from "./form.js";
 import { isPlayersKey, playByKey } from "./media.js";
 import { activeQuestion, activeTask, changed, current, focusQuestion, previous } from "./pages.js";
 import { enter, save, undo } from "./saving.js";
@@ -72,6 +72,13 @@ function answerByKey(question, key) {
     box.focus();
     box.dispatchEvent(new Event("input", { bubbles: true }));
     return true;
+  }
+  if (kind === "several" || kind === "ranking") {
+    const box = all("input", question).find((one) => one.dataset.key === key);
+    box?.focus();
+    box?.click();
+    if (box && kind === "ranking" && !needsAnswer(question)) goToNext(question);
+    return Boolean(box);
   }
   const radios = all("input[type=radio]", question);
   const arrow = { ARROWLEFT: "←", ARROWRIGHT: "→" }[key];
@@ -175,6 +182,7 @@ export function onInput(event) {
   if (!task) return;
   const question = target.closest("[data-question]");
   if (target.matches(".slider")) readSlider(target);
+  if (target.matches("[type=checkbox]")) (question.dataset.kind === "ranking" ? rank : keepNoneAlone)(target);
   if (target.matches(".figure")) moveSlider(question);
   if (target.matches("textarea")) grow(target);
   changed(task, question);

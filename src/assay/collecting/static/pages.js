@@ -8,7 +8,7 @@ import {
 } from "./form.js";
 import { hush } from "./media.js";
 import { readJson, refuse, refused, settled, SOMEBODY_ELSE, WAITS } from "./sending.js";
-import { showLocalTimes, startTime } from "./time.js";
+import { setTimeLeft, showLocalTimes, startTime } from "./time.js";
 import { inWords, showAlert } from "./words.js";
 
 const AHEAD = Number(settings.ahead);
@@ -253,6 +253,7 @@ export async function fetchMore({ anyway = false } = {}) {
     ended = end !== null && end.kind !== found.end?.kind;
     end = found.end;
     close(found.closed);
+    setTimeLeft(found.left);
     const fresh = found.session && showSession(found.session);
     // While answers are under way nobody knows whether the server has counted them; this page has. Those of an earlier
     // session say nothing about a new one.

@@ -6,7 +6,7 @@
    The files, each using only those before it: device, form, words, time, media, sending, drafts, pages, saving, keys;
    this one listens and begins. */
 
-import { keep, kept } from "./device.js";
+import { keep, kept, queue } from "./device.js";
 import { sendDrafts } from "./drafts.js";
 import { byId, isOpen, openForms, tasksOf } from "./form.js";
 import { onClick, onInput, onKey, onSubmit } from "./keys.js";
@@ -16,7 +16,7 @@ import {
 } from "./pages.js";
 import { follow } from "./saving.js";
 import { beginSending, lookAtLink, showStatus, tryNow } from "./sending.js";
-import { keepTime, lookBack, showLocalTimes, signOfLife } from "./time.js";
+import { keepTime, lookBack, showLocalTimes, signOfLife, watchTimeLeft } from "./time.js";
 import { ask } from "./words.js";
 
 function onHide() {
@@ -34,6 +34,12 @@ function onVisibility() {
 function onNetwork() {
   tryNow();
   fetchAfterFailure();
+}
+
+/** Once what was saved is sent, the server says how it ended. */
+function onTimeOver() {
+  if (queue().length) tryNow();
+  else if (navigator.onLine) location.replace("/work");
 }
 
 function onPop(event) {
@@ -86,6 +92,7 @@ function start() {
   else leavePage(shown.querySelector("h1"));
   lookAgain();
   offerInstructions();
+  watchTimeLeft(onTimeOver);
   beginSending(follow, () => fetchMore({ anyway: true }));
 }
 

@@ -165,7 +165,7 @@ _ANSWERS_TO = (
 _GIVEN_BY = (
     sa.select(
         *(_A.item, _A.condition, _A.repeat, _A.question),
-        *(_S.label, _S.revision, _S.status, _S.comment, _S.flag, _S.reason),
+        *(_S.label, _S.revision, _S.status, _S.comment, _S.flag, _S.reason, _S.shown),
     )
     .select_from(tables.EVERY)
     .where(

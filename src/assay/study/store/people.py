@@ -87,6 +87,7 @@ class Person:
     excluded_for: str = ""
     """Why."""
     role: str = "annotator"
+    invited_at: float = 0.0
 
 
 def add_people(store: Store, people: Mapping[str, Mapping[str, Any]], role: str = "annotator") -> None:
@@ -129,6 +130,11 @@ def set_state(store: Store, name: str, state: State) -> None:
         _change(db, name, state=state)
         if state == "revoked":
             _free_places(db, tables.tasks.c.annotator == name, store.now(db))
+
+
+def free_places_of(db: sa.Connection, name: str, now: float) -> None:
+    """Let what is before a person be anybody's."""
+    _free_places(db, tables.tasks.c.annotator == name, now)
 
 
 def _free_places(db: sa.Connection, whose: sa.ColumnElement[bool], now: float) -> None:
@@ -301,7 +307,7 @@ def invited_names(db: sa.Connection) -> set[str]:
 _PEOPLE = sa.select(
     *(tables.people.c.annotator, tables.people.c.link, tables.people.c.state, tables.people.c.consented_to),
     *(tables.people.c.closed, tables.people.c.excluded_at, tables.people.c.excluded_for, tables.people.c.role),
-    tables.annotators.c.definition,
+    *(tables.people.c.invited_at, tables.annotators.c.definition),
 ).select_from(tables.people.join(tables.annotators, tables.annotators.c.annotator == tables.people.c.annotator))
 
 _PERSON = _PEOPLE.where(_NAMED)
@@ -310,7 +316,7 @@ _PERSON = _PEOPLE.where(_NAMED)
 def _person(row: Any) -> Person:
     attributes = (row.definition or {}).get("attributes", {})
     known = (row.link, row.state, row.consented_to, row.closed, row.excluded_at, row.excluded_for or "", row.role)
-    return Person(row.annotator, attributes, *known)
+    return Person(row.annotator, attributes, *known, row.invited_at)
 
 
 # -- who came from a crowd: each of them once ---------------------------------------------------------

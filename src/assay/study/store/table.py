@@ -10,6 +10,8 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,19 @@ import sqlalchemy as sa
 
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import CONTENT, PART
-from assay.data.scales import Interval, Nominal, Scale, parse_scale, plain_number
+from assay.data.scales import (
+    Interval,
+    Label,
+    Nominal,
+    Preference,
+    RankedTexts,
+    Scale,
+    SeveralLabels,
+    parse_scale,
+    plain_number,
+)
 from assay.errors import StudyError, listing
-from assay.study.items import canonical
+from assay.study.items import canonical, chance
 from assay.study.schema import Question, scale_of
 from assay.study.store import tables
 from assay.study.store.connection import Store, setting
@@ -90,6 +102,7 @@ def stored_annotations(
             f"study.yaml as store:, else ask them with: assay judge {folder or 'STUDY'}"
         )
     conditions = list(dict.fromkeys(name for row in rows for name in row["_condition"]))
+    items = _with_ranked_pairs(items, asked.values())
     frame, further = add_ensembles(_frame(rows, conditions), conditions, annotators)
     reading = Reading(
         store.where, len(rows) + sum(excluded.values()), notes=(*notes, *further), study=str(folder or "")
@@ -102,7 +115,12 @@ def stored_annotations(
     seen = set(frame["criterion"].to_list())
     return Annotations.from_frame(
         frame,
-        scale={q.name: _common_scale(scale_of(q.scale), frame, q.name) for q in asked.values() if q.name in seen},
+        scale={
+            name: _common_scale(scale, frame, name)
+            for question in asked.values()
+            for name, scale in criteria_of(question).items()
+            if name in seen
+        },
         spelling="apart",  # the study has told them apart
         exclude=(),  # and who is called majority is one of its raters
         conditions=[c for c in conditions if c in frame.columns],
@@ -143,7 +161,12 @@ def _counted_rows(
             why = "it answers a probe, which is no further label"
         if why is None:
             number = numbers.get((row.question, row.item, row.content), 1)
-            rows.append(_label_row(row, asked[row.question].name, number))
+            question = asked[row.question]
+            rows += (
+                _label_rows(row, question, number)
+                if question.kind.lists
+                else [_label_row(row, question.name, row.label, number)]
+            )
         else:
             excluded[why] += 1
     return rows, excluded
@@ -170,9 +193,76 @@ def _exclusion_reason(
     return None if row.status == "valid" else f"{row.annotator}: {row.reason}"
 
 
-def _label_row(row: Any, criterion: str, content: int) -> dict[str, Any]:
+_APPLIES = Nominal(("no", "yes"))
+"""Of one of several labels: whether it was chosen."""
+
+
+def criteria_of(question: Question) -> dict[str, Scale]:
+    """The criteria of a question in the table, with their scales: one, or one for each of several labels."""
+    scale = scale_of(question.scale)
+    if isinstance(scale, SeveralLabels):
+        return {f"{question.name}: {name}": _APPLIES for name in scale.names}
+    return {question.name: Preference() if isinstance(scale, RankedTexts) else scale}
+
+
+def labels_in_table(question: Question, item: str, label: Label) -> Iterator[tuple[str, str, Label]]:
+    """An answer as the table has it, (criterion, item, label): each of several labels, every two that were ranked."""
+    scale = scale_of(question.scale)
+    if isinstance(scale, SeveralLabels):
+        chosen = scale.chosen(label) or ()
+        for name in scale.names:
+            yield f"{question.name}: {name}", item, "yes" if name in chosen else "no"
+    elif isinstance(scale, RankedTexts):
+        ranked = scale.chosen(label) or ()
+        place = {column: ranked.index(name) for name, column in zip(scale.names, question.options, strict=True)}
+        for name, first, second in _ranked_pairs(item, question.options):
+            yield question.name, name, -1 if place[first] < place[second] else 1
+    else:
+        yield question.name, item, label
+
+
+@lru_cache(maxsize=100_000)
+def _ranked_pairs(item: str, options: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
+    """Every two texts of an item that is ranked: what they are called as an item, the first, the second.
+
+    Which of two is the first is drawn by item: were it the same throughout, one label would be the commoner by far, and
+    agreement beyond chance would look small however alike people rank.
+    """
+    found = []
+    for pair in combinations(options, 2):
+        first, second = pair if chance("ranked", item, *pair).random() < 0.5 else pair[::-1]
+        found.append((f"{item}: {first} / {second}", first, second))
+    return tuple(found)
+
+
+def _with_ranked_pairs(items: pl.DataFrame, asked: Iterable[Question]) -> pl.DataFrame:
+    """The items, with every two texts that are ranked as an item: ``pair_of``, ``first`` and ``second`` say which."""
+    every = list(asked)
+    ranked = [one.options for one in every if isinstance(scale_of(one.scale), RankedTexts)]
+    if not ranked:
+        return items
+    rows = dict.fromkeys(
+        (one, *pair) for options in ranked for one in items["item"] for pair in _ranked_pairs(one, options)
+    )
+    pairs = pl.DataFrame(list(rows), schema=["pair_of", "item", "first", "second"], orient="row")
+    pairs = pairs.join(items, left_on="pair_of", right_on="item", how="left", maintain_order="left")
+    return pairs if len(ranked) == len(every) else pl.concat([items, pairs], how="diagonal_relaxed")
+
+
+def _label_rows(row: Any, question: Question, content: int) -> Iterator[dict[str, Any]]:
+    """An answer that is a list as rows of the table."""
+    pairs = _ranked_pairs(row.item, question.options) if isinstance(scale_of(question.scale), RankedTexts) else ()
+    for number, (criterion, item, label) in enumerate(labels_in_table(question, row.item, row.label)):
+        own = _label_row(row, criterion, label, content) | {"item": item}
+        if pairs and "order" in own:
+            shown = [one for one in row.shown["order"] if one in pairs[number][1:]]
+            own |= {"order": ">".join(shown), "position": shown.index(pairs[number][1 + (label == 1)]) + 1}
+        yield own
+
+
+def _label_row(row: Any, criterion: str, label: Label, content: int) -> dict[str, Any]:
     shown, condition = row.shown or {}, json.loads(row.condition)
-    own = {"item": row.item, "annotator": row.annotator, "label": row.label}
+    own = {"item": row.item, "annotator": row.annotator, "label": label}
     own |= {"criterion": criterion, "repeat": row.repeat, "_condition": condition}
     own |= {CONTENT: content, "_reasoning": row.reasoning}
     if "order" in shown:

@@ -1,0 +1,86 @@
+"""When answering ends: what is shown, what is taken, and who gets the places."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from annotating import Served, invite_people, write_study
+from test_crowd import Worker, crowd
+
+from assay.collecting.crowd import crowd_counts
+from assay.errors import StudyError
+from assay.study.definition import load_study
+
+
+def in_minutes(clock: Any, minutes: int) -> str:
+    """So long after a moment at which the clock is stopped, a whole second."""
+    clock.stopped = float(int(time.time()))
+    return datetime.fromtimestamp(clock.stopped + 60 * minutes, UTC).isoformat()
+
+
+def test_nothing_is_asked_or_taken_once_answering_has_ended(serve: Callable[..., Served], clock: Any) -> None:
+    page = serve(items=3, people={"until": in_minutes(clock, 40)})
+    ana = page.annotator()
+    task, other, _ = ana.work()
+    assert 'data-left="2400"' in ana.send("GET", "/work").text
+    assert ana.pages(after=3)[1]["left"] == 2400
+    clock.later(minutes=41)
+    # What was saved in time may take a moment to arrive.
+    assert ana.answer(task).status == 200
+    clock.later(minutes=2)
+    late = ana.answer(other)
+    assert (late.status, late.json()["error"], late.json()["message"]) == (409, "closed", "Your time is over.")
+    assert len(page.history()) == 1
+    ended = ana.send("GET", "/work").text
+    assert "Answering ended on <time" in ended
+    assert "data-left" not in ended
+    assert ana.pages()[1]["end"]["kind"] == "over"
+    assert ana.pages()[1]["left"] is None
+
+
+def test_places_of_whoever_has_no_time_left_go_to_others(serve: Callable[..., Served], clock: Any) -> None:
+    clock.stop()
+    page = serve(items=2, who=("ana",), people={"overlap": 1, "days": 2, "reserve": 10_000})
+    ana = page.annotator("ana")
+    first, *_ = ana.work()
+    assert ana.answer(first).status == 200
+    clock.later(days=1)
+    invite_people(page.study, page.store, ["ben"])
+    ben = page.annotator("ben")
+    assert ben.pages()[1]["end"]["kind"] == "empty", "both places are ana's"
+    clock.later(days=1.1)
+    assert [task.questions for task in ben.pages()[0]], "ana's two days are over, and ben's are not"
+    assert ana.pages()[1]["end"]["kind"] == "over"
+    assert ben.work_through() == "done"
+    assert sorted(row["annotator"] for row in page.history() if row["counts"]) == ["ana", "ben"]
+
+
+@pytest.mark.parametrize(
+    ("people", "words"),
+    [
+        ({"until": "2027-03-01T18:00"}, r"people\.until: needs a time zone, as in 2027-03-01T18:00\+01:00"),
+        ({"until": "soon"}, r"people\.until"),
+        ({"days": 0}, r"people\.days"),
+        ({"days": 3, "crowd": {"places": 5}}, "is for people who are invited by name; a crowd has crowd.minutes"),
+        ({"until": "2027-03-01T18:00+01:00", "keep_until": "2027-02-01"}, "is before people.until, the day on which"),
+    ],
+)
+def test_deadlines_that_cannot_be_meant_are_refused(tmp_path: Path, people: dict[str, Any], words: str) -> None:
+    with pytest.raises(StudyError, match=words):
+        load_study(write_study(tmp_path / "s", people=people))
+
+
+def test_a_crowd_is_late_once_answering_has_ended(serve: Callable[..., Served], clock: Any) -> None:
+    page = serve(items=3, who=(), people={"crowd": crowd(), "until": in_minutes(clock, 10)})
+    here = Worker(page, "p1")
+    assert here.come().status == 200
+    assert here.pages()[1]["left"] == 600
+    clock.later(minutes=11)
+    assert here.pages()[1]["end"]["kind"] == "late"
+    assert "Your time is over" in Worker(page, "p2").come().text
+    assert crowd_counts(page.design).outcomes == (("late", 2),)  # type: ignore[union-attr]
