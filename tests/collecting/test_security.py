@@ -32,6 +32,7 @@ HEADERS = {
 }
 POLICY = {
     **{"default-src": "'none'", "script-src": "'self'", "style-src": "'self'", "img-src": "'self' data:"},
+    **{"media-src": "'self'"},
     **{"connect-src": "'self'", "form-action": "'self'", "base-uri": "'none'", "frame-ancestors": "'none'"},
     **{"manifest-src": "'self'", "worker-src": "'self'"},
 }
