@@ -318,7 +318,7 @@ def test_a_missing_label_is_neither_on_a_scale_nor_off_it():
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("preference:better", "needs at least 2; got 1"),
+        ("preference:better", "no grade or several .slightly better<much better.; got 'better'"),
         ("preference:much<Much", "appears twice"),
         ("preference:a<b<c<d<e", "has at most 4 grades; got 5"),
         ("preference:a<<b", "may not be empty"),

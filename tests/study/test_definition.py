@@ -198,7 +198,7 @@ def on(question, **more):
             {"questions": [STARS, STARS], "judges": [{"name": "j", "model": "m"}] * 2},
             {"questions.1.name": "'stars' appears twice", "judges.1.name": "'j' appears twice"},
         ),
-        (on(STARS, options=["a", "b"]), {"questions.0.options": "is for preference and odd-one-out"}),
+        (on(STARS, options=["a", "b"]), {"questions.0.options": "is for preference, odd-one-out and ranking"}),
         (on(STARS, meanings={"6": "x"}), {"questions.0.meanings.6": "label '6' is not in the scale"}),
         (on(STARS, scale="interval:0-1", meanings={"1": "x", "2": "y"}), {
             "questions.0.meanings.2": "is not on the scale"}),

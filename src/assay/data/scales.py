@@ -302,6 +302,10 @@ class Preference(Scale):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "grades", tuple(self.grades))
+        if len(self.grades) == 1:
+            raise DataError(
+                f"a preference has no grade or several (slightly better<much better); got {self.grades[0]!r}"
+            )
         if self.grades:
             _check_categories(tuple(one.casefold() for one in self.grades), least=2)
         if len(self.grades) > MOST_GRADES:

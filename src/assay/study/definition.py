@@ -283,7 +283,7 @@ def _question_problems(question: Question) -> Iterator[Problem]:
     scale = scale_of(question.scale)
     wanted = len(question.kind.places)
     if len(question.options) != wanted and question.drawn_from is None and question.outputs_of is None:
-        comparing = " and ".join(name for name, kind in KINDS.items() if kind.places)
+        comparing = ", ".join(name for name, kind in KINDS.items() if kind.places) + " and ranking"
         yield ("options",), f"needs {wanted} columns to choose between" if wanted else f"is for {comparing}"
     for label in question.meanings:
         known = [str(c) for c in listed_labels(scale)]
