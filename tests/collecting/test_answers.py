@@ -17,6 +17,7 @@ from assay.collecting.overview import agreement_so_far
 from assay.errors import StudyError
 from assay.reading import study_labels
 from assay.study.definition import load_study
+from assay.study.store.work_log import label_frame
 
 PAIR = {"name": "better", "text": "Which?", "scale": "preference", "options": ["a", "b"]}
 PAIRS = [{"item": "p1", "a": "left", "b": "right"}]
@@ -183,7 +184,10 @@ def test_several_labels_are_a_criterion_each(serve: Callable[..., Served]) -> No
     assert 0 < found.table["estimate"][0] <= 1
     assert 'data-given="[' in person.send("GET", "/work/3").text
     with page.store.reading() as db:
-        live = {one.question: one.title for one in agreement_so_far(StudyDesign(page.study, page.store), db)}
+        live = {
+            one.question: one.title
+            for one in agreement_so_far(StudyDesign(page.study, page.store), label_frame(db), ())
+        }
     assert list(live) == [*names, "stars"]
 
 

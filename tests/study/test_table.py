@@ -25,7 +25,7 @@ def row(item: str, label: Any, **more: Any) -> Any:
 
 
 def frame(*rows: Any, content: int = 1) -> pl.DataFrame:
-    return table._frame([table._label_row(one, "quality", content) for one in rows], ["temperature"])
+    return table._frame([table._label_row(one, "quality", one.label, content) for one in rows], ["temperature"])
 
 
 def test_columns_are_there_where_they_say_something():
