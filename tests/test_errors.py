@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from assay import errors
@@ -71,6 +73,10 @@ def test_a_checkout_is_installed_in_place(tmp_path, monkeypatch):
 
 def test_a_library_that_is_there_is_returned():
     assert errors.require("json", "raters", "the rater model").dumps([1]) == "[1]"
+    errors.require_installed(("json", "this"), "raters", "the rater model")
+    assert "this" not in sys.modules, "looked for, and not imported"
+    with pytest.raises(errors.MissingExtra, match="the rater model needs more than the base install"):
+        errors.require_installed(("json", "a_library_nobody_has"), "raters", "the rater model")
 
 
 @pytest.mark.parametrize(

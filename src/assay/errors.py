@@ -16,6 +16,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -90,10 +91,7 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
 def require_installed(modules: Iterable[str], extra: str, purpose: str) -> None:
     """As `require`, of modules that are imported later, where they are used, or not at all."""
     for module in modules:
-        try:
-            found = importlib.util.find_spec(module)
-        except ValueError:  # it stands in sys.modules as one that is not to be imported
-            found = None
+        found = sys.modules[module] if module in sys.modules else importlib.util.find_spec(module)
         if found is None:
             raise _missing(extra, purpose)
 

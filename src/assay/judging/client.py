@@ -243,7 +243,7 @@ def cost_of(price: Pricer | None, completion: Completion) -> float | None:
 
 def own_pricer(price: Price) -> Pricer:
     """The pricer of what study.yaml says."""
-    dear = {
+    rates = {
         "cached": price.input if price.cached_input is None else price.cached_input,
         "written": price.input if price.cache_write is None else price.cache_write,
         "reasoning": price.output if price.reasoning is None else price.reasoning,
@@ -251,7 +251,7 @@ def own_pricer(price: Price) -> Pricer:
 
     def cost(tokens_in: float, tokens_out: float, *, cached: int = 0, written: int = 0, reasoning: int = 0) -> float:
         plain = (tokens_in - cached - written) * price.input + (tokens_out - reasoning) * price.output
-        return (plain + cached * dear["cached"] + written * dear["written"] + reasoning * dear["reasoning"]) / 1e6
+        return (plain + cached * rates["cached"] + written * rates["written"] + reasoning * rates["reasoning"]) / 1e6
 
     return cost
 

@@ -238,10 +238,10 @@ def _digest(data: str) -> str:
 
 def fingerprint(body: Any) -> str:
     """A name for exactly this body: model, messages, images, parameters, schema."""
-    return _name(canonical(body))
+    return _sha256(canonical(body))
 
 
-def _name(text: str) -> str:
+def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
@@ -290,7 +290,7 @@ def identity(request: Request) -> str:
     Where a reply is cut off is no part of it.
     """
     body = chat_body(replace(request, max_tokens=None), request.schema)
-    return _name(_with_images(body, canonical)) if request.has_images else fingerprint(body)
+    return _sha256(_with_images(body, canonical)) if request.has_images else fingerprint(body)
 
 
 # -- keys, made unreadable in whatever is kept or printed ----------------------------------------------
