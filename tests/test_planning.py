@@ -13,6 +13,8 @@ import assay
 from assay import planning
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import wilson
+from assay.replacement.decision import VERDICTS
+from assay.replacement.studies import SimulatedStudies
 
 # -- two roads: every study of a plan, put through the alt-test by itself -----------------------------
 
@@ -72,6 +74,19 @@ def test_a_plan_counts_the_verdicts_of_the_alt_test(world, options):
         assert row["winning_rate"] == pytest.approx(np.nanmean([t.winning_rate for t in tests]))
         rho = [t.advantage_probability.estimate for t in tests]
         assert row["advantage_probability"] == pytest.approx(np.nanmean(rho))
+
+
+def test_a_plan_counts_no_study_whose_people_are_not_shown_to_agree():
+    counts = np.zeros((1, 1, 3, 1, 3))
+    counts[..., 0, 0] = 60  # the judge is closer on every item
+    settings = planning.PlanSettings(n_annotators=3, scale="1-5", judge_noise=0.3)
+    found = {}
+    for kept, agree in ((9, 9), (9, 1), (-9, 9), (-9, 1)):
+        shown = [np.full((1, 1), one, dtype=float) for one in (kept, agree)]
+        studies = SimulatedStudies(counts, np.ones((1, 3)), *shown)
+        found[kept, agree] = VERDICTS[studies.ends(settings, 0.1)[0, 0]]
+    open_ = "cannot tell yet"
+    assert found == {(9, 9): "replace", (9, 1): open_, (-9, 9): "do not replace", (-9, 1): open_}
 
 
 def test_studies_whose_classes_are_too_small_to_balance_tell_nothing():

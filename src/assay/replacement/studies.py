@@ -80,6 +80,8 @@ class SimulatedStudies:
     kept : (studies, sizes) float or None
         How many standard errors A(judge, people) lies above ``least_retention`` times A(people, people); None where
         that was not asked, so that nobody fails by it.
+    agree : (studies, sizes) float or None
+        How many standard errors A(people, people) lies above 0; None where people are taken to agree.
     exact : bool
         Whether tests are exact; else, as where many sizes are looked at, their score tests.
     clustering : Clustering or None
@@ -89,6 +91,7 @@ class SimulatedStudies:
     counts: Floats
     quality: Floats
     kept: Floats | None = None
+    agree: Floats | None = None
     exact: bool = True
     clustering: Clustering | None = None
 
@@ -117,7 +120,11 @@ class SimulatedStudies:
 
         if self.kept is None:
             return np.zeros(shape), np.ones(shape)
-        return ndtr(-self.kept), ndtr(self.kept)
+        if self.agree is None:
+            return ndtr(-self.kept), ndtr(self.kept)
+        # Of an agreement that is not shown to be there, nothing is shown to be kept or lost, as in `decision.Grounds`.
+        unshown = ndtr(-self.agree)
+        return np.maximum(ndtr(-self.kept), unshown), np.maximum(ndtr(self.kept), unshown)
 
     def _p(self, counts: Floats, epsilon: float, clustering: Clustering | None) -> tuple[Floats, Floats]:
         """The two one-sided p-values of each comparison."""
@@ -198,7 +205,7 @@ class Pilot:
         found = added.cumsum(axis=1).reshape(*added.shape[:2], *of.rows.shape[1:])
         quality = np.tile(self.quality, (len(found), 1))
         kept = None if self.retained is None else self.retained.studies(sizes, n_truths, n_each, rng)
-        return SimulatedStudies(found, quality, kept, False, self.clustering)
+        return SimulatedStudies(found, quality, kept, exact=False, clustering=self.clustering)
 
     def _shrink(self, share: Floats, rng: np.random.Generator) -> Floats:
         """Shares of kinds, (truths, kinds), under which annotators differ no more than the pilot shows that they do.
@@ -419,33 +426,39 @@ def score_studies(
     place = item[compared.row]
     group = (place // n_items * n_sizes + step[place]) * k + member[compared.row]
     counts = compared.counts(group, n_studies * n_sizes * k).reshape(n_studies, n_sizes, k, -1, 3)
-    kept = None if least is None else _kept_by(rule, values, judge, quality, sizes, least)
-    return SimulatedStudies(counts.cumsum(axis=1), quality, kept)
+    kept, agree = (None, None) if least is None else _kept_by(rule, values, judge, quality, sizes, least)
+    return SimulatedStudies(counts.cumsum(axis=1), quality, kept, agree)
 
 
 def _kept_by(rule: Rule, values: Floats, judge: Floats, quality: Floats, sizes: Sequence[int], least: float) -> Floats:
-    """How many standard errors each judge keeps more than is asked for, after its first items: (studies, sizes).
+    """How many standard errors each judge keeps more than is asked for, after its first items, and people agree.
 
     By the pseudo-values of the largest study: those of the first items stand for a study of them. Studies in which it
     cannot be told do not show it.
+
+    Returns
+    -------
+    (2, studies, sizes) float
+        Of A(judge, people) less ``least`` times A(people, people), and of A(people, people).
     """
     from scipy.special import ndtri, stdtr
 
-    found = np.zeros((len(values), len(sizes)))
+    found = np.zeros((2, len(values), len(sizes)))
+    weights = np.array([[1.0, 0.0], [-least, 1.0]])
     for i, (labels, own, weight) in enumerate(zip(values, judge, quality, strict=True)):
         item, who = np.nonzero(~np.isnan(labels))
         panel = Panel(item, who, labels[item, who], len(labels), labels.shape[1], weight, labels=rule.labels)
         seen = retention_of(rule.score, panel, rule.usable_labels(panel, own))
         if seen is None:
             continue
-        each = seen.values @ np.array([1.0, -least])
-        n = np.minimum(np.asarray(sizes), len(each))
-        mean, square, cube = ((each**power).cumsum()[n - 1] / n for power in (1, 2, 3))
+        each = (seen.values @ weights).T
+        n = np.minimum(np.asarray(sizes), each.shape[1])
+        mean, square, cube = ((each**power).cumsum(axis=1)[:, n - 1] / n for power in (1, 2, 3))
         variance = np.maximum(square - mean**2, 1e-12) * n / (n - 1)
         skewness = (cube - 3 * mean * square + 2 * mean**3) / variance**1.5
-        df = np.maximum(np.minimum(DECIDING * seen.deciding * n / len(each), n) - 1, 1.0)
+        df = np.maximum(np.minimum(DECIDING * seen.deciding * n / each.shape[1], n) - 1, 1.0)
         # As standard errors: what a normal distribution has the same p-value at.
-        found[i] = -ndtri(stdtr(df, -hall_statistic(mean / np.sqrt(variance / n), skewness, n)))
+        found[:, i] = -ndtri(stdtr(df, -hall_statistic(mean / np.sqrt(variance / n), skewness, n)))
     return found
 
 
