@@ -117,6 +117,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "an interval of Elo": (("elo", "votes.csv", *VOTES, "--method", "jackknife"), {"--method": "percentile"}),
     "a covariate that is not there": (("ratings", "votes.csv", *VOTES, "--covariates", "length"), {
         "--covariates": "separability"}),
+    "shares of votes without grades": (("ratings", "votes.csv", *VOTES, "--grades", "shares"), {}),
     "covariates and ties": (("ratings", "votes.csv", *VOTES, "--covariates", "separability", "--ties", "davidson"), {}),
     "who never lost": (("ratings", "won.csv", *VOTES), {"--systems": "birch,aspen"}),
     "a share of nothing": (("consistency", "votes.csv", *VOTES, "--share", ".3"), {"--choose": "weighted",

@@ -560,7 +560,7 @@ def _shares(labels: Annotations, label: Ints) -> Floats:
     """Each vote's grade as a share of the highest; 1 for a tie."""
     if not (isinstance(labels.scale, Preference) and labels.scale.grades):
         raise DesignError(
-            "grades='shares' needs votes with grades, as on the scale 'preference:slightly better<much better', and "
+            "grades=... needs votes with grades, as on the scale 'preference:slightly better<much better', and "
             f"these are {labels.scale.describe()}; leave it out"
         )
     return np.where(label == 0, 1.0, np.abs(label) / labels.scale.bounds[1])

@@ -130,7 +130,9 @@ class Arrivals:
             try:
                 return [*self._add(arrived)]
             except self._errors.OperationalError as error:
-                raise _in_words(error) from error
+                # Of several that a disk has no room for, it may have room for some, and each was paid for.
+                if len(arrived) == 1 or "full" not in str(error):
+                    raise _in_words(error) from error
             except Exception as error:
                 if len(arrived) == 1:
                     return [_in_words(error) if isinstance(error, self._errors.Error) else error]

@@ -259,8 +259,9 @@ def read_labels(labels: pl.DataFrame) -> pl.Series:
     if any(isinstance(value, str) for value in read.values()):
         texts = {raw: value if isinstance(value, str) else f"{value:g}" for raw, value in read.items()}
         return labels["label"].replace_strict(texts, return_dtype=pl.String)
-    whole = all(isinstance(value, int) for value in read.values())
-    return labels["label"].replace_strict(read, return_dtype=pl.Int64 if whole else pl.Float64)
+    if all(isinstance(value, int) for value in read.values()):
+        return labels["label"].replace_strict(read, return_dtype=pl.Int64)
+    return labels["label"].replace_strict({raw: float(value) for raw, value in read.items()}, return_dtype=pl.Float64)
 
 
 def _frame(rows: Iterable[Any], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
