@@ -197,6 +197,19 @@ def test_the_same_question_keeps_answers_to_the_old_text(serve: Any) -> None:
         assert len(now.annotator().work()) == 1
 
 
+def test_spans_of_an_old_text_do_not_count_for_the_new_one(serve: Any) -> None:
+    asked = {"name": "names", "text": "?", "scale": "spans:person", "of": "text", "show": ["text"]}
+    first = serve(items=2, questions=[asked])
+    ana = first.annotator()
+    for task in ana.work():
+        assert ana.answer(task, {task.questions[0].id: [[0, 6, "person"]]}).status == 200
+    rewrite(first, 1, "Ada.")
+    with first.again() as now:
+        labels = stored_annotations(now.store)
+        assert set(labels.labels["item"].str.head(4)) == {"i000"}
+        assert "the text has changed since its spans were marked" in " ".join(labels.reading.lines())
+
+
 # -- a link is ended ------------------------------------------------------------------------------------
 
 

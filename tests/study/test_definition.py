@@ -209,6 +209,14 @@ def on(question, **more):
             {**on(STARS, scale="spans:a", of="clip"), "items": {"media": ["clip"]}},
             {"questions.0.of": "names 'clip', which holds a file"},
         ),
+        (
+            {
+                **on(STARS, scale="spans:a", of="text"),
+                "judges": [{"name": "j", "model": "m"}],
+                "probes": {"of": ["hint"]},
+            },
+            {"probes.of": "hint cannot be asked with spans"},
+        ),
         (on(STARS, meanings={"6": "x"}), {"questions.0.meanings.6": "label '6' is not in the scale"}),
         (on(STARS, scale="interval:0-1", meanings={"1": "x", "2": "y"}), {
             "questions.0.meanings.2": "is not on the scale"}),

@@ -293,8 +293,6 @@ def _span_problems(config: StudyFile) -> Iterator[Problem]:
         elif column in (*config.items.markdown, *config.items.file_columns):
             what = "is laid out as Markdown" if column in config.items.markdown else "holds a file"
             yield where, f"names '{column}', which {what}; spans are marked in plain text"
-        if config.judges:
-            yield where[:2], f"'{question.name}' asks for spans, which judges are not asked for: ask people alone"
 
 
 def _question_problems(question: Question) -> Iterator[Problem]:
@@ -454,6 +452,8 @@ def _probe_problems(config: StudyFile) -> Iterator[Problem]:
     if "swapped" in probes and not any(q.orders != "all" for q in swaps):
         why = "both orders are asked already" if swaps else "no question has options"
         yield ("probes", "of"), f"swapped changes nothing here: {why}; leave it out"
+    if "hint" in probes and any(q.marked for q in config.questions):
+        yield ("probes", "of"), "hint cannot be asked with spans: no label can be named by itself; leave it out"
     if "sibling" in probes and not any(judge.sibling for judge in judges):
         yield ("probes", "of"), "sibling needs a judge with sibling: the name of another model of its provider"
 

@@ -317,6 +317,16 @@ class Question(StudyPart):
         options = content.get("options") or ()
         return content | {"scale": f"ranking:{len(options) if isinstance(options, list | tuple) else 1}"}
 
+    @model_validator(mode="before")
+    @classmethod
+    def _spans_are_of_the_text_shown(cls, content: Any) -> Any:
+        """Where one column is shown, spans are of that."""
+        if not isinstance(content, dict) or not str(content.get("scale")).startswith("spans:"):
+            return content
+        show = content.get("show")
+        alone = show[0] if isinstance(show, list | tuple) and len(show) == 1 else None
+        return content if content.get("of") is not None or alone is None else content | {"of": alone}
+
     @field_validator("by_scale")
     @classmethod
     def _by_scale_is_by_scale(cls, parts: dict[str, OnScale]) -> dict[str, OnScale]:
@@ -391,9 +401,7 @@ class Question(StudyPart):
     @property
     def marked(self) -> str | None:
         """The column of the text in which spans are marked; None for any other question."""
-        if not isinstance(scale_of(self.scale), SpanLabels):
-            return None
-        return self.show[0] if self.of is None and self.show is not None and len(self.show) == 1 else self.of
+        return self.of if isinstance(scale_of(self.scale), SpanLabels) else None
 
     def marked_text(self, fields: Mapping[str, Any]) -> str:
         """The text of an item in which spans are marked."""
