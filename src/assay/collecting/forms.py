@@ -332,11 +332,13 @@ def item_fields(
     images: Mapping[str, str],
     markdown: Collection[str] = (),
 ) -> tuple[FormField, ...]:
-    """The columns that any of the questions shows beside its options."""
+    """The columns that any of the questions shows beside its options; a text to be marked stands with its question."""
     columns: dict[str, None] = {}
     for one in asked:
-        shown = [c for c in one.definition.shown_columns(item.fields, hidden) if c != one.definition.marked]
+        shown = one.definition.shown_columns(item.fields, hidden)
         columns |= dict.fromkeys(c for c in shown if c in item.fields and not one.definition.by_place(item.fields[c]))
+    for one in asked:
+        columns.pop(one.definition.marked, None)
     return tuple(_field(column.replace("_", " "), item, column, images, markdown) for column in columns)
 
 
