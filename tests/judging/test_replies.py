@@ -291,6 +291,10 @@ def test_several_labels(text, label):
         ('{"label": [{"text": "Ana Ruiz", "label": "person"}, {"text": "Ruiz", "label": "person"}]}',
          "the label is not on the scale"),
         ('{"label": ["Ana"]}', "the label is not on the scale"), ("Ana is a person.", "no label in the reply"),
+        ('{"label": [{"text": "Ana", "label": "person"}, {"text": "New', "no label in the reply"),
+        ('{"label": [{"text": "Ana", "label": "person"}, {"text": "New "York"", "label": "place"}]}',
+         "no label in the reply"),
+        ('Spans:\n[{"text": "Ana", "label": "person"}]\nDone.', [(2, 5, "person")]),
     ],
 )  # fmt: skip
 def test_quotes_are_spans_of_the_text(text, found):

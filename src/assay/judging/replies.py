@@ -851,13 +851,10 @@ def _list(answer: str, scale: Listed) -> Label | None:
 def _spans(answer: str, scale: SpanLabels, source: str) -> tuple[Label | None, str | None]:
     """The spans that a reply quotes, by where they stand in the text; or why there are none."""
     found = [value for _, _, value in objects(answer) if isinstance(value, dict)]
-    lists = [one for value in found for key, one in value.items() if key in _SPAN_KEYS and isinstance(one, list)]
-    if lists:
-        quotes = lists[-1]
-    else:  # the list alone, whose members are the objects
-        quotes = [one for one in found if "text" in one]
-        if not quotes and not re.search(r"\[\s*\]\W*$", answer):
-            return None, NO_LABEL
+    lists = [one for value in found for key, one in value.items() if key.casefold() in _SPAN_KEYS]
+    quotes = lists[-1] if lists and isinstance(lists[-1], list) else _whole_list(answer)
+    if quotes is None:
+        return None, NO_LABEL
     spans: list[tuple[int, int, str]] = []
     times: Counter[str] = Counter()
     for one in quotes:
@@ -875,6 +872,18 @@ def _spans(answer: str, scale: SpanLabels, source: str) -> tuple[Label | None, s
         times[words] += 1
     label = scale.read(spans)
     return label, OFF_SCALE if label is None else None
+
+
+def _whole_list(answer: str) -> list[Any] | None:
+    """The last list in JSON that is whole; of one that breaks off no part."""
+    found, end = None, 0
+    for opened in [one.start() for one in re.finditer(r"\[", answer)][:MOST_BRACES]:
+        if opened >= end:
+            try:
+                found, end = _DECODER.raw_decode(answer, opened)
+            except (json.JSONDecodeError, RecursionError):
+                continue
+    return found
 
 
 _SPAN_KEYS = (*LABEL_KEYS, "labels", "spans", "entities")

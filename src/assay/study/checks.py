@@ -72,12 +72,13 @@ def refuse_unaskable(
     where = f"{study.folder}/study.yaml"
     columns: dict[str, None] = {}
     found: list[str] = []
+    questions = list(asked)
     for role, item in items:
+        found += _unmarkable(questions, item)
         columns |= dict.fromkeys(item.fields) if role in ("item", "source") else {}
         found += _file_problems(study, item) if page else []
     if study.systems:
         columns |= dict.fromkeys((*PAIR, *PAIR_ABOUT))
-    questions = list(asked)
     found += _column_problems(study, questions, columns, page=page)
     found += _page_problems(study, questions) if page else []
     found += _unsendable(study, questions, columns) if models else []
@@ -112,6 +113,14 @@ def _column_problems(
         for column in shown:
             if column not in columns:
                 yield f"conditions.show: '{name}' shows the column '{column}', which no item has"
+
+
+def _unmarkable(questions: Iterable[Question], item: Item) -> Iterator[str]:
+    """Lists and objects where spans are marked in a text."""
+    for one in questions:
+        value = item.fields.get(one.marked or "")
+        if isinstance(value, list | dict):
+            yield f"item '{item.name}': '{one.name}' marks spans in '{one.marked}', which holds no text"
 
 
 def _marked(question: Question) -> tuple[str, ...]:
