@@ -17,6 +17,7 @@ from assay.collecting.overview import agreement_so_far
 from assay.errors import StudyError
 from assay.reading import study_labels
 from assay.study.definition import load_study
+from assay.study.store import tables
 from assay.study.store.work_log import label_frame
 
 PAIR = {"name": "better", "text": "Which?", "scale": "preference", "options": ["a", "b"]}
@@ -240,3 +241,57 @@ def test_texts_are_kept_as_any_database_takes_them() -> None:
         found, depth = found[0], depth + 1
     assert found is None
     assert 5 < depth < 60
+
+
+def test_spans_are_compared_word_by_word(serve: Callable[..., Served]) -> None:
+    asked = {"name": "names", "text": "?", "scale": "spans:person,place", "show": ["text"]}
+    texts = ["Ana’s aunt,\r\nAda, left São Paulo.", "<b>Nothing</b> 😀 here & there.", ""]
+    items = [{"item": f"i{k}", "text": text, "topic": "t"} for k, text in enumerate(texts)]
+    page = serve(items=items, who=("ana", "ben"), questions=[asked])
+    given: dict[str, dict[str, list[Any]]] = {
+        "ana": {"i0": [[23, 32, "place"], [0, 5, "person"], [13, 16, "person"]], "i1": [], "i2": []},
+        "ben": {"i0": [[0, 16, "person"], [0, 5, "place"]], "i1": [[3, 10, "place"]], "i2": []},
+    }
+    for name, answers in given.items():
+        person = page.annotator(name)
+        for _ in range(3):
+            task = person.pages()[0][0]
+            question = task.questions[0].id
+            item = {row.id: row.item for row in page.rows(tables.tasks)}[task.id]
+            for wrong in (
+                [[0, 99, "person"]],  # beyond the text
+                [[0, 5, "city"]],
+                [[3, 3, "person"]],
+                [[0, 5, "person"], [4, 9, "person"]],  # two of one label overlap
+                [[0, 1, "person"]] * 501,
+                [[0, True, "person"]],
+                "0-5 person",
+            ):
+                refused = person.answer(task, {question: wrong})
+                words = "The answer must be spans of the text, each labelled as one of person, place."
+                assert refused.json()["questions"] == {str(question): words}
+            assert person.answer(task, {question: answers[item]}).status == 200
+    assert '[[0,5,"person"],[13,16,"person"],[23,32,"place"]]' in {row["label"] for row in page.history()}
+    labels = study_labels(page.study)
+    assert sorted(labels.criteria) == ["names: person", "names: place"]
+    words = labels.items.filter(pl.col("span_of") == "i0")
+    assert words["word"].to_list() == ["Ana’s", "aunt", "Ada", "left", "São", "Paulo"]
+    assert (words["item"][1], words["topic"][1]) == ("i0: text 2", "t")
+    there = labels.items.filter(pl.col("span_of") == "i1")["word"].to_list()
+    assert sorted(there) == sorted(["<", "b", ">", "Nothing", "<", "b", ">", "😀", "here", "there"])
+    assert labels.labels.height == 2 * 2 * 16
+    yes = labels.labels.filter(pl.col("label") == "yes").sort("annotator", "criterion", "item")
+    assert [tuple(row) for row in yes.select("annotator", "criterion", "item").iter_rows()] == [
+        *(("ana", "names: person", f"i0: text {k}") for k in (1, 3)),
+        *(("ana", "names: place", f"i0: text {k}") for k in (5, 6)),
+        *(("ben", "names: person", f"i0: text {k}") for k in (1, 2, 3)),
+        *(("ben", "names: place", one) for one in ("i0: text 1", "i1: text 4")),
+    ]
+    # Of 16 words the two differ about one: o = 2/32, e = (5·27·2)/(32·31), so α = 1 − 62/270.
+    found = assay.agreement(
+        labels.where(criterion="names: person"), clusters="span_of", coefficients=["krippendorff-alpha-nominal"]
+    )
+    assert found.table["estimate"][0] == pytest.approx(1 - 62 / 270)
+    with page.store.reading() as db:
+        (live,) = agreement_so_far(StudyDesign(page.study, page.store), label_frame(db), ())
+    assert live.reason.endswith("assay agreement STUDY --clusters span_of")

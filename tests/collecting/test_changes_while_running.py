@@ -197,6 +197,27 @@ def test_the_same_question_keeps_answers_to_the_old_text(serve: Any) -> None:
         assert len(now.annotator().work()) == 1
 
 
+def test_spans_of_an_old_text_do_not_count_for_the_new_one(serve: Any) -> None:
+    asked = {"name": "names", "text": "?", "scale": "spans:person", "of": "text", "show": ["text"]}
+    items = [{"item": f"i00{k}", "text": "Ada and Bob.", "year": 2020} for k in range(2)]
+    first = serve(items=items, questions=[asked])
+    ana = first.annotator()
+    for task in ana.work():
+        assert ana.answer(task, {task.questions[0].id: [[0, 6, "person"]]}).status == 200
+    items[0]["year"] = 2021  # which nobody marks
+    items[1]["text"] = "Ada."
+    (first.folder / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in items))
+    with first.again() as now:
+        labels = stored_annotations(now.store)
+        assert set(labels.labels["item"].str.head(4)) == {"i000"}
+        assert labels.labels.height == 3
+        assert "the text has changed since its spans were marked" in " ".join(labels.reading.lines())
+    items[1]["text"] = ["Ada.", "Bob."]
+    (first.folder / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in items))
+    with pytest.raises(StudyError, match=r"item 'i001': 'names' marks spans in 'text', which holds no text"):
+        first.again()
+
+
 # -- a link is ended ------------------------------------------------------------------------------------
 
 

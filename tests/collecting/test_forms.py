@@ -78,6 +78,25 @@ def test_all_that_applies_is_ticked_and_none_of_these_is_an_answer():
     ]  # fmt: skip
 
 
+def test_a_text_to_be_marked_stands_with_its_question_its_words_apart():
+    found = form("spans:a,b", label="[]", of="two_b", show=["one"], keys={"b": "n"})
+    assert (found.kind, found.given, found.marked.title) == ("spans", "[]", "two b")
+    assert choices(found) == [
+        ('"a"', "a", None, "1"), ('"b"', "b", None, "N"), ("", "Nothing to mark", None, "0")
+    ]  # fmt: skip
+    marks = {"name": "q", "text": "?", "scale": "spans:a", "show": ["text"]}
+    item = Item("i", None, {"text": "<i>It’s", "note": "n"})
+    both = [
+        Asked(k, Question.model_validate(one), parse_scale(one["scale"]))
+        for k, one in enumerate([marks, marks | {"scale": "1-5", "show": ["text", "note"]}])
+    ]
+    assert [field.title for field in item_fields(both, item, (), {})] == ["note"]
+    assert question_form(both[0], item, (), {}, None).marked.markup == (
+        '<span class="word" data-from="0">&lt;</span><span class="word" data-from="1">i</span>'
+        '<span class="word" data-from="2">&gt;</span><span class="word" data-from="3">It’s</span>'
+    )
+
+
 def test_two_texts_stand_side_by_side_and_an_answer_is_turned_with_them():
     options = {"options": ["one", "two_b"]}
     found = form("preference", ["two_b", "one"], label=-1, **options)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Browser, Site, fits, in_browser, no_violations
+from browsing import SCREENSHOTS, Browser, Site, fits, in_browser, in_thread, no_violations
+
+from waiting import wait_until
 
 KINDS = {
     "name": "Kinds of questions",
@@ -114,3 +117,97 @@ def test_grades_and_labels_by_keyboard(browser: Browser, kinds: Site) -> None:
     assert answers["best"]["label"] == '["C","B","A"]'
     assert abs(answers["better"]["label"]) == 2
     assert answers["better"]["shown"]["position"] == 2
+
+
+SPANS = {
+    "name": "Names in texts",
+    "items": {"file": "items.jsonl"},
+    "questions": [
+        {
+            "name": "names",
+            "text": "Who and where?",
+            "scale": "spans:person,place",
+            "of": "text",
+            "show": [],
+            "meanings": {"place": "a town or a country"},
+        }
+    ],
+}
+SENTENCE = "😀 Ana Ruiz left\r\nSão Paulo for New York, where her aunt Ada lives. " * 4
+
+
+def test_spans_by_mouse_and_by_keyboard(browser: Browser, tmp_path: Path) -> None:
+    items = [{"item": f"i{k}", "text": SENTENCE} for k in range(2)]
+    site = Site(tmp_path / "study", SPANS, {"items.jsonl": items})
+    try:
+        in_thread(_mark_spans, browser=browser, site=site)
+    finally:
+        site.close()
+
+
+def _mark_spans(browser: Browser, site: Site) -> None:
+    page = browser.visit(site.invite("ana"))
+    form = page.locator("form.page:not([hidden])")
+
+    def spans() -> str:
+        return str(form.locator("[data-name=names]").get_attribute("data-spans") or "")
+
+    page.keyboard.press("1")
+    assert form.locator(".wrong:visible").all_text_contents() == ["Select words of the text first."]
+    words = form.locator(".word")
+    # By mouse from within a word to within another; whole words are marked.
+    first, last = words.nth(1).bounding_box(), words.nth(2).bounding_box()
+    page.mouse.move(first["x"] + first["width"] * 0.7, first["y"] + first["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(last["x"] + last["width"] * 0.4, last["y"] + last["height"] / 2, steps=4)
+    page.mouse.up()
+    wait_until(lambda: form.locator(".word.picked").count() == 2, "the two words are not picked")
+    form.locator("[data-span-label=person]").click()
+    assert spans() == '[[2,10,"person"]]'
+    # A click on a word, a label by its digit; within a span of another label.
+    words.nth(2).click()
+    page.keyboard.press("2")
+    assert spans() == '[[2,10,"person"],[6,10,"place"]]'
+    assert words.nth(2).get_attribute("data-tags") == "person, place"
+    # By keyboard: two words on, and two words taken in.
+    for key in ("ArrowRight", "ArrowRight", "Shift+ArrowRight"):
+        page.keyboard.press(key)
+    assert form.locator(".span-news").text_content() == "São Paulo"
+    page.keyboard.press("2")
+    assert spans() == '[[2,10,"person"],[6,10,"place"],[17,26,"place"]]'
+    assert form.locator(".span-news").text_content() == "place: São Paulo"
+    rows = form.locator(".marked li span[dir]").all_text_contents()
+    assert rows == ["person: Ana Ruiz", "place: Ruiz", "place: São Paulo"]
+    no_violations(page, "desktop")
+    fits(page)
+    page.screenshot(path=str(SCREENSHOTS / "spans.png"))
+    # Backspace takes back what the words picked have; a button one span.
+    form.get_by_role("button", name="Remove place: Ruiz").click()
+    assert spans() == '[[2,10,"person"],[17,26,"place"]]'
+    for key in ("ArrowLeft", "Backspace"):
+        page.keyboard.press(key)
+    assert spans() == '[[2,10,"person"]]'
+    page.keyboard.press("0")
+    assert spans() == "[]", "nothing to mark takes back all spans"
+    page.keyboard.press("0")
+    assert spans() == ""
+    page.keyboard.press("Enter")
+    assert form.locator(".wrong:visible").all_text_contents() == [
+        "Mark what is asked for, or choose “Nothing to mark”."
+    ]
+    words.nth(9).click()
+    page.keyboard.press("Shift+ArrowLeft")
+    page.keyboard.press("2")
+    place = spans()
+    page.reload()
+    page.wait_for_selector("form.page:not([hidden])")
+    assert spans() == place, "a draft outlives a reload"
+    page.set_viewport_size({"width": 360, "height": 740})
+    no_violations(page, "phone")
+    fits(page)
+    page.screenshot(path=str(SCREENSHOTS / "spans-phone.png"))
+    page.keyboard.press("Enter")
+    (answer,) = site.wait_for("ana", 1)
+    assert answer["label"] == place
+    page.keyboard.press("u")  # back to what was saved
+    wait_until(lambda: spans() == place, "undo has not put back what was saved")

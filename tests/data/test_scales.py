@@ -19,9 +19,11 @@ from assay.data.scales import (
     RankedTexts,
     Scale,
     SeveralLabels,
+    SpanLabels,
     Text,
     parse_scale,
     scale_of,
+    words_of,
 )
 from assay.errors import DataError
 
@@ -55,6 +57,8 @@ SCALES: tuple[Scale, ...] = (
     SeveralLabels(("food", "price")),
     SeveralLabels(("a, b", "c")),
     RankedTexts(3),
+    SpanLabels(("person", "place")),
+    SpanLabels(("a, b",)),
     OddOneOut(),
 )
 
@@ -366,3 +370,39 @@ def test_a_ranking_of_too_few_or_too_many_is_refused(spec, words):
         parse_scale(spec)
     with pytest.raises(DataError, match=r"a vote for every two texts.*scale='preference'"):
         scale_of("ranking:3")
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        ([[4, 6, "place"], [0, 5, "person"]], '[[0,5,"person"],[4,6,"place"]]'),
+        ([[0, 5, "place"], [0, 5, "person"]], '[[0,5,"person"],[0,5,"place"]]'),
+        ('[[0, 2, "person"], [2, 4, "person"]]', '[[0,2,"person"],[2,4,"person"]]'),
+        ("[]", "[]"), ([[0, 3, "person"], [2, 4, "person"]], None), ([[0, 3, "person"]] * 2, None),
+        ([[0, 3, "thing"]], None), ([[3, 3, "person"]], None),
+        ([[-1, 3, "person"]], None), ([[0, 3.0, "person"]], None),
+        ([[0, True, "person"]], None), ([[0, 3]], None), ([0, 3, "person"], None), ("person", None),
+        ([[k, k + 1, "person"] for k in range(501)], None),
+    ],
+)  # fmt: skip
+def test_spans_are_listed_in_the_order_of_the_text(said, read):
+    assert SpanLabels(("person", "place")).read(said) == read
+
+
+def test_a_table_has_an_item_a_word():
+    with pytest.raises(DataError, match=r"an item for each word and a criterion for.*scale='nominal:no,yes'"):
+        scale_of("spans:person")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Ana's café—don’t go, 'now'!", ["Ana's", "café", "don’t", "go", "now"]),
+        ("東京へ 2 km", ["東", "京", "へ", "2", "km"]),
+        ("सुन्दर ไทย", ["सुन्दर", "ไ", "ท", "ย"]),
+        ("👍🏽 $5 a_b", ["👍🏽", "$", "5", "a", "b"]),
+        (" … ", []),
+    ],
+)
+def test_words_of_a_text(text, words):
+    assert [text[start:end] for start, end in words_of(text)] == words

@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 from chat_server import ChatServer, Say
 
@@ -293,6 +294,33 @@ def test_a_judge_ranks_letters_in_the_order_shown(make_study):
     for row in votes.labels.iter_rows(named=True):
         first, second = row["item"].partition(": ")[2].split(" / ")
         assert row["order"].split(">")[row["position"] - 1] == (first if row["label"] == -1 else second)
+
+
+def test_a_judge_quotes_spans_and_is_asked_again_for_what_does_not_occur(make_study):
+    asked = {"name": "names", "text": "Who?", "scale": "spans:person,place", "of": "text", "show": []}
+    shown = Demonstration(Item("d", None, {"text": "Old Ada."}), '[[4,7,"person"]]')
+    made = Prompt(Judge(name="j", model="m"), Question.model_validate(asked), parse_scale(asked["scale"]))
+    messages = made.messages(Item("i", None, {"text": "Ana in Lima", "other": "no"}), demonstrations=[shown])
+    assert messages[-2]["content"] == '{"label":[{"label":"person","text":"Ada"}]}'
+    assert "Ana in Lima" in messages[-1]["content"]
+    assert "no" not in messages[-1]["content"].split()
+
+    def reply(n, body, server):
+        again = "a quote is not in the text, or not that often" in body["messages"][-1]["content"]
+        return Say(json.dumps({"label": [{"text": "Lima" if again else "Peru", "label": "place"}]}))
+
+    with ChatServer(reply) as server:
+        study = make_study(0, server.url, questions=[asked], items={"file": "items.csv"})
+        (study.folder / "items.csv").write_text("item,text,other\nq1,Ana in Lima.,x\n")
+        assert judge_study(study).answered == 1
+        (quote,) = [server.requests[0]["response_format"]["json_schema"]["schema"]["properties"]["label"]["items"]]
+        assert quote["properties"]["label"]["enum"] == ["person", "place"]
+        assert "one for each span of text to be labelled" in str(server.requests[0]["messages"])
+    words = study_labels(study)
+    assert words.labels.filter(pl.col("label") == "yes").select("item", "criterion").rows() == [
+        ("q1: text 3", "names: place")
+    ]
+    assert words.labels.height == 3 * 2
 
 
 # -- systems are asked as their users ask them -----------------------------------------------------------

@@ -272,6 +272,50 @@ def test_several_labels(text, label):
 
 
 @pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"label": [{"text": "Ana Ruiz", "label": "person"}, {"text": "New York", "label": "Place"}]}',
+         [(2, 10, "person"), (24, 33, "place")]),
+        ('{"reasoning": "two", "label": [{"text": "York", "label": "place"}, {"text": "York", "label": "place"}]}',
+         [(29, 33, "place"), (35, 39, "place")]),
+        ('[{"text": "York", "label": "place"}, {"text": "York", "label": "person"}]',
+         [(29, 33, "place"), (35, 39, "person")]),
+        ('[{"text": "Ana", "label": "place"}, {"text": "Ana", "label": "person"}]',
+         [(2, 5, "person"), (2, 5, "place")]),
+        ('<think>[{"text": "left", "label": "person"}]</think>```json\n{"label": []}\n```', []), ("None: []", []),
+        ('{"label": [{"text": "in", "label": "place"}]}', [(16, 18, "place")]),  # not in "Ruiz" or another word
+        ('{"label": [{"text": "Ann", "label": "person"}]}', "a quote is not in the text, or not that often"),
+        ('{"label": [{"text": "Ana", "label": "person"}, {"text": "Ana", "label": "person"}]}',
+         "a quote is not in the text, or not that often"),
+        ('{"label": [{"text": "Ana", "label": "animal"}]}', "the label is not on the scale"),
+        ('{"label": [{"text": "Ana Ruiz", "label": "person"}, {"text": "Ruiz", "label": "person"}]}',
+         "the label is not on the scale"),
+        ('{"label": ["Ana"]}', "the label is not on the scale"), ("Ana is a person.", "no label in the reply"),
+        ('{"label": [{"text": "Ana", "label": "person"}, {"text": "New', "no label in the reply"),
+        ('{"label": [{"text": "Ana", "label": "person"}, {"text": "New "York"", "label": "place"}]}',
+         "no label in the reply"),
+        ('Spans:\n[{"text": "Ana", "label": "person"}]\nDone.', [(2, 5, "person")]),
+    ],
+)  # fmt: skip
+def test_quotes_are_spans_of_the_text(text, found):
+    source = "😀 Ana Ruiz left in\n2020 New  York (York *2*)."
+    reply = read_reply(text, parse_scale("spans:person,place"), source=source)
+    if isinstance(found, str):
+        assert (reply.label, reply.reason) == (None, found)
+    else:
+        assert [tuple(one) for one in json.loads(reply.label)] == found
+
+
+def test_a_quote_keeps_the_signs_of_the_text():
+    source = "a **bold** “claim” of *50%* <b>x</b> \\ done"
+    scale = parse_scale("spans:claim")
+    for quote in ("**bold** “claim”", "*50%*", "<b>x</b>", "x</b> \\ done"):
+        text = json.dumps({"label": [{"text": quote, "label": "claim"}]})
+        ((start, end, _),) = json.loads(read_reply(text, scale, source=source).label)
+        assert source[start:end] == quote
+
+
+@pytest.mark.parametrize(
     "words", ["rating (", "the rating is ", "I give it ", "x: y\n", "<label>", '{"label": ', "[[", "4, "]
 )
 def test_a_long_reply_that_goes_in_circles_comes_to_an_end_without_a_label(words):

@@ -199,6 +199,24 @@ def on(question, **more):
             {"questions.1.name": "'stars' appears twice", "judges.1.name": "'j' appears twice"},
         ),
         (on(STARS, options=["a", "b"]), {"questions.0.options": "is for preference, odd-one-out and ranking"}),
+        (on(STARS, of="text"), {"questions.0.of": "is for spans"}),
+        (on(STARS, scale="spans:a"), {"questions.0.of": "is missing: name the column of the text in which"}),
+        (
+            {**on(STARS, scale="spans:a", show=["text"]), "items": {"markdown": ["text"]}},
+            {"questions.0.of": "names 'text', which is laid out as Markdown; spans are marked in plain text"},
+        ),
+        (
+            {**on(STARS, scale="spans:a", of="clip"), "items": {"media": ["clip"]}},
+            {"questions.0.of": "names 'clip', which holds a file"},
+        ),
+        (
+            {
+                **on(STARS, scale="spans:a", of="text"),
+                "judges": [{"name": "j", "model": "m"}],
+                "probes": {"of": ["hint"]},
+            },
+            {"probes.of": "hint cannot be asked with spans"},
+        ),
         (on(STARS, meanings={"6": "x"}), {"questions.0.meanings.6": "label '6' is not in the scale"}),
         (on(STARS, scale="interval:0-1", meanings={"1": "x", "2": "y"}), {
             "questions.0.meanings.2": "is not on the scale"}),

@@ -10,11 +10,11 @@ from typing import Any
 from assay.collecting.assignment import Assigner
 from assay.collecting.design import Asked, is_wrong
 from assay.collecting.languages import Said, allowed_words
-from assay.data.scales import Label, Listed, RankedTexts
+from assay.data.scales import Label, Listed, RankedTexts, SpanLabels
 from assay.study.schema import kind_of, scale_of
 from assay.study.store.answers import add_page_answer, answers_to, latest_revision, withdraw
 from assay.study.store.connection import Connection
-from assay.study.store.items import known_items
+from assay.study.store.items import items_given, known_items
 from assay.study.store.people import Person, closed_up_to, drop_draft, is_closed, put_draft, set_task_state, task_by_id
 from assay.study.store.tables import PAGE
 
@@ -218,7 +218,17 @@ class _AnswerWriter:
             raw = raw.strip().replace(",", ".")  # 3,5 is how half of Europe writes 3.5
         if isinstance(raw, int | float) and not isinstance(raw, bool) and abs(raw) > 1e15:
             return None
-        return one.scale.read(raw)
+        label = one.scale.read(raw)
+        if isinstance(one.scale, SpanLabels):
+            spans = one.scale.chosen(label) or ()
+            return label if all(end <= len(self._marked_text(one)) for _, end, _ in spans) else None
+        return label
+
+    def _marked_text(self, one: Asked) -> str:
+        """The text in which spans were marked, as it was shown."""
+        key = (self.task.item, self.task.shown["item"])
+        text: str = one.definition.marked_text(items_given(self.assigner.store, [key])[key].fields)
+        return text
 
     def _extra(self, now: float) -> bool:
         """Whether the answer comes too late for its place."""
@@ -276,7 +286,12 @@ class _AnswerWriter:
                     {
                         "question": name,
                         "right": not is_wrong(labels.get(one.id), wanted, one.scale, own),
-                        "expected": answer_words(one, own.moved(wanted, one.scale), order),
+                        "expected": answer_words(
+                            one,
+                            own.moved(wanted, one.scale),
+                            order,
+                            "" if one.definition.marked is None else self._marked_text(one),
+                        ),
                         "words": "",
                     }
                 )
@@ -334,9 +349,12 @@ def _position(one: Asked, label: Label | None, order: list[str]) -> int | None:
     return None if place is None else order.index(one.definition.choices[place]) + 1
 
 
-def answer_words(one: Asked, label: Label, order: Sequence[str]) -> str:
-    """A label as people read it, for the options in the order shown."""
+def answer_words(one: Asked, label: Label, order: Sequence[str], text: str = "") -> str:
+    """A label as people read it, for the options in the order shown; of spans, with their words in the text."""
     shown = one.definition.shuffled(label, order)
+    if isinstance(one.scale, SpanLabels):
+        spans = one.scale.chosen(shown) or ()
+        return "; ".join(f"{name}: {text[start:end]}" for start, end, name in spans) or Said("Nothing to mark")
     if isinstance(one.scale, Listed):
         joint = " > " if isinstance(one.scale, RankedTexts) else ", "
         return joint.join(one.scale.chosen(shown) or ()) or Said("None of these")

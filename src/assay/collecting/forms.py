@@ -14,11 +14,11 @@ from markupsafe import Markup, escape
 
 from assay.collecting.design import Asked
 from assay.collecting.languages import Said, allowed_words
-from assay.data.scales import Label, Listed, Preference, Scale, SeveralLabels
+from assay.data.scales import Label, Listed, Preference, Scale, SeveralLabels, SpanLabels, words_of
 from assay.study.items import Item, canonical
 from assay.study.schema import Question, kind_of, listed_labels
 
-Widget = Literal["choice", "several", "ranking", "preference", "odd-one-out", "number", "text"]
+Widget = Literal["choice", "several", "spans", "ranking", "preference", "odd-one-out", "number", "text"]
 """How a question is put; `page.html` and the page's script know each by its name."""
 
 MOST_CATEGORIES = 11
@@ -92,6 +92,8 @@ class QuestionForm:
     """What an answer may be, in words that fit after 'the answer must be'."""
     given: str | None = None
     """The person's own answer that counts now, as JSON; None where there is none."""
+    marked: FormField | None = None
+    """The text in which spans are marked, its words apart."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,19 @@ def question_form(
         meanings=tuple(question.meanings.items()) if widget == "number" else (),
         allowed=_allowed(question, scale),
         given=None if own is None else _as_sent(own, scale, tie),
+        marked=None if question.marked is None else _words_apart(question.marked, question.marked_text(item.fields)),
     )
+
+
+def _words_apart(column: str, text: str) -> FormField:
+    """A text as HTML: each word says at which character it begins, and what is between two stands apart."""
+    made, done = [], 0
+    for start, end in words_of(text):
+        between = f'<span class="gap">{escape(text[done:start])}</span>' if done < start else ""
+        made.append(f'{between}<span class="word" data-from="{start}">{escape(text[start:end])}</span>')
+        done = end
+    made.append(str(escape(text[done:])))
+    return FormField(column.replace("_", " "), markup=Markup("".join(made)))
 
 
 def _as_sent(own: Label, scale: Scale, tie: str | None) -> str:
@@ -220,9 +234,9 @@ def _widget(
     if kind_of(scale).free_text:
         return "text", ()
     if isinstance(scale, SeveralLabels):
-        labels = _choices(question, scale)
-        free = all(one.key != "0" for one in labels)
-        return "several", (*labels, Choice("", Said("None of these"), None, "0" if free else None))
+        return "several", _choices_or_none(question, scale, Said("None of these"))
+    if isinstance(scale, SpanLabels):
+        return "spans", _choices_or_none(question, scale, Said("Nothing to mark"))
     if scale.categories is not None and not (scale.numeric and len(scale.categories) > MOST_CATEGORIES):
         return "choice", _choices(question, scale)
     return "number", ()
@@ -304,6 +318,13 @@ def _choices(question: Question, scale: Scale) -> tuple[Choice, ...]:
     return tuple(found)
 
 
+def _choices_or_none(question: Question, scale: Scale, none: Said) -> tuple[Choice, ...]:
+    """The labels, and that none applies."""
+    labels = _choices(question, scale)
+    free = all(one.key != "0" for one in labels)
+    return (*labels, Choice("", none, None, "0" if free else None))
+
+
 def item_fields(
     asked: Sequence[Asked],
     item: Item,
@@ -311,11 +332,13 @@ def item_fields(
     images: Mapping[str, str],
     markdown: Collection[str] = (),
 ) -> tuple[FormField, ...]:
-    """The columns that any of the questions shows beside its options."""
+    """The columns that any of the questions shows beside its options; a text to be marked stands with its question."""
     columns: dict[str, None] = {}
     for one in asked:
         shown = one.definition.shown_columns(item.fields, hidden)
         columns |= dict.fromkeys(c for c in shown if c in item.fields and not one.definition.by_place(item.fields[c]))
+    for one in asked:
+        columns.pop(one.definition.marked, None)
     return tuple(_field(column.replace("_", " "), item, column, images, markdown) for column in columns)
 
 

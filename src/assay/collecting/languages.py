@@ -163,6 +163,7 @@ _ALLOWED = (
     Said("one of {labels}"),
     Said("all that apply of {labels}"),
     Said("all of {labels}, the best first"),
+    Said("spans of the text, each labelled as one of {labels}"),
 )
 
 

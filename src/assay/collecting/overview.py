@@ -75,6 +75,10 @@ def agreement_so_far(design: StudyDesign, labels: DataFrame, without: Collection
     found = []
     for question in design.questions:
         one, given = question.definition, first_labels(labels, question.id, without)
+        if one.marked is not None:
+            why = "spans are compared word by word in the labels: assay agreement STUDY --clusters span_of"
+            found.append(AgreementSoFar(one.name, "", people=given["annotator"].n_unique(), reason=why))
+            continue
         for spec in design.scales or (None,):
             on = given
             if spec:

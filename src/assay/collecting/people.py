@@ -87,15 +87,16 @@ def pages_of(design: StudyDesign, person: Person, numbers: Sequence[int]) -> lis
     items = items_given(design.store, ((task.item, task.shown["item"]) for task in tasks))
     found: dict[int, list[TaskForm]] = {}
     for task in tasks:
+        item = items[task.item, task.shown["item"]]
         form = _task_form(
             design,
             task,
-            items[task.item, task.shown["item"]],
+            item,
             given.get(task.id, GivenAnswers({})),
             drafts.get(task.id),
         )
         if person.role == ADJUDICATOR:
-            form = replace(form, fields=form.fields + _blinded_answers(design, task))
+            form = replace(form, fields=form.fields + _blinded_answers(design, task, item))
         found.setdefault(task.page, []).append(form)
     return [_page(number, found[number]) for number in numbers if number in found]
 
@@ -192,7 +193,7 @@ def _addresses(design: StudyDesign, task: Task, item: Item) -> dict[str, str]:
     return found
 
 
-def _blinded_answers(design: StudyDesign, task: Task) -> tuple[FormField, ...]:
+def _blinded_answers(design: StudyDesign, task: Task, item: Item) -> tuple[FormField, ...]:
     """What others have answered, each of them under one letter in all questions, in an order that says nothing."""
     found = []
     with design.store.reading() as db:
@@ -205,9 +206,9 @@ def _blinded_answers(design: StudyDesign, task: Task) -> tuple[FormField, ...]:
         for row in rows:
             if row.question == one.id:
                 given.setdefault(row.annotator, row.label)
-        order = task.shown["order"].get(str(one.id), [])
+        order, text = task.shown["order"].get(str(one.id), []), one.definition.marked_text(item.fields)
         lines = [
-            f"{_letters(place)}: {answers.answer_words(one, given[name], order)}"
+            f"{_letters(place)}: {answers.answer_words(one, given[name], order, text)}"
             for place, name in enumerate(people)
             if name in given
         ]

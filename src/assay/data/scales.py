@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import math
 import re
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -26,6 +28,9 @@ Label = str | int | float
 
 LETTERS = "ABCDEFGHI"
 """What texts to rank are called; nobody ranks more of them."""
+
+MOST_SPANS = 500
+"""Of one answer."""
 
 MOST_GRADES = 4
 """Of a preference on each side: nine answers, as many as there are digits on a keyboard."""
@@ -375,13 +380,13 @@ class OddOneOut(Scale):
 
 
 class Listed(Scale):
-    """An answer that is a list of names, kept as JSON text. Only questions of a study are asked so, see its table."""
+    """An answer that is a list, of names or with them, as JSON text. Only questions of a study are asked so."""
 
     names: tuple[str, ...]
 
     @abstractmethod
-    def chosen(self, label: object) -> tuple[str, ...] | None:
-        """The names that a list, its JSON, or words with commas give; None where these are no answer."""
+    def chosen(self, label: object) -> tuple[Any, ...] | None:
+        """What a list, its JSON, or words with commas give; None where these are no answer."""
 
     def read(self, label: object) -> Label | None:
         """One answer as JSON."""
@@ -464,6 +469,81 @@ class RankedTexts(Listed):
         return None if found is None or sorted(found) != list(self.names) else tuple(found)
 
 
+@dataclass(frozen=True)
+class SpanLabels(Listed):
+    """Spans of an item's text, each with a label: ``[[0, 5, "person"]]``, from and up to a character, counted from 0.
+
+    Spans of one label do not overlap; those of different labels may. In a table every word is an item, and each label a
+    criterion, yes or no.
+    """
+
+    names: tuple[str, ...]
+    kind: ClassVar[str] = "spans"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(str(name) for name in self.names))
+        _check_categories(self.names, least=1)
+
+    @property
+    def spec(self) -> str:
+        """``spans:person,place``."""
+        return "spans:" + _join_names(self.names, ",")
+
+    def describe(self) -> str:
+        """The labels in words."""
+        return "spans of the text, each labelled as one of " + ", ".join(self.names)
+
+    def chosen(self, label: object) -> tuple[tuple[int, int, str], ...] | None:
+        """The spans, (start, end, label), in the order of the text."""
+        if isinstance(label, str):
+            try:
+                label = json.loads(label)
+            except json.JSONDecodeError:
+                return None
+        if not isinstance(label, list | tuple) or len(label) > MOST_SPANS or not all(map(self._is_span, label)):
+            return None
+        place = {name: k for k, name in enumerate(self.names)}
+        spans = sorted(((a, b, name) for a, b, name in label), key=lambda one: (one[0], one[1], place[one[2]]))
+        for name in self.names:
+            own = [one for one in spans if one[2] == name]
+            if any(one[1] > following[0] for one, following in pairwise(own)):
+                return None
+        return tuple(spans)
+
+    def _is_span(self, one: object) -> bool:
+        if not isinstance(one, list | tuple) or len(one) != 3 or one[2] not in self.names:
+            return False
+        return type(one[0]) is int and type(one[1]) is int and 0 <= one[0] < one[1]
+
+
+# Scripts that are written without spaces between words: Thai to Lao, Burmese, Khmer, kana, Han.
+_UNSPACED = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+_WORD = re.compile("w[wm]*(?:'w[wm]*)*|cm*|s[sm]*")
+
+
+@lru_cache(maxsize=4096)
+def _sign_kind(sign: str) -> str:
+    """Of a word, a mark on the sign before it, a word by itself, a symbol, an apostrophe, or none of these."""
+    kind = unicodedata.category(sign)[0]
+    if kind == "M" or sign == "\u200d":  # joins emoji
+        return "m"
+    if kind in "LN":
+        return "c" if _UNSPACED.match(sign) else "w"
+    return "s" if kind == "S" else "'" if sign in "'’" else "-"
+
+
+@lru_cache(maxsize=10_000)
+def words_of(text: str) -> tuple[tuple[int, int], ...]:
+    """Where the words of a text begin and end, in characters: the units by which spans are marked and compared.
+
+    A word is a run of letters and digits, with apostrophes within it; a run of symbols; or one character of a script
+    without spaces. Punctuation belongs to no word.
+    """
+    return tuple(found.span() for found in _WORD.finditer("".join(map(_sign_kind, text))))
+
+
 def scale_of(said: Scale | str | int | Sequence[Label]) -> Scale:
     """A scale as people say it: ``"1-5"``, ``(1, 5)``, ``[1, 2, 3, 4, 5]``, ``5`` for 1 to 5, ``(0.0, 1.0)``.
 
@@ -477,6 +557,11 @@ def scale_of(said: Scale | str | int | Sequence[Label]) -> Scale:
         raise DataError(
             f"'{found.spec}' is for the questions of a study; a table has a criterion for each label, answered yes or "
             "no: make it so, and read it with scale='nominal:no,yes'"
+        )
+    if isinstance(found, SpanLabels):
+        raise DataError(
+            f"'{found.spec}' is for the questions of a study; a table has an item for each word and a criterion for "
+            "each label, answered yes or no: make it so, and read it with scale='nominal:no,yes'"
         )
     if isinstance(found, RankedTexts):
         raise DataError(
@@ -515,7 +600,8 @@ def parse_scale(spec: str) -> Scale:
     ``1-5`` or ``ordinal:1-5`` (whole numbers), ``interval:0-100`` or ``interval:0-1`` (fractions too),
     ``ordinal:bad<fair<good``, ``nominal:yes,no`` or ``nominal``, ``text``, ``preference``,
     ``preference:slightly better<much better`` (grades, from the least to the most), ``odd-one-out``,
-    ``several:food,price`` (all that apply), ``ranking:4`` (of four texts). Categories that hold a comma or a ``<``
+    ``several:food,price`` (all that apply), ``ranking:4`` (of four texts),
+    ``spans:person,place`` (of a text). Categories that hold a comma or a ``<``
     stand in a JSON list: ``nominal:["yes, really", "no"]``.
     """
     head, _, rest = spec.strip().partition(":")
@@ -536,9 +622,9 @@ def parse_scale(spec: str) -> Scale:
         return Ordinal([str(name) for name in listed]) if head == "ordinal" else Nominal(listed)
     if head == "ranking" and rest.isdecimal():
         return RankedTexts(int(rest))
-    if head == "several" and rest:
+    if head in ("several", "spans") and rest:
         labels = _parse_list(spec, rest) if rest.startswith("[") else [part.strip() for part in rest.split(",")]
-        return SeveralLabels(tuple(map(str, labels)))
+        return (SeveralLabels if head == "several" else SpanLabels)(tuple(map(str, labels)))
     if head == "preference" and rest:
         grades = _parse_list(spec, rest) if rest.startswith("[") else [part.strip() for part in rest.split("<")]
         return Preference(tuple(map(str, grades)))
@@ -558,7 +644,7 @@ def parse_scale(spec: str) -> Scale:
         return plain[head]
     raise DataError(
         f"'{spec}' is not a scale; write 1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, "
-        "several:food,price, text, preference or odd-one-out"
+        "several:food,price, spans:person,place, text, preference or odd-one-out"
     )
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from assay.data.scales import Label, Listed, Scale, SeveralLabels, plain_number
+from assay.data.scales import Label, Listed, Scale, SeveralLabels, SpanLabels, plain_number
 from assay.errors import StudyError, listing, unknown
 from assay.study.items import Item, canonical, file_within
 from assay.study.schema import Judge, Question, System, kind_of, listed_labels, rubric_words
@@ -492,6 +492,9 @@ class Prompt:
         word: Any = kind_of(self.scale).words.get(label, label)
         if isinstance(self.scale, Listed):
             word = list(self.scale.chosen(label) or ())
+        if isinstance(self.scale, SpanLabels):
+            text = self.question.marked_text(one.item.fields)
+            word = [{"text": text[start:end], "label": name} for start, end, name in word]
         reasons = str(one.item.fields.get(self.reasons) or "") if self.reasons else ""
         if self.answering:
             return {
@@ -591,7 +594,8 @@ def reply_schema(question: Question, scale: Scale, *, reasoning: bool) -> dict[s
     words = question.judge_words(scale)
     label: dict[str, Any] = {"type": "number" if scale.numeric else "string"}
     if isinstance(scale, Listed):
-        label = {"type": "array", "items": {"type": "string", "enum": list(scale.names)}}
+        names = {"type": "string", "enum": list(scale.names)}
+        label = {"type": "array", "items": _quote_schema(names) if isinstance(scale, SpanLabels) else names}
     elif words:
         label["enum"] = list(words.values())
     elif scale.categories is not None:
@@ -601,9 +605,21 @@ def reply_schema(question: Question, scale: Scale, *, reasoning: bool) -> dict[s
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
+def _quote_schema(label: dict[str, Any]) -> dict[str, Any]:
+    """A span as judges write it: its words and its label."""
+    parts = {"text": {"type": "string"}, "label": label}
+    return {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
+
+
 def describe_labels(question: Question, scale: Scale) -> str:
     """What a label may be, in words that fit after 'the label must be'."""
     words = question.judge_words(scale)
+    if isinstance(scale, SpanLabels):
+        return (
+            f'a JSON list of {{"text": "…", "label": "…"}}, one for each span of {question.marked} to be labelled, in '
+            f"order, with its words exactly as they stand there and one of {', '.join(scale.names)}; [] where there is "
+            "none"
+        )
     if isinstance(scale, Listed):
         none = "; [] where none does" if isinstance(scale, SeveralLabels) else ""
         return f"a JSON list of {scale.describe()}{none}"

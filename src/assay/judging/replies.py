@@ -11,11 +11,12 @@ import json
 import math
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from assay.data.scales import Interval, Label, Listed, Preference, Scale
+from assay.data.scales import Interval, Label, Listed, Preference, Scale, SpanLabels
 from assay.study.schema import kind_of
 
 # -- from the words of a label to the label --------------------------------------------------------------
@@ -740,6 +741,7 @@ FINDERS = (
 
 OFF_SCALE = "the label is not on the scale"
 NO_LABEL = "no label in the reply"
+NOT_QUOTED = "a quote is not in the text, or not that often"
 AMBIGUOUS = "the reply states different labels"
 REFUSED = "the model refused"
 EMPTY = "the reply is empty"
@@ -769,7 +771,9 @@ class Reply:
     reasoning: str | None = None
 
 
-def read_reply(text: str | None, scale: Scale, *, finish: str = "stop", closed: Collection[Label] = ()) -> Reply:
+def read_reply(
+    text: str | None, scale: Scale, *, finish: str = "stop", closed: Collection[Label] = (), source: str = ""
+) -> Reply:
     """What label does this reply give on this scale?
 
     Parameters
@@ -782,6 +786,8 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop", closed: 
         How the endpoint says that the reply ended.
     closed : list of labels
         Labels of the scale that may not be given, as a tie where one must be chosen.
+    source : str
+        The text of which a reply quotes spans.
 
     Returns
     -------
@@ -798,6 +804,10 @@ def read_reply(text: str | None, scale: Scale, *, finish: str = "stop", closed: 
     answer, reasoning = _split_thinking(_STRUCK.sub("", _plain(_ends(text))))
     if answer is None:
         return Reply(None, TRUNCATED if finish == "length" else UNFINISHED, reasoning)
+    if isinstance(scale, SpanLabels):
+        spans, why = _spans(answer, scale, source)
+        why = TRUNCATED if why and finish == "length" else why
+        return Reply(spans, why, reasoning if why else reasoning or _reasons(answer))
     if isinstance(scale, Listed):
         listed = _list(answer, scale)
         if listed is None:
@@ -836,6 +846,57 @@ def _list(answer: str, scale: Listed) -> Label | None:
         return None
     names = [_listed(scale.names, str(one).strip(), unwrapped(str(one))) for one in given if str(one).strip()]
     return None if any(len(one) != 1 for one in names) else scale.read([one[0] for one in names])
+
+
+def _spans(answer: str, scale: SpanLabels, source: str) -> tuple[Label | None, str | None]:
+    """The spans that a reply quotes, by where they stand in the text; or why there are none."""
+    found = [value for _, _, value in objects(answer) if isinstance(value, dict)]
+    lists = [one for value in found for key, one in value.items() if key.casefold() in _SPAN_KEYS]
+    quotes = lists[-1] if lists and isinstance(lists[-1], list) else _whole_list(answer)
+    if quotes is None:
+        return None, NO_LABEL
+    spans: list[tuple[int, int, str]] = []
+    times: Counter[str] = Counter()
+    for one in quotes:
+        words, named = (one.get("text"), one.get("label")) if isinstance(one, dict) else (None, None)
+        names = _listed(scale.names, str(named).strip(), unwrapped(str(named)))
+        if not isinstance(words, str) or not words.strip() or len(names) != 1:
+            return None, OFF_SCALE
+        # The second time that words are quoted they are those that stand there next, or have another label.
+        places = _occurrences(words, source)
+        free = [place for place in places if (*place, names[0]) not in spans]
+        place = next(iter((*places[times[words] :], *free)), None)
+        if place is None:
+            return None, NOT_QUOTED
+        spans.append((*place, str(names[0])))
+        times[words] += 1
+    label = scale.read(spans)
+    return label, OFF_SCALE if label is None else None
+
+
+def _whole_list(answer: str) -> list[Any] | None:
+    """The last list in JSON that is whole; of one that breaks off no part."""
+    found, end = None, 0
+    for opened in [one.start() for one in re.finditer(r"\[", answer)][:MOST_BRACES]:
+        if opened >= end:
+            try:
+                found, end = _DECODER.raw_decode(answer, opened)
+            except (json.JSONDecodeError, RecursionError):
+                continue
+    return found
+
+
+_SPAN_KEYS = (*LABEL_KEYS, "labels", "spans", "entities")
+
+
+def _occurrences(quote: str, source: str) -> list[tuple[int, int]]:
+    """Where a quote stands in a text, however its lines are broken: as whole words, or else anywhere."""
+    pattern = r"\s+".join(map(re.escape, quote.split()))
+    for exact in (rf"(?<!\w){pattern}(?!\w)", pattern):
+        places = [found.span() for found in re.finditer(exact, source)]
+        if places:
+            return places
+    return []
 
 
 def _read_text(text: str, finish: str) -> Reply:

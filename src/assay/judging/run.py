@@ -562,7 +562,8 @@ def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[s
     """What a reply says, with all that is kept of it."""
     way = plan.way(claim)
     asked = plan.questions[claim.question].definition
-    reply = read_reply(completion.text, way.scale, finish=completion.finish, closed=asked.closed)
+    source = asked.marked_text(claim.item.fields)
+    reply = read_reply(completion.text, way.scale, finish=completion.finish, closed=asked.closed, source=source)
     kept = about | {
         "reply": completion.text,
         "reasoning": completion.reasoning or reply.reasoning,

@@ -72,12 +72,13 @@ def refuse_unaskable(
     where = f"{study.folder}/study.yaml"
     columns: dict[str, None] = {}
     found: list[str] = []
+    questions = list(asked)
     for role, item in items:
+        found += _unmarkable(questions, item)
         columns |= dict.fromkeys(item.fields) if role in ("item", "source") else {}
         found += _file_problems(study, item) if page else []
     if study.systems:
         columns |= dict.fromkeys((*PAIR, *PAIR_ABOUT))
-    questions = list(asked)
     found += _column_problems(study, questions, columns, page=page)
     found += _page_problems(study, questions) if page else []
     found += _unsendable(study, questions, columns) if models else []
@@ -93,15 +94,15 @@ def _column_problems(
     part, varied = study.config.items, study.config.conditions.show
     compared = {one.outputs_of for one in study.config.questions}
     for one in questions:
-        named = (*(one.choices if one.outputs_of else one.options), *(one.show or ()))
+        named = (*(one.choices if one.outputs_of else one.options), *(one.show or ()), *_marked(one))
         for column in dict.fromkeys(named):
             if column not in columns:
                 yield f"'{one.name}' shows the column '{column}', which no item has"
-        never = (*one.options, *one.choices, *part.images, *part.media, *part.hidden)
+        never = (*one.options, *one.choices, *_marked(one), *part.images, *part.media, *part.hidden)
         written = (*PAIR, *PAIR_ABOUT) if study.systems else ()
         rest = [c for c in columns if c not in (*never, *written)]
         by_condition = bool(varied) and not page
-        if one.show is None and not by_condition and len(rest) > (0 if one.options else 1):
+        if one.show is None and not by_condition and len(rest) > (0 if one.options or one.marked else 1):
             who = "systems are sent" if one.name in compared else "people see" if page else "judges are sent"
             yield (
                 f"question '{one.name}' must say with 'show' which columns {who}, so that none tells who wrote a text; "
@@ -112,6 +113,18 @@ def _column_problems(
         for column in shown:
             if column not in columns:
                 yield f"conditions.show: '{name}' shows the column '{column}', which no item has"
+
+
+def _unmarkable(questions: Iterable[Question], item: Item) -> Iterator[str]:
+    """Lists and objects where spans are marked in a text."""
+    for one in questions:
+        value = item.fields.get(one.marked or "")
+        if isinstance(value, list | dict):
+            yield f"item '{item.name}': '{one.name}' marks spans in '{one.marked}', which holds no text"
+
+
+def _marked(question: Question) -> tuple[str, ...]:
+    return () if question.marked is None else (question.marked,)
 
 
 def _unsendable(study: Study, questions: Iterable[Question], columns: Mapping[str, None]) -> Iterator[str]:

@@ -18,7 +18,7 @@ import yaml
 from pydantic import ValidationError
 
 from assay.data.columns import PARTS
-from assay.data.scales import Listed, Scale, parse_scale, plain_number
+from assay.data.scales import Listed, Scale, SpanLabels, parse_scale, plain_number
 from assay.errors import StudyError, listing, unknown
 from assay.study.items import (
     SPLIT_FILE,
@@ -244,6 +244,7 @@ def contradictions(config: StudyFile, folder: Path) -> Iterator[Problem]:
                 "of each label or pair in a question of its own (scale: [no, yes], or preference)",
             )
     yield from _file_column_problems(config)
+    yield from _span_problems(config)
     yield from _people_problems(config)
     yield from _crossing_problems(config, folder)
     yield from _probe_problems(config)
@@ -277,6 +278,21 @@ def _file_column_problems(config: StudyFile) -> Iterator[Problem]:
                 ("questions", position),
                 f"shows '{column}', which holds captions: they are shown with their recording; leave it out",
             )
+
+
+def _span_problems(config: StudyFile) -> Iterator[Problem]:
+    """Texts in which no spans can be marked."""
+    for position, question in enumerate(config.questions):
+        where, column = ("questions", position, "of"), question.marked
+        if not isinstance(scale_of(question.scale), SpanLabels):
+            if question.of is not None:
+                yield where, "is for spans"
+            continue
+        if column is None:
+            yield where, "is missing: name the column of the text in which spans are marked"
+        elif column in (*config.items.markdown, *config.items.file_columns):
+            what = "is laid out as Markdown" if column in config.items.markdown else "holds a file"
+            yield where, f"names '{column}', which {what}; spans are marked in plain text"
 
 
 def _question_problems(question: Question) -> Iterator[Problem]:
@@ -436,6 +452,8 @@ def _probe_problems(config: StudyFile) -> Iterator[Problem]:
     if "swapped" in probes and not any(q.orders != "all" for q in swaps):
         why = "both orders are asked already" if swaps else "no question has options"
         yield ("probes", "of"), f"swapped changes nothing here: {why}; leave it out"
+    if "hint" in probes and any(q.marked for q in config.questions):
+        yield ("probes", "of"), "hint cannot be asked with spans: no label can be named by itself; leave it out"
     if "sibling" in probes and not any(judge.sibling for judge in judges):
         yield ("probes", "of"), "sibling needs a judge with sibling: the name of another model of its provider"
 

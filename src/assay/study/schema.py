@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
 
-from assay.data.scales import Label, Listed, Nominal, Preference, RankedTexts, Scale, parse_scale
+from assay.data.scales import Label, Listed, Nominal, Preference, RankedTexts, Scale, SpanLabels, parse_scale
 from assay.errors import DataError
 
 # -- what each kind of answer makes of a question --------------------------------------------------------
@@ -81,6 +81,7 @@ KINDS: dict[str, Kind] = {
     "odd-one-out": Kind(places=("A", "B", "C"), titles=("A", "B", "C"), drawn=True),
     "text": Kind(free_text=True),
     "several": Kind(lists=True),
+    "spans": Kind(lists=True),
 }
 """By the name of the scale."""
 
@@ -262,13 +263,16 @@ class Question(StudyPart):
     text: str = Field(min_length=1, description="the question itself")
     scale: str | tuple[str, ...] = Field(
         description="1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, text, preference, "
-        "preference:slightly better<much better, odd-one-out, several:food,price (all that apply), ranking, or a "
-        "list of categories"
+        "preference:slightly better<much better, odd-one-out, several:food,price (all that apply), ranking, "
+        "spans:person,place (parts of a text), or a list of categories"
     )
     guidelines: str = Field("", description="what to heed in answering; people and judges read the same")
     rubric: tuple[str, ...] = Field((), description="points to weigh, read as a list at the end of the guidelines")
     meanings: dict[str, str] = Field(default_factory=dict, description="what a label means, by label")
     show: tuple[str, ...] | None = Field(None, description="columns shown; all others are kept back")
+    of: str | None = Field(
+        None, description="for spans: the column of the text in which they are marked; where show names one, that"
+    )
     options: tuple[str, ...] = Field(
         (),
         description="the two or three columns to choose between, or three to nine to rank; for odd-one-out, one column "
@@ -312,6 +316,16 @@ class Question(StudyPart):
             return content
         options = content.get("options") or ()
         return content | {"scale": f"ranking:{len(options) if isinstance(options, list | tuple) else 1}"}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spans_are_of_the_text_shown(cls, content: Any) -> Any:
+        """Where one column is shown, spans are of that."""
+        if not isinstance(content, dict) or not str(content.get("scale")).startswith("spans:"):
+            return content
+        show = content.get("show")
+        alone = show[0] if isinstance(show, list | tuple) and len(show) == 1 else None
+        return content if content.get("of") is not None or alone is None else content | {"of": alone}
 
     @field_validator("by_scale")
     @classmethod
@@ -384,6 +398,16 @@ class Question(StudyPart):
         """The names of the options in a prompt, in the order shown."""
         return ("A", "B") if self.draws_pairs else self.kind.titles
 
+    @property
+    def marked(self) -> str | None:
+        """The column of the text in which spans are marked; None for any other question."""
+        return self.of if isinstance(scale_of(self.scale), SpanLabels) else None
+
+    def marked_text(self, fields: Mapping[str, Any]) -> str:
+        """The text of an item in which spans are marked."""
+        value = fields.get(self.marked or "")
+        return value if isinstance(value, str) else "" if value is None else str(value)
+
     def part_on(self, scale: Scale) -> OnScale | None:
         """What `by_scale` has for a scale, however it is written there."""
         return next((part for spec, part in self.by_scale.items() if parse_scale(spec) == scale), None)
@@ -402,6 +426,8 @@ class Question(StudyPart):
     def shown_columns(self, columns: Iterable[str], hidden: Iterable[str] = ()) -> list[str]:
         """The columns that are shown beside the options, in their order."""
         wanted = self.show if self.show is not None else [c for c in columns if c not in set(hidden)]
+        marked = self.marked
+        wanted = wanted if marked is None or marked in wanted else [*wanted, marked]
         drawn = PAIR_ABOUT if self.outputs_of else ()
         return [c for c in wanted if c not in (*self.choices, *TRIPLET_ITEMS, *drawn)]
 
@@ -424,6 +450,7 @@ class Question(StudyPart):
             "scale": scale_of(self.scale).spec,
             "meanings": {label: meaning for label, meaning in self.meanings.items() if meaning},
             "show": self.shown_columns(columns, hidden),
+            "of": self.marked,
             "options": list(self.options),
             "fixed": self.orders == "fixed" and bool(self.options),
             "without ties": self.ties is False and bool(self.kind.words),

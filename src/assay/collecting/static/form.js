@@ -1,6 +1,7 @@
 // Pages, tasks and questions as they stand in the document: what they say, and what is said at them.
 
 import { queue, say } from "./device.js";
+import { showSpans } from "./spans.js";
 
 export const byId = (id) => document.getElementById(id);
 export const all = (selector, where = document) => [...where.querySelectorAll(selector)];
@@ -25,6 +26,7 @@ function rawOf(question) {
     const chosen = all("input:checked", question);
     return chosen.length ? `[${chosen.map((box) => box.value).filter(Boolean).join(",")}]` : "";
   }
+  if (question.dataset.kind === "spans") return question.dataset.spans ?? "";
   if (question.dataset.kind === "ranking") return question.dataset.ranked ? `[${question.dataset.ranked}]` : "";
   return question.querySelector("input:checked")?.value ?? "";
 }
@@ -40,6 +42,8 @@ function setRaw(question, raw) {
   } else if (kind === "several") {
     const chosen = raw ? JSON.parse(raw) : null;
     for (const box of all("input", question)) box.checked = chosen !== null && (box.value ? chosen.includes(JSON.parse(box.value)) : !chosen.length);
+  } else if (kind === "spans") {
+    showSpans(question, raw);
   } else if (kind === "ranking") {
     showRanks(question, raw ? JSON.parse(raw).map((one) => JSON.stringify(one)) : []);
   } else {
@@ -60,7 +64,7 @@ export function labelOf(question) {
 
 const asNumber = (raw) => (/^[-+]?(\d+([.,]\d*)?|[.,]\d+)(e[-+]?\d+)?$/i.test(raw) ? Number(raw.replace(",", ".")) : NaN);
 
-const MISSING = { ranking: say("Rank all of them, the best first."), several: say("Choose all that apply, or none of these."), text: say("Write an answer, or skip the item."), number: say("Give a number, or skip the item.") };
+const MISSING = { spans: say("Mark what is asked for, or choose “Nothing to mark”."), ranking: say("Rank all of them, the best first."), several: say("Choose all that apply, or none of these."), text: say("Write an answer, or skip the item."), number: say("Give a number, or skip the item.") };
 
 /** What is wrong with an answer, in words; "" where nothing is. */
 function wrongWith(question) {

@@ -6,6 +6,7 @@ import { isPlayersKey, playByKey } from "./media.js";
 import { activeQuestion, activeTask, changed, current, focusQuestion, previous } from "./pages.js";
 import { enter, save, undo } from "./saving.js";
 import { refused } from "./sending.js";
+import { clickSpans, markNothing, spanKey } from "./spans.js";
 import { actOnAlert, ask, hideAlert, reasonIn } from "./words.js";
 
 async function skip(task) {
@@ -72,6 +73,11 @@ function answerByKey(question, key) {
     box.focus();
     box.dispatchEvent(new Event("input", { bubbles: true }));
     return true;
+  }
+  if (kind === "spans") {
+    const choice = all("[data-key]", question).find((one) => one.dataset.key === key);
+    choice?.click();
+    return Boolean(choice);
   }
   if (kind === "several" || kind === "ranking") {
     const box = all("input", question).find((one) => one.dataset.key === key);
@@ -144,12 +150,16 @@ export function onKey(event) {
   const [key, plain] = [event.key.toUpperCase(), keyInLatin(event)];
   const question = activeQuestion();
   if (event.key.startsWith("Arrow") && target.matches("[type=range]")) return;
+  const asks = question && current.dataset.phase === undefined;
+  if (asks && spanKey(event, question)) {
+    event.preventDefault();
+    return;
+  }
   if (event.repeat) {
     // A key that is held down answers one question, not all of the page.
     if (target.matches("[type=radio]")) event.preventDefault();
     return;
   }
-  const asks = question && current.dataset.phase === undefined;
   if (asks && (answerByKey(question, key) || (plain !== key && answerByKey(question, plain)))) event.preventDefault();
   else if (["K", "J", "L"].includes(plain) && playByKey(current, plain)) event.preventDefault();
   else if (LETTERS[plain]) take(event, () => act(LETTERS[plain]));
@@ -182,7 +192,7 @@ export function onInput(event) {
   if (!task) return;
   const question = target.closest("[data-question]");
   if (target.matches(".slider")) readSlider(target);
-  if (target.matches("[type=checkbox]")) (question.dataset.kind === "ranking" ? rank : keepNoneAlone)(target);
+  if (target.matches("[type=checkbox]")) ({ ranking: rank, spans: markNothing }[question.dataset.kind] ?? keepNoneAlone)(target);
   if (target.matches(".figure")) moveSlider(question);
   if (target.matches("textarea")) grow(target);
   changed(task, question);
@@ -196,6 +206,9 @@ export function onClick(event) {
   } else if (event.target.matches(".slider.unset")) {
     // A click on the very middle of a slider changes nothing, and yet chooses the middle.
     event.target.dispatchEvent(new Event("input", { bubbles: true }));
+  } else if (event.target.closest("[data-kind=spans]")) {
+    const wrong = clickSpans(event.target, event.shiftKey);
+    if (wrong) showWrong(event.target.closest("[data-question]"), wrong);
   }
 }
 

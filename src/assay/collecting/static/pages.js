@@ -350,7 +350,7 @@ export function markActive() {
 }
 
 export function focusQuestion(question) {
-  const place = question.querySelector(".figure, textarea, input:checked") ?? question.querySelector("input");
+  const place = question.querySelector(".figure, textarea, .spans, input:checked") ?? question.querySelector("input");
   place.focus();
   question.scrollIntoView({ block: "nearest" });
 }

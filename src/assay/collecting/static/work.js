@@ -3,8 +3,8 @@
    The server renders every page as a form. The script shows one, reads it, and keeps three things on the
    device, named by person: answers waiting to be sent, drafts of what is not saved, seconds of work.
    An answer is written to the device first and sent from there, so a reload or a crash loses none.
-   The files, each using only those before it: device, form, words, time, media, sending, drafts, pages, saving, keys;
-   this one listens and begins. */
+   The files, each using only those before it: device, spans, form, words, time, media, sending, drafts, pages,
+   saving, keys; this one listens and begins. */
 
 import { keep, kept, queue } from "./device.js";
 import { sendDrafts } from "./drafts.js";
@@ -16,6 +16,7 @@ import {
 } from "./pages.js";
 import { follow } from "./saving.js";
 import { beginSending, lookAtLink, showStatus, tryNow } from "./sending.js";
+import { listenToSelections } from "./spans.js";
 import { keepTime, lookBack, showLocalTimes, signOfLife, watchTimeLeft } from "./time.js";
 import { ask } from "./words.js";
 
@@ -57,6 +58,7 @@ function listen() {
   document.addEventListener("submit", onSubmit);
   document.addEventListener("focusin", markActive);
   listenToMedia();
+  listenToSelections();
   for (const sign of ["keydown", "pointerdown", "pointermove", "wheel", "scroll", "touchstart", "timeupdate"]) {
     document.addEventListener(sign, signOfLife, { passive: true, capture: true });
   }

@@ -139,6 +139,13 @@ def content_numbers(db: sa.Connection, questions: Mapping[int, Question]) -> dic
     return numbers
 
 
+def marked_texts(db: sa.Connection, question: Question) -> tuple[dict[tuple[str, str], str], dict[str, str]]:
+    """The texts in which a question has spans marked: by item and digest, also those of before; and as they are now."""
+    rows = [row for table in (tables.contents, tables.items) for row in db.execute(sa.select(table))]
+    texts = {(row.item, row.digest): question.marked_text(row.fields) for row in rows}
+    return texts, {row.item: question.marked_text(row.fields) for row in rows}
+
+
 def retire_items(db: sa.Connection) -> None:
     """Let no item count but triplets, which are drawn and stand in no file."""
     db.execute(sa.update(tables.items).where(tables.items.c.role != "triplet").values(active=False))

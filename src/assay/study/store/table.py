@@ -28,8 +28,10 @@ from assay.data.scales import (
     RankedTexts,
     Scale,
     SeveralLabels,
+    SpanLabels,
     parse_scale,
     plain_number,
+    words_of,
 )
 from assay.errors import StudyError, listing
 from assay.study.items import canonical, chance
@@ -37,7 +39,7 @@ from assay.study.schema import Question, scale_of
 from assay.study.store import tables
 from assay.study.store.connection import Store, setting
 from assay.study.store.intake import NOT_KEPT, WITHOUT_ITEM
-from assay.study.store.items import NOT_COUNTED, Role, content_numbers, questions
+from assay.study.store.items import NOT_COUNTED, Role, content_numbers, marked_texts, questions
 from assay.study.store.people import (
     ADJUDICATOR,
     CONSENTS,
@@ -102,7 +104,7 @@ def stored_annotations(
             f"study.yaml as store:, else ask them with: assay judge {folder or 'STUDY'}"
         )
     conditions = list(dict.fromkeys(name for row in rows for name in row["_condition"]))
-    items = _with_ranked_pairs(items, asked.values())
+    items = _with_parts(items, asked.values())
     frame, further = add_ensembles(_frame(rows, conditions), conditions, annotators)
     reading = Reading(
         store.where, len(rows) + sum(excluded.values()), notes=(*notes, *further), study=str(folder or "")
@@ -155,15 +157,20 @@ def _counted_rows(
     rows: list[dict[str, Any]] = []
     excluded: Counter[str] = Counter()
     numbers = content_numbers(db, asked)
+    marked = {number: marked_texts(db, one) for number, one in asked.items() if one.marked is not None}
     for row in db.execute(query.select_from(joined).order_by(i.position, a.id)):
         why = _exclusion_reason(row, asked, annotators, excluded_people=excluded_people)
         if why is None and not probes and "probe" in json.loads(row.condition):
             why = "it answers a probe, which is no further label"
+        texts, now = marked.get(row.question, ({}, {}))
+        text = texts.get((row.item, row.content), "")
+        if why is None and text != now.get(row.item, ""):
+            why = "the text has changed since its spans were marked"
         if why is None:
             number = numbers.get((row.question, row.item, row.content), 1)
             question = asked[row.question]
             rows += (
-                _label_rows(row, question, number)
+                _label_rows(row, question, number, text)
                 if question.kind.lists
                 else [_label_row(row, question.name, row.label, number)]
             )
@@ -200,13 +207,16 @@ _APPLIES = Nominal(("no", "yes"))
 def criteria_of(question: Question) -> dict[str, Scale]:
     """The criteria of a question in the table, with their scales: one, or one for each of several labels."""
     scale = scale_of(question.scale)
-    if isinstance(scale, SeveralLabels):
+    if isinstance(scale, SeveralLabels | SpanLabels):
         return {f"{question.name}: {name}": _APPLIES for name in scale.names}
     return {question.name: Preference() if isinstance(scale, RankedTexts) else scale}
 
 
-def labels_in_table(question: Question, item: str, label: Label) -> Iterator[tuple[str, str, Label]]:
-    """An answer as the table has it, (criterion, item, label): each of several labels, every two that were ranked."""
+def labels_in_table(question: Question, item: str, label: Label, text: str = "") -> Iterator[tuple[str, str, Label]]:
+    """An answer as the table has it, (criterion, item, label).
+
+    Each of several labels; every two texts that were ranked; each label at every word of the text that was marked.
+    """
     scale = scale_of(question.scale)
     if isinstance(scale, SeveralLabels):
         chosen = scale.chosen(label) or ()
@@ -217,8 +227,20 @@ def labels_in_table(question: Question, item: str, label: Label) -> Iterator[tup
         place = {column: ranked.index(name) for name, column in zip(scale.names, question.options, strict=True)}
         for name, first, second in _ranked_pairs(item, question.options):
             yield question.name, name, -1 if place[first] < place[second] else 1
+    elif isinstance(scale, SpanLabels):
+        spans = scale.chosen(label) or ()
+        for number, (start, end) in enumerate(words_of(text), start=1):
+            inside = {name for first, last, name in spans if first < end and start < last}
+            for name in scale.names:
+                word = _word_item(item, question.marked, number)
+                yield f"{question.name}: {name}", word, "yes" if name in inside else "no"
     else:
         yield question.name, item, label
+
+
+def _word_item(item: str, column: str | None, number: int) -> str:
+    """What a word of a text is called as an item."""
+    return f"{item}: {column} {number}"
 
 
 @lru_cache(maxsize=100_000)
@@ -235,24 +257,40 @@ def _ranked_pairs(item: str, options: tuple[str, ...]) -> tuple[tuple[str, str, 
     return tuple(found)
 
 
-def _with_ranked_pairs(items: pl.DataFrame, asked: Iterable[Question]) -> pl.DataFrame:
-    """The items, with every two texts that are ranked as an item: ``pair_of``, ``first`` and ``second`` say which."""
+def _with_parts(items: pl.DataFrame, asked: Iterable[Question]) -> pl.DataFrame:
+    """The items, with every two texts that are ranked, and every word of a text with spans, as an item.
+
+    ``pair_of``, ``first`` and ``second`` say which pair, ``span_of`` and ``word`` which word.
+    """
     every = list(asked)
     ranked = [one.options for one in every if isinstance(scale_of(one.scale), RankedTexts)]
-    if not ranked:
-        return items
-    rows = dict.fromkeys(
-        (one, *pair) for options in ranked for one in items["item"] for pair in _ranked_pairs(one, options)
-    )
-    pairs = pl.DataFrame(list(rows), schema=["pair_of", "item", "first", "second"], orient="row")
-    pairs = pairs.join(items, left_on="pair_of", right_on="item", how="left", maintain_order="left")
-    return pairs if len(ranked) == len(every) else pl.concat([items, pairs], how="diagonal_relaxed")
+    marked = [one.marked for one in every if one.marked is not None]
+    parts = []
+    if ranked:
+        rows = ((one, *pair) for options in ranked for one in items["item"] for pair in _ranked_pairs(one, options))
+        parts.append(_part_items(items, ["pair_of", "item", "first", "second"], rows))
+    if marked:
+        words = (
+            (one, _word_item(one, column, number), str(text)[start:end])
+            for column in marked if column in items.columns
+            for one, text in items.select("item", column).iter_rows() if text is not None
+            for number, (start, end) in enumerate(words_of(str(text)), start=1)
+        )  # fmt: skip
+        parts.append(_part_items(items, ["span_of", "item", "word"], words))
+    whole = [] if parts and len(ranked) + len(marked) == len(every) else [items]
+    return pl.concat([*whole, *parts], how="diagonal_relaxed")
 
 
-def _label_rows(row: Any, question: Question, content: int) -> Iterator[dict[str, Any]]:
+def _part_items(items: pl.DataFrame, columns: list[str], rows: Iterable[tuple[str, ...]]) -> pl.DataFrame:
+    """Parts of items as items, with all that is known of the whole."""
+    parts = pl.DataFrame(list(dict.fromkeys(rows)), schema=dict.fromkeys(columns, pl.String()), orient="row")
+    return parts.join(items, left_on=columns[0], right_on="item", how="left", maintain_order="left", suffix="_of_item")
+
+
+def _label_rows(row: Any, question: Question, content: int, text: str) -> Iterator[dict[str, Any]]:
     """An answer that is a list as rows of the table."""
     pairs = _ranked_pairs(row.item, question.options) if isinstance(scale_of(question.scale), RankedTexts) else ()
-    for number, (criterion, item, label) in enumerate(labels_in_table(question, row.item, row.label)):
+    for number, (criterion, item, label) in enumerate(labels_in_table(question, row.item, row.label, text)):
         own = _label_row(row, criterion, label, content) | {"item": item}
         if pairs and "order" in own:
             shown = [one for one in row.shown["order"] if one in pairs[number][1:]]
