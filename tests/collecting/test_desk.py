@@ -59,6 +59,32 @@ def test_an_item_has_everything_that_was_answered_about_it(serve: Callable[..., 
     assert page.annotator("ana").send("GET", "/lead/item?name=i000").status == 403
 
 
+def test_answers_that_are_lists_are_read_in_words(serve: Callable[..., Served]) -> None:
+    asked = [
+        {"name": "about", "text": "?", "scale": "several:food,price", "show": ["text"]},
+        {"name": "best", "text": "?", "scale": "ranking", "options": ["ant", "bee", "cat"], "show": []},
+        {"name": "who", "text": "?", "scale": "spans:person,place", "of": "text", "show": []},
+    ]
+    item = {"item": "p1", "text": "Ana is in Rome.", "ant": "an ant", "bee": "a bee", "cat": "a cat"}
+    page = serve(items=[item, {**item, "item": "p2"}], questions=asked, people={"order": "fixed"})
+    ana = page.annotator()
+    for about, spans in ((["price", "food"], [[0, 3, "person"], [10, 14, "place"]]), ([], [])):
+        (task, *_), _ = ana.pages()
+        several, best, who = (question.id for question in task.questions)
+        places = {name: task.text.index(item[name]) for name in ("ant", "bee", "cat")}
+        shown = sorted(places, key=lambda one: places[one])
+        ranked = ["ABC"[shown.index(one)] for one in ("cat", "ant", "bee")]
+        assert ana.answer(task, {several: about, best: ranked, who: spans}).status == 200
+    sheet, person = item_sheet(page.design, "p1"), person_sheet(page.design, "ana")
+    assert sheet is not None
+    assert person is not None
+    told = [one.answer for one in sheet.lines]
+    assert told == ["food, price", "cat > ant > bee", "person: Ana; place: Rome"]
+    assert [one.answer for item, one in person.lines if item == "p2"] == [
+        "Nothing to mark", "cat > ant > bee", "None of these",
+    ]  # fmt: skip
+
+
 def test_answers_of_judges_are_shown_where_the_lead_allows_it(serve: Callable[..., Served]) -> None:
     page = serve(who=("ana",), items=1)
     with page.store.exclusive() as db:
@@ -263,8 +289,9 @@ def test_how_a_person_answers_beside_the_others_by_hand() -> None:
 def test_an_answer_in_a_line(changed: dict[str, Any], answer: str, counts: bool) -> None:
     row = {"annotator": "ana", "kind": "human", "criterion": "stars", "label": 2.5, "status": "valid", "reason": None,
            "condition": '{"scale": "1-5", "show": "all"}', "repeat": 2, "seconds": 4.0, "flag": "odd", "comment": "hm",
-           "excluded_at": None, "does": None}  # fmt: skip
-    line = _line(SimpleNamespace(**row | changed))
+           "excluded_at": None, "does": None, "question": 1}  # fmt: skip
+    asked: Any = SimpleNamespace(questions=())
+    line = _line(asked, SimpleNamespace(**row | changed), {})
     assert (line.answer, line.counts, line.condition) == (answer, counts, "scale 1-5, show all")
     assert line.remarks == ("flagged: odd", "hm")
     assert line.kind == ("adjudicator" if "does" in changed else "human")

@@ -21,10 +21,10 @@ from fastapi.responses import RedirectResponse
 from assay.collecting import answers, invitations
 from assay.collecting.answers import LONGEST_WORDS
 from assay.collecting.assignment import failed_checks
-from assay.collecting.design import StudyDesign, is_wrong
+from assay.collecting.design import Asked, StudyDesign, is_wrong
 from assay.collecting.people import preview_pages
 from assay.collecting.serving import Refused, Shared, lead
-from assay.data.scales import Label, Scale
+from assay.data.scales import Label, RankedTexts, Scale
 from assay.errors import AssayError
 from assay.study.items import canonical
 from assay.study.schema import kind_of, scale_of
@@ -78,14 +78,14 @@ def item_sheet(design: StudyDesign, name: str) -> ItemSheet | None:
             return None
         rows = table.answers_about(db, item=name)
         judges = bool(design.store.setting(JUDGES_SHOWN))
-    lines = tuple(_line(row) for row in rows if judges or row.kind == "human")
+    lines = tuple(_line(design, row, found.fields) for row in rows if judges or row.kind == "human")
     fields = tuple(
         (column, value if isinstance(value, str) else canonical(value)) for column, value in found.fields.items()
     )
     return ItemSheet(name, fields, lines, 0 if judges else sum(row.kind == "judge" for row in rows))
 
 
-def _line(row: Any) -> AnswerLine:
+def _line(design: StudyDesign, row: Any, fields: Mapping[str, Any]) -> AnswerLine:
     remarks = [f"flagged: {row.flag}"] if row.flag else []
     remarks += [row.comment] if row.comment else []
     counts = row.status == "valid" and row.excluded_at is None and row.does != ADJUDICATOR
@@ -93,13 +93,24 @@ def _line(row: Any) -> AnswerLine:
         who=row.annotator,
         kind=row.kind if row.does != ADJUDICATOR else ADJUDICATOR,
         question=row.criterion,
-        answer=_words(row.label) if row.status == "valid" else row.reason or row.status,
+        answer=_answer(design, row, fields) if row.status == "valid" else row.reason or row.status,
         condition=", ".join(f"{key} {value}" for key, value in json.loads(row.condition).items()),
         repeat=row.repeat,
         seconds=row.seconds,
         remarks=tuple(remarks),
         counts=counts,
     )
+
+
+def _answer(design: StudyDesign, row: Any, fields: Mapping[str, Any]) -> str:
+    """An answer as the lead reads it: of a list its names, of spans their words."""
+    one = next((q.definition for q in design.questions if q.id == row.question), None)
+    if one is None or not one.kind.lists:
+        return _words(row.label)
+    scale = scale_of(one.scale)
+    if isinstance(scale, RankedTexts):
+        return " > ".join(one.options[scale.names.index(letter)] for letter in scale.chosen(row.label) or ())
+    return answers.answer_words(Asked(row.question, one, scale), row.label, (), one.marked_text(fields))
 
 
 def _words(label: Label | None) -> str:
@@ -168,10 +179,12 @@ def person_sheet(design: StudyDesign, name: str) -> PersonSheet | None:
         checks = failed_checks(design, db).get(name, [])
         minutes = table.minutes_by_person(db, [q.id for q in design.questions])
         styles = tuple(_styles(design, db, name, rows))
+        shown = rows[-MOST_LINES:]
+        fields = {item: found.fields for item, found in items_named(db, {row.item for row in shown}).items()}
     seconds = sorted({(row.item, row.repeat, row.condition): row.seconds for row in rows if row.seconds}.values())
     quartiles = tuple(statistics.quantiles(seconds, n=4, method="inclusive")) if len(seconds) > 1 else None
     others = [value for other, value in minutes.items() if other != name]
-    lines = tuple((row.item, _line(row)) for row in reversed(rows[-MOST_LINES:]))
+    lines = tuple((row.item, _line(design, row, fields.get(row.item, {}))) for row in reversed(shown))
     attributes = tuple((str(k), str(v)) for k, v in person.attributes.items())
     return PersonSheet(
         *(name, attributes, quartiles, 60 * statistics.median(others) if others else None),
