@@ -410,20 +410,29 @@ class Listed(Scale):
 
 
 @dataclass(frozen=True)
-class SeveralLabels(Listed):
-    """Which of some labels apply, none or many. In a table each label is a criterion, answered yes or no."""
+class NamedLabels(Listed):
+    """A list of labels that the scale names; in a table each is a criterion, answered yes or no."""
 
     names: tuple[str, ...]
-    kind: ClassVar[str] = "several"
+    least: ClassVar[int]
+    """How many labels there are at least."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(str(name) for name in self.names))
-        _check_categories(self.names, least=2)
+        _check_categories(self.names, least=self.least)
 
     @property
     def spec(self) -> str:
-        """``several:food,price``."""
-        return "several:" + _join_names(self.names, ",")
+        """``several:food,price``, ``spans:person,place``."""
+        return f"{self.kind}:{_join_names(self.names, ',')}"
+
+
+@dataclass(frozen=True)
+class SeveralLabels(NamedLabels):
+    """Which of some labels apply, none or many."""
+
+    kind: ClassVar[str] = "several"
+    least: ClassVar[int] = 2
 
     def describe(self) -> str:
         """The labels in words."""
@@ -470,24 +479,14 @@ class RankedTexts(Listed):
 
 
 @dataclass(frozen=True)
-class SpanLabels(Listed):
+class SpanLabels(NamedLabels):
     """Spans of an item's text, each with a label: ``[[0, 5, "person"]]``, from and up to a character, counted from 0.
 
-    Spans of one label do not overlap; those of different labels may. In a table every word is an item, and each label a
-    criterion, yes or no.
+    Spans of one label do not overlap; those of different labels may. In a table every word is an item.
     """
 
-    names: tuple[str, ...]
     kind: ClassVar[str] = "spans"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "names", tuple(str(name) for name in self.names))
-        _check_categories(self.names, least=1)
-
-    @property
-    def spec(self) -> str:
-        """``spans:person,place``."""
-        return "spans:" + _join_names(self.names, ",")
+    least: ClassVar[int] = 1
 
     def describe(self) -> str:
         """The labels in words."""
