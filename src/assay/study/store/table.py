@@ -23,6 +23,7 @@ from assay.data.columns import CONTENT, PART
 from assay.data.scales import (
     Interval,
     Label,
+    NamedLabels,
     Nominal,
     Preference,
     RankedTexts,
@@ -207,7 +208,7 @@ _APPLIES = Nominal(("no", "yes"))
 def criteria_of(question: Question) -> dict[str, Scale]:
     """The criteria of a question in the table, with their scales: one, or one for each of several labels."""
     scale = scale_of(question.scale)
-    if isinstance(scale, SeveralLabels | SpanLabels):
+    if isinstance(scale, NamedLabels):
         return {f"{question.name}: {name}": _APPLIES for name in scale.names}
     return {question.name: Preference() if isinstance(scale, RankedTexts) else scale}
 
