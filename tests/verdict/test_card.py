@@ -1,6 +1,7 @@
 """The card: planted judges get the marks they deserve, and nothing that they do not."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
 from assay.verdict.card import DIMENSIONS, _mark
 from assay.verdict.cells import LEAST_PEOPLE, CellMeasure, SpreadContrast, shown
+
+pytestmark = pytest.mark.xdist_group("card")  # one process, so that each table is made once
 
 BY_TEACHER = {"object": "teacher", "lesson": "lesson", "family": "family", "group": "race"}
 
@@ -59,6 +62,17 @@ def observed(seed, teachers=80, lessons=4, segments=3, people=12):
     return Annotations.from_frame(pl.concat(frames), judges=judges, scale="1-5", items=items, annotators=about)
 
 
+@cache
+def seen(seed):
+    return observed(seed)
+
+
+@cache
+def full_card(seed):
+    """All that 80 teachers say of the ten judges."""
+    return card(seen(seed), **BY_TEACHER)
+
+
 def families(found, which="marks"):
     return {row.name: getattr(row, which) for row in found.rows if row.kind == "family"}
 
@@ -75,7 +89,7 @@ DESERVED = {
 def test_planted_families_get_the_marks_that_they_deserve():
     right, wrong, asked = 0, 0, 0
     for seed in range(2):
-        found = card(observed(seed), **BY_TEACHER)
+        found = full_card(seed)
         for name, truth in DESERVED.items():
             for dimension, mark in truth.items():
                 alone, corrected = (families(found, which)[name][dimension] for which in ("alone", "marks"))
@@ -130,7 +144,7 @@ def test_what_a_table_cannot_say_is_a_dash_with_what_it_needs():
 
 
 def test_a_valid_replacement_that_measures_something_else_is_said():
-    row = card(observed(1), **BY_TEACHER, epsilon=0.3, judges=["invalid1", "good1"])
+    row = card(seen(1), **BY_TEACHER, epsilon=0.3, judges=["invalid1", "good1"])
     words = {r.name: r for r in row.rows if r.kind == "judge"}
     line = next(x for x in row.sentences() if x.startswith("invalid1"))
     said = "as close to people as they are to each other, and yet does not measure what they do" in line
@@ -140,11 +154,11 @@ def test_a_valid_replacement_that_measures_something_else_is_said():
 def test_labels_of_a_single_judge_stand_beside_a_person_s_toward_people_s_scores():
     """The dash of confidence stays; a good judge's labels are shown near enough to people's scores, noise too far."""
     for seed in range(2):
-        found = card(observed(seed), **BY_TEACHER)
+        found = full_card(seed)
         rows = found.table.filter(pl.col("measure") == "toward people's scores")
         assert set(rows["mark"]) == {"–"}
         by_judge = {row["judge"]: row for row in rows.iter_rows(named=True)}
-        assert set(by_judge) == set(found.settings.judges or observed(seed).judges)
+        assert set(by_judge) == set(found.settings.judges or seen(seed).judges)
         assert by_judge["good1"]["p_above"] < 0.01
         assert by_judge["good1"]["judge_value"] > by_judge["good1"]["people_value"]
         assert by_judge["noise1"]["p_below"] < 0.01
@@ -155,8 +169,8 @@ def test_labels_of_a_single_judge_stand_beside_a_person_s_toward_people_s_scores
 
 
 def test_marks_are_corrected_for_judges_and_criteria_within_a_dimension():
-    found = card(observed(2), **BY_TEACHER)
-    loose = card(observed(2), **BY_TEACHER, adjust=False)
+    found = full_card(1)
+    loose = card(seen(1), **BY_TEACHER, adjust=False)
     assert [r.alone for r in found.rows] == [r.marks for r in loose.rows] == [r.alone for r in loose.rows]
     fewer = sum(mark in "✓✗" for r in found.rows for mark in r.marks.values())
     more = sum(mark in "✓✗" for r in loose.rows for mark in r.marks.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ import assay
 from assay.cli.app import main
 from assay.errors import DesignError
 from assay.replacement.panel import AltTestSettings
-from assay.verdict.preregistration import Preregistration, tuned_on
-from assay.verdict.report import report
+from assay.verdict.preregistration import Preregistration, before_verdict, tuned_on
+from assay.verdict.report import ReportSettings, report
+
+pytestmark = pytest.mark.usefixtures("few_truths", "without_pictures")
 
 
 @pytest.fixture(scope="module")
@@ -28,17 +31,24 @@ def planned(**more: Any) -> Preregistration:
     return Preregistration.of(assay.plan_alt_test(**options))
 
 
+@cache
+def plain_plan() -> Preregistration:
+    return planned()
+
+
 def written(folder: Path, **changed: Any) -> str:
     """A plan of these labels, with some of it changed."""
     path = folder / "plan.yaml"
-    planned().write(path)
+    plain_plan().write(path)
     content = yaml.safe_load(path.read_text()) | changed
     path.write_text(yaml.safe_dump({k: v for k, v in content.items() if v is not None}))
     return str(path)
 
 
 def first(labels: assay.Annotations, plan: str, **options: Any) -> tuple[str, ...]:
-    return report(labels, plan=plan, **{"n_resamples": 50, **options}).page.first
+    """What a report says first of the plan."""
+    settings = ReportSettings.of({"plan": plan, **options})
+    return before_verdict(labels, settings.judges or labels.judges, settings, plan)[1]
 
 
 # -- the file ----------------------------------------------------------------------------------------
@@ -88,9 +98,9 @@ def test_one_of_anything_may_be_planned(tmp_path):
 
 
 def test_a_plan_is_not_written_twice(tmp_path):
-    planned().write(tmp_path / "plan.yaml")
+    plain_plan().write(tmp_path / "plan.yaml")
     with pytest.raises(DesignError, match="is there already, and a plan is not written twice"):
-        planned().write(tmp_path / "plan.yaml")
+        plain_plan().write(tmp_path / "plan.yaml")
 
 
 @pytest.mark.parametrize(
@@ -124,11 +134,11 @@ def test_a_plan_that_is_not_there_is_refused(tmp_path, labels):
 
 def test_what_is_as_planned_is_said_and_the_plan_gives_the_options(tmp_path, labels):
     plan = written(tmp_path, judges=["good", "poor"])
-    found = report(labels, plan=plan)
+    found = report(labels, plan=plan, n_resamples=50)
     assert len(found.page.first) == 1
     assert found.page.first[0].startswith(f"As planned ({plan}, written 20")
     assert "|eps:0.10|" in found.signature
-    plain = report(labels, epsilon=0.1)
+    plain = report(labels, epsilon=0.1, n_resamples=50)
     assert plain.page.first == ()
     assert found.table.equals(plain.table)
     assert found.summary().splitlines()[2] == found.page.first[0]
@@ -169,10 +179,9 @@ def test_several_criteria_are_held_against_the_plan(tmp_path, labels):
     frames = [labels.labels.with_columns(criterion=pl.lit(name)) for name in ("depth", "tone")]
     both = assay.Annotations.from_frame(pl.concat(frames), judges=["good", "poor"], scale=labels.scale_of(None))
     plan = written(tmp_path, criteria=["depth", "order"])
-    assert first(both, plan)[1:] == (
-        "Criterion 'tone' was not planned.",
-        "Criterion 'order' was planned and has no labels.",
-    )
+    lines = first(both, plan)
+    assert lines[1:] == ("Criterion 'tone' was not planned.", "Criterion 'order' was planned and has no labels.")
+    assert report(both, plan=plan, n_resamples=50).page.first == lines
 
 
 def test_options_that_decide_no_verdict_are_no_deviation(tmp_path, labels):
@@ -185,7 +194,7 @@ def test_looks_are_held_against_the_plan(tmp_path, labels):
     lines = first(labels, plan)
     assert lines[0] == "Counted as look 1 of 3: say which it is with look=... (--look)."
     assert lines[1].startswith("As planned")
-    found = report(labels, plan=plan, look=2)
+    found = report(labels, plan=plan, look=2, n_resamples=50)
     assert found.page.first[1:] == ("60 items have labels, and 120 were planned at look 2 of 3.",)
     assert "|looks:3|look:2|" in found.signature
     lines = first(labels, plan, looks=2, look=2)
@@ -195,7 +204,6 @@ def test_looks_are_held_against_the_plan(tmp_path, labels):
 # -- by the command line -----------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("sketches")
 def test_a_plan_is_written_and_held(tmp_path, labels, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     labels.labels.with_columns(labels.column("kind").alias("kind")).write_csv("labels.csv")
@@ -211,10 +219,10 @@ def test_a_plan_is_written_and_held(tmp_path, labels, capsys, monkeypatch):
     assert code == 0
     assert "decided: epsilon 0.1, alpha 0.05, threshold 0.5, least_retention 0.5" in said
     assert "60 items, 3 annotators, judges good, poor; written to plan.yaml" in said
-    code, out, _ = run("report", "labels.csv", "--plan", "plan.yaml")
+    code, out, _ = run("report", "labels.csv", "--plan", "plan.yaml", "--n-resamples", "50")
     assert code == 0
     assert out.splitlines()[2].startswith("As planned (plan.yaml, written ")
-    code, out, _ = run("report", "labels.csv", "--plan", "plan.yaml", "--alpha", ".01")
+    code, out, _ = run("report", "labels.csv", "--plan", "plan.yaml", "--alpha", ".01", "--n-resamples", "50")
     assert out.splitlines()[3] == "Alpha is 0.01, and 0.05 was planned."
     assert run(*plan, "--expertise", "crowd")[0] == 2  # the plan is there already
     code, _, said = run("report", "labels.csv", "--plan", "plan.yml")
@@ -236,12 +244,12 @@ def test_development_items_are_said_first(labels):
 
     assert tuned_on(labels, ["good"]) == []
     assert tuned_on(split(60), ["good"]) == []
-    found = report(split(45), epsilon=0.1)
+    found = report(split(45), epsilon=0.1, n_resamples=50)
     assert found.page.first == (
         "15 of 60 items are for development: prompts were tuned on them. For a verdict on the others alone, keep "
         "those for the test (--where part=test, labels.where(part='test')).",
     )
-    assert report(split(45).where(part="test"), epsilon=0.1).page.first == ()
+    assert report(split(45).where(part="test"), epsilon=0.1, n_resamples=50).page.first == ()
     assert tuned_on(split(0), ["good"])[0].startswith("All 60 items are for development")
 
 
@@ -253,12 +261,12 @@ def test_a_pooled_verdict_says_that_it_pools(labels):
     names = [f"img{n // 2}__{'Color' if n % 2 else 'Border'}" for n in numbers]
     frame = labels.labels.with_columns(pl.col("item").replace_strict(labels.items["item"].to_list(), names))
     whole = assay.read(frame, judges=["good", "poor"], split_item="no")
-    assert report(whole, epsilon=0.1).page.first == (
+    assert report(whole, epsilon=0.1, n_resamples=50).page.first == (
         "2 questions (Border, Color) are pooled, as the names of the items show; read with split_item='auto' "
         "(--split-item auto), each has a verdict of its own.",
     )
     # The advice, followed.
-    found = report(assay.read(frame, judges=["good", "poor"]), epsilon=0.1, min_items=5)
+    found = report(assay.read(frame, judges=["good", "poor"]), epsilon=0.1, min_items=5, n_resamples=50)
     assert found.page.first == ()
     assert len(found.cards) == 2
     assert set(found.by["good"].tests) | set(found.by["good"].untested) == {"Border", "Color"}

@@ -22,7 +22,10 @@ from assay.reporting import references, tables
 from assay.verdict import report as plots
 from assay.verdict.report import Report, _agreement, report
 
-pytestmark = pytest.mark.xdist_group("report")  # one process, so that the page is made once
+pytestmark = [
+    pytest.mark.xdist_group("report"),  # one process, so that the page is made once
+    pytest.mark.usefixtures("few_truths"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +40,7 @@ def steps() -> list[tuple[str, int, int]]:
 
 
 @pytest.fixture(scope="module")
-def found(labels: assay.Annotations, steps: list[tuple[str, int, int]]) -> Report:
+def found(labels: assay.Annotations, steps: list[tuple[str, int, int]], few_truths: None) -> Report:
     return report(labels, expertise="skilled", progress=lambda *step: steps.append(step))
 
 
@@ -111,7 +114,7 @@ def test_markup_in_names_is_text() -> None:
         pl.col("annotator").replace({"judge": evil, "ann_1": "<b>bold</b>"})
     )
     labels = assay.Annotations.from_frame(frame, judges=[evil])
-    page = report(labels, epsilon=0.1).html()
+    page = report(labels, epsilon=0.1, n_resamples=40).html()
     assert "<script>alert" not in page
     assert "<b>bold" not in page
 
@@ -122,10 +125,10 @@ def test_save_makes_the_folder(found: Report, page: str, tmp_path: Path) -> None
     assert page.startswith("<!doctype html>")
 
 
-@pytest.mark.usefixtures("sketches")
+@pytest.mark.usefixtures("without_pictures")
 def test_criteria_are_reported_one_by_one() -> None:
     labels = assay.simulate(n_items=60, criteria=["clear", "true"], seed=3)
-    found = report(labels, expertise="skilled")
+    found = report(labels, expertise="skilled", n_resamples=40)
     assert found.comparison is None
     assert set(found.by) == {"judge"}
     assert found.cards[0].headline == "judge may stand in for people on both criteria."
@@ -135,7 +138,7 @@ def test_criteria_are_reported_one_by_one() -> None:
     assert "By criterion" in found.html()
 
 
-@pytest.mark.usefixtures("sketches")
+@pytest.mark.usefixtures("without_pictures")
 def test_two_scales_of_one_kind_put_no_row_on_the_page_twice() -> None:
     five = assay.simulate(n_items=60, criteria=["clear"], scale="1-5", seed=3).labels
     three = assay.simulate(n_items=60, criteria=["true"], scale="1-3", seed=3).labels
@@ -152,7 +155,7 @@ def test_two_scales_of_one_kind_put_no_row_on_the_page_twice() -> None:
     assert shown.filter(pl.col("who") == "human pairs")["p_adjusted"].to_list() == expected
     shown = [
         t
-        for s in report(labels, expertise="skilled").page.sections
+        for s in report(labels, expertise="skilled", n_resamples=40).page.sections
         if "Is the judge closer" in s.title
         for t in s.tables
     ]
@@ -166,10 +169,10 @@ def test_json_round_trip(found: Report) -> None:
     assert kept["comparison"]["best"] == "careful"
 
 
-@pytest.mark.usefixtures("sketches")
+@pytest.mark.usefixtures("without_pictures")
 def test_left_out_is_said() -> None:
     labels = assay.simulate(n_items=60, missing={"judge": 0.2}, seed=2)
-    page = report(labels, epsilon=0.2).html()
+    page = report(labels, epsilon=0.2, n_resamples=40).html()
     assert "no label of the judge" in page
 
 
@@ -184,15 +187,15 @@ def test_no_judge_is_refused(labels: assay.Annotations) -> None:
         report(labels.where(kind="human"), expertise="crowd")
 
 
-@pytest.mark.usefixtures("sketches")
+@pytest.mark.usefixtures("without_pictures")
 def test_nobody_with_enough_items_reads_as_cannot_tell() -> None:
     labels = assay.simulate(n_items=20, seed=2)
-    found = report(labels, epsilon=0.2)
+    found = report(labels, epsilon=0.2, n_resamples=40)
     assert found.cards[0].evidence == "Nobody has the 30 comparable items that the test asks for."
     assert "fewer than 30 comparable items" in found.html()
 
 
-@pytest.mark.usefixtures("sketches")
+@pytest.mark.usefixtures("without_pictures")
 def test_free_text_has_no_picture_of_labels() -> None:
     frame = pl.DataFrame(
         {
@@ -253,7 +256,7 @@ def test_text_tables_align() -> None:
     assert tables.to_text(table) == "judge   items\na           5\nlonger  1,000"
 
 
-@pytest.mark.usefixtures("sketches")
+@pytest.mark.usefixtures("without_pictures")
 def test_position_bias_is_reported_where_positions_are_known() -> None:
     rows = []
     for i in range(60):
@@ -262,10 +265,10 @@ def test_position_bias_is_reported_where_positions_are_known() -> None:
             rows.append((f"i{i}", who, choice, None if choice == 0 else 1 if choice == -1 else 2))
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "position"], orient="row")
     labels = assay.read(frame, judges=["m"], scale="preference")
-    page = report(labels, epsilon=0.2).html()
+    page = report(labels, epsilon=0.2, n_resamples=40).html()
     assert "Share of choices by the place in which a text was shown." in page
     unknown = frame.with_columns(position=pl.lit(None, dtype=pl.Int64))
-    page = report(assay.read(unknown, judges=["m"], scale="preference"), epsilon=0.2).html()
+    page = report(assay.read(unknown, judges=["m"], scale="preference"), epsilon=0.2, n_resamples=40).html()
     assert "Share of choices by the place" not in page
 
 
@@ -329,13 +332,13 @@ def test_the_page_holds_what_makes_it_again_to_the_byte(labels: assay.Annotation
     assert again.html() == page
 
 
-@pytest.mark.usefixtures("sketches")
+@pytest.mark.usefixtures("without_pictures")
 def test_the_page_holds_the_command_that_makes_it_again(labels: assay.Annotations, tmp_path: Path) -> None:
     file = tmp_path / "la bels.csv"
     labels.labels.write_csv(file)
     with pytest.raises(SystemExit) as ended:
         main(["report", str(file), "--judges", "careful,middling,careless", "--expertise", "skilled",
-              "-o", str(tmp_path / "one.html")])  # fmt: skip
+              "--n-resamples", "40", "-o", str(tmp_path / "one.html")])  # fmt: skip
     assert ended.value.code == 0
     page = html.unescape((tmp_path / "one.html").read_text())
     command = re.search(r"<pre>(assay report .*?)</pre>", page)
@@ -345,7 +348,7 @@ def test_the_page_holds_the_command_that_makes_it_again(labels: assay.Annotation
     assert html.unescape((tmp_path / "one.html").read_text()) == page
 
 
-@pytest.mark.usefixtures("sketches", "few_truths")
+@pytest.mark.usefixtures("without_pictures")
 def test_the_command_to_go_on_with_runs_and_reads_the_same_labels(
     labels: assay.Annotations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -384,7 +387,7 @@ def test_the_farthest_items_are_those_that_the_judge_alone_gets_wrong() -> None:
     assert farthest_items(copy.where(annotator=["ann", "gpt"]), "gpt", 5).height == 0
 
 
-@pytest.mark.usefixtures("sketches", "few_truths")
+@pytest.mark.usefixtures("without_pictures")
 def test_why_there_is_no_card_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     labels = assay.simulate(n_items=40, seed=2)
     old = report(labels, epsilon=0.2, n_resamples=40).save(tmp_path / "old.html").with_suffix(".json")
@@ -401,7 +404,7 @@ def test_why_there_is_no_card_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path:
             report(labels, epsilon=0.2, n_resamples=40, **more)
 
 
-@pytest.mark.usefixtures("sketches", "few_truths")
+@pytest.mark.usefixtures("without_pictures")
 def test_clusters_are_the_objects_of_the_card_unless_others_are_named() -> None:
     labels = assay.simulate(90, 4, scale="1-5", documents=30, judges={"gpt": 0.1}, seed=4)
     named = {None: 90, "document": 30}
@@ -413,7 +416,7 @@ def test_clusters_are_the_objects_of_the_card_unless_others_are_named() -> None:
         assert {"replace": "✓", "do not replace": "✗"}.get(found.comparison.tests["gpt"].verdict, "?") == cell["mark"]
 
 
-@pytest.mark.usefixtures("sketches", "few_truths")
+@pytest.mark.usefixtures("without_pictures")
 def test_of_a_study_the_farthest_items_have_their_text_and_the_reply(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -496,20 +499,21 @@ def test_a_picture_that_these_labels_do_not_allow_is_said(
     labels: assay.Annotations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = "Studies that end in a verdict against the number of items"
-    assert f'aria-label="{size}"' in report(labels, judges=["careful"], epsilon=0.2, expert="ann_1").html()
+    asked = {"judges": ["careful"], "epsilon": 0.2, "n_resamples": 40}
+    assert f'aria-label="{size}"' in report(labels, expert="ann_1", **asked).html()
 
     def refused(tests: object) -> None:
         raise assay.DesignError("there is no panel to draw")
 
     monkeypatch.setattr("assay.verdict.report.size_curves", refused)
-    page = report(labels, judges=["careful"], epsilon=0.2).html()
+    page = report(labels, **asked).html()
     assert f"{size}: not drawn; there is no panel to draw" in page
 
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "odd_ones.csv"
 
 
-@pytest.mark.usefixtures("sketches")
+@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.skipif(not EXAMPLE.exists(), reason="the examples are not beside these tests")
 def test_odd_ones_out_are_held_against_experts() -> None:
     labels = assay.read(EXAMPLE, scale="odd-one-out", judges=["gpt-4o"])
@@ -522,6 +526,7 @@ def test_odd_ones_out_are_held_against_experts() -> None:
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_items_that_only_the_judge_labelled_get_an_estimate():
     """Of a table that people checked in part, the page says what people would say of all of it."""
     labels = assay.read(EXAMPLES / "checked.csv", judges=["gpt-4o"], scale="nominal:no,yes")
