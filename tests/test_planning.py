@@ -54,15 +54,18 @@ def test_a_plan_counts_the_verdicts_of_the_alt_test(world, options):
     source = planning.TruthSource.of(
         planning.PlanSettings(n_annotators=4, epsilon=0.1, judge_noise=0.35, seed=3, **world, **options)
     )
-    studies = list(source.labels(4, sizes[-1], n_studies, 3))
-    for row in plan.table.iter_rows(named=True):
-        n = row["n_items"]
-        tests = [
-            assay.alt_test(
-                table_of(v[:n], j[:n], source.source.scale), "judge", epsilon=row["epsilon"], method="none", **options
-            )
-            for values, judge in studies
+    tables = {
+        n: [
+            table_of(v[:n], j[:n], source.source.scale)
+            for values, judge in source.labels(4, sizes[-1], n_studies, 3)
             for v, j in zip(values, judge, strict=True)
+        ]
+        for n in sizes
+    }
+    for row in plan.table.iter_rows(named=True):
+        tests = [
+            assay.alt_test(table, "judge", epsilon=row["epsilon"], method="none", **options)
+            for table in tables[row["n_items"]]
         ]
         # A plan's judges are honest: whether they repeat somebody is not asked.
         verdicts = [dataclasses.replace(t.grounds, repeats=None).verdict for t in tests]
@@ -123,7 +126,7 @@ def test_a_pilot_keeps_quality_weights_and_incomplete_designs():
 
 def test_power_grows_with_items_with_epsilon_and_with_a_better_judge():
     def power(noise: float) -> np.ndarray:
-        plan = assay.plan_alt_test((50, 100, 200), epsilon=(0.05, 0.1, 0.2), judge_noise=noise, seed=1)
+        plan = assay.plan_alt_test((50, 100, 200), epsilon=(0.05, 0.1, 0.2), judge_noise=noise, n_studies=400, seed=1)
         return plan.table["estimate"].to_numpy().reshape(3, 3)
 
     good, middling = power(0.2), power(0.35)
@@ -135,7 +138,7 @@ def test_power_grows_with_items_with_epsilon_and_with_a_better_judge():
 
 def test_a_hopeless_judge_is_found_out():
     options = {"annotator_noise": 0.05, "judge_noise": 0.9, "scale": 2, "prior": (0.5, 0.5)}
-    row = assay.plan_alt_test(300, epsilon=0.1, seed=1, **options).table.row(0, named=True)
+    row = assay.plan_alt_test(300, epsilon=0.1, n_studies=400, seed=1, **options).table.row(0, named=True)
     assert row["estimate"] == 0
     assert row["do_not_replace"] > 0.8
     assert 0 < row["high"] < 0.01
@@ -187,12 +190,14 @@ def test_blocks_do_not_change_what_is_counted(monkeypatch):
 
 
 def test_smallest_is_the_first_size_with_the_power_wanted():
-    plan = assay.plan_alt_test((30, 50, 100, 300), epsilon=(0.0, 0.2), judge_noise=0.2, power=0.7, seed=1)
+    plan = assay.plan_alt_test(
+        (30, 50, 100, 300), epsilon=(0.0, 0.2), judge_noise=0.2, power=0.7, n_studies=200, seed=1
+    )
     for row in plan.smallest.iter_rows(named=True):
         of = plan.table.filter(pl.col("epsilon") == row["epsilon"])
         enough = of.filter(pl.col("estimate") >= 0.7)["n_items"].to_list()
         assert row["n_items"] == (min(enough) if enough else None)
-    never = assay.plan_alt_test(30, epsilon=0.0, judge_noise=0.9)
+    never = assay.plan_alt_test(30, epsilon=0.0, judge_noise=0.9, n_studies=200)
     assert never.smallest["n_items"].to_list() == [None]
     assert "none of these sizes has it" in never.summary()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -107,6 +108,28 @@ def test_moments_over_all_orders_are_those_of_enumeration(score):
     assert (values**3).mean() == pytest.approx(fit.third)
 
 
+@pytest.mark.parametrize("score", [NegRMSE(), Accuracy()])
+def test_retention_in_many_studies_is_that_in_each(score):
+    """Studies of 14 items that are numbered through: one is too small, in one people never vary, one has no judge."""
+    rng = np.random.default_rng(8)
+    drawn = [missing_some(rng, 14, 3) for _ in range(6)]
+    grids, judges = (np.stack(part) for part in zip(*drawn, strict=True))
+    judges[1, 6:], judges[2], grids[3] = np.nan, np.nan, 2.0
+    quality = rng.uniform(0.5, 2, (6, 3))
+    study, item, who = np.nonzero(~np.isnan(grids))
+    whole = Panel(study * 14 + item, study * 3 + who, grids[study, item, who], 6 * 14, 6 * 3, quality.ravel())
+    found = looks.RetentionStudies.of(score, whole, judges.ravel(), 6)
+    assert (found.n_items > 0).tolist() == [True, False, False, False, True, True]
+    for i in range(6):
+        seen = look_at(score, panel_of(grids[i], quality[i]), judges[i], [], None, 0.5, 0, "abc").within[0]
+        n = found.n_items[i]
+        assert (seen.pseudo is not None) == (n > 0)
+        if seen.pseudo is not None:
+            assert found.values[i, :n] == pytest.approx(seen.pseudo.values)
+            assert found.deciding[i] == pytest.approx(seen.pseudo.deciding)
+        assert not found.values[i, n:].any()
+
+
 def test_the_p_value_of_orders_is_that_of_all_of_them():
     rng = np.random.default_rng(5)
     grid, judge = missing_some(rng, 7, 3)
@@ -163,10 +186,17 @@ def judge_of(how: str, people: np.ndarray, person, rng: np.random.Generator) -> 
     }[how]()
 
 
-def study(people: np.ndarray, judge: np.ndarray, names=None, items: pl.DataFrame | None = None, **options):
+def study(
+    people: np.ndarray,
+    judge: np.ndarray | dict[str, np.ndarray],
+    names=None,
+    items: pl.DataFrame | None = None,
+    **options,
+):
     n, m = people.shape
     names = [f"i{i:04}" for i in range(n)] if names is None else names
-    columns = {**{f"h{j}": people[:, j] for j in range(m)}, "judge": judge}
+    judges = judge if isinstance(judge, dict) else {"judge": judge}
+    columns = {**{f"h{j}": people[:, j] for j in range(m)}, **judges}
     frame = pl.DataFrame(
         {
             "item": list(names) * len(columns),
@@ -177,14 +207,22 @@ def study(people: np.ndarray, judge: np.ndarray, names=None, items: pl.DataFrame
     scale = assay.Ordinal(1, 5) if people.max() > 1 else assay.Nominal(("no", "yes"))
     if scale.kind == "nominal":
         frame = frame.with_columns(pl.Series(["no", "yes"]).gather(frame["label"]).alias("label"))
-    return assay.read(frame, judges=["judge"], scale=scale, items=items, **options)
+    return assay.read(frame, judges=list(judges), scale=scale, items=items, **options)
+
+
+@cache
+def planted(kind: str, n: int, m: int, seed: int) -> assay.Annotations:
+    """One study with each of the judges, every one drawn as if it were alone."""
+    return study(
+        world(kind, n, m, seed)[0],
+        {how: judge_of(how, *world(kind, n, m, seed))
+         for how in ("exchangeable", "coin", "constant", "lazy", "copy", "most of a copy")},
+    )  # fmt: skip
 
 
 def put_to_test(kind: str, how: str, n: int, m: int, seed: int) -> AltTest:
-    people, person, rng = world(kind, n, m, seed)
-    labels = study(people, judge_of(how, people, person, rng))
     score = "neg_rmse" if kind in ("1-5", "piled") else None
-    return alt_test(labels, "judge", expertise="expert", score=score, method="none")
+    return alt_test(planted(kind, n, m, seed), how, expertise="expert", score=score, method="none")
 
 
 @pytest.mark.parametrize("kind", ["95/5", "80/20", "50/50", "1-5", "piled"])
@@ -246,16 +284,14 @@ def test_a_judge_that_knows_the_question_alone_earns_nothing(how):
         names = [f"img{i // 5:03}__q{q}" if how == "names" else f"i{i:04}" for i, q in enumerate(question)]
         items = pl.DataFrame({"item": names, "question": [f"q{q}" for q in question]}) if how == "column" else None
         options = {"split_item": "no"} if how == "names" else {}
-        found, deserving = (
-            alt_test(study(people, judge, names, items, **options), "judge", expertise="expert", method="none")
-            for judge in (blind, good)
-        )
+        labels = study(people, {"blind": blind, "good": good}, names, items, **options)
+        found, deserving = (alt_test(labels, judge, expertise="expert", method="none") for judge in ("blind", "good"))
         assert (found.verdict, found.reason) in (("do not replace", "it hardly looks"), ("do not replace", None))
         assert found.looked.kept.structure == ("suffix" if how == "names" else "question")
         assert found.retention.estimate == 0
         assert deserving.verdict == "replace"
     # Taken as if nothing were known of the items, the blind judge seems to keep a lot.
-    plain = alt_test(study(people, blind, names, items, **options), "judge", expertise="expert", strata="none")
+    plain = alt_test(labels, "blind", expertise="expert", strata="none")
     assert plain.looked.kept.structure == ""
     assert plain.retention.estimate > 0.5
     assert "strata:none" in plain.signature

@@ -17,7 +17,7 @@ from assay.similarity.lexical import word_similarity
 
 pytestmark = pytest.mark.xdist_group("planted judges")  # one process, so that each table is made once
 
-SEEDS = 25  # benchmarks/verdict_error.py has many more
+SEEDS = 20  # benchmarks/verdict_error.py has many more
 KINDS = ("a", "b", "c", "d")
 PRIOR = np.array([0.4, 0.3, 0.2, 0.1])
 
@@ -72,6 +72,16 @@ def ratings(seed: int, n: int = 300, m: int = 4, spread: float = 0.6, noise: flo
     return table_of(people, judges, Ordinal(1, 5))
 
 
+@cache
+def fine_ratings(seed: int, answer: float = 73.0) -> Annotations:
+    """Whole numbers from 0 to 100, and judges that say the same of each item, or about the same."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(70, 9, 150)
+    people = np.clip(np.rint(truth[:, None] + 7 * rng.standard_normal((150, 4))), 0, 100)
+    wavering = np.clip(answer + rng.normal(0, 0.5, 150), 0, 100)
+    return table_of(people, {"always 73": np.full(150, answer), "about 73": wavering}, Interval(0, 100))
+
+
 def verdicts(make, judge: str, **options) -> list[AltTest]:
     return [alt_test(make(seed), judge, method="none", **options) for seed in range(SEEDS)]
 
@@ -108,15 +118,8 @@ def test_a_judge_that_always_says_4_passes_as_published_and_is_found_out():
 def test_a_constant_between_the_points_of_a_fine_scale_is_found_out(normalise):
     """0-100 has too many labels to try each; a judge that always says 73 still meets a constant 73."""
 
-    def make(seed: int, answer: float = 73.0) -> Annotations:
-        rng = np.random.default_rng(seed)
-        truth = rng.normal(70, 9, 150)
-        people = np.clip(np.rint(truth[:, None] + 7 * rng.standard_normal((150, 4))), 0, 100)
-        wavering = np.clip(answer + rng.normal(0, 0.5, 150), 0, 100)
-        return table_of(people, {"always 73": np.full(150, answer), "about 73": wavering}, Interval(0, 100))
-
     for judge in ("always 73", "about 73"):
-        found = Counter(test.verdict for test in verdicts(make, judge, expertise="expert", normalise=normalise))
+        found = Counter(test.verdict for test in verdicts(fine_ratings, judge, expertise="expert", normalise=normalise))
         assert found["replace"] <= 0.05 * SEEDS, (judge, found)
 
 
@@ -149,6 +152,7 @@ def test_where_people_answer_at_random_no_judge_can_be_tested(m):
 
 
 def test_wrong_for_one_class_shows_when_classes_count_the_same():
+    @cache
     def make(seed: int) -> Annotations:
         rng = np.random.default_rng(seed)
         truth = rng.choice(4, 500, p=PRIOR)

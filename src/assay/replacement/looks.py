@@ -345,6 +345,15 @@ class Chance:
     far_without: Floats
     many_without: Floats
 
+    def expected(self, at: Arrangement) -> tuple[Floats, Floats]:
+        """The mean distance in each part, (parts,), and without each cell, (cells,)."""
+        part = at.cells[1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = np.where(self.many > TINY, self.far / self.many, 0.0)
+            left = self.many[part] - self.many_without
+            # A part that falls away keeps its expectation: none of its items is left to count.
+            return each, np.where(left > TINY, (self.far[part] - self.far_without) / left, each[part])
+
 
 def chance_of_sums(distance: LabelDistance, a: Side, b: Side, at: Arrangement) -> Chance:
     """All labels of one side with those of the other, by others on other items; both sides may be the same."""
@@ -406,11 +415,7 @@ class Met:
         """From the mean distance of each item's labels, (items,), and what falls away with each unit."""
         unit, part, cell = at.cells
         held, size = sums_of(cell), sums_of(at.part)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            each = np.where(chance.many > TINY, chance.far / chance.many, 0.0)
-            left = chance.many[part] - chance.many_without
-            # A part that falls away keeps its expectation: none of its items is left to count.
-            without = np.where(left > TINY, (chance.far[part] - chance.far_without) / left, each[part])
+        each, without = chance.expected(at)
         expected, off = float(size @ each), size[part] * each[part] - (size[part] - held) * without
         return cls(
             float(observed.sum()), expected, float(observed.sum()) - sums_of(at.unit, observed, at.n_units),
@@ -644,13 +649,59 @@ def look_at(
     return Looked(within, least, len(sides.items), _repeated(sides, units, plain[-1].part[sides.items], names))
 
 
-def retention_of(score: AlignmentScore, panel: Panel, judge: Floats) -> Pseudo | None:
-    """Pseudo-values of A(judge, people) and A(people, people) where nothing divides the items; None where untold."""
-    sides = _Sides.of(score, panel, judge, 0)
-    if sides.distance is None or len(sides.items) < FEWEST_UNITS:
-        return None
-    n = len(sides.items)
-    return _pseudo(sides, Arrangement(np.zeros(n, dtype=np.int64), np.arange(n)))[0]
+@dataclass(frozen=True, eq=False)
+class RetentionStudies:
+    """Pseudo-values of A(judge, people) and A(people, people) in many studies.
+
+    Attributes
+    ----------
+    values : (studies, items, 2) float
+        Of the items that count, in their order; 0 behind the last.
+    n_items : (studies,) int
+        How many count; 0 in studies in which it cannot be told.
+    deciding : (studies,) float
+        How many of them decide.
+    """
+
+    values: Floats
+    n_items: Ints
+    deciding: Floats
+
+    @classmethod
+    def of(cls, score: AlignmentScore, panel: Panel, judge: Floats, n_studies: int) -> RetentionStudies:
+        """Of studies of one size by panels of one size, numbered study by study; nothing divides their items."""
+        width, members = panel.n_items // n_studies, panel.n_annotators // n_studies
+        found = cls(np.zeros((n_studies, width, 2)), np.zeros(n_studies, dtype=np.int64), np.zeros(n_studies))
+        sides = _Sides.of(score, panel, judge, 0)
+        if sides.distance is None or not len(sides.items):
+            return found
+        people = replace(sides.people, who=sides.people.who % members)
+        study = sides.items // width
+        at = Arrangement(study, np.arange(len(study)))
+        pairs = ((sides.own, people), (people, people))
+        value, without, deciding = zip(*(_in_each_part(sides.distance, a, b, at) for a, b in pairs), strict=True)
+        n = np.bincount(study)
+        many, at_study, at_items = n[study][:, None], np.stack(value, axis=1)[study], np.stack(without, axis=1)
+        values = many * at_study - (many - 1) * at_items
+        untold = np.bincount(study[np.isnan(values).any(axis=1)], minlength=len(n)) > 0
+        told = ~untold & (n >= FEWEST_UNITS) & (deciding[1] >= FEWEST_DECIDING)
+        rank, kept = np.arange(len(study)) - (np.cumsum(n) - n)[study], told[study]
+        found.values[study[kept], rank[kept]] = values[kept]
+        found.n_items[: len(n)], found.deciding[: len(n)] = np.where(told, n, 0), deciding[1]
+        return found
+
+
+def _in_each_part(distance: LabelDistance, a: Side, b: Side, at: Arrangement) -> tuple[Floats, Floats, Floats]:
+    """Agreement in each part, (parts,), without each item, (items,), and how many items decide it, (parts,)."""
+    part, size, own = at.part, sums_of(at.part), _observed(distance, a, b, len(at.part))
+    each, alone = chance_of_sums(distance, a, b, at).expected(at)
+    observed, expected = sums_of(part, own), size * each
+    observed_without, expected_without = observed[part] - own, (size[part] - 1) * alone
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.where(expected > TINY, 1 - observed / expected, math.nan)
+        without = np.where(expected_without > TINY, 1 - observed_without / expected_without, math.nan)
+    adds = np.abs((expected - observed)[part] - (expected_without - observed_without))
+    return value, without, sums_of(part, adds) ** 2 / np.maximum(sums_of(part, adds**2), TINY)
 
 
 @dataclass(frozen=True, eq=False)
@@ -727,11 +778,13 @@ class _Sides:
 
 def meet(distance: LabelDistance, a: Side, b: Side, at: Arrangement) -> Met:
     """Labels of two sides, or of one side by different annotators, on the same items and on different ones."""
-    n, same = len(at.part), a is b
+    return Met.of(_observed(distance, a, b, len(at.part)), chance_of_sums(distance, a, b, at), at)
+
+
+def _observed(distance: LabelDistance, a: Side, b: Side, n: int) -> Floats:
+    """Mean distance of labels of two sides, or of one side by different annotators, on each of n items: (items,)."""
     each = sums_of(a.item, a.weight * distance.toward(a.value, a.item, b, b.item, n), n)
-    if same:
-        each = each / (1 - sums_of(a.item, a.weight**2, n))
-    return Met.of(each, chance_of_sums(distance, a, b, at), at)
+    return each / (1 - sums_of(a.item, a.weight**2, n)) if a is b else each
 
 
 def _seen(sides: _Sides, structure: Structure, units: Ints, clustered: bool, seed: int) -> Seen:

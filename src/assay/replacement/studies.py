@@ -31,7 +31,7 @@ from assay.estimation.statistic import Bools, Floats, Ints
 from assay.replacement import decision
 from assay.replacement.closeness import DENSE_CELLS, Panel
 from assay.replacement.decision import Clustering, Tally
-from assay.replacement.looks import retention_of
+from assay.replacement.looks import RetentionStudies
 from assay.replacement.panel import AltTestSettings, AltTestTable, Rule, labels_of
 from assay.reporting import pictures
 from assay.reporting.tables import said
@@ -426,11 +426,15 @@ def score_studies(
     place = item[compared.row]
     group = (place // n_items * n_sizes + step[place]) * k + member[compared.row]
     counts = compared.counts(group, n_studies * n_sizes * k).reshape(n_studies, n_sizes, k, -1, 3)
-    kept, agree = (None, None) if least is None else _kept_by(rule, values, judge, quality, sizes, least)
+    kept, agree = None, None
+    if least is not None:
+        kept, agree = _kept_by(
+            RetentionStudies.of(rule.score, panel, rule.usable_labels(panel, judge.ravel()), n_studies), sizes, least
+        )
     return SimulatedStudies(counts.cumsum(axis=1), quality, kept, agree)
 
 
-def _kept_by(rule: Rule, values: Floats, judge: Floats, quality: Floats, sizes: Sequence[int], least: float) -> Floats:
+def _kept_by(studies: RetentionStudies, sizes: Sequence[int], least: float) -> Floats:
     """How many standard errors each judge keeps more than is asked for, after its first items, and people agree.
 
     By the pseudo-values of the largest study: those of the first items stand for a study of them. Studies in which it
@@ -443,22 +447,18 @@ def _kept_by(rule: Rule, values: Floats, judge: Floats, quality: Floats, sizes: 
     """
     from scipy.special import ndtri, stdtr
 
-    found = np.zeros((2, len(values), len(sizes)))
-    weights = np.array([[1.0, 0.0], [-least, 1.0]])
-    for i, (labels, own, weight) in enumerate(zip(values, judge, quality, strict=True)):
-        item, who = np.nonzero(~np.isnan(labels))
-        panel = Panel(item, who, labels[item, who], len(labels), labels.shape[1], weight, labels=rule.labels)
-        seen = retention_of(rule.score, panel, rule.usable_labels(panel, own))
-        if seen is None:
-            continue
-        each = (seen.values @ weights).T
-        n = np.minimum(np.asarray(sizes), each.shape[1])
-        mean, square, cube = ((each**power).cumsum(axis=1)[:, n - 1] / n for power in (1, 2, 3))
-        variance = np.maximum(square - mean**2, 1e-12) * n / (n - 1)
-        skewness = (cube - 3 * mean * square + 2 * mean**3) / variance**1.5
-        df = np.maximum(np.minimum(DECIDING * seen.deciding * n / each.shape[1], n) - 1, 1.0)
-        # As standard errors: what a normal distribution has the same p-value at.
-        found[:, i] = -ndtri(stdtr(df, -hall_statistic(mean / np.sqrt(variance / n), skewness, n)))
+    told = studies.n_items > 0
+    found = np.zeros((2, len(told), len(sizes)))
+    each = np.moveaxis(studies.values[told] @ np.array([[1.0, 0.0], [-least, 1.0]]), -1, 0)
+    of = studies.n_items[told][:, None]
+    n = np.minimum(np.asarray(sizes), of)
+    sums = (each.cumsum(axis=-1), (each**2).cumsum(axis=-1), (each**2 * each).cumsum(axis=-1))
+    mean, square, cube = (one[:, np.arange(len(n))[:, None], n - 1] / n for one in sums)
+    variance = np.maximum(square - mean**2, 1e-12) * n / (n - 1)
+    skewness = (cube - 3 * mean * square + 2 * mean**3) / variance**1.5
+    df = np.maximum(np.minimum(DECIDING * studies.deciding[told][:, None] * n / of, n) - 1, 1.0)
+    # As standard errors: what a normal distribution has the same p-value at.
+    found[:, told] = -ndtri(stdtr(df, -hall_statistic(mean / np.sqrt(variance / n), skewness, n)))
     return found
 
 
