@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import assay
@@ -144,7 +144,6 @@ def test_more_than_26_categories_have_names():
 # -- laws ---------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     n_items=st.integers(1, 40),

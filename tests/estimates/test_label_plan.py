@@ -32,11 +32,11 @@ def test_numbers_are_those_of_the_formula():
 
 
 def test_what_is_planned_is_what_studies_have():
-    """The mean half-width of 30 studies is the planned one, within a tenth."""
+    """The mean half-width of 20 studies is the planned one, within a tenth."""
     pilot = checked_study(400, 4000, 1, seed=5)
     plan = assay.plan_labels(pilot=pilot, judge="judge", sizes=(100,))
     found = []
-    for seed in range(30):
+    for seed in range(20):
         row = assay.estimate(checked_study(100, 4000, 1, seed=seed + 50), "judge", sampling="trust").table.row(
             0, named=True
         )
@@ -94,7 +94,7 @@ def test_neyman_gives_more_where_labels_vary():
 
 def test_chosen_items_keep_the_estimate_unbiased_and_covered():
     covered, off, width = [], [], []
-    for seed in range(40):
+    for seed in range(25):
         pilot, truth = two_strata(seed)
         chosen = assay.plan_labels(pilot=pilot, seed=seed).choose(120)
         asked = np.flatnonzero(chosen["ask"].to_numpy())
@@ -109,7 +109,7 @@ def test_chosen_items_keep_the_estimate_unbiased_and_covered():
         covered.append(row["low"] <= truth.mean() <= row["high"])
         off.append(row["estimate"] - truth.mean())
         width.append(row["high"] - row["low"])
-    assert np.mean(covered) > 0.93 - 2 * 0.04
+    assert np.mean(covered) > 0.93 - 2 * 0.05
     assert abs(np.mean(off)) < 3 * np.std(off) / math.sqrt(len(off))
 
 

@@ -46,9 +46,9 @@ def planted(
 
 def test_a_judge_that_is_good_where_it_is_sure_has_those_items():
     """The mean share offered at 600 labelled items is within .25 of the true .70."""
-    found = np.array([assay.route(planted(seed), signal="sure", epsilon=0.1).share for seed in range(30)])
+    found = np.array([assay.route(planted(seed), signal="sure", epsilon=0.1).share for seed in range(20)])
     assert found.mean() > 0.70 - 0.25
-    assert np.sum(found > 0.72) <= 4  # where it does not hold: .05 of 30 studies, and two standard errors
+    assert np.sum(found > 0.72) <= 3  # where it does not hold: .05 of 20 studies, and two standard errors
     words = assay.route(planted(1), signal="sure", epsilon=0.1).summary()
     assert "'judge' may have" in words
     assert "those with 'sure' of at least" in words
@@ -57,13 +57,13 @@ def test_a_judge_that_is_good_where_it_is_sure_has_those_items():
 
 def test_noise_and_a_judge_that_holds_has_all_and_one_that_does_not_none():
     holds = [
-        assay.route(planted(s, confidence="noise", judge="holds"), signal="sure", epsilon=0.1).share for s in range(30)
+        assay.route(planted(s, confidence="noise", judge="holds"), signal="sure", epsilon=0.1).share for s in range(20)
     ]
     fails = [
-        assay.route(planted(s, confidence="noise", judge="fails"), signal="sure", epsilon=0.1).share for s in range(30)
+        assay.route(planted(s, confidence="noise", judge="fails"), signal="sure", epsilon=0.1).share for s in range(20)
     ]
-    assert np.sum(np.array(holds) == 1) >= 28
-    assert np.sum(np.array(fails) == 0) >= 28
+    assert np.sum(np.array(holds) == 1) >= 18
+    assert np.sum(np.array(fails) == 0) >= 18
 
 
 def at_the_edge(seed: int) -> assay.Annotations:

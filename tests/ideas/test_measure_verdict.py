@@ -75,13 +75,13 @@ def test_what_knows_the_experts_minds_sees_what_experts_see():
 
 def test_noise_constants_and_levels_of_documents_are_never_praised():
     """Each alone, so that nothing is corrected: at most 5% of the studies say that noise sees anything."""
-    praised, n = 0, 16
+    praised, n = 0, 10
     for seed in range(n):
         world = World.of(10, 2, sharpness=1, seed=seed)
         labels = world.study(floor=6, seed=seed)
         found = assay.validate_similarity(labels, {"noise": random_values(world, seed)}, **QUICK)
         praised += found.verdicts["noise"].answer in SEES
-    assert praised <= 2  # of 16: at 5% more in 4 of 100 draws of seeds; docs/coverage.md has hundreds
+    assert praised <= 1  # of 10: at 5% more in 9 of 100 draws of seeds; docs/coverage.md has hundreds
     flat = pair_values(WORLD).with_columns(value=1.0)
     found = assay.validate_similarity(LABELS, {"flat": flat, "level": level_of(WORLD)}, **QUICK)
     assert {one.answer for one in found.verdicts.values()} <= {"not shown, at most half", "cannot tell yet"}
@@ -93,11 +93,11 @@ def test_noise_constants_and_levels_of_documents_are_never_praised():
 def test_experts_who_choose_by_chance_let_nobody_be_praised():
     blind = World(WORLD.names, WORLD.document, np.zeros_like(WORLD.alike))
     told = 0
-    for seed in range(8):
+    for seed in range(5):
         found = assay.validate_similarity(blind.study(floor=6, seed=seed), {"any": pair_values(WORLD)}, n_resamples=39)
         told += found.summary().startswith("These judgments cannot tell")
         assert found.verdicts["any"].answer not in SEES[:1]
-    assert told >= 7
+    assert told >= 4
     assert "yet" not in found.summary().split(" which ")[0] or found.ceiling["high"] >= 0.3
 
 

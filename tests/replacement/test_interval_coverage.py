@@ -64,7 +64,7 @@ def test_the_mean_difference_has_the_ends_of_its_posterior():
     for n, m, judge, person in ((30, 3, 0.05, 0.05), (60, 5, 0.2, 0.05), (60, 3, 0.02, 0.1), (200, 10, 0.3, 0.3)):
         counts = per_item(rng, n, m, judge, person)
         each = np.append((counts[:, :, 2] - counts[:, :, 0]).mean(axis=1), [1.0, 0.0, -1.0])
-        weight = rng.standard_gamma(np.append(np.ones(n), [0.5] * 3), (100_000, n + 3))
+        weight = rng.standard_gamma(np.append(np.ones(n), [0.5] * 3), (40_000, n + 3))
         drawn = weight @ each / weight.sum(axis=1)
         # t in place of the normal distribution takes the quantiles a little farther out.
         tail = float(ndtr(stdtrit(n - 1, 0.025)))
@@ -90,7 +90,7 @@ def test_an_interval_of_the_mean_difference_holds_its_value_and_stays_inside_its
 def test_the_mean_difference_covers_on_easy_tasks_and_misses_in_nobodys_favour(n, m, judge, person):
     how, studies = IntervalSettings(method="jackknife"), 400
     rng = np.random.default_rng(n + m)
-    many = per_item(rng, 400_000, m, judge, person)
+    many = per_item(rng, 100_000, m, judge, person)
     truth = float((many[:, :, 2] - many[:, :, 0]).mean())
     ends = np.array([difference_of(per_item(rng, n, m, judge, person), how) for _ in range(studies)])
     below, above = (truth < ends[:, 1]).mean(), (truth > ends[:, 2]).mean()

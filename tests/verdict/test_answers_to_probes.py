@@ -92,9 +92,9 @@ def test_without_the_same_call_again_a_change_is_a_fact_and_no_fault():
 
 
 def test_a_noisy_judge_without_a_fault_is_left_in_peace_and_planted_faults_are_found():
-    """Sixty judges whose labels change on a third of the items by themselves; and with what does it."""
+    """Forty judges whose labels change on a third of the items by themselves; and with what does it."""
     accused = found_out = 0
-    for seed in range(30):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         quality, hints = rng.normal(3, 1, 50), rng.integers(1, 6, 50)
 
@@ -106,8 +106,8 @@ def test_a_noisy_judge_without_a_fault_is_left_in_peace_and_planted_faults_are_f
         guilty = quiet | {"padded": said(0.5), "hint": said(0.4 * (hints - 3))}
         shown = {row.one.probe for row in assay.probes(called(guilty, "1-5", hints=hints)).shown}
         found_out += shown == {"padded", "hint"}
-    assert accused <= 3
-    assert found_out >= 27
+    assert accused <= 2
+    assert found_out >= 18
 
 
 def test_the_sign_test_is_exact():

@@ -58,7 +58,7 @@ def test_the_unfair_judge_is_a_point_stricter_with_one_group_only():
 
 
 def test_useless_judges_stay_out_and_a_good_one_gets_in_where_the_study_is_large_enough():
-    found = validate(n_items=150, n_annotators=5, scale="1-5", epsilon=0.2, n_studies=12, seed=1, annotator_noise=0.2)
+    found = validate(n_items=150, n_annotators=5, scale="1-5", epsilon=0.2, n_studies=8, seed=1, annotator_noise=0.2)
     rows = {row["judge"]: row for row in found.table.iter_rows(named=True)}
     assert set(rows) == set(PLANTED)
     assert rows["good"]["estimate"] >= 0.75
@@ -68,7 +68,7 @@ def test_useless_judges_stay_out_and_a_good_one_gets_in_where_the_study_is_large
     assert rows["unfair"]["estimate"] >= 0.6
     words = found.summary()
     assert "150 items, 5 people with noise 0.20, labels a whole number from 1 to 5" in words
-    assert "No judge that should not was let in: each is in less than 24%." in words
+    assert "No judge that should not was let in: each is in less than 32%." in words
     assert "Next:" not in words
 
 
@@ -145,8 +145,8 @@ def test_the_commonest_label_or_the_middle_number():
 
 
 def test_the_same_seed_gives_the_same_studies_and_a_budget_stops():
-    kept = validate(**SMALL, scale="1-5", seed=4)
-    assert kept.table.equals(validate(**SMALL, scale="1-5", seed=4).table)
+    few = SMALL | {"scale": "1-5", "n_studies": 2, "seed": 4}
+    assert validate(**few).table.equals(validate(**few).table)
     seen = []
     stopped = validate(**SMALL, seconds=1e-6, progress=lambda what, done, steps: seen.append((what, done, steps)))
     assert stopped.n_studies == 1
