@@ -498,12 +498,18 @@ def accuracy(label: Any, others: list[tuple[Any, Fraction]]) -> Fraction:
 def neg_rmse(label: Any, others: list[tuple[Any, Fraction]]) -> Fraction:
     """The square of RMSE with a minus sign (3.1, C.4): the same order as −RMSE, and exact."""
     total = sum(q * _squared(label, other) for other, q in others)
-    return -total / sum(q for _, q in others)
+    return -Fraction(total) / sum(q for _, q in others)
 
 
 @functools.cache
-def _squared(label: Any, other: Any) -> Fraction:
-    return (Fraction(str(label)) - Fraction(str(other))) ** 2
+def _squared(label: Any, other: Any) -> int | Fraction:
+    return (_exact(label) - _exact(other)) ** 2
+
+
+def _exact(value: Any) -> int | Fraction:
+    """As it is written; whole numbers stay such, with which sums are many times quicker."""
+    found = Fraction(str(value))
+    return int(found) if found.denominator == 1 else found
 
 
 def similarity(function: Callable[[Any, Any], float]) -> Callable[[Any, list[tuple[Any, Fraction]]], Fraction]:
@@ -533,7 +539,7 @@ def alt_test(
     what a tied majority is: ``lowest``, ``highest`` or ``share`` (an item belongs to the tied classes in parts).
     """
     found = Outcome()
-    weight = {name: Fraction(str((quality or {}).get(name, 1))) for name in humans}
+    weight = {name: _exact((quality or {}).get(name, 1)) for name in humans}
     for j, own in humans.items():
         differences: list[tuple[int, dict[Any, Fraction]]] = []
         for item, label in own.items():

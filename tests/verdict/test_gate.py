@@ -156,14 +156,15 @@ def steps(name: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("name", "judge", "code"),
-    [("github-action.yml", "good", 0), ("github-action.yml", "god", 3), ("gitlab-ci.yml", "coin", 1)],
+    [("github-action.yml", "god", 3), ("github-action.yml", None, 0), ("gitlab-ci.yml", None, 1)],
 )
 def test_the_example_jobs_by_a_shell(name, judge, code, folder):
-    path = policy(folder, VERDICT, judge)
+    """Once by assay itself, whose start takes long; then by a command that writes and ends as it would."""
     command = folder / "assay"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m assay "$@"\n')
+    run = f'exec "{sys.executable}" -m assay "$@"' if judge else f'[ "$3" = --comment ] && touch "$4"; exit {code}'
+    command.write_text(f"#!/bin/sh\n{run}\n")
     command.chmod(0o755)
-    summary = folder / "summary.md"
+    path, summary = policy(folder, VERDICT, judge or "good"), folder / "summary.md"
     env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "POLICY": path, "GITHUB_STEP_SUMMARY": str(summary)}
     (line,) = steps(name)
     ran = subprocess.run(["bash", "-e", "-c", line], cwd=folder, env=env, capture_output=True, text=True, check=False)
