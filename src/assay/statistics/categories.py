@@ -639,12 +639,13 @@ class Thresholds:
         from scipy.special import ndtr, ndtri
 
         weight = np.exp(-(TRAIT**2) / 2)
-        above = ndtri(self.rates) + np.sqrt(correlations)[:, None, None] * TRAIT[:, None]
-        given = ndtr(above / np.sqrt(1 - correlations)[:, None, None])  # (correlations, trait, annotators)
-        found = np.ones((len(correlations), len(TRAIT), len(self.given)))
-        for j, column in enumerate(self.given.T):
-            found *= np.where(column, given[:, :, j, None], 1 - given[:, :, j, None])
-        return np.asarray(np.einsum("ctp,t->cp", found, weight / weight.sum()))
+        above = ndtri(self.rates)[:, None, None] + np.sqrt(correlations)[:, None] * TRAIT
+        given = ndtr(above / np.sqrt(1 - correlations)[:, None])  # (annotators, correlations, trait)
+        # Patterns stand in the order of `itertools.product`: each further rater doubles them.
+        found = np.ones((1, *given.shape[1:]))
+        for chance in given:
+            found = np.stack([found * (1 - chance), found * chance], axis=1).reshape(-1, *chance.shape)
+        return np.asarray((found @ (weight / weight.sum())).T)
 
 
 def _low_rate(share: float, n: int) -> float:
