@@ -243,12 +243,13 @@ def test_results_say_draw_and_store_themselves():
     assert json.loads(json.dumps(found.to_dict()))["table"][0]["dimension"] == "replacement"
     marks = [t.get_text() for t in found.plot().texts]
     assert marks == [row.marks[d] for row in found.rows for d in DIMENSIONS]
+    small = observed(0, teachers=10)
     for bad, words in (
         ({"judges": ["nobody"]}, "nobody"), ({"lesson": "lesson"}, "object=... is its column"),
         ({"object": "school"}, "school"), ({"group": "colour"}, "colour"), ({"family": "maker"}, "maker"),
     ):  # fmt: skip
         with pytest.raises((DataError, DesignError), match=words):
-            card(observed(0, teachers=10), **bad)
+            card(small, **bad)
     with pytest.raises(DesignError, match="name the judges"):
         card(assay.simulate(20, 3, seed=1).where(kind="human"))
 

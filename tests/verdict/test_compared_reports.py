@@ -11,7 +11,7 @@ import assay
 from assay.verdict.changes import OldReport, changes_since
 from assay.verdict.report import Report, report
 
-pytestmark = [pytest.mark.usefixtures("few_truths", "sketches"), pytest.mark.xdist_group("changes")]
+pytestmark = [pytest.mark.usefixtures("few_truths", "without_pictures"), pytest.mark.xdist_group("changes")]
 
 OPTIONS = {"expertise": "skilled", "n_resamples": 40}
 
