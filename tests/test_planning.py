@@ -47,7 +47,7 @@ def table_of(values: np.ndarray, judge: np.ndarray, scale: assay.Ordinal | assay
     ],
 )
 def test_a_plan_counts_the_verdicts_of_the_alt_test(world, options):
-    sizes, epsilons, n_studies = (30, 60), (0.05, 0.2), 10
+    sizes, epsilons, n_studies = (30, 60), (0.05, 0.2), 7
     plan = assay.plan_alt_test(
         sizes, 4, epsilon=epsilons, judge_noise=0.35, n_studies=n_studies, seed=3, **world, **options
     )

@@ -173,6 +173,11 @@ epsilons = st.sampled_from([0.0, 0.1, 0.15, 0.2, 0.5])
 SHORT = {"test": "t", "method": "none"}
 
 
+fewer = settings(max_examples=settings.default.max_examples * 2 // 3)
+"""A dozen tests go down the slow road, each with another option, and most of what they try they try alike."""
+
+
+@fewer
 @given(labelled(st.sampled_from("abc")), epsilons, st.sampled_from([2, 5]))
 def test_accuracy_by_the_slow_road(study, epsilon, min_items):
     humans, judge = study
@@ -181,6 +186,7 @@ def test_accuracy_by_the_slow_road(study, epsilon, min_items):
     assert_same(test, references.alt_test(humans, judge, references.accuracy, epsilon, min_items=min_items))
 
 
+@fewer
 @given(labelled(st.integers(1, 5)), epsilons)
 def test_rmse_of_whole_numbers_by_the_slow_road(study, epsilon):
     humans, judge = study
@@ -189,6 +195,7 @@ def test_rmse_of_whole_numbers_by_the_slow_road(study, epsilon):
     assert_same(test, references.alt_test(humans, judge, references.neg_rmse, epsilon))
 
 
+@fewer
 @given(labelled(st.integers(-30, 30).map(lambda v: v / 10)), epsilons)
 def test_rmse_of_decimals_by_the_slow_road(study, epsilon):
     humans, judge = study
@@ -197,6 +204,7 @@ def test_rmse_of_decimals_by_the_slow_road(study, epsilon):
     assert_same(test, references.alt_test(humans, judge, references.neg_rmse, epsilon))
 
 
+@fewer
 @given(labelled(st.sampled_from("abc")), st.lists(st.sampled_from([0.1, 0.2, 0.3, 1.0, 2.5]), min_size=5, max_size=5))
 def test_annotator_quality_by_the_slow_road(study, weights):
     humans, judge = study
@@ -206,6 +214,7 @@ def test_annotator_quality_by_the_slow_road(study, weights):
     assert_same(test, references.alt_test(humans, judge, references.accuracy, 0.2, quality=quality, q=0.3))
 
 
+@fewer
 @given(labelled(st.integers(1, 5)), st.lists(st.sampled_from([0.1, 0.2, 0.3, 1.0, 2.5]), min_size=5, max_size=5))
 def test_annotator_quality_with_rmse_by_the_slow_road(study, weights):
     humans, judge = study
@@ -215,6 +224,7 @@ def test_annotator_quality_with_rmse_by_the_slow_road(study, weights):
     assert_same(test, references.alt_test(humans, judge, references.neg_rmse, 0.2, quality=quality, q=0.3))
 
 
+@fewer
 @given(labelled(st.sampled_from("abc")), st.sampled_from(["lowest", "highest", "share"]), epsilons)
 def test_balanced_labels_by_the_slow_road(study, ties, epsilon):
     humans, judge = study
@@ -223,6 +233,7 @@ def test_balanced_labels_by_the_slow_road(study, ties, epsilon):
     assert_same(test, references.alt_test(humans, judge, references.accuracy, epsilon, classes=ties))
 
 
+@fewer
 @given(labelled(st.integers(1, 4)), st.sampled_from(["lowest", "highest", "share"]))
 def test_balanced_numbers_by_the_slow_road(study, ties):
     humans, judge = study
@@ -231,6 +242,7 @@ def test_balanced_numbers_by_the_slow_road(study, ties):
     assert_same(test, references.alt_test(humans, judge, references.neg_rmse, 0.1, classes=ties))
 
 
+@fewer
 @given(labelled(st.sampled_from("abc")), epsilons, st.booleans())
 def test_a_single_expert_by_the_slow_road(study, epsilon, balance):
     humans, judge = study
@@ -245,6 +257,7 @@ def test_a_single_expert_by_the_slow_road(study, epsilon, balance):
     assert_same(test, wanted)
 
 
+@fewer
 @given(labelled(st.integers(1, 5)), st.dictionaries(st.integers(0, 13), st.integers(1, 5), min_size=1))
 def test_gold_labels_by_the_slow_road(study, gold):
     humans, judge = study
@@ -278,6 +291,7 @@ WORDS = ("a dog", "a cat", "the dog", "two cats", "fish")
 ALIKE = {(a, b): round(1 / (1 + abs(i - j) + (i * j) % 3), 1) for i, a in enumerate(WORDS) for j, b in enumerate(WORDS)}
 
 
+@fewer
 @given(labelled(st.sampled_from(WORDS)), epsilons, st.booleans())
 def test_text_by_the_slow_road(study, epsilon, weighted):
     humans, judge = study
@@ -288,6 +302,7 @@ def test_text_by_the_slow_road(study, epsilon, weighted):
     assert_same(test, references.alt_test(humans, judge, score, epsilon, quality=quality))
 
 
+@fewer
 @given(labelled(st.sampled_from(WORDS)), st.lists(st.sampled_from([*WORDS, "a new one"]), min_size=14, max_size=14))
 def test_text_against_gold_by_the_slow_road(study, gold):
     # A gold text is usually one that nobody wrote.
@@ -302,6 +317,7 @@ def test_text_against_gold_by_the_slow_road(study, gold):
     assert_same(test, references.alt_test(humans, judge, references.similarity(alike), 0.0, reference=named))
 
 
+@fewer
 @given(labelled(st.integers(1, 5)), epsilons)
 def test_a_function_of_ones_own_is_the_score(study, epsilon):
     humans, judge = study
@@ -382,6 +398,7 @@ def test_ranks_are_midranks_within_an_annotator():
     assert by["judge"] == [0.875, 0.625, 0.375, 0.125]
 
 
+@fewer
 @given(labelled(st.integers(1, 5)), st.sampled_from(["zscore", "minmax", "rank"]))
 def test_normalised_labels_by_the_slow_road(study, how):
     from scipy.stats import rankdata

@@ -17,7 +17,7 @@ from assay.similarity.lexical import word_similarity
 
 pytestmark = pytest.mark.xdist_group("planted judges")  # one process, so that each table is made once
 
-SEEDS = 20  # benchmarks/verdict_error.py has many more
+SEEDS = 12  # benchmarks/verdict_error.py has many more
 KINDS = ("a", "b", "c", "d")
 PRIOR = np.array([0.4, 0.3, 0.2, 0.1])
 
