@@ -63,9 +63,8 @@ def with_texts(labels: assay.Annotations, texts: pl.DataFrame) -> assay.Annotati
 
 
 def test_what_knows_the_experts_minds_sees_what_experts_see():
-    truth = pair_values(WORLD).with_columns(
-        value=pl.Series([WORLD.truth()[d, *sorted((a, b))] for d, a, b, _ in pair_values(WORLD).iter_rows()])
-    )
+    values, known = pair_values(WORLD), WORLD.truth()
+    truth = values.with_columns(value=pl.Series([known[d, *sorted((a, b))] for d, a, b, _ in values.iter_rows()]))
     found = assay.validate_similarity(LABELS, {"mind": truth}, **QUICK)
     assert found.verdicts["mind"].answer == "sees what experts see"
     assert found.summary().startswith("mind sees what experts see: ρ = 0.9")

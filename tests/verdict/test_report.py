@@ -126,7 +126,7 @@ def test_save_makes_the_folder(found: Report, page: str, tmp_path: Path) -> None
     assert page.startswith("<!doctype html>")
 
 
-@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.usefixtures("sketches")
 def test_criteria_are_reported_one_by_one() -> None:
     labels = assay.simulate(n_items=60, criteria=["clear", "true"], seed=3)
     found = report(labels, expertise="skilled", n_resamples=40)
@@ -196,7 +196,7 @@ def test_nobody_with_enough_items_reads_as_cannot_tell() -> None:
     assert "fewer than 30 comparable items" in found.html()
 
 
-@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.usefixtures("sketches")
 def test_free_text_has_no_picture_of_labels() -> None:
     frame = pl.DataFrame(
         {
@@ -257,7 +257,7 @@ def test_text_tables_align() -> None:
     assert tables.to_text(table) == "judge   items\na           5\nlonger  1,000"
 
 
-@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.usefixtures("sketches")
 def test_position_bias_is_reported_where_positions_are_known() -> None:
     rows = []
     for i in range(60):
@@ -520,7 +520,7 @@ def test_a_picture_that_these_labels_do_not_allow_is_said(
 EXAMPLE = Path(__file__).parents[2] / "examples" / "odd_ones.csv"
 
 
-@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.usefixtures("sketches")
 @pytest.mark.skipif(not EXAMPLE.exists(), reason="the examples are not beside these tests")
 def test_odd_ones_out_are_held_against_experts() -> None:
     labels = assay.read(EXAMPLE, scale="odd-one-out", judges=["gpt-4o"])
