@@ -12,7 +12,7 @@ import assay
 from assay.errors import DesignError
 from assay.psychometrics.design import DisattenuationSettings, design_of
 from assay.psychometrics.disattenuation import _family_table, _Pairs, disattenuated_correlation
-from assay.statistics.bivariate import JointBlocks, JointFit, fit_joint, parameters_of, strata_of
+from assay.statistics.bivariate import JointBlocks, JointFit, Strata, fit_joint, parameters_of, strata_of
 
 
 def ask(labels, **options):
@@ -227,6 +227,26 @@ def test_the_fit_is_where_the_slope_is_nothing():
     for end in (low, high):
         assert fitted.root(end)[0] == pytest.approx(stdtrit(24, 0.975), abs=0.03)
     assert fitted.p(low, 24) == pytest.approx(0.05, abs=0.005)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_variance_at_0_does_not_stop_the_others(seed, missing):
+    """Where raters and teachers share nothing, every other parameter still goes to where its slope is nothing."""
+    labels = lessons(12, 3, 3, judges=2, variances=(0.3, 0.0, 0.0, 0.0, 0.5), apart=0.3, missing=missing, seed=seed)
+    study, families, _ = both_roads(labels)
+    fitted = fit_joint(study.value, families, frozenset("i"), study.object)
+    first, second, between = fitted.objects
+    assert isinstance(fitted.likelihood, JointBlocks if missing else Strata)
+    for held in (None, 0.2, 0.7):
+        theta = fitted.theta if held is None else fitted.root(held)[1]
+        slope = fitted.likelihood.derivatives(theta)[0]
+        if held is not None:  # the covariance of objects follows from their variances
+            for one, other in ((first, second), (second, first)):
+                slope[one] += slope[between] * held * np.sqrt(theta[other] / theta[one]) / 2
+            slope[between] = 0.0
+        gain = slope * np.where(np.arange(len(theta)) < fitted.n_variances, theta, 1.0)
+        assert np.abs(gain).max() < 0.1, held
 
 
 def simulated(objects, correlation, seed, **options):

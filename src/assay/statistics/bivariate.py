@@ -565,11 +565,15 @@ def _search(fit: JointFit, theta: Floats, held: float | None) -> tuple[Floats, f
         if held is not None:
             slope[between, first], slope[between, second] = held * x[second], held * x[first]
         g, h = slope.T @ gradient, slope.T @ curvature @ slope
+        # A root near 0 bends with the variance's own slope: without it a step leaps over 0, and damping stops the rest.
+        h[np.arange(n), np.arange(n)] += 2 * np.maximum(gradient[:n], 0.0)
         g, h = g[free], h[np.ix_(free, free)]
         ridge = np.maximum(np.diag(h), 1e-10 * np.diag(h).max())
         move = np.zeros(len(x))
         for _ in range(40):
-            move[free] = -np.linalg.solve(h + np.diag((damping + 1e-9) * ridge), g)
+            move[free] = step = -np.linalg.solve(h + np.diag((damping + 1e-9) * ridge), g)
+            if -float(g @ step + step @ h @ step / 2) < GAIN:
+                return parameters(x), deviance
             value = fit.likelihood.deviance(parameters(x + move))
             if value <= deviance:
                 break
