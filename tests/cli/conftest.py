@@ -1,16 +1,10 @@
-"""What the tests of the commands share: a table, and a way to run a command."""
+"""What the tests of the commands share: a table."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 import assay
-from assay.cli import app as cli
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="session")
@@ -21,16 +15,3 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> str:
     labels = assay.simulate(n_items=80, scale="1-5", prior=prior, judges={"gpt-4o": 0.15, "llama": 0.9}, seed=5).labels
     labels.rename({"item": "id", "annotator": "worker", "label": "stars"}).write_csv(path)
     return str(path)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a command: exit status, standard output, standard error."""
-
-    def command(*arguments: str | Path) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            cli.main([str(one) for one in arguments])
-        out, err = capsys.readouterr()
-        return int(stopped.value.code or 0), out, err
-
-    return command

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import polars as pl
 import pytest
@@ -174,6 +176,55 @@ def test_short_help_is_a_page_with_an_example_and_what_most_people_need(row: Com
 
 
 UNUSUAL = {"--criterion", "--repeat", "--condition", "--humans", "--conditions", "--option"}
+
+
+LOOK_HELP = """\
+Usage: assay look SOURCES... [OPTIONS]
+
+What is this file, what is doubtful in it, what can it answer, and which command
+reads it?
+
+Example:
+  assay look examples/sheet.csv
+
+  SOURCES...              A file, a folder or a study of labels; several files
+                          are joined by item.
+  --write                 Keep the reading in this file, such as reading.yaml.
+  --item                  Column that names the item; several name it together.
+  --annotator             Column that names who answered.
+  --label                 Column that holds the label; several are one criterion
+                          each.
+  --judges                Annotators that are models, all of them, separated by
+                          commas; the others are people.
+  --scale                 What a label may be: 1-5, interval:0-100,
+                          ordinal:low<mid<high, nominal:yes,no, text, ...;
+                          CRITERION=SCALE where criteria differ, once each.
+  --wide                  One row an item, one column an annotator.
+  --json                  Print everything as JSON and nothing else.
+
+25 more options: assay look --help-all
+"""
+
+
+def test_a_short_help_whole(run: Run) -> None:
+    assert run("look", "--help") == (0, LOOK_HELP, "")
+    assert run("look", "-h") == (0, LOOK_HELP, "")
+    none = run("links", "--help")[1]
+    assert none.startswith("Usage: assay links STUDY NAMES... [OPTIONS]\n\nPrint the secret links of a study's page")
+
+
+def test_an_entry_with_a_long_name_begins_on_a_line_of_its_own() -> None:
+    def entry(name: str, words: str, *choices: str) -> list[str]:
+        parameter = SimpleNamespace(help=words)
+        made: Any = SimpleNamespace(index=None, names=(name,), parameter=parameter, get_choices=lambda: choices)
+        return cli._entry(made)
+
+    assert entry(f"--{'x' * 20}", "Words. [default: 1]") == [f"  --{'x' * 20}  Words."]
+    assert entry(f"--{'x' * 21}", "Words.") == [f"  --{'x' * 21}", f"{' ' * 26}Words."]
+    assert entry("--a", "") == [f"  --a{' ' * 21}"]
+    assert entry("--a", "Which.", *"wxyz") == [f"  --a{' ' * 21}Which. [w, x, y, z]"]
+    assert entry("--a", "Which.", *"vwxyz") == [f"  --a{' ' * 21}Which."]
+    assert entry("--a", "x" * 54 + " y") == [f"  --a{' ' * 21}{'x' * 54}", f"{' ' * 26}y"]
 
 
 def test_short_help_puts_the_question_before_the_reading_and_names_few_choices(run: Run) -> None:

@@ -168,3 +168,21 @@ def test_rows_that_are_no_results(capsys):
     assert json.loads(capsys.readouterr().out) == [{"name": "a", "n": 1200}]
     Output(latex=True).rows(frame)
     assert r"a & 1,200 \\" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (Limits(help="Rounds."), "Rounds."),
+        (Limits(low=1, help="Rounds."), "Rounds. [range: at least 1]"),
+        (Limits(low=1, help="Rounds, at least 1."), "Rounds, at least 1."),
+        (Limits(low=0, high=1, help=""), " [range: 0 to 1]"),
+    ],
+)
+def test_what_an_option_s_help_says_of_its_range(limits, words):
+    assert output._parameter("--n", float, float, limits, "").help == words
+    lists = output._parameter("--n", Sequence[Literal["a", "b"]], list[str], limits, "")
+    assert lists.help == f"{words} [choices: a, b]"
+    assert (lists.n_tokens, lists.show_default, lists.negative) == (1, False, None)
+    on, off = (output._parameter("--n", bool, bool, limits, default) for default in ("True", "False"))
+    assert (on.negative, on.show_default, off.negative, off.show_default) == (None, "True", (), "False")

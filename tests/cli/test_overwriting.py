@@ -106,6 +106,25 @@ def test_no_command_is_forced_unless_it_is_told() -> None:
     assert {name for name, default in forced.items() if default is not False} == set()
 
 
+def test_what_commands_do_unless_they_are_told() -> None:
+    """Every switch is off; the numbers are these."""
+    from assay.cli import app, drop, estimates, labels, output, service, studies
+
+    made = {
+        f"{function.__name__}.{one.name}": one.default
+        for module in (app, drop, estimates, labels, output, service, studies)
+        for function in vars(module).values()
+        if inspect.isfunction(function) and function.__module__ == module.__name__
+        for one in inspect.signature(function).parameters.values()
+        if isinstance(one.default, int | float)
+    }
+    assert len(made) > 50
+    assert {name: default for name, default in made.items() if default is not False} == {
+        "demo.seed": 7, "separability.n_pairs": 5, "split.test": 0.75, "split.seed": 0, "serve.port": 8321,
+        "serve.workers": 1,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("case", WRITERS)
 @pytest.mark.parametrize("name", ["x.pdf", "x"])
 def test_a_suffix_that_promises_something_else_is_refused(run: Run, desk: Path, case: str, name: str) -> None:

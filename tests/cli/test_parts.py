@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-
-from conftest import Run
 
 pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
 pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
@@ -22,6 +21,7 @@ from assay.study.store.work import prompt_versions
 
 pytestmark = pytest.mark.usefixtures("few_truths", "without_pictures")
 
+Run = Callable[..., tuple[int, str, str]]
 NAMES = [f"d{i // 4}_s{i % 4}" for i in range(48)]
 REPORT = ("--epsilon", "0.2", "--n-resamples", "20")
 

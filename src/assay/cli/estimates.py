@@ -3,33 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from assay.cli.commands import BY_NAME
-from assay.cli.labels import (
-    ALL_JUDGES,
-    ASK,
-    NAMES,
-    TERMINAL,
-    Ask,
-    Tested,
-    hidden_columns,
-)
-from assay.cli.output import (
-    FIRST,
-    Force,
-    Page,
-    as_typed,
-    note,
-    progress_bar,
-    target,
-)
+from assay.cli.labels import ALL_JUDGES, ASK, NAMES, TERMINAL, Ask, Tested, hidden_columns
+from assay.cli.output import FIRST, Force, Page, as_typed, note, progress_bar, target
 from assay.errors import AssayError
-
-if TYPE_CHECKING:
-    pass
 
 
 def estimate(

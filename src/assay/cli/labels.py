@@ -176,9 +176,9 @@ class LabelOptions:
         try:
             labels = self._table(source)
             for condition in self.where or ():
-                labels = _narrowed(labels, condition)
+                labels = _filter_labels(labels, condition)
         except AssayError as error:
-            if error.advised and _agreed(error):
+            if error.advised and _accepts_reading(error):
                 return self.given(error.advised).read(source)
             if error.advised:
                 raise AssayError(_with_command(error)) from error
@@ -253,7 +253,7 @@ def _with_command(error: AssayError) -> str:
     return f"{as_typed(said, NAMES)}. If that is right, run: {whole_command(error.advised)}"
 
 
-def _agreed(error: AssayError) -> bool:
+def _accepts_reading(error: AssayError) -> bool:
     """Whether somebody at a terminal says that the likelier reading is right."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
@@ -348,7 +348,7 @@ def tell(labels: Annotations) -> None:
         print(f"note: {as_typed(line, NAMES)}", file=sys.stderr)
 
 
-def _narrowed(labels: Annotations, condition: str) -> Annotations:
+def _filter_labels(labels: Annotations, condition: str) -> Annotations:
     """The labels with ``COLUMN=VALUE`` or ``COLUMN=A,B``."""
     name, equals, values = condition.partition("=")
     if not equals:
@@ -711,14 +711,14 @@ def agreement(source: str, *, out: Page = None, force: Force = False, ask: Ask =
     table, given = ask.read(source, out, force=force)
     with progress_bar("Comparing"):
         found = agree(table, **given)
-    shown = _to_be_read(found.rows, found.headline, given)
+    shown = _rows_for_people(found.rows, found.headline, given)
     titles = shown["title"].unique().to_list()
     symbol, title = (titles[0], ["title"]) if len(titles) == 1 else (None, [])
     drop = ("coefficient", "interval", "p", *title, *hidden_columns(shown))
-    ask.show(BY_NAME["agreement"], found, out, drop=drop, rows=_between(shown), width=TERMINAL, symbol=symbol)
+    ask.show(BY_NAME["agreement"], found, out, drop=drop, rows=_join_names(shown), width=TERMINAL, symbol=symbol)
 
 
-def _between(rows: DataFrame) -> DataFrame:
+def _join_names(rows: DataFrame) -> DataFrame:
     """Who with whom in one column."""
     import polars as pl
 
@@ -729,7 +729,7 @@ def _between(rows: DataFrame) -> DataFrame:
     return rows.select("criterion", "group", between.alias("between"), *rest)
 
 
-def _to_be_read(rows: DataFrame, headline: str, given: dict[str, Any]) -> DataFrame:
+def _rows_for_people(rows: DataFrame, headline: str, given: dict[str, Any]) -> DataFrame:
     """The rows for a person: of one coefficient, and without the long lists, unless they were asked for."""
     if not given.get("coefficients"):
         rows = rows.filter(rows["coefficient"] == headline)
@@ -987,8 +987,7 @@ def triplets(
     ----------
     source
         A table of texts, one row a text: triplets are drawn from it (--floor, --n-triplets), and written with -o.
-        Without
-        it, a plan: how many comparisons of each pair rank the pairs as experts see them.
+        Without it, a plan: how many comparisons of each pair rank the pairs as experts see them.
     out
         Where the triplets are written: .csv, .tsv, .jsonl or .parquet.
     pilot
@@ -1063,7 +1062,7 @@ def ideas(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK
 
     table, given = ask.read(source, out, force=force)
     if any(scale.kind == "odd-one-out" for scale in table.scales.values()):
-        _of_choices(table, given, out, ask)
+        _show_choices(table, given, out, ask)
         return
     if any(scale.kind != "text" for scale in table.scales.values()):
         raise DesignError(
@@ -1080,7 +1079,7 @@ def ideas(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK
     write_page(out, "Where does each judge sit among the people?", found, annotator_parts)
 
 
-def _of_choices(table: Annotations, given: dict[str, Any], out: Path | None, ask: Ask) -> None:
+def _show_choices(table: Annotations, given: dict[str, Any], out: Path | None, ask: Ask) -> None:
     """Odd ones out: measures against the experts where there are any, else how alike the texts are."""
     from assay.ideas.choices import ValidateSettings
     from assay.ideas.measures import short_measure
@@ -1127,11 +1126,11 @@ def _measure(name: str, labels: LabelOptions) -> Any:
         ways = [*(replace(way, scale=["odd-one-out"]) for way in ways), *ways]
     for way in ways[:-1]:
         with contextlib.suppress(AssayError):
-            return _measured(name, way)
-    return _measured(name, ways[-1])
+            return _read_measure(name, way)
+    return _read_measure(name, ways[-1])
 
 
-def _measured(name: str, labels: LabelOptions) -> Annotations:
+def _read_measure(name: str, labels: LabelOptions) -> Annotations:
     """Labels that are measures, whoever gave them."""
     try:
         return labels.read(name)

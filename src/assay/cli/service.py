@@ -14,7 +14,7 @@ from cyclopts import Parameter
 
 from assay.cli.output import FOR_PEOPLE, Force, Output, note, print_json
 from assay.cli.output import target as check_target
-from assay.cli.studies import _SECRET, _STORE
+from assay.cli.studies import Secret, StoreName, StudyFolder
 from assay.errors import AssayError, StudyError, counted, require, require_installed
 
 if TYPE_CHECKING:
@@ -27,18 +27,16 @@ _BESIDE = ("-wal", "-shm", "-journal")
 
 
 def links(
-    study: Path,
+    study: StudyFolder,
     *names: str,
     base_url: str = "http://127.0.0.1:8321",
-    store: _STORE = None,
-    secret: _SECRET = None,
+    store: StoreName = None,
+    secret: Secret = None,
 ) -> None:
     """Print the secret links of a study's page: the lead's, and everybody's own.
 
     Parameters
     ----------
-    study
-        The study folder.
     names
         Whose links; without any, the lead's and those of all who are invited.
     base_url
@@ -63,14 +61,8 @@ def links(
         print(f"{name}\t{people[name]}")
 
 
-def status(study: Path, *, store: _STORE = None, output: Output = FOR_PEOPLE) -> None:
-    """Print how far a study is, and who has done how much, as the lead's page does.
-
-    Parameters
-    ----------
-    study
-        The study folder.
-    """
+def status(study: StudyFolder, *, store: StoreName = None, output: Output = FOR_PEOPLE) -> None:
+    """Print how far a study is, and who has done how much, as the lead's page does."""
     from assay.study.definition import load_study
     from assay.study.store.connection import store_in_use
 
@@ -79,7 +71,7 @@ def status(study: Path, *, store: _STORE = None, output: Output = FOR_PEOPLE) ->
         raise AssayError("a study's status is printed as text or with --json")
     loaded = load_study(study)
     with store_in_use(loaded, store) as opened:
-        seen, about = _seen(loaded, opened)
+        seen, about = _study_status(loaded, opened)
     if output.json:
         print_json(about)
         return
@@ -94,7 +86,7 @@ def status(study: Path, *, store: _STORE = None, output: Output = FOR_PEOPLE) ->
         print(f"{row['name']}: {row['state']}, {row['done']:,}{of}{last}")
 
 
-def _seen(study: Study, store: Store) -> tuple[Overview, dict[str, Any]]:
+def _study_status(study: Study, store: Store) -> tuple[Overview, dict[str, Any]]:
     """The study as the store holds it, and what is printed of it."""
     from assay.collecting.assignment import PAUSED, additions_words
     from assay.collecting.design import StudyDesign
@@ -128,18 +120,16 @@ def _seen(study: Study, store: Store) -> tuple[Overview, dict[str, Any]]:
 
 
 def backup(
-    study: Path,
+    study: StudyFolder,
     *,
     out: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("backup.zip"),
-    store: _STORE = None,
+    store: StoreName = None,
     force: Force = False,
 ) -> None:
     """Copy a study, its folder and all answers as of one moment, while people go on answering.
 
     Parameters
     ----------
-    study
-        The study folder.
     out
         The copy, a .zip. It holds everybody's answers and what links are made with: keep it as safe as the study.
     """
@@ -239,19 +229,17 @@ def _n_answers(database: Path) -> int:
 
 
 def record(
-    study: Path,
+    study: StudyFolder,
     *,
     person: str | None = None,
     out: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("answers.zip"),
-    store: _STORE = None,
+    store: StoreName = None,
     force: Force = False,
 ) -> None:
     """Write all that people were given and answered, as the lead's page does: JSON Lines with a README, in a .zip.
 
     Parameters
     ----------
-    study
-        The study folder.
     person
         Only what is kept of this person, for whoever asks for their data.
     out

@@ -76,7 +76,7 @@ class ChangeOptions:
         except ChangedStudyError as error:
             if self.same_question and not error.can_keep:
                 raise AssayError(_refusal(error)) from None
-            changed = self.given or _asked(error)
+            changed = self.given or _ask_change(error)
             kept = "they go on counting" if changed == "same-question" else "they stay in the store"
             note(f"{error.what}; {kept} (--{changed})")
         try:
@@ -89,7 +89,7 @@ NO_CHANGE = ChangeOptions()
 """Nothing was said of a change."""
 
 
-def _asked(error: ChangedStudyError) -> Changed:
+def _ask_change(error: ChangedStudyError) -> Changed:
     """The answer of whoever sits at the terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise AssayError(_refusal(error))
@@ -113,8 +113,9 @@ def _refusal(error: ChangedStudyError) -> str:
 
 # -- The commands of studies and files -------------------------------------------------------------
 
-_STORE = Annotated[str | None, Parameter(help="A database in place of the study's own: a path or postgresql://...")]
-_SECRET = Annotated[str | None, Parameter(env_var="ASSAY_SECRET", show_default=False)]
+StudyFolder = Annotated[Path, Parameter(help="The study folder.")]
+StoreName = Annotated[str | None, Parameter(help="A database in place of the study's own: a path or postgresql://...")]
+Secret = Annotated[str | None, Parameter(env_var="ASSAY_SECRET", show_default=False)]
 
 
 def init(folder: Path, *, kind: Literal["rating", "preference", "ideas"] = "rating") -> None:
@@ -191,7 +192,7 @@ def judge(
     retry: Literal["missing"] | None = None,
     only: Names = None,
     part: Literal["development", "test", "all"] | None = None,
-    store: _STORE = None,
+    store: StoreName = None,
     record: Path | None = None,
     batch: bool = False,
     status: bool = False,
@@ -344,21 +345,19 @@ def train(
 
 
 def replies(
-    study: Path,
+    study: StudyFolder,
     item: str | None = None,
     *,
     missing: bool = False,
     prompts: bool = False,
     only: Names = None,
-    store: _STORE = None,
+    store: StoreName = None,
     output: Output = FOR_PEOPLE,
 ) -> None:
     """Print what judges replied, word for word, and what was read from it.
 
     Parameters
     ----------
-    study
-        The study folder.
     item
         Only replies about this item.
     missing
@@ -414,23 +413,21 @@ def _reply_words(reply: Mapping[str, Any], *, prompts: bool) -> str:
 
 
 def invite(
-    study: Path,
+    study: StudyFolder,
     *names: str,
     sheet: Path | None = None,
     attribute: list[str] | None = None,
     out: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     force: Force = False,
     base_url: str = "http://127.0.0.1:8321",
-    store: _STORE = None,
-    secret: _SECRET = None,
+    store: StoreName = None,
+    secret: Secret = None,
     change: ChangeOptions = NO_CHANGE,
 ) -> None:
     """Add people who may answer on the page of a study, and print each one's personal link.
 
     Parameters
     ----------
-    study
-        The study folder.
     names
         Who is invited; each is an annotator of the table. With none, the links of all who are invited.
     sheet
@@ -500,18 +497,16 @@ def _invited_already(person: Person, attributes: dict[str, str]) -> str:
 
 
 def exclude(
-    study: Path,
+    study: StudyFolder,
     *names: str,
     reason: str = "",
     undo: bool = False,
-    store: _STORE = None,
+    store: StoreName = None,
 ) -> None:
     """Let what people answered on the page count no more: the record stays, their places become free.
 
     Parameters
     ----------
-    study
-        The study folder.
     names
         Whose answers must not count. Their links are ended.
     reason
@@ -523,7 +518,7 @@ def exclude(
 
     if not names:
         raise AssayError("say whose answers must not count: assay exclude STUDY NAME")
-    with _opened(study, store) as opened:
+    with _open_store(study, store) as opened:
         for name in names:
             one = " ".join(name.split())
             if undo:
@@ -532,13 +527,11 @@ def exclude(
                 print(f"{one}: {people.exclude(opened, one, reason)} labels are kept on record and do not count")
 
 
-def erase(study: Path, name: str, *, yes: bool = False, store: _STORE = None) -> None:
+def erase(study: StudyFolder, name: str, *, yes: bool = False, store: StoreName = None) -> None:
     """Remove a person and all that they answered on the page for good, where they ask for it.
 
     Parameters
     ----------
-    study
-        The study folder.
     name
         Who is removed. To keep the record and let nothing of it count: assay exclude.
     yes
@@ -547,7 +540,7 @@ def erase(study: Path, name: str, *, yes: bool = False, store: _STORE = None) ->
     from assay.study.store import people
 
     one = " ".join(name.split())
-    with _opened(study, store) as opened:
+    with _open_store(study, store) as opened:
         people.invited(opened, one)
         if not yes and not _sure(f"Remove {one} and all that they answered for good? Type the name: ", one):
             raise AssayError("nothing was erased; on the terminal type the name, elsewhere give --yes")
@@ -557,19 +550,17 @@ def erase(study: Path, name: str, *, yes: bool = False, store: _STORE = None) ->
 
 
 def pay(
-    study: Path,
+    study: StudyFolder,
     *,
     out: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     force: Force = False,
-    store: _STORE = None,
+    store: StoreName = None,
     output: Output = FOR_PEOPLE,
 ) -> None:
     """Who did how much, how long it took, how it ended, and what people.pay says is due to them.
 
     Parameters
     ----------
-    study
-        The study folder.
     out
         Where the table is written: .csv, .tsv, .jsonl or .parquet.
     """
@@ -622,7 +613,7 @@ def _sure(question: str, word: str) -> bool:
     return sys.stdin.isatty() and input(question).strip() == word
 
 
-def _opened(study: Path, store: str | None) -> AbstractContextManager[Store]:
+def _open_store(study: Path, store: str | None) -> AbstractContextManager[Store]:
     """The store of a study, for the commands that need nothing else of it."""
     from assay.study.definition import load_study
     from assay.study.store.connection import store_in_use
@@ -637,8 +628,8 @@ def serve(
     port: int = 8321,
     workers: int = 1,
     base_url: str | None = None,
-    store: _STORE = None,
-    secret: _SECRET = None,
+    store: StoreName = None,
+    secret: Secret = None,
     quiet: bool = False,
     change: ChangeOptions = NO_CHANGE,
 ) -> None:
