@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import textwrap
 import threading
 from collections import Counter
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,19 +18,22 @@ from hypothesis import strategies as st
 pytest.importorskip("sqlalchemy", reason='the page needs the extra "serve"')
 pytest.importorskip("alembic", reason='the page needs the extra "serve"')
 
-from assay.collecting import answers, invitations
+from assay.collecting import answers, assignment, invitations
 from assay.collecting.answers import Submission
 from assay.collecting.assignment import Assigner, OpenPlaces, progress
 from assay.collecting.design import StudyDesign
 from assay.collecting.people import pages_of
+from assay.data.scales import parse_scale
 from assay.errors import StudyError
 from assay.estimation.result import Exclusion
 from assay.statistics.triplets import PairCounts, Sampler
 from assay.study.definition import load_study
-from assay.study.store import people
+from assay.study.store import people, work
 from assay.study.store.connection import Store, open_store
 from assay.study.store.intake import sync_study
+from assay.study.store.items import items as store_items
 from assay.study.store.table import stored_annotations
+from assay.study.store.work_log import WorkLog
 
 DAY = 86400.0
 STARS = "questions: [{name: stars, text: How many stars, scale: 1-5}]\n"
@@ -579,3 +584,143 @@ def test_checks_without_a_fitting_answer_are_refused(tmp_path, table, words):
     (tmp_path / "study" / "checks.csv").write_text(table)
     with pytest.raises(StudyError, match=words):
         Site(tmp_path / "study", "checks: {file: checks.csv}")
+
+
+# -- the parts of it, by hand -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("groups", "taken", "wanted", "best"),
+    [
+        ([["a"], ["b"], ["c"]], {"a": 1, "b": 0, "c": 0}, 2, ["b"]),
+        ([["a"], ["b"]], {"a": 1, "b": 1}, 2, ["a"]),
+        ([["a"], ["b"]], {"a": 2, "b": 2}, 2, None),
+        ([["a", "b"], ["c", "d"]], {"a": 2, "b": 1, "c": 1, "d": 0}, 2, ["c", "d"]),  # 1 beside .5
+        ([["a", "b"], ["c", "d"]], {"a": 0, "b": 2, "c": 0, "d": 0}, 2, ["a"]),
+        ([["a"], ["b"]], {"b": 1}, 2, ["b"]),  # what was not counted has no place
+        ([], {}, 2, None),
+    ],
+)
+def test_the_page_that_was_answered_least(groups, taken, wanted, best):
+    assert assignment._neediest_group(groups, taken, wanted) == best
+
+
+@pytest.mark.parametrize(("wanted", "together"), [(1, 400), (10, 400), (50, 80), (400, 20)])
+def test_how_many_items_are_counted_together(site, monkeypatch, wanted, together):
+    assigner, seen = site(items=1).assigner, []
+    slot = assigner.slot("{}", "")
+    monkeypatch.setattr(assigner.design, "overlap", lambda party: wanted)
+    monkeypatch.setattr(assignment, "places_taken", lambda db, slot, names, now: seen.append(len(names)) or {})
+    assert assigner.free(None, ([f"r{n}"] for n in range(1000)), set(), slot, 0.0, {}) == ["r0"]
+    monkeypatch.setattr(assignment, "places_taken", lambda db, slot, names, now: dict.fromkeys(names, wanted))
+    full = []
+    monkeypatch.setattr(assignment, "answered_enough", lambda db, slot, names, of: full.append((len(names), of)) or [])
+    assert assigner.free(None, ([f"r{n}"] for n in range(1000)), {"r0"}, slot, 0.0, {}) is None
+    assert seen == [together]
+    assert full == [(together, wanted)] * (999 // together) + [(999 % together, wanted)]
+
+
+def test_full_items_are_looked_at_again_after_a_minute(site):
+    assigner = site(items=1).assigner
+    assigner._known_full("slot", 100.0).add("r0")
+    assert assigner._known_full("slot", 160.0) == {"r0"}
+    assert assigner._known_full("other", 160.0) == set()
+    assert assigner._known_full("slot", 160.1) == set()
+    assigner._known_full("slot", 161.0).add("r1")
+    assert assigner._known_full("slot", 220.0) == {"r1"}
+
+
+def test_what_people_differ_on_is_looked_up_every_ten_seconds(site, monkeypatch):
+    assigner, looked = site(items=1).assigner, []
+    for name in ("label_frame", "everybody"):
+        monkeypatch.setattr(assignment, name, lambda db: ())
+    monkeypatch.setattr(assignment, "left_out", lambda people: ())
+    monkeypatch.setattr(
+        assignment, "disputed_items", lambda *_: looked.append(1) or ({"r0": 1.0} if looked[1:] else {})
+    )
+    found = [(assigner.disputed(None, "{}", at), len(looked)) for at in (100.0, 101.0, 111.0, 111.1, 121.2)]
+    assert found == [([], 1), (["r0"], 2), (["r0"], 2), (["r0"], 3), (["r0"], 4)]
+
+
+def test_a_place_is_renewed_when_a_tenth_of_its_time_is_gone(site, clock):
+    made = site("overlap: 1\nreserve: 10", items=1)
+
+    def until() -> float:
+        made.hold("ana")
+        with made.store.reading() as db:
+            (task,) = people.tasks_of(db, "ana")
+            return task.expires_at - clock.at
+
+    assert until() == 600
+    clock.at += 59
+    assert until() == 541
+    clock.at += 2
+    assert until() == 600
+
+
+@pytest.mark.parametrize(
+    ("spec", "labels"),
+    [
+        ("1-5", {"a": [1, 5, 3], "b": [2, 2], "c": [4], "d": [1, 1, 1, 2]}),
+        ("interval", {"a": [10, 40], "b": [20, 20, 30]}),
+        ("nominal:x,y,z", {"a": ["x", "y", "z"], "b": ["x", "x", "y"], "c": ["z"], "d": ["y", "y"]}),
+        ("interval", {"a": [3, 3], "b": [3, 3]}),
+    ],
+)
+def test_how_far_labels_lie_apart_by_a_slow_road(spec, labels):
+    scale = parse_scale(spec)
+    rows = [(item, json.dumps(label)) for item, given in labels.items() for label in given]
+    found = assignment._mean_distances(scale, pl.DataFrame(rows, schema=["item", "label"], orient="row"))
+    every = [label for given in labels.values() for label in given]
+    low, high = scale.bounds or (min(every), max(every)) if scale.numeric else (0, 0)
+
+    def apart(one, two):
+        return abs(one - two) / (high - low) if high > low else float(one != two)
+
+    wanted = {
+        item: sum(apart(*pair) for pair in itertools.combinations(given, 2)) / (len(given) * (len(given) - 1) / 2)
+        for item, given in labels.items()
+        if len(given) > 1
+    }
+    assert found == pytest.approx(wanted)
+
+
+def test_minutes_on_the_median_item(site):
+    made = site("order: fixed", items=4)
+
+    def minutes(*seconds: float) -> dict[str, float]:
+        (task,) = made.tasks("ana", made.hold("ana").pages)
+        made.answer("ana", task, seconds=seconds[0])
+        log = WorkLog()
+        with made.store.reading() as db:
+            log.update(db)
+        return log.minutes_by_person([q.id for q in made.design.questions])
+
+    assert minutes(30) == {"ana": 0.5}
+    assert minutes(600) == {"ana": pytest.approx(5.25)}  # between the two
+    assert minutes(60) == {"ana": 1.0}
+    assert minutes(90) == {"ana": pytest.approx(1.25)}
+
+
+def test_the_clock_of_the_store_says_how_long_ago(site, clock):
+    made = site(items=1)
+    assert work.seconds_since(made.store, clock.at - 12.5) == 12.5
+
+
+def test_three_items_in_one_hold_what_they_share_and_what_is_shown_of_each(site):
+    items = "item,review,doc,lang,mood\n" + "".join(f"r{n},text {n},d,en,{'abc'[n]}\n" for n in range(3))
+    questions = "questions: [{name: odd, text: Which, scale: odd-one-out, options: [review], show: [mood]}]\n"
+    questions += "items: {file: items.csv, document: doc}\n"
+    made = site(items=items, questions=questions)
+    drawer = made.assigner.drawing._drawer
+    of = {item.name: item for item, _ in store_items(made.store)}
+    drawer._shown = {"mood"}
+    three = drawer._item(["r2", "r0", "r1"], of)
+    assert three.document == "d"
+    assert three.fields["lang"] == "en"
+    assert three.fields["mood"] == {"first": "c", "second": "a", "third": "b"}
+    assert [three.fields[place] for place in ("first", "second", "third")] == ["text 2", "text 0", "text 1"]
+    drawer._shown = set()
+    two = drawer._item(["r1", "r0"], of)
+    assert "mood" not in two.fields
+    assert ("second" in two.fields, "third" in two.fields) == (True, False)

@@ -126,7 +126,8 @@ def test_an_open_entry_asks_for_no_id_and_gives_a_browser_one_place(serve: Calla
     ana = Worker(page, "")
     ana.query = ""
     assert ana.come().status == 200
-    assert ana.send("GET", "/enter").headers["location"] == "/work"
+    again = ana.send("GET", "/enter")
+    assert (again.status, again.headers["location"]) == (303, "/work")
     (row,) = page.rows(tables.visits)
     assert row.person.startswith("visitor-")
 

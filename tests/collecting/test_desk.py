@@ -75,7 +75,7 @@ def test_answers_that_are_lists_are_read_in_words(serve: Callable[..., Served]) 
         shown = sorted(places, key=lambda one: places[one])
         ranked = ["ABC"[shown.index(one)] for one in ("cat", "ant", "bee")]
         assert ana.answer(task, {several: about, best: ranked, who: spans}).status == 200
-    sheet, person = item_sheet(page.design, "p1"), person_sheet(page.design, "ana")
+    sheet, person = item_sheet(page.design, "p1"), person_sheet(page.design, "ana", {})
     assert sheet is not None
     assert person is not None
     told = [one.answer for one in sheet.lines]
@@ -111,7 +111,8 @@ def test_answers_of_judges_are_shown_where_the_lead_allows_it(serve: Callable[..
 
 def test_a_person_is_held_beside_the_others(serve: Callable[..., Served]) -> None:
     page = three(serve)
-    ana, cem = (person_sheet(page.design, name) for name in ("ana", "cem"))
+    minutes = {"ana": 0.5, "ben": 0.02, "cem": 0.04}
+    ana, cem = (person_sheet(page.design, name, minutes) for name in ("ana", "cem"))
     assert ana is not None and cem is not None  # noqa: PT018
     (mine,), (flat,) = ana.styles, cem.styles
     # By hand: with ben ana agrees on 5 of 6 items, with cem on the last two: (.5 * 4 + .5 + 1) / 6.
@@ -121,11 +122,17 @@ def test_a_person_is_held_beside_the_others(serve: Callable[..., Served]) -> Non
     assert (flat.run, flat.of, mine.run) == (6, 6, 2)
     assert flat.shares[0] == ("1", 1.0, 3 / 12)
     assert ana.quartiles == (1.5, 1.5, 1.5)
-    dan = person_sheet(page.design, "dan")
+    assert ana.everybody_median == pytest.approx(60 * 0.03)
+    assert (ana.name, ana.attributes, ana.checks_failed, ana.checks) == ("ana", (), 0, 0)
+    assert [(item, line.answer, line.seconds) for item, line in ana.lines] == [
+        (f"i{5 - n:03d}", answer, 1.5) for n, answer in enumerate("112345")
+    ]
+    dan = person_sheet(page.design, "dan", {})
     assert dan is not None and dan.styles == () and dan.quartiles is None  # noqa: PT018
     lead = page.lead()
     sheet = lead.send("GET", "/lead/person?name=cem").text
     assert "Longest row of equal answers: 6 of 6" in sheet
+    assert "the median 2 (the others: 2)." in sheet
     assert 'href="/lead/person.zip?name=cem" download' in sheet
     assert lead.send("GET", "/lead/person?name=nope").status == 404
 
@@ -134,7 +141,7 @@ def test_of_few_items_no_agreement_is_said(serve: Callable[..., Served]) -> None
     page = serve(who=("ana", "ben"), people={"order": "fixed"})
     answered(page, "ana", [1, 2, 3, 4])
     answered(page, "ben", [1, 2, 3, 4])
-    sheet = person_sheet(page.design, "ana")
+    sheet = person_sheet(page.design, "ana", {})
     assert sheet is not None
     assert (sheet.styles[0].agree, sheet.styles[0].items) == (None, 4)
 

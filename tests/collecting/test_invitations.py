@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from annotating import SECRET, Annotator, InProcess, Served, lead_path, write_study
+from annotating import SECRET, Annotator, Served, lead_path, write_study
 from fastapi.testclient import TestClient
 from itsdangerous import URLSafeTimedSerializer
 
@@ -56,7 +56,7 @@ def old_token(secret: str, salt: str, content: Any) -> str:
 def test_links_from_before_open_a_study_that_has_a_secret_of_its_own(serve: Callable[..., Served]) -> None:
     page = serve()
     own = secret_of(page.store, None)
-    wire = InProcess(TestClient(make_app(page.study, page.store, own)))
+    wire = page.client(make_app(page.study, page.store, own))
     ana = Annotator(wire, f"/join/{old_token(own, 'assay person', ['ana', 1])}")
     assert ana.join().status == 200
     assert Annotator(wire, f"/lead/join/{old_token(own, 'assay lead', 'lead')}").join().status == 200

@@ -86,7 +86,7 @@ def test_a_copy_made_while_people_answer_holds_all_that_was_acknowledged_before(
             link = page.links["ana"].removeprefix("/join/")
             assert signer_of(study, store, SECRET).person(link) == ("ana", 1), "links go on working"
         assert (again / "study.db").stat().st_mode & 0o077 == 0
-        assert out.stat().st_mode & 0o077 == 0
+        assert out.stat().st_mode & 0o777 == 0o600
         assert (again / "items.jsonl").read_bytes() == (page.folder / "items.jsonl").read_bytes()
 
 

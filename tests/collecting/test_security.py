@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from annotating import STARS, Annotator, InProcess, Network, Reply, Served, Server, tasks_of, write_study
+from annotating import STARS, Annotator, Network, Reply, Served, Server, tasks_of, write_study
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -232,7 +232,7 @@ def test_cookies_are_for_the_page_alone(serve: Any) -> None:
         assert "samesite=lax" in cookie.lower() or "samesite=strict" in cookie.lower()
     from assay.collecting.app import make_app
 
-    secure = InProcess(TestClient(make_app(page.study, page.store, "another secret for tests", "https://x.example")))
+    secure = page.client(make_app(page.study, page.store, "another secret for tests", "https://x.example"))
     from assay.collecting.invitations import signer_of
     from assay.study.store.people import find
 
@@ -637,9 +637,8 @@ def fuzz(page: Served, examples: int, labels: dict[str, Any]) -> None:
         if "text/html" in reply.headers.get("content-type", ""):
             check_html(reply.text)
 
-    with TestClient(page.app, raise_server_exceptions=True) as client:
-        wire = InProcess(client)
-        run()
+    wire = page.client()
+    run()
     assert page.history(), "some requests came through to the store"
     on_scale = {row["label"] for row in page.history() if row["criterion"] == "stars" and row["label"] is not None}
     assert on_scale <= {1, 2, 3, 4, 5}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from annotating import SECRET, Served
 
+from assay.collecting import server
 from assay.collecting.invitations import signer_of
-from assay.collecting.server import check_reach, lead_link, links
+from assay.collecting.server import GuardedConnection, WaitingConnections, check_reach, lead_link, links
 from assay.errors import StudyError
 from assay.study.store.people import set_state
 
@@ -57,3 +61,117 @@ def test_links_of_the_lead_and_of_all_who_are_not_revoked(serve: Callable[..., S
     assert list(people) == ["ana"]
     assert people["ana"].startswith("http://label.example.org/")
     assert people["ana"].endswith(page.links["ana"])
+
+
+# -- connections that are slow, and lines that are many -------------------------------------------------
+
+
+def test_of_too_many_that_wait_the_oldest_of_whoever_has_most_is_closed() -> None:
+    cut: list[str] = []
+    among = WaitingConnections(3)
+
+    class One:
+        def __init__(self, name: str, address: str) -> None:
+            self.name, self.address = name, address
+
+        def cut(self) -> None:
+            cut.append(self.name)
+            among.remove(self)  # type: ignore[arg-type]
+
+    many: list[Any] = [One(f"a{n}", "a") for n in range(3)] + [One("b0", "b"), One("b1", "b")]
+    for one in many[:3]:
+        among.add(one)
+        among.add(one)  # again: it waits for its body now
+    assert cut == []
+    among.add(many[3])
+    assert cut == ["a0"]
+    among.add(many[4])
+    assert cut == ["a0", "a1"]
+    among.remove(many[3])
+    among.remove(many[3])
+    among.add(many[0])
+    assert cut == ["a0", "a1"]
+    among.add(many[1])
+    assert cut == ["a0", "a1", "a2"]
+
+
+class Connection:
+    """What `GuardedConnection._wait_for` needs of itself: a loop that keeps what it was told to do later."""
+
+    def __init__(self, *, paused: bool = False, closing: bool = False, unsent: int = 0) -> None:
+        self.later: list[float] = []
+        self.address, self._part, self._timer, self.cancelled = "a", "", None, 0
+        self.waiting, self.flow = WaitingConnections(9), SimpleNamespace(write_paused=paused)
+        self.transport = SimpleNamespace(is_closing=lambda: closing, get_write_buffer_size=lambda: unsent)
+        self.loop = SimpleNamespace(call_later=self._call_later)
+
+    def _call_later(self, seconds: float, _what: Any) -> Any:
+        self.later.append(seconds)
+        return SimpleNamespace(cancel=lambda: setattr(self, "cancelled", self.cancelled + 1))
+
+    def cut(self) -> None: ...
+
+    def _end_wait(self) -> None:
+        GuardedConnection._end_wait(self)  # type: ignore[arg-type]
+
+    def wait_for(self, *parts: str) -> tuple[str, list[float], int, int]:
+        for part in parts:
+            GuardedConnection._wait_for(self, part)  # type: ignore[arg-type]
+        return self._part, self.later, self.cancelled, self.waiting._number
+
+
+@pytest.mark.parametrize(
+    ("parts", "state", "wanted"),
+    [
+        (["head"], {}, ("head", [10.0], 0, 1)),
+        (["head", "head"], {}, ("head", [10.0], 0, 1)),
+        (["head", "body"], {}, ("body", [10.0, 30.0], 1, 1)),
+        (["head", ""], {}, ("", [10.0], 1, 0)),
+        (["next"], {}, ("next", [], 0, 1)),
+        (["next", "head"], {}, ("head", [10.0], 0, 1)),
+        (["reply"], {}, ("reply", [30.0], 0, 1)),
+        (["next"], {"paused": True}, ("reply", [30.0], 0, 1)),
+        (["head"], {"closing": True}, ("", [], 0, 0)),
+        (["head"], {"closing": True, "unsent": 1}, ("reply", [30.0], 0, 1)),
+        (["reply"], {"closing": True}, ("reply", [30.0], 0, 1)),
+    ],
+)
+def test_how_long_is_waited_for_what(parts: list[str], state: dict[str, Any], wanted: tuple[Any, ...]) -> None:
+    assert Connection(**state).wait_for(*parts) == wanted
+
+
+def test_who_asks_is_counted_by_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server.H11Protocol, "connection_made", lambda self, transport: None)
+    monkeypatch.setattr(server, "_files", lambda: 400)
+    for client, address in ((("10.0.0.7", 5000), "10.0.0.7"), (None, "")):
+        parts: list[str] = []
+        found = object.__new__(GuardedConnection)
+        found.client, found.waiting = client, WaitingConnections(0)
+        found._wait_for = parts.append  # type: ignore[method-assign]
+        found.connection_made(SimpleNamespace())  # type: ignore[arg-type]
+        assert (found.address, found.waiting.most, parts) == (address, 100, ["head"])
+
+
+def test_the_same_line_is_written_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(server.time, "monotonic", lambda: now[0])
+    seldom = server.Seldom()
+
+    def line(words: str = "no %s", error: BaseException | None = None, **more: Any) -> str | None:
+        about = None if error is None else (type(error), error, None)
+        record = logging.LogRecord(more.get("name", "x"), logging.WARNING, "f", 1, words, ("database",), about)
+        return record.getMessage() if seldom.filter(record) else None
+
+    assert [line(), line(), line()] == ["no database", None, None]
+    assert [line(error=OSError()), line(error=ValueError()), line(error=OSError())] == ["no database"] * 2 + [None]
+    assert (line(name="y"), line("not a %s")) == ("no database", "not a database")
+    now[0] += 59.9
+    assert line() is None
+    now[0] += 0.1
+    assert line() == "no database (3 more times since this was last written)"
+    now[0] += 60
+    assert line() == "no database"
+    monkeypatch.setattr(server, "MOST_LINES", 5)
+    assert [line(f"line {n} %s") is None for n in range(2)] == [False, False]  # the sixth and the first of a new five
+    assert line("line 1 %s") is None
+    assert line() == "no database", "what was written before is forgotten"

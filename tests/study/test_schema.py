@@ -12,22 +12,34 @@ FIELDS = {
         "file": "items.csv", "id": "item", "document": None, "images": (), "markdown": (), "media": (),
         "media_hosts": (), "formulas": False,
     },
-    schema.Question: {"guidelines": "", "options": (), "optional": False, "order": None, "show": None, "ties": True},
+    schema.OnScale: {"guidelines": "", "meanings": None},
+    schema.Question: {
+        "name": "1 or more", "text": "1 or more", "guidelines": "", "options": (), "optional": False, "order": None,
+        "show": None, "ties": True, "rubric": (), "of": None,
+    },
     schema.Price: {
         "input": ">= 0", "output": ">= 0", "cached_input": "None >= 0", "cache_write": "None >= 0",
         "reasoning": "None >= 0",
     },
-    schema.Demonstrations: {"count": "4 >= 1 <= 100", "use": "cross-fitted", "label": None, "folds": "5 >= 2"},
+    schema.Demonstrations: {
+        "count": "4 >= 1 <= 100", "use": "cross-fitted", "label": None, "folds": "5 >= 2", "reasons": None,
+    },
+    schema.JudgeLimits: {
+        "concurrency": "None >= 1 <= 10000", "requests_per_minute": "None > 0", "tokens_per_minute": "None > 0",
+        "timeout": "None > 0", "loading": "None >= 0", "tries": "None >= 1",
+    },
     schema.Judge: {
         "model": "", "provider": "openai", "strategy": "zero-shot", "temperature": "None >= 0 <= 5",
-        "repeats": "1 >= 1 <= 10000", "seed": 0, "max_tokens": "None >= 1", "structured": "auto",
+        "repeats": "1 >= 1 <= 10000", "seed": 0, "max_tokens": "None >= 1", "structured": "auto", "name": "1 or more",
+        "command": (), "prompt": None, "effort": None, "score": "label", "sibling": None, "route": None, "price": None,
     },
     schema.System: {"temperature": "0.5 >= 0 <= 5", "repeats": "5 >= 2 <= 100", "max_tokens": "None >= 1"},
     schema.OutputPairs: {
         "pairs": "5 >= 1 <= 100", "items": "None >= 1", "choose": "weighted", "similarity": "rouge-1", "seed": 0,
         "temperature": "None >= 0 <= 5",
     },
-    schema.Ensemble: {"of": "1 or more", "rule": "majority", "seed": 0},
+    schema.Ensemble: {"name": "1 or more", "of": "1 or more", "rule": "majority", "seed": 0},
+    schema.Probes: {"of": "1 or more", "sample": "50 >= 1", "seed": 0},
     schema.Conditions: {"scale": (), "temperature": (), "prompt": (), "strategy": (), "system_temperature": ()},
     schema.RateLimits: {
         "concurrency": "20 >= 1 <= 10000", "requests_per_minute": "None > 0", "tokens_per_minute": "None > 0",
@@ -38,8 +50,11 @@ FIELDS = {
         "every": "10 >= 2", "most_failed": "None >= 0", "most_failed_share": "None >= 0 < 1", "share_from": "5 >= 1",
         "exclude": False,
     },
-    schema.Screening: {"options": "2 or more", "let_in": "1 or more", "attribute": None},
-    schema.Pay: {"completed": "0 >= 0", "screened": "0 >= 0", "failed": "0 >= 0", "item": "0 >= 0", "hour": "0 >= 0"},
+    schema.Screening: {"question": "1 or more", "options": "2 or more", "let_in": "1 or more", "attribute": None},
+    schema.Pay: {
+        "currency": "USD", "completed": "0 >= 0", "screened": "0 >= 0", "failed": "0 >= 0", "item": "0 >= 0",
+        "hour": "0 >= 0",
+    },
     schema.Crowd: {
         "platform": "other", "id": None, "keep": None, "places": ">= 1", "minutes": "None > 0", "screening": None,
         "back": None,
@@ -50,8 +65,13 @@ FIELDS = {
         "ahead": "4 >= 1 <= 50", "reserve": "30 > 0", "idle": "60 > 0", "link_days": "90 > 0", "seed": 0,
         "added_questions": "new-items", "new_text": "keep", "keep_until": None, "first": None,
         "auto_advance": False, "language": None, "until": None, "days": "None > 0",
+        "consent": "", "instructions": "", "group": None, "warm_up": None, "checks": None, "crowd": None,
+        "skip_reasons": ("I cannot tell", "The item is broken or unreadable", "I would rather not answer"),
     },
-    schema.StudyFile: {"questions": "1 or more", "systems": (), "judges": (), "labels": None, "store": None},
+    schema.StudyFile: {
+        "name": "", "questions": "1 or more", "systems": (), "judges": (), "labels": None, "store": None,
+        "probes": None, "looks": "None >= 1 <= 100",
+    },
 }  # fmt: skip
 SIGNS = {Ge: (">=", "ge"), Gt: (">", "gt"), Le: ("<=", "le"), Lt: ("<", "lt")}
 

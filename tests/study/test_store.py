@@ -18,7 +18,7 @@ from assay.reading import study_labels  # noqa: E402
 from assay.study.definition import load_study  # noqa: E402
 from assay.study.starter import init_study  # noqa: E402
 from assay.study.store import connection, work  # noqa: E402
-from assay.study.store.answers import Answer, NewAnswer, add_answer, add_answers, history  # noqa: E402
+from assay.study.store.answers import Answer, NewAnswer, add_answer, add_answers, history, newest_answer  # noqa: E402
 from assay.study.store.connection import Store  # noqa: E402
 from assay.study.store.intake import sync_study  # noqa: E402
 from assay.study.store.items import questions  # noqa: E402
@@ -26,6 +26,7 @@ from assay.study.store.people import add_people  # noqa: E402
 from assay.study.store.table import stored_annotations, study_record  # noqa: E402
 from assay.study.store.tables import TABLES  # noqa: E402
 from assay.study.store.work import Assignment  # noqa: E402
+from assay.study.store.work_log import label_frame  # noqa: E402
 
 
 @pytest.fixture
@@ -143,6 +144,39 @@ def test_an_answer_is_written_once_and_counts(store):
     assert history(store)["counts"].to_list()[-2:] == [False, True]
     table = stored_annotations(store).where(annotator="example")
     assert table.labels.select("item", "label").rows() == [("r01", 4)]
+
+
+def test_what_could_not_be_read_comes_with_the_next_claim(store):
+    plan(store, n=1)
+    run = work.start_run(store)
+
+    def answered(*given: Answer) -> tuple[int, tuple[str, str] | None]:
+        (claim,) = work.claim(store, run, ["example"], 1)
+        for one in given:
+            assert add_answer(store, claim, run, one, claim.revision + 1)
+        with store.reading() as db:
+            (again,) = work._claims(db, [claim.id])
+        return again.revision, again.unread
+
+    assert answered(Answer("unreadable", reason="no label", reply="hm")) == (1, ("hm", "no label"))
+
+
+def test_labels_of_people_alone_are_their_frame(store):
+    plan(store, n=2)
+    run = work.start_run(store)
+    for claim in work.claim(store, run, ["example"], 2):
+        add_answer(store, claim, run, Answer("valid", 4), 1)
+    with store.reading() as db:
+        found = label_frame(db)
+        assert newest_answer(db) == 26
+    assert found.height == 24
+    assert set(found["annotator"].to_list()) == {"ana", "ben", "chi"}
+    assert found.columns == ["assignment", "question", "condition", "item", "annotator", "repeat", "label"]
+
+
+def test_there_is_no_newest_answer_before_the_first(url):
+    with Store.open(url) as store, store.reading() as db:
+        assert newest_answer(db) == 0
 
 
 def test_answers_are_written_together_and_one_that_cannot_be_stops_no_other(store):

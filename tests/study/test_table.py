@@ -12,7 +12,7 @@ pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
 
 from assay.data.columns import CONTENT
 from assay.data.scales import Interval, Nominal, parse_scale
-from assay.study.store import table
+from assay.study.store import table, work_log
 
 
 def row(item: str, label: Any, **more: Any) -> Any:
@@ -113,3 +113,40 @@ def test_ensembles_answer_once_under_each_condition():
     assert table.add_ensembles(labels, [], [{"annotator": "m", "definition": {}}])[0] is labels
     assert table.combine_votes([3, 1], "median", "") == (2, False)
     assert table.combine_votes([5, 1, 2], "median", "") == (2, False)
+
+
+def log_frame(*rows: tuple[Any, ...]) -> pl.DataFrame:
+    schema = ["assignment", "question", "condition", "item", "annotator", "repeat", "label"]
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def test_the_first_label_of_each_person_to_each_item_counts():
+    labels = log_frame(
+        (5, 1, "{}", "a", "ann", 2, "4"), (9, 1, "{}", "a", "ann", 1, "3"), (7, 1, "{}", "a", "ann", 1, "2"),
+        (1, 2, "{}", "a", "ann", 1, "1"), (2, 1, "{}", "a", "bob", 1, "5"), (3, 1, "x", "a", "ann", 1, "1"),
+        (4, 1, "{}", "b", "eve", 1, "1"),
+    )  # fmt: skip
+    found = work_log.first_labels(labels, 1, ["eve"])
+    assert sorted(found["assignment"].to_list()) == [2, 3, 7]
+    assert sorted(work_log.first_labels(labels, 2, [])["assignment"].to_list()) == [1]
+
+
+@pytest.mark.parametrize(
+    ("written", "read", "kind"),
+    [
+        (["1", "5"], [1, 5], pl.Int64), (["1", "2.5"], [1.0, 2.5], pl.Float64), (['"a"', '"b"'], ["a", "b"], pl.String),
+        (['"a"', "2", "2.5"], ["a", "2", "2.5"], pl.String)
+    ],
+)  # fmt: skip
+def test_labels_as_they_are_written_and_read(written, read, kind):
+    found = work_log.read_labels(pl.DataFrame({"label": pl.Series(written, dtype=pl.String)}))
+    assert (found.to_list(), found.dtype) == (read, kind)
+
+
+def test_one_label_on_another_scale_widens_the_question_s():
+    labels = pl.DataFrame({"criterion": ["q"], "label": [9], "scale": ["0-10"]})
+    assert table._common_scale(parse_scale("1-5"), labels, "q") == Interval(0, 10)
+    none = labels.with_columns(criterion=pl.lit("other"))
+    assert table._common_scale(parse_scale("1-5"), none, "q") == parse_scale("1-5")
+    nothing = pl.DataFrame({"criterion": ["q"], "label": [9], "scale": pl.Series([None], dtype=pl.String)})
+    assert table._common_scale(parse_scale("1-5"), nothing, "q") == parse_scale("1-5")

@@ -681,7 +681,7 @@ class TripletAssigner:
 # the item and the person lie on a cycle of its residual graph (in one strong component).
 
 MOST_PAIRS = 8_000
-"""Open items times people with room, up to which one looks ahead: a maximum flow of so many takes some 2 ms. With more
+"""Open items times people with room, up to which one looks ahead: such a maximum flow takes some 2 ms. With more
 of both there is room enough to go wherever fewest answers are."""
 
 

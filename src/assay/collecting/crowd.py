@@ -350,7 +350,7 @@ class CrowdCounts:
     query : str
         What stands behind the address, as the platform fills it in.
     places, free : int
-        For so many people at once, and how many of them are left.
+        For how many people at once, and how many of them are left.
     outcomes : tuple of (outcome, number)
         Of those who came; ``at work`` for who is still here.
     """

@@ -94,10 +94,10 @@ class StudyDesign:
                 "own to a question with scale: odd-one-out"
             )
         self.hidden = study.config.items.hidden
-        self._check()
+        self._document_of = self._check()
+        self._names = tuple(self._document_of)
         self.form = self._keep_form()
         self.asked = lru_cache(maxsize=1000)(self._read_questions)
-        self._names, self._document_of = self._items_in_order()
         self.first = frozenset(self.page_of(name) for name in store.setting(FIRST) or ())
         """Pages that come before all others."""
 
@@ -292,14 +292,24 @@ class StudyDesign:
 
     # -- what must not be -----------------------------------------------------------------------
 
-    def _check(self) -> None:
+    def _check(self) -> dict[str, str | None]:
+        """Refuse what people cannot be asked; the items in their order, each with its document."""
         part = self.study.config.items
         for library in (*(["markdown_it"] if part.markdown else []), *(_FOR_FORMULAS if part.formulas else [])):
             require(library, "serve", "laying out Markdown")
         if self.study.systems:
             self._check_pairs()
-        shown = ((role, item) for role in _SHOWN for item, _digest in items(self.store, role))
-        refuse_unaskable(self.study, [one.definition for one in self.questions], shown, page=True)
+        documents: dict[str, str | None] = {}
+
+        def shown() -> Iterator[tuple[Role, Item]]:
+            for role in _SHOWN:
+                for item, _digest in items(self.store, role):
+                    if role == "item":
+                        documents[item.name] = item.document
+                    yield role, item
+
+        refuse_unaskable(self.study, [one.definition for one in self.questions], shown(), page=True)
+        return documents
 
     def _check_pairs(self) -> None:
         """Refuse pairs that are not drawn yet, or not of what the systems have written by now."""
@@ -312,10 +322,6 @@ class StudyDesign:
             f"the pairs that people compare are not drawn yet ({lacking if found.outputs else 'there is no output'}); "
             f"ask the systems, and draw them, with: assay judge {self.study.folder}"
         )
-
-    def _items_in_order(self) -> tuple[Sequence[str], Mapping[str, str | None]]:
-        documents = {item.name: item.document for item, _ in items(self.store)}
-        return tuple(documents), documents
 
     def item_files(self, item: Item) -> tuple[str, ...]:
         """The columns of an item that hold an image, a recording or captions."""

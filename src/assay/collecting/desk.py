@@ -169,15 +169,20 @@ class PersonSheet:
 MOST_LINES = 100
 
 
-def person_sheet(design: StudyDesign, name: str) -> PersonSheet | None:
-    """What is known of how a person answers; None where nobody of this name is invited."""
+def person_sheet(design: StudyDesign, name: str, minutes: Mapping[str, float]) -> PersonSheet | None:
+    """What is known of how a person answers; None where nobody of this name is invited.
+
+    Parameters
+    ----------
+    minutes : dict
+        Median minutes on an item, by person, see `assay.collecting.overview.Watch.minutes`.
+    """
     with design.store.reading() as db:
         person = store_people.find(db, name)
         if person is None:
             return None
         rows = table.answers_about(db, person=name)
         checks = failed_checks(design, db).get(name, [])
-        minutes = table.minutes_by_person(db, [q.id for q in design.questions])
         styles = tuple(_styles(design, db, name, rows))
         shown = rows[-MOST_LINES:]
         fields = {item: found.fields for item, found in items_named(db, {row.item for row in shown}).items()}
@@ -278,7 +283,7 @@ def item_page(name: Named, state: Shared) -> Response:
 @router.get("/person")
 def person_page(name: Named, state: Shared) -> Response:
     """One person, and how they answer."""
-    sheet = person_sheet(state.design, name)
+    sheet = person_sheet(state.design, name, state.watch.minutes())
     if sheet is None:
         raise Refused(404, "There is no such person", f"Nobody called '{name}' is invited.")
     return state.page("lead_person.html", sheet=sheet)

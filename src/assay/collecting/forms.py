@@ -226,7 +226,7 @@ def _widget(
         found, words = choices(scale, item, order, images, markdown), kind_of(scale).words
         if question.drawn_from is not None:
             found = tuple(
-                replace(c, beside=_beside(question, item, place, markdown))
+                replace(c, beside=_differing_columns(question, item, place, markdown))
                 for c, place in zip(found, order, strict=True)
             )
         sent = {canonical(word) for word in (*question.page_words(words).values(), *question.tie_words)}
@@ -284,7 +284,7 @@ def _letters(
     )
 
 
-def _beside(question: Question, item: Item, place: str, markdown: Collection[str]) -> tuple[FormField, ...]:
+def _differing_columns(question: Question, item: Item, place: str, markdown: Collection[str]) -> tuple[FormField, ...]:
     """The shown columns of one of the items of a triplet, where they differ among the three."""
     found = []
     for column in question.shown_columns(item.fields):

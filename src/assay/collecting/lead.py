@@ -85,14 +85,14 @@ def archive(store: Store, person: str | None = None) -> bytes:
     held = io.BytesIO()
     with study_record(store) as found, zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr(_entry("README.txt"), README)
-        for name, rows in (found if person is None else _of_person(found, person)).items():
+        for name, rows in (found if person is None else _rows_of_person(found, person)).items():
             with file.open(_entry(f"{name}.jsonl"), "w") as out:
                 for row in rows:
                     out.write(_line(row))
     return held.getvalue()
 
 
-def _of_person(record: Mapping[str, Iterable[dict[str, Any]]], person: str) -> dict[str, list[dict[str, Any]]]:
+def _rows_of_person(record: Mapping[str, Iterable[dict[str, Any]]], person: str) -> dict[str, list[dict[str, Any]]]:
     """The rows of the record that are about one person, and what they were shown and asked."""
     mine = {
         name: [row for row in record[name] if row["annotator"] == person] for name in ("answers", "tasks", "people")
@@ -176,7 +176,7 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
     ]
     view = state.watch.look()
     if view.every:
-        said.append(f"Summing up so many answers takes a while: these numbers are new about every {view.every:.0f} s.")
+        said.append(f"Summing up all answers takes a while: these numbers are new about every {view.every:.0f} s.")
     return {
         "view": _arranged(view, sort, find),
         "links": links,

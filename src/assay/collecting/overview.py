@@ -83,14 +83,14 @@ def agreement_so_far(design: StudyDesign, labels: DataFrame, without: Collection
             on = given
             if spec:
                 on = given.filter([json.loads(each).get("scale") == spec for each in given["condition"]])
-            by_criterion = _by_criterion(one, on) if one.kind.lists else {one.name: on}
+            by_criterion = _labels_by_criterion(one, on) if one.kind.lists else {one.name: on}
             for name, scale in criteria_of(one).items():
                 asked_on = parse_scale(spec) if spec else scale
                 found.append(_question_agreement(name, spec or "", asked_on, by_criterion[name]))
     return tuple(found)
 
 
-def _by_criterion(question: Question, labels: DataFrame) -> dict[str, DataFrame]:
+def _labels_by_criterion(question: Question, labels: DataFrame) -> dict[str, DataFrame]:
     """Answers that are lists as the table has them."""
     import polars as pl
 
@@ -742,6 +742,10 @@ class Watch:
             if self._seen is None or of != self._of or began - self._at >= every:
                 self._seen, self._of, self._at = self._sum(db), of, began
             return replace(self._seen, every=every)
+
+    def minutes(self) -> dict[str, float]:
+        """Median minutes on an item, by person, as `look` has them."""
+        return {one.name: one.minutes for one in self.look().people if one.minutes is not None}
 
     def _sum(self, db: Connection) -> Overview:
         began = time.thread_time()

@@ -9,6 +9,7 @@ import hashlib
 import logging
 import threading
 import time
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -47,6 +48,29 @@ LANGUAGE_COOKIE = "assay_language"
 """What a person chose on the page, for all studies of a host."""
 
 _STATIC = Path(__file__).parent / "static"
+
+
+@cache
+def _static_files() -> tuple[dict[str, Path], str]:
+    """By name, and what names their contents."""
+    files = sorted(path for path in _STATIC.iterdir() if path.is_file())
+    content = b"".join(path.read_bytes() for path in files)
+    return {path.name: path for path in files}, hashlib.sha256(content).hexdigest()[:12]
+
+
+@cache
+def _templates() -> Environment:
+    """Each template is compiled once, however often the study is changed."""
+    found = Environment(
+        loader=PackageLoader("assay.collecting"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.globals["version"] = _static_files()[1]
+    return found
+
 
 BIGGEST = 2**53
 """The largest whole number that a browser holds exactly."""
@@ -89,18 +113,8 @@ class AppState:
         self.assigner = Assigner(design)
         self.signer = invitations.signer_of(design.study, self.store, secret)
         self.watch = Watch(design)
-        files = sorted(path for path in _STATIC.iterdir() if path.is_file())
-        self.static = {path.name: path for path in files}
-        self.version = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
-        self._templates = Environment(
-            loader=PackageLoader("assay.collecting"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        name = design.study.config.name or design.study.folder.resolve().name
-        self._templates.globals.update(version=self.version, study=name)
+        self.static, self.version = _static_files()
+        self._name = design.study.config.name or design.study.folder.resolve().name
 
     def words(self, request: Request) -> Catalogue:
         """In which language somebody reads: the study's, the one they chose or were invited in, or their browser's."""
@@ -111,8 +125,8 @@ class AppState:
     def html(self, template: str, language: Catalogue | None = None, **values: Any) -> str:
         """A template, filled in; in English for the lead."""
         language = language or words("en")
-        own = {"words": language, "say": language.say, "own": language.own, "back": "", **values}
-        return self._templates.get_template(template).render(own)
+        own = {"words": language, "say": language.say, "own": language.own, "back": "", "study": self._name, **values}
+        return _templates().get_template(template).render(own)
 
     def page(self, template: str, status: int = 200, request: Request | None = None, **values: Any) -> HTMLResponse:
         """A template, filled in, as what goes back; in the language of whoever asks, who may choose another."""

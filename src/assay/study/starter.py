@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +21,11 @@ SCHEMA_FILE = "study.schema.json"
 def study_schema() -> dict[str, Any]:
     """The JSON Schema of study.yaml, by which editors complete and check it."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **StudyFile.model_json_schema()}
+
+
+@cache
+def _schema_text() -> str:
+    return json.dumps(study_schema(), indent=1) + "\n"
 
 
 Start = Literal["rating", "preference", "ideas"]
@@ -49,7 +55,7 @@ def init_study(folder: str | Path, kind: Start = "rating") -> list[Path]:
     if kind not in _STARTS:
         raise StudyError(unknown("kind", kind, _STARTS, "the kinds of studies"))
     target = Path(folder)
-    files = {**_STARTS[kind](), SCHEMA_FILE: json.dumps(study_schema(), indent=1) + "\n"}
+    files = {**_STARTS[kind](), SCHEMA_FILE: _schema_text()}
     taken = [name for name in files if (target / name).exists()]
     if taken:
         raise StudyError(f"{target} holds {listing(taken)} already; name a new folder, nothing was changed")

@@ -90,6 +90,12 @@ _CLOSE = sa.text(
 )
 
 
+_CLOSE_REVISION = sa.text(
+    f"update assignments set {CLOSING} from answers as new where assignments.id = :assignment and {CLOSES} "
+    "and new.assignment = assignments.id and new.revision = :revision"
+)
+
+
 def _row(answer: Answer, assignment: int, run: int | None, revision: int) -> dict[str, Any]:
     row = {k: _storable(v) if isinstance(v, str) else v for k, v in vars(answer).items() if k != "prompt"}
     row |= {"assignment": assignment, "run": run, "revision": revision}
@@ -132,20 +138,31 @@ def put_file_labels(db: sa.Connection, wanted: Mapping[FileLabel, tuple[Any, Any
     rest = {"recipe": "", "session": FILE, "status": "open", "active": True}
     for chunk in batches(one for one in wanted if one not in held):
         db.execute(sa.insert(a), [one._asdict() | rest | {"content": contents[one.item]} for one in chunk])
+    corrected: dict[int, Answer] = {}
+    contents_now = []
     for there in db.execute(mine).all():
         label, shown = wanted.get(FileLabel(*there[:5]), (None, None))
         if label is None and there.label is not None:
-            _correct(db, there.id, Answer("withdrawn", reason="no longer in the file of labels"))
+            corrected[there.id] = Answer("withdrawn", reason="no longer in the file of labels")
         elif label is not None and (label, shown) != (there.label, there.shown):
-            _correct(db, there.id, Answer("valid", label, shown=shown))
+            corrected[there.id] = Answer("valid", label, shown=shown)
             if there.label is not None:
-                db.execute(sa.update(a).where(a.c.id == there.id).values(content=contents[there.item]))
+                contents_now.append({"number": there.id, "now": contents[there.item]})
+    _correct(db, corrected)
+    if contents_now:
+        shown_now = sa.update(a).where(a.c.id == sa.bindparam("number")).values(content=sa.bindparam("now"))
+        db.execute(shown_now, contents_now)
 
 
-def _correct(db: sa.Connection, assignment: int, answer: Answer) -> None:
-    """Add an answer that no run has brought, after those that there are."""
-    count = sa.select(sa.func.count()).where(tables.answers.c.assignment == assignment)
-    append(db, _row(answer, assignment, None, db.execute(count).scalar_one() + 1))
+def _correct(db: sa.Connection, corrected: Mapping[int, Answer]) -> None:
+    """Add answers that no run has brought, by assignment, each after those that there are; many at a time."""
+    s = tables.answers.c
+    for chunk in batches(corrected):
+        count = sa.select(s.assignment, sa.func.count()).where(s.assignment.in_(chunk)).group_by(s.assignment)
+        counts = {row[0]: row[1] for row in db.execute(count)}
+        rows = [_row(corrected[number], number, None, counts.get(number, 0) + 1) for number in chunk]
+        db.execute(sa.insert(tables.answers), rows)
+        db.execute(_CLOSE_REVISION, [{name: row[name] for name in ("assignment", "revision")} for row in rows])
 
 
 # -- answers that people give on the page, to the questions of a task; within the caller's transaction ---

@@ -657,7 +657,7 @@ Opening = Callable[[Study, str | None], Store]
 def open_store(study: Study, url: str | None = None, patience: float = _PATIENCE) -> Store:
     """The study's database: ``url``, else the one study.yaml names, else a file in the folder.
 
-    Whoever uses it waits so many seconds (``patience``) for others who hold it.
+    Whoever uses it waits ``patience`` seconds for others who hold it.
 
     Raises
     ------

@@ -240,7 +240,7 @@ def _file_labels(
     frames = (labels.labels, labels.items, labels.annotators)
     varied = [c for c in ("scale", "order") if any(c in frame.columns for frame in frames)]
     columns = {c: labels.column(c).to_list() for c in (*varied, *kept)}
-    own = _on_own_scale(labels, study)
+    own = _labels_on_own_scale(labels, study)
     wanted: dict[FileLabel, tuple[Any, Any]] = {}
     without_item = 0
     for number, row in enumerate(labels.labels.iter_rows(named=True)):
@@ -256,7 +256,7 @@ def _file_labels(
     return wanted, without_item
 
 
-def _on_own_scale(labels: Annotations, study: Study) -> list[Label]:
+def _labels_on_own_scale(labels: Annotations, study: Study) -> list[Label]:
     """Each label in the type of its question's scale; one column of the table has one type for all of them."""
     frame = labels.labels.with_row_index("_place")
     if not labels.criteria:

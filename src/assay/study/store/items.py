@@ -55,12 +55,10 @@ class NewItem:
 
 def items(store: Store, role: Role = "item") -> Iterator[tuple[Item, str]]:
     """Every item with the digest of its contents, in the order of the file, a few at a time."""
-    i = tables.items.c
     last = -1
     while True:
-        query = sa.select(tables.items).where(i.active, i.role == role, i.position > last)
         with store.reading() as db:
-            rows = db.execute(query.order_by(i.position).limit(CHUNK)).all()
+            rows = db.execute(_ITEMS, {"role": role, "last": last}).all()
         for row in rows:
             yield _item(row), row.digest
         if len(rows) < CHUNK:
@@ -108,6 +106,13 @@ def digests_of(db: sa.Connection, names: Iterable[str]) -> dict[str, str]:
     return {row.item: row.digest for row in db.execute(_DIGESTS, {"names": list(names)})}
 
 
+_ITEMS = (
+    sa.select(tables.items)
+    .where(tables.items.c.active, tables.items.c.role == sa.bindparam("role"))
+    .where(tables.items.c.position > sa.bindparam("last"))
+    .order_by(tables.items.c.position)
+    .limit(CHUNK)
+)
 _AS_GIVEN = [
     sa.select(table).where(table.c.item.in_(sa.bindparam("names", expanding=True)))
     for table in (tables.items, tables.contents)

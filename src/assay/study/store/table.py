@@ -41,14 +41,7 @@ from assay.study.store import tables
 from assay.study.store.connection import Store, setting
 from assay.study.store.intake import NOT_KEPT, WITHOUT_ITEM
 from assay.study.store.items import NOT_COUNTED, Role, content_numbers, marked_texts, questions
-from assay.study.store.people import (
-    ADJUDICATOR,
-    CONSENTS,
-    ERASED,
-    WRITES,
-    active_annotators,
-    is_excluded,
-)
+from assay.study.store.people import ADJUDICATOR, CONSENTS, ERASED, WRITES, active_annotators, is_excluded
 from assay.study.store.tables import PAGE
 
 # -- the answers that count, as the one table ---------------------------------------------------------
@@ -105,7 +98,7 @@ def stored_annotations(
             f"study.yaml as store:, else ask them with: assay judge {folder or 'STUDY'}"
         )
     conditions = list(dict.fromkeys(name for row in rows for name in row["_condition"]))
-    items = _with_parts(items, asked.values())
+    items = _add_parts(items, asked.values())
     frame, further = add_ensembles(_frame(rows, conditions), conditions, annotators)
     reading = Reading(
         store.where, len(rows) + sum(excluded.values()), notes=(*notes, *further), study=str(folder or "")
@@ -258,7 +251,7 @@ def _ranked_pairs(item: str, options: tuple[str, ...]) -> tuple[tuple[str, str, 
     return tuple(found)
 
 
-def _with_parts(items: pl.DataFrame, asked: Iterable[Question]) -> pl.DataFrame:
+def _add_parts(items: pl.DataFrame, asked: Iterable[Question]) -> pl.DataFrame:
     """The items, with every two texts that are ranked, and every word of a text with spans, as an item.
 
     ``pair_of``, ``first`` and ``second`` say which pair, ``span_of`` and ``word`` which word.
@@ -466,25 +459,6 @@ def known_answers(
     query = query.where(a.recipe == PAGE, i.role == role, i.active, a.question.in_(questions))
     query = query.where(earliest if first else s.status == "valid")
     return db.execute(query if person is None else query.where(a.annotator == person)).all()
-
-
-def minutes_by_person(db: sa.Connection, questions: Collection[int]) -> dict[str, float]:
-    """Median minutes on an item, by person.
-
-    All questions of a task are saved together with the same seconds; each save has those since the last.
-    """
-    a, s, i = tables.assignments.c, tables.answers.c, tables.items.c
-    counted = (s.status == "valid", i.role.not_in(NOT_COUNTED), a.question.in_(questions))
-    each = _seconds_by_task(*counted).subquery().c
-    ranks = sa.select(
-        *(each.annotator, each.seconds),
-        sa.func.row_number().over(partition_by=each.annotator, order_by=each.seconds).label("place"),
-        sa.func.count().over(partition_by=each.annotator).label("of"),
-    )
-    r = ranks.subquery().c
-    middle = sa.and_(2 * r.place >= r.of, 2 * r.place <= r.of + 2)
-    query = sa.select(r.annotator, sa.func.avg(r.seconds)).where(middle).group_by(r.annotator)
-    return {name: float(seconds) / 60 for name, seconds in db.execute(query)}
 
 
 def _seconds_by_task(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:

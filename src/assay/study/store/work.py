@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -104,6 +105,7 @@ _BEFORE = sa.table("counting_before", sa.column("id"), *map(sa.column, _PLACE))
 """The answers that counted before a change: a table, as there may be more than fit in memory."""
 
 
+@cache
 def counting_answers() -> sa.Select[Any]:
     """The assignments whose answer is in the table, but for labels of a file, and what each of them answers."""
     a, s, i, q, n = (

@@ -121,7 +121,10 @@ class WorkLog:
         return {row["annotator"]: PersonSums(**row) for row in sums.iter_rows(named=True)}
 
     def minutes_by_person(self, questions: Collection[int]) -> dict[str, float]:
-        """Median minutes on an item, by person, see `assay.study.store.table.minutes_by_person`."""
+        """Median minutes on an item, by person.
+
+        All questions of a task are saved together with the same seconds; each save has those since the last.
+        """
         task = ("annotator", "item", "condition", "repeat")
         saves = self._seconds.filter(pl.col("question").is_in(list(questions))).group_by(*task, "revision")
         each = saves.agg(pl.col("seconds").max()).group_by(task).agg(pl.col("seconds").sum())
