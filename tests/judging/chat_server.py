@@ -1,4 +1,4 @@
-"""A chat server that does what it is told, over real HTTP on loopback."""
+"""A chat server that does what it is told, over real HTTP on loopback; and what a study's database holds then."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import math
 import random
 import re
+import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -15,6 +16,9 @@ from functools import partial
 from typing import Any
 
 from aiohttp import web
+
+QUICK = {"first_wait": 0.005}
+PRICE = {"price": {"input": 1.0, "output": 10.0}}  # 100 and 10 tokens a call: $0.0002
 
 Script = Callable[[int, dict[str, Any], "ChatServer"], "Say"]
 
@@ -62,6 +66,14 @@ def form_of(path: str) -> str:
     return next((form for one, form in words.items() if one in path), "openai")
 
 
+def rows(study: Any, query: str) -> list[Any]:
+    """What a query finds in the database of a study."""
+    with sqlite3.connect(study.folder / "study.db") as db:
+        found = db.execute(query).fetchall()
+    db.close()
+    return found
+
+
 def item_of(body: dict[str, Any]) -> str:
     """The item that a request is about: its text holds its name between @ signs."""
     if "contents" in body:
@@ -92,6 +104,8 @@ class ChatServer:
         self.looks = 1
         self.contacts = 0
         """Calls about batches so far."""
+        self.pace = 0.0
+        """Seconds that each of them takes."""
         self.elsewhere: str | None = None
         """Where Google says that a file is to be sent, in place of here."""
         self.after_order: Callable[[], None] | None = None
@@ -211,6 +225,7 @@ class ChatServer:
         form = form_of(request.path)
         self.contacts += 1
         self.paths.append(request.path_qs)
+        await asyncio.sleep(self.pace)
         if request.path.endswith("/files"):
             sent = await request.post()
             name = f"file-{len(self.files) + 1}"
@@ -283,6 +298,7 @@ class ChatServer:
     async def _look(self, request: web.Request) -> web.StreamResponse:
         order = self.orders[request.match_info["id"]]
         self.contacts += 1
+        await asyncio.sleep(self.pace)
         order["looks"] += 1
         if request.path.endswith("cancel"):
             order["ended"] = "cancelled"

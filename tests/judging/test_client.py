@@ -11,7 +11,7 @@ import sqlite3
 from collections import Counter
 
 import pytest
-from chat_server import ChatServer, Say, item_of
+from chat_server import PRICE, QUICK, ChatServer, Say, item_of, rows
 
 from assay.errors import JudgeError, StudyError
 from assay.judging import client
@@ -26,16 +26,6 @@ from assay.study.store.answers import latest_replies
 from assay.study.store.connection import open_store
 
 sa = pytest.importorskip("sqlalchemy")
-
-QUICK = {"first_wait": 0.005}
-PRICE = {"price": {"input": 1.0, "output": 10.0}}  # 100 and 10 tokens a call: $0.0002
-
-
-def rows(study, query):
-    with sqlite3.connect(study.folder / "study.db") as db:
-        found = db.execute(query).fetchall()
-    db.close()
-    return found
 
 
 def of_format(server, provider):

@@ -14,7 +14,7 @@ from assay.data.scales import parse_scale
 from assay.errors import ChangedStudyError, StudyError
 from assay.judging.dry_run import estimate_study, requests_of
 from assay.judging.http import Request
-from assay.judging.prompts import Demonstration, Prompt, read_turns, reply_schema
+from assay.judging.prompts import Demonstration, Prompt, complaint, describe_labels, read_turns, reply_schema
 from assay.judging.providers import PROVIDERS
 from assay.judging.run import judge_study
 from assay.reading import study_labels, study_outputs
@@ -186,6 +186,16 @@ def test_a_demonstration_that_holds_the_mark_gets_another():
     assert all(key != marked(text)[0][0] for role, text in found if role == "user")
 
 
+def test_a_column_that_an_item_lacks_is_an_error_where_it_was_named():
+    bare = Item("i", None, {"text": "Soup."})
+    assert [one for _, one in marked(said(prompt(show=None), bare)[-1][1])] == ["text: Soup."]
+    with pytest.raises(StudyError, match="item 'i' has no column 'topic', which 'q' shows"):
+        prompt(show=["text", "topic"]).messages(bare)
+    pair = prompt(scale="preference", options=["one", "two"], show=None)
+    with pytest.raises(StudyError, match="item 'i' has no column 'two', which 'q' shows"):
+        pair.messages(Item("i", None, {"one": "Soup."}), order=("one", "two"))
+
+
 # -- what is compared: options in the order shown ------------------------------------------------------
 
 PAIR = Item("p", None, {"one": "First text.", "two": "Second text."})
@@ -248,6 +258,49 @@ def test_a_judge_is_asked_for_a_list_where_several_labels_apply():
     assert [one["content"] for one in messages if one["role"] == "assistant"] == ['{"label":["price"]}', '{"label":[]}']
     schema = reply_schema(made.question, made.scale, reasoning=False)
     assert schema["properties"]["label"] == {"type": "array", "items": {"type": "string", "enum": ["food", "price"]}}
+
+
+NUMBERS = {"type": "integer", "enum": [1, 2, 3]}
+
+
+@pytest.mark.parametrize(
+    ("scale", "label", "words"),
+    [
+        ("1-3", NUMBERS, "a whole number from 1 to 3"),
+        ("interval:0-10", {"type": "number"}, "a number from 0 to 10"),
+        ("nominal:yes,no", {"type": "string", "enum": ["yes", "no"]}, "one of yes, no"),
+        ("several:a,b", {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}, None),
+        ("spans:a,b", {"type": "array", "items": {
+            "type": "object",
+            "properties": {"text": {"type": "string"}, "label": {"type": "string", "enum": ["a", "b"]}},
+            "required": ["text", "label"], "additionalProperties": False,
+        }}, None),
+    ],
+)  # fmt: skip
+def test_the_form_of_a_reply(scale, label, words):
+    about = {"of": "text"} if scale.startswith("spans") else {}
+    asked = Question.model_validate({"name": "q", "text": "?", "scale": scale} | about)
+    on = scale_of(asked.scale)
+    whole = {"type": "object", "properties": {"label": label}, "required": ["label"], "additionalProperties": False}
+    assert reply_schema(asked, on, reasoning=False) == whole
+    both = {"reasoning": {"type": "string"}, "label": label}
+    assert reply_schema(asked, on, reasoning=True) == whole | {"properties": both, "required": ["reasoning", "label"]}
+    if words is not None:
+        assert describe_labels(asked, on) == words
+    assert reply_schema(asked, parse_scale("text"), reasoning=True) is None
+
+
+def test_what_a_judge_is_told_of_a_reply_that_cannot_be_used():
+    asked = Question.model_validate({"name": "q", "text": "?", "scale": "several:a,b"})
+    scale, before = scale_of(asked.scale), [{"role": "user", "content": "Rate."}]
+    told = complaint(before, "hm", "no label was stated", asked, scale)
+    assert told[:2] == [*before, {"role": "assistant", "content": "hm"}]
+    assert told[2:] == [{"role": "user", "content": (
+        f"Your reply cannot be used: no label was stated. The label must be {describe_labels(asked, scale)}. "
+        'Reply with JSON alone: {"label": […]}'
+    )}]  # fmt: skip
+    (_, again) = complaint(before, " \n", "it was empty", asked, scale, own_form=True)
+    assert again["content"].endswith(". Reply in the form that you were asked for.")
 
 
 def test_a_tie_where_one_must_be_chosen_is_off_the_scale_and_asked_again(make_study):

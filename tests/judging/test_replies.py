@@ -15,6 +15,7 @@ from odd_replies import SCALES as SORTS
 from odd_replies import odd_replies
 
 from assay.data.scales import Nominal, parse_scale
+from assay.judging import replies
 from assay.judging.replies import (
     AMBIGUOUS,
     DOUBTFUL,
@@ -338,6 +339,46 @@ def test_reasoning_is_kept_and_the_label_read_from_the_end():
     assert (read.label, read.reasoning) == (4, "At first 2 seemed right.\nBut the end is strong.")
     read = read_reply('{"reasoning": "2 or 4? 4.", "label": 4}', STARS)
     assert (read.label, read.reasoning) == (4, "2 or 4? 4.")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "thought"),
+    [
+        ("4", "4", None),
+        ("<think>3 or 4</think>4", "4", "3 or 4"),
+        ("<think></think>4", "4", None),
+        ("<think>3</think><think>or 4</think>4", "4", "3or 4"),
+        ("3 or 4</think>4", "4", "3 or 4"),
+        ("<think>3 or 4", None, "3 or 4"),
+        ("<think>", None, None),
+        ('{"label": "<think>"}', '{"label": "<think>"}', None),
+    ],
+)
+def test_thinking_aloud_is_told_from_the_reply(text, answer, thought):
+    assert replies._split_thinking(text) == (answer, thought)
+
+
+def test_free_text_may_speak_of_the_marks_of_thinking():
+    assert replies._split_thinking("A <think> is a mark.", leading=True) == ("A <think> is a mark.", None)
+    assert replies._split_thinking("<think>so</think>\nText", leading=True) == ("\nText", "so")
+    assert replies._split_thinking("so\n</think>\nText", leading=True) == ("\nText", "so")
+    assert replies._split_thinking("the mark </think> ends", leading=True) == ("the mark </think> ends", None)
+    assert replies._split_thinking("<think>so", leading=True) == (None, "so")
+
+
+def test_the_order_in_which_finders_are_asked():
+    assert [(one.find.__name__, one.is_sure, one.is_whole, one.any_word) for one in replies.FINDERS] == [
+        ("find_in_json", True, True, None),
+        ("find_in_marks", True, True, None),
+        ("find_in_sentences", True, False, None),
+        ("find_in_other_languages", True, False, False),
+        ("find_given", True, False, False),
+        ("find_last_line", True, False, False),
+        ("find_in_keyed_lines", False, False, True),
+        ("find_in_lines", False, False, None),
+        ("find_in_keyed_lines", False, False, False),
+        ("find_bold_ending", False, False, False),
+    ]
 
 
 # -- each finder by where and what it states ----------------------------------------------------------

@@ -10,17 +10,14 @@ import logging
 import os
 import random
 import signal
-import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from functools import partial
-from pathlib import Path
 
 import polars as pl
 import pytest
-from chat_server import ChatServer, Say, faults, item_of
+from chat_server import PRICE, QUICK, ChatServer, Say, faults, item_of, rows
+from own_process import ask, start
 
 from assay.errors import JudgeError, StudyError
 from assay.judging import client
@@ -33,16 +30,6 @@ from assay.study.store.answers import history
 from assay.study.store.connection import open_store
 from assay.study.store.table import stored_annotations
 from waiting import wait_until
-
-QUICK = {"first_wait": 0.005}
-PRICE = {"price": {"input": 1.0, "output": 10.0}}  # 100 and 10 tokens a call: $0.0002
-
-
-def rows(study, query):
-    with sqlite3.connect(study.folder / "study.db") as db:
-        found = db.execute(query).fetchall()
-    db.close()
-    return found
 
 
 def test_how_far_a_run_is_by_hand():
@@ -327,23 +314,9 @@ def test_two_runs_at_once_never_ask_the_same_question(make_study):
     assert min(done.answered for done in found) > 0
 
 
-RUN = """
-import sys
-from assay.study.definition import load_study
-from assay.judging.run import judge_study
-judge_study(load_study(sys.argv[1]))
-"""
-
-
-def start(study):
-    source = str(Path(run_module.__file__).parents[2])
-    environment = os.environ | {"PYTHONPATH": source}
-    return subprocess.Popen([sys.executable, "-c", RUN, str(study.folder)], env=environment)
-
-
 def let_run(process, server, requests):
     """Wait until a run has made so many requests, or has ended."""
-    wait_until(lambda: server.count >= requests or process.poll() is not None, "the run does not go on", every=0.001)
+    wait_until(lambda: server.count >= requests or process.exitcode is not None, "the run does not go on", every=0.001)
 
 
 def kill_and_resume(make_study, *, questions, kills, delay):
@@ -354,17 +327,19 @@ def kill_and_resume(make_study, *, questions, kills, delay):
         study = make_study(questions, server.url, judge=PRICE)
         for number in range(1, kills + 1):
             at = server.count
-            process = start(study)
+            process = start(ask, study.folder)
             goal = at + max(1, round((questions - at) / (kills - number + 2) * chance.uniform(0.2, 1.8)))
             let_run(process, server, goal)
             time.sleep(chance.uniform(0, 0.02))  # no wait: between two requests any moment will do
             process.kill()
-            process.wait()
+            process.join()
             wait_until(server.is_idle, "the server still answers a run that was killed")
             answers = rows(study, "select count(*) from answers")[0][0]
             flying = server.count - answers
             assert flying <= 10 * number
-        assert start(study).wait(60) == 0
+        process = start(ask, study.folder)
+        process.join(60)
+        assert process.exitcode == 0
         answers = rows(study, "select count(*), count(distinct assignment) from answers where status = 'valid'")
         assert answers == [(questions, questions)]
         assert server.count <= questions + flying
@@ -423,10 +398,11 @@ def test_kill_9_at_twenty_random_moments_over_eight_hundred_questions(make_study
 def test_ctrl_c_lets_the_calls_in_flight_come_home(make_study):
     with ChatServer(lambda n, body, server: Say(delay=0.1)) as server:
         study = make_study(500, server.url, judge=PRICE)
-        process = start(study)
+        process = start(ask, study.folder)
         let_run(process, server, 30)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        os.kill(process.pid, signal.SIGINT)
+        process.join(60)
+        assert process.exitcode == 0
         assert rows(study, "select count(*) from answers")[0][0] == server.count < 500
         assert rows(study, "select count(*) from assignments where status = 'claimed'") == [(0,)]
 

@@ -109,7 +109,7 @@ def batch_study(
     store, judges, changed, part, tell
         As for `assay.judging.run.judge_study`. Judges whose provider takes no batches are told and left alone.
     wait : float, optional
-        Stay until no batch is under way, and look every so many seconds.
+        Stay until no batch is under way, and look again after each such number of seconds.
 
     Raises
     ------

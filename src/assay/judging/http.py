@@ -298,8 +298,9 @@ def identity(request: Request) -> str:
 _SHORT = 8
 """Keys with fewer characters are looked for as words of their own: they may well be parts of others."""
 
-_IN_PART = re.compile(r"(?P<head>[\w-]{2,})(?:[*•…]{2,}|…|\.{3,})(?P<tail>[\w-]*)")
-"""How a service repeats a key: its first characters, something in between, its last ones."""
+_IN_PART = re.compile(r"(?<![\w-])(?P<head>[\w-]{2,}+)(?:[*•…]{2,}|…|\.{3,})(?P<tail>[\w-]*)")
+"""How a service repeats a key: its first characters, something in between, its last ones. A head is tried from where
+its word begins alone: from each letter, a word of 20,000 took 18 s."""
 
 
 _AFTER_HEAD = re.compile(r"(?<=[\w-]{2})(?:[*]|[.]{3}|\\u202[26])")

@@ -18,15 +18,7 @@ from assay.data.columns import PARTS
 from assay.data.scales import Label, Listed, RankedTexts, Scale, parse_scale, plain_number
 from assay.errors import AssayError, DesignError, StudyError, counted, listing, unknown
 from assay.judging.http import Request, identity
-from assay.judging.prompts import (
-    Demonstration,
-    Message,
-    Prompt,
-    complaint,
-    reformatted,
-    reply_schema,
-    with_words,
-)
+from assay.judging.prompts import Demonstration, Message, Prompt, complaint, reformatted, reply_schema, with_words
 from assay.preference.separability import check_similarity, separability
 from assay.preference.votes import chosen_items, pairs_of
 from assay.reading import outputs_of

@@ -32,17 +32,7 @@ from assay.judging.formats import (
     ResponsesFormat,
     ServiceFormat,
 )
-from assay.judging.http import (
-    CallFailed,
-    Completion,
-    Provider,
-    Request,
-    Sent,
-    asked_wait,
-    chat_body,
-    failure,
-    mask_key,
-)
+from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, asked_wait, chat_body, failure, mask_key
 from assay.judging.prompts import Message
 from assay.judging.records import CommandJudge, FunctionJudge, Outputs, OutputsFirst, Program, Recorded, TrainedReplies
 from assay.study.items import canonical
