@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -50,6 +51,24 @@ LONGEST = 60
 
 CORRIDOR = 150
 """A file that one other file imports has at least so many lines, or its name is a term of the field."""
+
+WRITTEN_TO = {
+    "collecting.assignment.OpenPlaces",
+    "data.chunk_store.Survey",
+    "data.formats.intake.PlatformAnswer",
+    "judging.client._Known",
+    "judging.prompts._Filling",
+    "statistics.choice_ceiling.PairModel",
+    "statistics.triplets.PairCounts",
+    "study.store.connection.Store",
+    "study.store.work.Change",
+}
+"""Dataclasses that change while something is worked through."""
+
+COMPARED = {"Tokens", "PairedAdvantage", "PairCounts", "PairwiseScore", "Part", "Table", "EpsilonCurveSettings"}
+"""Classes that hold arrays or tables and nobody compares."""
+
+ARRAYS = re.compile(r"\b(Floats|Ints|Bools|NDArray|DataFrame|Series|Codes)\b")
 
 TERMS = {
     "cli.app",  # where the program starts
@@ -214,6 +233,45 @@ def test_no_class_name_appears_twice():
                 places.setdefault(node.name, []).append(f"{module}:{node.lineno}")
     offenders = [f"{name}: {', '.join(where)}" for name, where in sorted(places.items()) if len(where) > 1]
     assert not offenders, told(offenders)
+
+
+def dataclasses_of(path: Path) -> Iterator[tuple[ast.ClassDef, dict[str, ast.expr]]]:
+    """Each dataclass of a file and what its decorator is told."""
+    for node in statements(path):
+        if isinstance(node, ast.ClassDef):
+            for how in node.decorator_list:
+                name, told_it = (how.func, how.keywords) if isinstance(how, ast.Call) else (how, [])
+                if isinstance(name, ast.Name) and name.id == "dataclass":
+                    yield node, {one.arg: one.value for one in told_it if one.arg}
+
+
+def says(options: dict[str, ast.expr], name: str, value: bool) -> bool:
+    return isinstance(node := options.get(name), ast.Constant) and node.value is value
+
+
+def test_what_is_made_once_stays_as_it_was_made():
+    open_ones = {
+        f"{module.removeprefix('assay.')}.{node.name}"
+        for module, path in MODULES.items()
+        for node, options in dataclasses_of(path)
+        if not says(options, "frozen", True)
+    }
+    assert open_ones == WRITTEN_TO
+
+
+def test_results_and_holders_of_arrays_are_not_compared():
+    """``==`` of two arrays is an array, and of two results that hold some an error."""
+    offenders, seen = [], 0
+    for module, path in MODULES.items():
+        for node, options in dataclasses_of(path):
+            fields = [ast.unparse(one.annotation) for one in node.body if isinstance(one, ast.AnnAssign)]
+            result = any("Result" in ast.unparse(base) for base in node.bases)
+            if result or any(ARRAYS.search(field) for field in fields):
+                seen += 1
+                if not says(options, "eq", False) and node.name not in COMPARED:
+                    offenders.append(f"{module}.{node.name}")
+    assert not offenders, told(offenders)
+    assert seen > 100
 
 
 @pytest.mark.parametrize("command", WAYS)

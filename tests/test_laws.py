@@ -21,6 +21,7 @@ import polars as pl
 import pytest
 
 import assay
+import pinned
 from assay.data import ratings as data_ratings
 from assay.data.annotations import Annotations
 from assay.errors import AssayError, DataError, DesignError
@@ -352,6 +353,14 @@ def test_a_result_draws_says_and_stores_itself(name):
         assert stored["signature"] == found.signature
         assert found.signature in found._repr_html_().replace("&#x27;", "'").replace("&amp;", "&")
     assert base(name).plot().figure is not None
+
+
+@pytest.mark.parametrize("name", each(name for name in BY_NAME if name not in pinned.NOT_KEPT))
+def test_answers_are_those_of_before(name):
+    """Words, numbers and pictures, as `tests/pinned.py` keeps them; it also says how to keep new ones."""
+    wanted = json.loads(pinned.path_of(name).read_text("utf-8"))
+    found = pinned.of_answers(answers(name))
+    assert not list(pinned.differences(found, wanted))
 
 
 @EVERY

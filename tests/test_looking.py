@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 import assay
@@ -72,6 +74,36 @@ def test_what_may_be_a_slip():
     ]
     fewer = labels.where(item=[f"i{i}" for i in range(6, 12)])  # 18 labels: too few to say what is far
     assert _doubts_of(fewer, ()) == ["'Anna', 'anna' are nearly the same annotator"]
+
+
+def test_from_twenty_labels_on_what_is_far_is_said():
+    def far(*labels: float) -> list[str]:
+        frame = pl.DataFrame({"item": [f"i{n}" for n in range(len(labels))], "annotator": "ann", "label": labels})
+        doubts = _doubts_of(assay.Annotations.from_frame(frame, scale="interval"), ())
+        return [one.removeprefix("label ").replace(" of ann on ", " ") for one in doubts]
+
+    many = [1.0, 3.0] * 20
+    assert far(*many, 9.5) == ["9.5 'i40' is far from 1 to 3"]
+    assert far(*many, 9) == []  # three times the range of the others, no more
+    assert far(*many, -5.5) == ["-5.5 'i40' is far from 1 to 3"]
+    assert far(*many, -5) == []
+    assert far(*[2.0] * 40, 5.5) == ["5.5 'i40' is far from 2 to 2"]
+    assert far(*[2.0] * 40, 5) == []
+    assert far(*many * 6, 50, 51, 52, 53) == [f"{50 + n} 'i{240 + n}' is far from 1 to 3" for n in range(3)]
+
+
+def test_votes_are_told_by_their_words(tmp_path):
+    def options(*labels: str, **more: Any) -> dict[str, Any]:
+        rows = "".join(f"i{n},{who},{label}\n" for who in ("ann", "bob") for n, label in enumerate(labels))
+        (tmp_path / "labels.csv").write_text("item,annotator,label\n" + rows)
+        return assay.look(tmp_path / "labels.csv", **more).options
+
+    assert options("first", "second", "tie")["scale"] == "preference"
+    assert options("first", "second", "second")["scale"] == "preference"
+    assert "scale" not in options("first", "second", "third")
+    assert options("first", "second", "tie", scale="nominal")["scale"] == "nominal"
+    assert options("1", "3", "2")["scale"] == "1-3"
+    assert "scale" not in options("1", "3", "2.5")
 
 
 def test_lines_say_what_to_look_at_and_what_is_not_read(tmp_path):

@@ -165,6 +165,33 @@ def test_the_same_seed_gives_the_same_labels(seed, n_items, n_annotators, noise,
     assert made[0].items["item"].to_list() == sorted(made[0].items["item"])
 
 
+def test_a_small_study_whole():
+    """Every kind of draw there is, in the order in which they are made: whoever moves one changes all seeds."""
+    study = assay.simulate(
+        6, 3, seed=5, judges={"m": 0.2}, missing=0.4, scale="1-5", documents=2, annotator_noise=[0.1, 0.2, 0.3],
+        spread=0.3, bias={"ann_1": 0.5}, labels_per_item=2,
+    )  # fmt: skip
+    found = {(item[-1], who[-1]): label for item, who, label in study.labels.rows()}
+    assert found == {
+        ("1", "1"): 1, ("1", "2"): 1, ("2", "2"): 1, ("2", "3"): 1, ("3", "2"): 1, ("3", "3"): 1, ("4", "2"): 1,
+        ("4", "3"): 3, ("5", "1"): 3, ("5", "2"): 2, ("5", "m"): 3, ("6", "2"): 3, ("6", "3"): 3,
+    }  # fmt: skip
+    assert study.items.rows() == [
+        ("item_1", "document_1", 1), ("item_2", "document_1", 1), ("item_3", "document_1", 1),
+        ("item_4", "document_2", 2), ("item_5", "document_2", 2), ("item_6", "document_2", 3),
+    ]  # fmt: skip
+    pages = assay.simulate(5, 2, seed=2, judges={}, scale="interval:0-10", documents=3, criteria=["a", "b"], alike=0.9)
+    assert pages.items["document"].to_list() == [f"document_{n}" for n in [1, 1, 2, 2, 3]]
+    assert [round(v, 3) for v in pages.items["truth_a"]] == [7.286, 7.286, 1.879, 1.879, 0.551]
+    assert [round(v, 3) for v in pages.labels.filter(annotator="ann_2", criterion="b")["label"]] == [
+        8.046,
+        8.046,
+        2.961,
+        2.961,
+        4.06,
+    ]
+
+
 def test_another_seed_gives_other_labels():
     assert not assay.simulate(seed=1).labels.equals(assay.simulate(seed=2).labels)
 

@@ -72,3 +72,11 @@ def scale_study(
         items=pl.DataFrame(items),
         annotators=pl.DataFrame({"annotator": people, "gender": gender}),
     )
+
+
+def row(frame: pl.DataFrame, **wanted: object) -> dict:
+    """The one row in which columns have these values."""
+    for name, value in wanted.items():
+        frame = frame.filter(pl.col(name) == value)
+    assert frame.height == 1, frame
+    return frame.row(0, named=True)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
-from studies import from_grid
+from studies import from_grid, row
 
 import assay
 import references
@@ -32,13 +32,6 @@ def words(rows=ROWS, **options) -> Annotations:
     return Annotations.from_frame(
         frame, judges=["gpt"], scale=Nominal(["fine", "harm"]), items=items, **options
     )  # fmt: skip
-
-
-def row(frame: pl.DataFrame, **wanted) -> dict:
-    for name, value in wanted.items():
-        frame = frame.filter(pl.col(name) == value)
-    assert frame.height == 1, frame
-    return frame.row(0, named=True)
 
 
 def test_items_are_ranked_with_their_texts_and_who_said_what():

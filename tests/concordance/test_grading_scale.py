@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from matplotlib.text import Text
 from scipy import stats
-from studies import from_grid, scale_study
+from studies import from_grid, row, scale_study
 
 from assay.concordance.coefficient import GradingScaleSettings
 from assay.concordance.grading_scale import JUDGES_MEAN, ONE_JUDGE, POOLED, ScaleTables, grading_scale_study, row_means
@@ -33,13 +33,6 @@ def study(labels):
 def unit_cells(labels: Annotations, scale: str, benchmark: str | None = None) -> np.ndarray:
     part = labels.where(scale=scale) if benchmark is None else labels.where(scale=scale, benchmark=benchmark)
     return part.matrix() / float(scale.split("-")[1])
-
-
-def row(frame: pl.DataFrame, **wanted) -> dict:
-    for name, value in wanted.items():
-        frame = frame.filter(pl.col(name) == value)
-    assert frame.height == 1, frame
-    return frame.row(0, named=True)
 
 
 @pytest.fixture(scope="module")

@@ -12,24 +12,10 @@ import pytest
 from corpus import JUDGE, KINDS, Wanted, xlsx
 
 import assay
-from assay.cli import app as cli
 from assay.errors import AssayError
 
 Run = Callable[..., tuple[int, str, str]]
 pytestmark = pytest.mark.xdist_group("sheets")
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a command: exit status, standard output, standard error."""
-
-    def command(*arguments: str | Path) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stopped:
-            cli.main([str(one) for one in arguments])
-        out, err = capsys.readouterr()
-        return int(stopped.value.code or 0), out, err
-
-    return command
 
 
 LEAST_KINDS, LEAST_ANSWERED = 64, 55

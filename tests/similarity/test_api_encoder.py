@@ -58,7 +58,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()  # which is how soon it ends
     made.url = f"http://127.0.0.1:{server.server_port}/v1"
     monkeypatch.setenv("MY_KEY", KEY)
     monkeypatch.setattr(api_encoder, "FIRST_WAIT", 0.01)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from pathlib import Path
 
 import pytest
 
@@ -16,16 +15,20 @@ def _torch() -> None:
         pytest.skip(f'training a rater needs the extra "train": {", ".join(MISSING)} is missing')
 
 
-@pytest.fixture
-def kept_encoder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
-    """The folder of an encoder that may be kept, as sentence-transformers' may, and counts words."""
-    import teaching
-
-    folder = tmp_path / "counting"
+@pytest.fixture(scope="session")
+def counting(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of an encoder as sentence-transformers keeps one."""
+    folder = tmp_path_factory.mktemp("encoders") / "counting"
     folder.mkdir()
     (folder / "config.json").write_text("{}")
     (folder / "README.md").write_text("---\nlicense: apache-2.0\n---\n# Counting\n")
-
-    for module in ("documents", "rater"):
-        monkeypatch.setattr(f"assay.training.{module}.SentenceEncoder", teaching.Counting)
     return str(folder)
+
+
+@pytest.fixture
+def kept_encoder(monkeypatch: pytest.MonkeyPatch, counting: str) -> str:
+    """The folder of an encoder that may be kept, as sentence-transformers' may, and counts words."""
+    import teaching
+
+    teaching.put_in_place(monkeypatch)
+    return counting

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 
 import assay
 from assay.data.annotations import Annotations
@@ -45,6 +47,12 @@ class Counting(SentenceEncoder):
 
     def pieces(self, text: str) -> list[str]:
         return [text]
+
+
+def put_in_place(patch: pytest.MonkeyPatch) -> None:
+    """Folders of encoders are read as if `Counting` were kept in them."""
+    for module in ("documents", "rater"):
+        patch.setattr(f"assay.training.{module}.SentenceEncoder", Counting)
 
 
 def reviews(n: int = 60, *, people: int = 3, noise: float = 0.4, seed: int = 1, scale: str = "1-5") -> Annotations:
@@ -100,3 +108,25 @@ def lessons(n: int = 12, segments: int = 3, *, seed: int = 2) -> Annotations:
 def quick(labels: Annotations, **options: Any) -> assay.TrainedRater:
     """Trained in a moment."""
     return assay.train(labels, **{**QUICK, "encoders": words_of, **options})
+
+
+SMALL: dict[str, Callable[[], assay.TrainedRater]] = {
+    "train_reviews": lambda: quick(reviews(40), members=2, dropout=0.0, epochs=4, batch=4, learning_rate=0.05),
+    "train_categories": lambda: quick(
+        reviews(40, scale="nominal:no,yes"), dropout=0.0, epochs=4, batch=4, learning_rate=0.05
+    ),
+    "train_lessons": lambda: quick(
+        lessons(),
+        document="document",
+        order="number",
+        folds=3,
+        dropout=0.0,
+        size="long",
+        window=3,
+        windows=3,
+        epochs=4,
+        batch=4,
+        learning_rate=0.03,
+    ),
+}
+"""Trainings without chance but for where they begin; `tests/pinned.py` keeps what they find."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import polars as pl
 import pytest
 import yaml
-from teaching import QUICK, lessons, quick, reviews
+from teaching import QUICK, lessons, put_in_place, quick, reviews
 
 import assay
 from assay.cli import app as cli
@@ -18,11 +19,19 @@ from assay.training.rater import SavedRater, model_card, saved_rater
 OPTIONS = {"document": "document", "epochs": 12, "patience": 12, "learning_rate": 0.02, "members": 2}
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, counting):
+    with pytest.MonkeyPatch.context() as patch:
+        put_in_place(patch)
+        folder = tmp_path_factory.mktemp("raters") / "rater"
+        return folder, quick(reviews(40), **OPTIONS, encoders=counting, folder=str(folder))
+
+
 @pytest.fixture
-def rater(tmp_path, kept_encoder):
-    """A rater in a folder, and what was found when it was trained."""
-    found = quick(reviews(40), **OPTIONS, encoders=kept_encoder, folder=str(tmp_path / "rater"))
-    return tmp_path / "rater", found
+def rater(tmp_path, kept_encoder, trained):
+    """A rater in a folder of the test's own, and what was found when it was trained."""
+    shutil.copytree(trained[0], tmp_path / "rater")
+    return tmp_path / "rater", trained[1]
 
 
 def test_a_text_of_the_training_is_rated_by_those_that_did_not_see_it(rater):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,10 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
-from teaching import lessons, quick, reviews
+from teaching import SMALL, lessons, quick, reviews
 
 import assay
+import pinned
 from assay.data.annotations import Annotations
 from assay.errors import DataError, DesignError
 from assay.training.page import train_parts
@@ -234,6 +236,13 @@ def test_the_network_by_a_slow_road():
             if c == 0:
                 wanted = model.shares[0].weight.numpy() @ pooled + model.shares[0].bias.numpy()
                 np.testing.assert_allclose(logits[0][0].numpy(), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_trainings_are_those_of_before(name):
+    """Words, numbers and pictures, as `tests/pinned.py` keeps them; 32 bits of other processors differ by little."""
+    wanted = json.loads(pinned.path_of(name).read_text("utf-8"))
+    assert not list(pinned.differences(pinned.of_rater(SMALL[name]()), wanted, near=1e-2))
 
 
 def test_several_encoders_are_one_family(kept_encoder):

@@ -13,7 +13,7 @@ import assay
 from assay import Annotations, card
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
-from assay.verdict.card import DIMENSIONS, _mark
+from assay.verdict.card import DIMENSIONS, _group_codes, _mark
 from assay.verdict.cells import LEAST_PEOPLE, CellMeasure, SpreadContrast, shown
 
 pytestmark = pytest.mark.xdist_group("card")  # one process, so that each table is made once
@@ -290,6 +290,34 @@ def test_ends_of_the_spread_less_the_distance_by_hand():
     near = SpreadContrast(0.05, d, 0.005, 1.5, 0.1)  # no nearer than at people's mean itself
     assert near.ends(0.9)[1] == pytest.approx(here - 0.05 + np.hypot(0.05, high - here))
     assert SpreadContrast(0.0, d * 0, 0.005, 1.5, 0.1).value == pytest.approx(0.1)  # nobody differs: the floor
+
+
+def test_p_values_of_the_spread_are_where_its_ends_are():
+    one = SpreadContrast(-0.3, np.array([0.1, -0.2, 0.3, 0.0, -0.1, 0.2]), 0.005, 1.5, 0.1)
+    for side in (0, 1):
+        for null in (one.value - 0.03, one.value - 0.01, one.value + 0.01, one.value + 0.03):
+            p = one.one_sided(side, null)
+            if p < 0.5:
+                assert one.ends(1 - 2 * p)[side] == pytest.approx(null, abs=1e-6)
+    below, above = one.one_sided(0, one.value - 0.02), one.one_sided(1, one.value - 0.02)
+    assert (below < 0.5, above) == (True, 0.5)
+    part = one.part("bias", 0.9)
+    assert (part.found.low, part.found.high) == pytest.approx(one.ends(0.9))
+    assert (part.above, part.below) == (one.one_sided(0), one.one_sided(1))
+    assert part.found.p(one.value - 0.02) == pytest.approx(2 * below)
+    assert part.found.p(one.value) == 1.0
+
+
+def test_groups_of_items():
+    rows = [("a", "x", 1, "g2"), ("a", "m", 2, "g2"), ("b", "x", 1, "g1"), ("b", "m", 1, "g1"), ("c", "x", 2, None)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "group"], orient="row")
+    labels = assay.Annotations.from_frame(frame, judges=["m"], scale="1-2")
+    codes, names = _group_codes(labels, "group", ["a", "b", "c", "gone"])
+    assert (codes.tolist(), names) == ([1, 0, -1, -1], ("g1", "g2"))
+    mixed = frame.with_columns(group=pl.Series(["g1", "g2", "g1", "g1", None]))
+    several = assay.Annotations.from_frame(mixed, judges=["m"], scale="1-2")
+    with pytest.raises(DesignError, match="an item lies in several groups of 'group'"):
+        _group_codes(several, "group", ["a"])
 
 
 def test_bias_and_fairness_are_those_of_single_labels_by_a_slow_road():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -15,7 +17,9 @@ import yaml
 
 import assay
 from assay.cli import app as cli
+from assay.errors import DesignError
 from assay.testing import assert_gate, assert_may_replace
+from assay.verdict import gate
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -175,3 +179,86 @@ def test_the_example_jobs_by_a_shell(name, judge, code, folder):
 
 def test_the_example_policy_holds():
     assert assay.gate(str(EXAMPLES / "assay.toml")).status == "replace"
+
+
+# -- each check by hand --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "most", "status", "words", "advice"),
+    [
+        ((0.01, -0.1, 0.1), 0.1, "replace", "+0.01 [-0.10, 0.10], at most ±0.1", ""),
+        ((0.01, -0.09, 0.11), 0.1, "cannot tell", "+0.01 [-0.09, 0.11], at most ±0.1", 50),  # 40 (.1 / .09)²
+        ((-0.01, -0.11, 0.09), 0.1, "cannot tell", "-0.01 [-0.11, 0.09], at most ±0.1", 50),
+        ((0.1, 0.05, 0.15), 0.1, "cannot tell", "+0.10 [0.05, 0.15], at most ±0.1", 1000),  # room is a tenth of it
+        ((0.3, 0.11, 0.49), 0.1, "do not replace", "+0.30 [0.11, 0.49], at most ±0.1", ""),
+        ((0.3, 0.1, 0.5), 0.1, "cannot tell", "+0.30 [0.10, 0.50], at most ±0.1", 16_000),
+        ((-0.3, -0.49, -0.11), 0.1, "do not replace", "-0.30 [-0.49, -0.11], at most ±0.1", ""),
+        ((0.099, 0.0985, 0.1005), 0.1, "cannot tell", "+0.10 [0.10, 0.10], at most ±0.1", 41),
+    ],
+)  # fmt: skip
+def test_what_a_change_of_the_judge_means(monkeypatch, one, most, status, words, advice):
+    line = SimpleNamespace(estimate=one[0], low=one[1], high=one[2], reason=None)
+    made = SimpleNamespace(lines={gate.JUDGE: line}, n={gate.JUDGE: 40})
+    monkeypatch.setattr(gate, "drift", lambda *_, **__: made)
+    monkeypatch.setattr(gate, "_read", lambda *_: None)
+    policy = {"judge": "m", "drift": {"before": "b.csv", "most": most}}
+    found = gate._drift_check(policy, None, Path(), SimpleNamespace(before=None))
+    assert (found.name, found.status, found.n) == ("drift", status, 40)
+    assert found.words.replace("−", "-") == f"the judge's change is {words} is allowed."
+    assert found.advice == (f"About {advice:,} anchors would tell." if advice else "")
+    line.reason = "no anchors"
+    silent = gate._drift_check(policy, None, Path(), SimpleNamespace(before=None))
+    assert (silent.status, silent.words, silent.advice) == ("cannot tell", "no anchors.", "")
+
+
+@pytest.mark.parametrize(
+    ("one", "bounds", "status", "advice"),
+    [
+        ((0.8, 0.7, 0.9), {"at_least": 0.7}, "replace", ""),
+        ((0.8, 0.7, 0.9), {"at_most": 0.9}, "replace", ""),
+        ((0.8, 0.7, 0.9), {"most_half_width": 0.101}, "replace", ""),
+        ((0.8, 0.7, 0.9), {"at_least": 0.755}, "cannot tell", "About 394 more labelled items would tell."),
+        ((0.8, 0.7, 0.9), {"at_most": 0.86}, "cannot tell", "About 178 more labelled items would tell."),
+        ((0.8, 0.7, 0.9), {"most_half_width": 0.06}, "cannot tell", "About 178 more labelled items would tell."),
+        ((0.8, 0.7, 0.9), {"at_least": 0.78}, "cannot tell",
+         "More labelled items than there are items would be needed."),
+        ((0.8, 0.7, 0.9), {"at_least": 0.9}, "cannot tell", "About 1 more labelled item would tell."),
+        ((0.8, 0.7, 0.9), {"at_least": 0.91}, "do not replace", ""),
+        ((0.8, 0.7, 0.9), {"at_most": 0.69}, "do not replace", ""),
+        ((0.8, 0.7, 0.9), {"at_most": 0.7}, "cannot tell", "About 1 more labelled item would tell."),
+        ((0.8, 0.7, 0.9), {"at_least": 0.6, "at_most": 0.95, "most_half_width": 0.2}, "replace", ""),
+    ],
+)  # fmt: skip
+def test_what_a_corrected_number_means(monkeypatch, one, bounds, status, advice):
+    number = SimpleNamespace(estimate=one[0], low=one[1], high=one[2], reason=None)
+    line = SimpleNamespace(of="mean", found=number, n=100, n_all=500)
+    monkeypatch.setattr(gate, "estimate", lambda *_, **__: SimpleNamespace(lines=[line]))
+    found = gate._estimate_check(bounds, "estimate 1", {"judge": "m"}, None)
+    assert (found.status, found.advice, found.n) == (status, advice, 100)
+    said = {"at_least": "at least", "at_most": "at most", "most_half_width": "a half-width of at most"}
+    wants = " and ".join(f"{said[name]} {bound:g}" for name, bound in bounds.items())
+    assert found.words == f"mean 0.800 [0.700, 0.900]; the policy wants {wants}."
+    number.low, number.reason = math.nan, "too few items"
+    silent = gate._estimate_check(bounds, "estimate 1", {"judge": "m"}, None)
+    assert (silent.status, silent.words) == ("cannot tell", "too few items.")
+
+
+def test_numbers_of_a_policy():
+    assert [gate._number({"most": v}, "most", "drift") for v in (None, 0, 0.5, -1)] == [None, 0, 0.5, -1]
+    for bad in (True, "1", math.inf, math.nan):
+        with pytest.raises(DesignError, match=r"\[drift\] of the policy: most must be a number; got "):
+            gate._number({"most": bad}, "most", "drift")
+
+
+def test_criteria_have_a_check_each():
+    labels = assay.simulate(60, 3, judges={"good": 0.2}, scale="1-5", criteria=["tone", "style"], seed=1)
+    for given, names in (
+        ({}, ["verdict of style", "verdict of tone"]),
+        ({"criteria": ["style"]}, ["verdict of style"]),
+    ):
+        checks, _ = gate._verdicts({"judge": "good", "verdict": {"expertise": "crowd"} | given}, labels)
+        assert sorted(check.name for check in checks) == names
+    plain = assay.simulate(60, 3, judges={"good": 0.2}, scale="1-5", seed=1)
+    (alone,), _ = gate._verdicts({"judge": "good", "verdict": {"expertise": "crowd"}}, plain)
+    assert alone.name == "verdict"

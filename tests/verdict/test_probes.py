@@ -22,6 +22,8 @@ from assay.verdict.probe_measures import (
     JudgeLabels,
     OneReply,
     ProbeMeasure,
+    _larger,
+    _pairs,
     halo_of,
     replies_needed,
 )
@@ -142,6 +144,54 @@ def test_every_second_level_and_shares():
     assert shares.filter(pl.col("shown"))["measure"].str.contains("'1'|'3'|'5'|'7'|'9'").any()
     assert shares["estimate"].sum() == pytest.approx(0)
     assert "coarse gives labels otherwise than people: '" in found.summary()
+
+
+def test_pairs_of_people_by_a_slow_road():
+    """Means, and mean products over all pairs of different people, item by item."""
+    nan = np.nan
+    first = np.array([[1.0, 2.0, 4.0], [3.0, nan, 5.0], [nan, nan, 2.0], [nan, nan, nan]])
+    second = np.array([[2.0, 2.0, 1.0], [nan, 4.0, 5.0], [nan, nan, 3.0], [1.0, nan, nan]])
+    mean, there, product, pairs = _pairs(first, second)
+    for i in range(4):
+        known = [v for v in first[i] if v == v]
+        assert (mean[i], there[i]) == (pytest.approx(np.mean(known) if known else 0.0), bool(known))
+        each = [first[i, j] * second[i, k] for j in range(3) for k in range(3) if j != k]
+        each = [v for v in each if v == v]
+        assert (product[i], pairs[i]) == (pytest.approx(np.mean(each) if each else 0.0), float(bool(each)))
+
+
+def test_what_an_item_adds_to_the_halo_by_hand():
+    def of(judge, people):
+        return JudgeLabels(np.array(judge), np.array(people), np.arange(1, 6.0), True, Units.of(3), 0.95)
+
+    nan = np.nan
+    one = of([1.0, 3.0, nan], [[1.0, 2.0], [3.0, nan], [5.0, 5.0]])
+    two = of([2.0, 4.0, 3.0], [[2.0, 2.0], [nan, nan], [4.0, 5.0]])
+    found = one.halo(two)
+    a, b = one.ideal, two.ideal
+    assert found.shape == (3, 14)
+    y = np.array([1.0, 3.0]) - 2
+    assert found[:2, 0] == pytest.approx(y * np.nanmean(a[:2], axis=1))
+    assert found[:, 1].tolist() == [1, 1, 0]
+    assert found[:, 5].tolist() == [1, 0, 1]
+    assert found[:, 4] == pytest.approx([(2 - 3) * np.mean(b[0]), 0, 0])
+    assert found[:, 3].tolist() == [1, 0, 1]
+    assert found[:, 2] == pytest.approx([a[0, 0] * a[0, 1], 0, a[2, 0] * a[2, 1]])
+    assert found[:, 7].tolist() == [1, 0, 1]
+    assert found[:, 8] == pytest.approx([(1 - 2) * (2 - 3), (3 - 2) * (4 - 3), 0])
+    assert found[:, 9].tolist() == [1, 1, 0]
+    assert found[:, 10] == pytest.approx(
+        [(a[0, 0] * b[0, 1] + a[0, 1] * b[0, 0]) / 2, 0, (a[2, 0] * b[2, 1] + a[2, 1] * b[2, 0]) / 2]
+    )
+    assert found[:, 11].tolist() == [1, 0, 1]
+    assert found[:, 12] == pytest.approx([np.mean(a[0] * b[0]), 0, np.mean(a[2] * b[2])])
+    assert found[:, 13].tolist() == [1, 0, 1]
+
+
+def test_both_tests_have_to_reject():
+    assert (_larger(0.1, 0.2), _larger(0.3, 0.2)) == (0.2, 0.3)
+    assert math.isnan(_larger(math.nan, 0.1))
+    assert math.isnan(_larger(0.1, math.nan))
 
 
 def test_halo_is_told_from_criteria_that_go_together():

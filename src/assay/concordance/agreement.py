@@ -54,7 +54,7 @@ from assay.estimation.intervals import (
 )
 from assay.estimation.options import Adjustment, Raters, question
 from assay.estimation.resampling import Sums, most_width
-from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
+from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats
 from assay.reporting.tables import estimated, said
 from assay.statistics.categories import PanelStatistic, Together
@@ -91,7 +91,7 @@ SCHEMA: dict[str, Any] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Agreement(Result):
+class Agreement(ResultOfRows):
     """Who agrees with whom, by every coefficient that the scale allows.
 
     Attributes
@@ -129,11 +129,6 @@ class Agreement(Result):
     comparisons_of_rows: tuple[tuple[_Block, Pairing], ...] = field(repr=False, metadata={"json": False})
     """What each row compares, to be estimated anew when it is asked again: thousands of rows keep no resamples."""
 
-    @property
-    def table(self) -> pl.DataFrame:
-        """One row a coefficient of a comparison."""
-        return self.rows
-
     def row_estimates(self) -> Sequence[Estimate | None]:
         """The coefficient in each row, which draws its resamples again with the same seed when it is asked."""
         rows = zip(self.rows.iter_rows(named=True), self.comparisons_of_rows, strict=True)
@@ -170,7 +165,7 @@ class Agreement(Result):
         for who, words in panels.items():
             rows = self.shown(who).filter(pl.col("group").is_null())
             if rows.height:
-                lines.append(_beyond_chance(rows, words, 1 - self.confidence))
+                lines.append(_chance_sentence(rows, words, 1 - self.confidence))
                 break
         for one in self.advice:
             if one.name == self.headline:
@@ -204,7 +199,7 @@ class Agreement(Result):
             return []
         from assay.concordance import families
 
-        return families.better_words(self._to_draw(self.beside_people), self.headline)
+        return families.better_words(self._rows_to_draw(self.beside_people), self.headline)
 
     def interval_words(self) -> str:
         """How intervals and p-values were made."""
@@ -301,21 +296,21 @@ class Agreement(Result):
         name = coefficient or (self.headline if self.headline in there else there[0])
         if name not in there:
             raise DesignError(unknown("coefficient", name, there, "the rows of random humans"))
-        return families.plot_raters(self._to_draw(self.beside_people), name, ax)
+        return families.plot_raters(self._rows_to_draw(self.beside_people), name, ax)
 
     def plot_coefficients(self, ax: Axes | None = None) -> Axes:
         """Every coefficient of people, families and judges with a random human, as a grid: figure 7b."""
         from assay.concordance import families
 
-        return families.plot_coefficients(self._to_draw(self.beside_people), ax)
+        return families.plot_coefficients(self._rows_to_draw(self.beside_people), ax)
 
     def plot_labels(self, ax: Axes | None = None) -> Axes:
         """How often people, families and judges give each label: figures 6 and 7a."""
         from assay.concordance import families
 
-        return families.plot_labels(self._to_draw(self.label_shares), ax)
+        return families.plot_labels(self._rows_to_draw(self.label_shares), ax)
 
-    def _to_draw(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def _rows_to_draw(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The rows of people, families and judges of none."""
         from assay.concordance import families
 
@@ -527,7 +522,7 @@ class _Block:
                         "second": comparison.second,
                         **_columns(found.measure, found.one, found.n, found.p),
                         "interval": found.interval,
-                        "than_humans": self._than_humans(comparison, found, known),
+                        "than_humans": self._human_contrast(comparison, found, known),
                     },
                 )
 
@@ -544,7 +539,7 @@ class _Block:
             self._again = comparison, {one.measure.name: one.one for one in found}
         return self._again[1][coefficient]
 
-    def _than_humans(self, comparison: Pairing, found: _Found, among: Floats | None) -> str | None:
+    def _human_contrast(self, comparison: Pairing, found: _Found, among: Floats | None) -> str | None:
         """Whether a judge, or one of a family, agrees better with a random human than another human does."""
         if found.draws is None or among is None or comparison.second == A_RANDOM_HUMAN or found.measure.directed:
             return None
@@ -844,7 +839,7 @@ def _headline(advice: Mapping[str, Advice], asked: Sequence[str], there: Sequenc
     return next(name for name in (*advice, *asked) if name in there)
 
 
-def _beyond_chance(rows: pl.DataFrame, who: str, alpha: float) -> str:
+def _chance_sentence(rows: pl.DataFrame, who: str, alpha: float) -> str:
     """The first sentence: whether these agree beyond chance, in every criterion or pair, or in how many."""
     first, several = rows.row(0, named=True), rows.height
     if several == 1 and first["second"] is not None:

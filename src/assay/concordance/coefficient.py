@@ -15,14 +15,7 @@ from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Label, Scale
 from assay.errors import DesignError, listing
-from assay.estimation.intervals import (
-    Estimate,
-    EstimateByRule,
-    Estimates,
-    Transform,
-    interaction_of,
-    near_the_ends,
-)
+from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, Transform, interaction_of, near_the_ends
 from assay.estimation.options import Adjustment, IntervalSettings, Limits, Raters, option
 from assay.estimation.resampling import Sums, Units
 from assay.estimation.result import Exclusion, Result, Run
@@ -667,7 +660,7 @@ class Coefficient(Result):
         table = self.table
         names = [self.title, *table["annotators"][1:]] if self.pairs else [self.title] * table.height
         ax = pictures.axes(ax, height=1.2 + 0.26 * len(names))
-        pictures.forest(ax, names, *(table[c].to_list() for c in ("estimate", "low", "high")))
+        pictures.forest_of_rows(ax, names, table)
         ax.set_xlabel(self.title)
         return ax
 

@@ -29,7 +29,7 @@ from assay.errors import DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, adjust_p, missing
 from assay.estimation.options import IntervalSettings, option, question
 from assay.estimation.resampling import Sums
-from assay.estimation.result import Exclusion, Result, Run
+from assay.estimation.result import Exclusion, ResultOfRows, Run
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.reporting.tables import estimated, said
 from assay.statistics.categories import Together, category_counts, grid, ratio
@@ -77,7 +77,7 @@ class DisagreementSettings(IntervalSettings):
 
 
 @dataclass(frozen=True, eq=False)
-class Disagreement(Result):
+class Disagreement(ResultOfRows):
     """Items, categories and confusions on which annotators disagree.
 
     Attributes
@@ -105,15 +105,6 @@ class Disagreement(Result):
     n_agreed: int
     run: Run
     estimates: Sequence[Estimate] = field(repr=False, metadata={"json": False})
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """Agreement for each category."""
-        return self.rows
-
-    def row_estimates(self) -> Sequence[Estimate | None]:
-        """Those of `table`."""
-        return self.estimates
 
     def summary(self) -> str:
         """The items, categories and confusions to look at first."""
@@ -474,7 +465,7 @@ def _categories(ratings: Ratings, settings: DisagreementSettings) -> Iterator[tu
     for who, part, first, second in _groups(ratings):
         sums = part.sums(Together((CategoryShares(values, first, second),)))
         c = len(values)
-        tested = _than_all(sums, settings)
+        tested = _compare_categories(sums, settings)
         for k, value in enumerate(values.tolist()):
             place = {"who": who, "category": label_word(ratings, value)}
             columns = sums.sums[:, [k, c + k]]
@@ -490,7 +481,7 @@ def _categories(ratings: Ratings, settings: DisagreementSettings) -> Iterator[tu
             yield _row(place, "category-kappa", estimate, n, words) | tested.get(k, {}), estimate
 
 
-def _than_all(sums: Sums, settings: DisagreementSettings) -> dict[int, dict[str, Any]]:
+def _compare_categories(sums: Sums, settings: DisagreementSettings) -> dict[int, dict[str, Any]]:
     """For each category given to enough items: whether its κ differs from that of all categories."""
     c = sums.sums.shape[1] // 2
     often = [k for k in range(c) if np.count_nonzero(sums.sums[:, c + k]) >= LEAST_TESTED]

@@ -682,7 +682,7 @@ class ScaleTables:
                 kinds["judges' panel"] = self._panels([self.judges], scale, every, "A,k"), [self.judges]
         for what, (one, groups) in kinds.items():
             found, n = self._estimate(_each_part(one, parts), every, "fisher", groups)
-            p = _combine(_on_z(found), [{0: 1.0, i: -1.0} for i in range(1, len(names))]).p(0.0)
+            p = _combine(_fisher_scale(found), [{0: 1.0, i: -1.0} for i in range(1, len(names))]).p(0.0)
             pooled = found[0].estimate
             for i, name in enumerate(names[1:], 1):
                 place = {"what": what, "benchmark": name, **found[i].row(), "n": n[i], "pooled": pooled}
@@ -861,7 +861,7 @@ NEARLY_ONE = 0.9999
 """Where Fisher's z of an ICC ends: it is endless at 1."""
 
 
-def _on_z(found: Estimates) -> Estimates:
+def _fisher_scale(found: Estimates) -> Estimates:
     """Jackknifed ICCs as Fisher's z, whose differences are closer to symmetric than those of ICCs near 1.
 
     What single labels add to the variance of items and of raters is left in both, which makes errors larger.

@@ -27,7 +27,7 @@ def forest(rows: pl.DataFrame, judges: Sequence[str], ax: Axes | None = None) ->
         colours.append(pictures.JUDGE if about_judge else pictures.HUMAN)
     ax = pictures.axes(ax, width=7.2, height=1.2 + 0.26 * len(names))
     ax.axvline(0, color=pictures.FAINT, linewidth=1, zorder=0)
-    pictures.forest(ax, names, *(rows[c].to_list() for c in ("estimate", "low", "high")), colour=colours)
+    pictures.forest_of_rows(ax, names, rows, colour=colours)
     ax.set_xlabel(rows["title"][0])
     return ax
 
@@ -75,8 +75,7 @@ def categories(rows: pl.DataFrame, ax: Axes | None = None) -> Axes:
         names.append(f"{where}{row['category']}, {row['who'] if panel else row['who'] + ' & people'}")
         colours.append(pictures.HUMAN if row["who"] == "humans" else pictures.JUDGE)
     ax = pictures.axes(ax, width=7.2, height=1.2 + 0.26 * len(names))
-    columns = (rows[c].fill_null(float("nan")).to_list() for c in ("estimate", "low", "high"))
-    pictures.forest(ax, names, *columns, colour=colours)
+    pictures.forest_of_rows(ax, names, rows, colour=colours)
     ax.set_xlim(-0.02, 1.02)
     ax.set_xlabel("specific agreement: the same category by another")
     return ax

@@ -148,7 +148,7 @@ class ChunkSource:
 # -- a look at the files ------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(eq=False)
 class Survey:
     """What a pass over the names of the items says."""
 
@@ -159,7 +159,7 @@ class Survey:
     """Whether every file seems to be sorted by item: ranges are then read from the files themselves."""
 
     def rows_in_a_chunk(self, most: int) -> int:
-        """So many that a chunk keeps to its width."""
+        """Rows by which a chunk keeps to its width."""
         return max(1, min(most, CHUNK_BYTES // (ROW_BYTES + self.name_bytes // max(self.n_rows, 1))))
 
     def ranges(self, n_chunks: int) -> list[Range]:

@@ -45,9 +45,7 @@ from assay.estimation.result import Exclusion
 # -- frames of any make ----------------------------------------------------------------------------
 
 
-def to_polars(
-    frame: Any, strict: Collection[str] = (), source: str = "a table in memory", *, orders: bool = False
-) -> pl.DataFrame:
+def to_polars(frame: Any, strict: Collection[str] = (), *, orders: bool = False) -> pl.DataFrame:
     """Any eager or lazy frame that narwhals knows, as a Polars frame; the original is never changed.
 
     ``strict`` names the columns in which a mixture of numbers and text is refused; in others it becomes text. With
@@ -83,7 +81,7 @@ def to_polars(
             columns[str(name)] = pl.Series(str(name), column.to_numpy())
         else:
             values = [None if gone else v for v, gone in zip(column.to_list(), column.is_null().to_list(), strict=True)]
-            columns[str(name)] = column_of(str(name), values, source, strict=name in strict)
+            columns[str(name)] = column_of(str(name), values, "a table in memory", strict=name in strict)
     ordered = {str(n): dtype for n, dtype in eager.schema.items() if isinstance(dtype, nw.Enum) and orders}
     return declare_orders(pl.DataFrame(columns), {n: tuple(map(str, d.categories)) for n, d in ordered.items()})
 

@@ -61,7 +61,7 @@ class Names(Sequence[str]):
 
     @classmethod
     def later(cls, number: int, load: Callable[[], pl.Series]) -> Names:
-        """So many names, which are read when they are asked for."""
+        """A number of names, which are read when they are asked for."""
         made = cls.__new__(cls)
         made._series, made._number, made._load = None, number, load
         return made
@@ -105,7 +105,7 @@ class Names(Sequence[str]):
         return f"({shown}{', ...' if len(self) > 5 else ''})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Utf8:
     """The bytes of many texts, one after the other: text ``i`` is ``length[i]`` bytes from ``start[i]``."""
 

@@ -439,7 +439,7 @@ def _totals(statistics: Summed, data: Answers, unit: Ints) -> Floats:
     return np.asarray(each.sum(axis=0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LabelSurvey:
     """What a pass over labels says of them: how many, their sum, the different ones (the lowest, where very many)."""
 

@@ -407,12 +407,12 @@ class _Finder:
         ]
         if found:
             return found[0]
-        stamped = any(self._by_name(name) == "time stamp" for name in self.views)
+        stamped = any(self._role_by_name(name) == "time stamp" for name in self.views)
         ids = [v.name for v in self.views.values() if self.plain[v.name] in ("response id", "responseid") and v.unique]
         return ids[0] if ids else next(iter(self.views), None) if stamped else None
 
     def _beside_labels(self) -> set[str]:
-        return {name for name in self.views if self._by_name(name) is not None}
+        return {name for name in self.views if self._role_by_name(name) is not None}
 
     # -- long ------------------------------------------------------------------------------------------
 
@@ -496,7 +496,7 @@ class _Finder:
         """The columns of a long table that could each hold the labels of a criterion."""
         roles = {n: self._role_beside(n) for n in self.views if n not in found.values()}
         open_ = [n for n, (role, _) in roles.items() if role == "unknown" and self.views[n].could_be_labels]
-        return self._of_one_kind(open_, roles) if open_ else []
+        return self._keep_one_kind(open_, roles) if open_ else []
 
     def _judges_of(self, annotator: str | None, options: dict[str, Any], kind: str | None) -> None:
         if annotator is None or kind is not None or annotator not in self.views:
@@ -535,7 +535,7 @@ class _Finder:
         item = self._item_of_rows()
         roles = {n: self._role_beside(n) for n in self.views if n != item}
         labels = [n for n, (role, _) in roles.items() if role == "unknown" and self.views[n].could_be_labels]
-        labels = list(self.told.columns) if self.told.columns is not None else self._of_one_kind(labels, roles)
+        labels = list(self.told.columns) if self.told.columns is not None else self._keep_one_kind(labels, roles)
         computed = {} if self.told.columns is not None else self._computed(labels, roles)
         labels = [n for n in labels if n not in computed]
         roles.update({name: ("computed", why) for name, why in computed.items()})
@@ -615,7 +615,7 @@ class _Finder:
         if unique:
             ids = [n for n in unique if re.search(r"\b(id|key|nr|no|number)$", self.plain[n])]
             return (ids or unique)[0]
-        texts = [n for n, v in self.views.items() if v.unique and v.is_text and self._by_name(n) is None]
+        texts = [n for n, v in self.views.items() if v.unique and v.is_text and self._role_by_name(n) is None]
         nearly = [n for n in named if self.views[n].filled >= self.frame.height - 2 and self.views[n].is_text]
         first = next(iter(self.views), None)
         numbers = [first] if first is not None and self.views[first].unique and self.views[first].counts_rows else []
@@ -623,7 +623,7 @@ class _Finder:
         found = texts or [n for n in named if self.views[n].is_text] or nearly or odd
         return found[0] if found else None
 
-    def _of_one_kind(self, labels: list[str], roles: dict[str, tuple[Role, str]]) -> list[str]:
+    def _keep_one_kind(self, labels: list[str], roles: dict[str, tuple[Role, str]]) -> list[str]:
         """The columns whose labels could be on one scale; the others are columns of the items."""
         texts = [n for n in labels if self.views[n].is_text]
         numbers = [n for n in labels if n not in texts]
@@ -640,10 +640,10 @@ class _Finder:
                                else "numbers beside columns of words")  # fmt: skip
             labels = larger
         if not labels or self.views[labels[0]].is_text:
-            return self._of_one_code_book(labels, roles)
-        return self._of_one_range(labels, roles)
+            return self._keep_one_code_book(labels, roles)
+        return self._keep_one_range(labels, roles)
 
-    def _of_one_range(self, labels: list[str], roles: dict[str, tuple[Role, str]]) -> list[str]:
+    def _keep_one_range(self, labels: list[str], roles: dict[str, tuple[Role, str]]) -> list[str]:
         """Columns of numbers without those on a far wider range than most."""
         tops = sorted(max(abs(e) for e in self.views[n].ends or (0, 0)) for n in labels)
         middle = tops[(len(tops) - 1) // 2]
@@ -657,7 +657,7 @@ class _Finder:
                 kept.append(name)
         return kept
 
-    def _of_one_code_book(self, labels: list[str], roles: dict[str, tuple[Role, str]]) -> list[str]:
+    def _keep_one_code_book(self, labels: list[str], roles: dict[str, tuple[Role, str]]) -> list[str]:
         """Columns of words without those that share none with the others."""
         books = {n: set(spelling_key(self.views[n].distinct).to_list()) for n in labels}
         kept = [n for n in labels if any(books[n] & books[o] for o in labels if o != n)]
@@ -740,7 +740,7 @@ class _Finder:
 
     # -- what names say ------------------------------------------------------------------------------------
 
-    def _by_name(self, name: str) -> Role | None:
+    def _role_by_name(self, name: str) -> Role | None:
         """What a column is by its name (and, for some, its cells); None where its name says nothing."""
         view, plain = self.views[name], self.plain[name]
         if not view.filled:
@@ -761,7 +761,7 @@ class _Finder:
 
     def _role_beside(self, name: str) -> tuple[Role, str]:
         """What a column that is neither item nor annotator nor label is."""
-        view, role = self.views[name], self._by_name(name)
+        view, role = self.views[name], self._role_by_name(name)
         if self.told.exclude is not None and name in self.told.exclude:
             return "computed", "named in exclude"
         if self.told.exclude is not None and role == "computed":
@@ -780,7 +780,7 @@ class _Finder:
         """One row a person, one column an item, as forms write them."""
         told = self.told
         people = told.annotator or self._people_column()
-        stamps = people in self.views and self._by_name(str(people)) == "time stamp"
+        stamps = people in self.views and self._role_by_name(str(people)) == "time stamp"
         asked = list(told.columns) if told.columns is not None else [n for n in self._questions() if n != people]
         options: dict[str, Any] = {"layout": "transposed"}
         if people == ROWS:

@@ -43,7 +43,7 @@ _DATES = (
 _BEGINS = r"^[<>≤≥~≈≥$€£¥#(\[]?\s*[+-]?\.?\d"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Numbers:
     """What different labels are as numbers.
 
@@ -205,7 +205,7 @@ def _parts(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: De
 def _find_doubt(texts: pl.Series, read: pl.Series) -> Numbers | None:
     """What looks like numbers or dates and is neither for certain; None for words."""
     there = texts.drop_nulls()
-    # So many different ones are free text, which nothing counts.
+    # Where more are different, they are free text, which nothing counts.
     few = len(there) <= MOST_CATEGORIES
     begin = bool(there.str.contains(_BEGINS).all()) and read.null_count() == len(read)
     words = _date_words(there) if few or begin else None
@@ -407,7 +407,7 @@ def _decoded(part: LabelColumn, settings: LabelSettings) -> tuple[LabelColumn, l
     words = _words_of(settings.codes, part.criterion)
     if not words:
         return part, ["no code is given for it; its labels stay as they are"]
-    bare = strip_spaces(_as_codes(part.labels))
+    bare = strip_spaces(_code_text(part.labels))
     odd = bare.filter(~bare.is_in([*words, *words.values(), *map(str, settings.marks or ())]) & (bare != ""))
     strange = [one for one in odd.unique(maintain_order=True).to_list() if one.lower() not in MARKS]
     if strange:
@@ -421,7 +421,7 @@ def _decoded(part: LabelColumn, settings: LabelSettings) -> tuple[LabelColumn, l
     return part._replace(labels=bare.replace(words).alias("label")), [f"codes stand for words: {shown}"]
 
 
-def _as_codes(labels: pl.Series) -> pl.Series:
+def _code_text(labels: pl.Series) -> pl.Series:
     """Labels as codes are written: 1 for 1.0."""
     if labels.dtype.is_float() and bool((labels.drop_nulls() % 1 == 0).all()):
         labels = labels.cast(pl.Int64)
@@ -447,7 +447,7 @@ def _words_of(codes: Any, criterion: str | None) -> dict[str, str]:
                 f"a table of codes has two columns, the code and its word (and 'criterion', where criteria differ); "
                 f"this one has {listing([repr(c) for c in codes.columns])}"
             )
-        both = [strip_spaces(_as_codes(codes[name])) for name in codes.columns]
+        both = [strip_spaces(_code_text(codes[name])) for name in codes.columns]
         rows = [(code, word) for code, word in zip(*both, strict=True) if code and word]
     words = dict(rows)
     twice = next((code for code, word in rows if words[code] != word), None)

@@ -185,7 +185,7 @@ class SpotChecks:
         data = fingerprint_with(self.fingerprint, **digest_of_columns(labels, *used))
         made = replace(made, fingerprint=data, columns={c: item_column(labels, c) for c in columns})
         if gold is not None:
-            made = made._of_gold(item_column(labels, gold), gold)
+            made = made._use_gold(item_column(labels, gold), gold)
         if clusters is not None:
             made = replace(made, cluster=cluster_codes(labels, clusters))
         if strata is not None:
@@ -221,7 +221,7 @@ class SpotChecks:
             )
         return replace(self, stratum=codes, weight=(sizes / np.maximum(drawn, 1))[codes[self.position]])
 
-    def _of_gold(self, given: pl.Series, name: str) -> SpotChecks:
+    def _use_gold(self, given: pl.Series, name: str) -> SpotChecks:
         """A column of true labels in place of people."""
         there = np.flatnonzero(given.is_not_null().to_numpy())
         kept = given.gather(pl.Series(there))
@@ -375,7 +375,7 @@ class SpotChecks:
 
     def _regressors(self) -> Floats:
         """(items, regressors), standardised: each judge's label, each column; levels of text one by one."""
-        found = [self._of_judge(j) for j in range(self.values.shape[1])]
+        found = [self._judge_columns(j) for j in range(self.values.shape[1])]
         for name, column in self.columns.items():
             found.append(_column_numbers(column, name))
         x = np.concatenate(found, axis=1)
@@ -389,7 +389,7 @@ class SpotChecks:
             )
         return np.asarray(x)
 
-    def _of_judge(self, j: int) -> Floats:
+    def _judge_columns(self, j: int) -> Floats:
         given = self.values[:, j]
         if self.categories is not None and not self.scale.ordered:
             levels = np.unique(given[np.isfinite(given)])[1:]
@@ -491,7 +491,7 @@ def doubts(checks: SpotChecks, *, skip: Sequence[str | None] = ()) -> list[Doubt
     """
     if checks.n >= checks.n_all:
         return []
-    found = [*_of_the_judge(checks)]
+    found = [*_judge_doubts(checks)]
     if checks.table is not None:
         last = checks.n_all - 1
         place: Floats = checks.position.astype(float)
@@ -500,7 +500,7 @@ def doubts(checks: SpotChecks, *, skip: Sequence[str | None] = ()) -> list[Doubt
         found.append(_moved(checks, place - last / 2, last * (last + 2) / 12, words))
         for name in checks.table.items.columns[1:]:
             if name not in skip:
-                found += _of_column(checks, checks.table.items[name], name)
+                found += _column_doubts(checks, checks.table.items[name], name)
     known = [one for one in found if math.isfinite(one.p)]
     return sorted((Doubt(min(one.p * len(known), 1.0), one.words) for one in known), key=lambda one: one.p)
 
@@ -509,7 +509,7 @@ def _share(checks: SpotChecks) -> Floats:
     return np.asarray(checks.weight / checks.weight.sum())
 
 
-def _of_the_judge(checks: SpotChecks) -> list[Doubt]:
+def _judge_doubts(checks: SpotChecks) -> list[Doubt]:
     found = []
     for j, judge in enumerate(checks.judges):
         everywhere, here = checks.values[:, j], checks.judged[:, j]
@@ -531,7 +531,7 @@ def _of_the_judge(checks: SpotChecks) -> list[Doubt]:
     return found
 
 
-def _of_column(checks: SpotChecks, column: pl.Series, name: str) -> list[Doubt]:
+def _column_doubts(checks: SpotChecks, column: pl.Series, name: str) -> list[Doubt]:
     if column.dtype.is_numeric() and column.n_unique() > 2:
         given = column.cast(pl.Float64).to_numpy().astype(float)
         here = given[checks.position]

@@ -278,7 +278,7 @@ def _cells_by_person(drawn: Checked, found: Corrected, here: Ints, n_units: int)
     return cells
 
 
-def _of_known_outputs(first: SystemMean, second: SystemMean) -> float:
+def _known_output_variance(first: SystemMean, second: SystemMean) -> float:
     """What the variance of a difference loses where it is that of these N outputs alone.
 
     Of people r and s, each of either system, over n_r, n_s and n_rs labelled sources that they share, of N_r, N_s and
@@ -311,7 +311,7 @@ def _difference(first: SystemMean, second: SystemMean, pairing: SourcePairs, con
     value, phi, mass = first.value - second.value, first.phi - second.phi, first.mass + second.mass
     n, variance = int((mass > 0).sum()), float(phi @ phi)
     if pairing.finite:
-        variance = max(variance - _of_known_outputs(first, second), 0.0)
+        variance = max(variance - _known_output_variance(first, second), 0.0)
     if n < LEAST_SOURCES:
         what = "sources" if pairing.clusters is None else "clusters"
         return missing(f"people labelled outputs of {n} {what}, and {LEAST_SOURCES} are needed")
@@ -338,10 +338,10 @@ def _judge_alone(first: Outputs, second: Outputs, pairing: SourcePairs, confiden
     The part is the slope of the judge's difference on the difference in length, times its mean.
     """
     sources, n_sources, length = pairing.sources, pairing.n_sources, pairing.length
-    d = _by_source(first, sources, n_sources, None) - _by_source(second, sources, n_sources, None)
+    d = _source_means(first, sources, n_sources, None) - _source_means(second, sources, n_sources, None)
     longer = np.full(n_sources, np.nan)
     if length is not None:
-        longer = _by_source(first, sources, n_sources, length) - _by_source(second, sources, n_sources, length)
+        longer = _source_means(first, sources, n_sources, length) - _source_means(second, sources, n_sources, length)
     known = np.isfinite(d)
     n = int(known.sum())
     none = missing("no column of lengths")
@@ -379,7 +379,7 @@ def _difference_of_pairs(value: float, variance: float, df: int, confidence: flo
     return Estimate(value, value - half, value + half, math.sqrt(variance))
 
 
-def _by_source(one: Outputs, sources: Ints, n_sources: int, values: Floats | None) -> Floats:
+def _source_means(one: Outputs, sources: Ints, n_sources: int, values: Floats | None) -> Floats:
     """The mean of a system's outputs of each source; NaN where there is none."""
     checks, _, mine = one
     given = checks.values[:, 0] if values is None else values[mine]

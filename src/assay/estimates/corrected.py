@@ -234,7 +234,7 @@ class CorrectedEstimate(Result):
             said_lines.append(
                 f"{where}{what} of the labels of {who} over {_items(one, settings)} would be "
                 f"{estimated(one.found.estimate, one.found.low, one.found.high)} ({settings.confidence:.0%} interval; "
-                f"{counted(one.n, 'labelled item')}). {_beside(one, ' and '.join(self.judges))}"
+                f"{counted(one.n, 'labelled item')}). {_judge_words(one, ' and '.join(self.judges))}"
             )
         return [*said_lines, *(one.sentence(settings.confidence) for one in self.contrasts)]
 
@@ -276,7 +276,7 @@ def _what(of: str, target: str) -> str:
     return f"The share of '{of}'" if target == "shares" else f"The {of}"
 
 
-def _beside(one: EstimateLine, judge: str) -> str:
+def _judge_words(one: EstimateLine, judge: str) -> str:
     """What the judge alone says, what people alone say, what the judge saved."""
     off = one.judge - one.found.estimate
     # What is rounded to nothing is no difference.
@@ -419,7 +419,7 @@ def _sampled(checks: SpotChecks, settings: EstimateSettings) -> tuple[str, tuple
     if settings.estimator == "rogan-gladen":
         return "rogan-gladen", ()
     skip = (settings.gold, settings.strata, settings.probabilities)
-    found = doubts(_by_system(checks, settings), skip=skip)
+    found = doubts(_group_by_system(checks, settings), skip=skip)
     if not found or found[0].p >= DOUBTED:
         return settings.estimator, ()
     worst = [one.words for one in found if one.p < DOUBTED][:2]
@@ -438,7 +438,7 @@ def _sampled(checks: SpotChecks, settings: EstimateSettings) -> tuple[str, tuple
     )
 
 
-def _by_system(checks: SpotChecks, settings: EstimateSettings) -> SpotChecks:
+def _group_by_system(checks: SpotChecks, settings: EstimateSettings) -> SpotChecks:
     """Of systems, each with a sample of its own: people may have labelled more outputs of one than of another, and the
     outputs of one source come together."""
     if settings.contrast is None or settings.sources is None or settings.probabilities is not None:
@@ -492,7 +492,7 @@ def _is(value: float) -> Number:
     return lambda x: np.where(np.isnan(x), np.nan, (x == value).astype(float))
 
 
-def _up_to(value: float) -> Number:
+def _share_up_to(value: float) -> Number:
     return lambda x: np.where(np.isnan(x), np.nan, (x <= value).astype(float))
 
 
@@ -524,7 +524,7 @@ def _lines(
     for (word, number, ends, score), f, y in zip(asked, judged, labels, strict=True):
         corrected, alone = difference(drawn, y, f, weight), difference(drawn, y, f, 0.0)
         made, own = (_spread(one, ends, score, settings, checks, tests) for one in (corrected, alone))
-        judge = _of_judge_alone(checks, number)
+        judge = _judge_mean(checks, number)
         found.append(
             EstimateLine(name, word, made, own, judge, _saved(corrected, alone), weight, checks.n, checks.n_all)
         )
@@ -550,7 +550,7 @@ def _weight(
     return tuned(u.T, v.T, clip=_several(checks, settings))
 
 
-def _of_judge_alone(checks: SpotChecks, number: Number) -> float:
+def _judge_mean(checks: SpotChecks, number: Number) -> float:
     """The (first) judge's own mean of all items."""
     return checks.seen(number).mean
 
@@ -645,7 +645,7 @@ def _quantile_lines(checks: SpotChecks, settings: EstimateSettings, name: str | 
     spreads: dict[bool, list[MeanSpread]] = {True: [], False: []}
     weights = []
     for place in places:
-        number = _up_to(float(place))
+        number = _share_up_to(float(place))
         f, y = _prediction(checks, settings, number), number(checks.y)
         weights.append(_weight(checks, drawn, [y], [f], settings))
         for corrected, weight in ((True, weights[-1]), (False, 0.0)):

@@ -430,7 +430,7 @@ class MeanSpread:
         return low + span * max(centre - half, 0.0), low + span * min(centre + half, 1.0)
 
     def estimate(self, confidence: float, tests: int = 1) -> EstimateByRule:
-        """The number with its interval, at a level that holds for so many numbers at once (Bonferroni)."""
+        """The number with its interval, at a level that holds for several numbers at once (Bonferroni)."""
 
         def ends(level: float) -> tuple[float, float]:
             return self.ends(1 - (1 - level) / tests)

@@ -199,7 +199,7 @@ def drift(before: Annotations, after: Annotations, settings: DriftSettings) -> D
     doubt = None if same else reason or _unlike(new, new.keyed(key), pairs, key)
     if doubt is not None:
         found[SYSTEM] = missing(doubt)
-    people, counts = _against_people(old, new, anchor, pairs, key, settings)
+    people, counts = _agreement_changes(old, new, anchor, pairs, key, settings)
     found, n = found | people, n | counts
     notes = (
         [] if key != "item" else ["items of one name are taken for the same text; text=... names the column of texts"]
@@ -495,7 +495,7 @@ def _two_means(x: Floats, y: Floats) -> float:
 # -- against people --------------------------------------------------------------------------------------------
 
 
-def _against_people(
+def _agreement_changes(
     old: ScoredRun, new: ScoredRun, anchor: ScoredRun, pairs: AnchorPairs, key: str, settings: DriftSettings
 ) -> tuple[dict[str, Estimate], dict[str, int]]:
     """Change of the agreement with people, and of R, on anchors that people labelled."""

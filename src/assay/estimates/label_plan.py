@@ -115,7 +115,7 @@ class LabelMoments:
     is_share: bool
 
     def variance(self, n: float, n_all: float, people: int, *, judge: bool) -> float:
-        """Of the mean of so many people over items like these: σ² [(1 − ρ²) / n + ρ² / N] of their mean label."""
+        """Of the mean of some people over items like these: σ² [(1 − ρ²) / n + ρ² / N] of their mean label."""
         total = self.sd**2 * (1 + (people - 1) * self.shared) / people
         common = (self.judged * self.sd) ** 2 if judge else 0.0
         return max(total - common, 0.0) / n + common / n_all

@@ -30,7 +30,7 @@ TOO_FEW = (
 """Why annotators are no sample where one of two is left out."""
 
 MOST_APART = 3.0
-"""Up to so many items that differ from all others, their number is taken as Poisson."""
+"""Up to this number of items that differ from all others, the number is taken as Poisson."""
 
 PRIOR = 0.5
 """Weight of an item that is won, tied or lost against everybody, where win counts have a posterior: Jeffreys' prior of
@@ -1033,7 +1033,7 @@ def partial_conjunction(p: Floats, least: int | Ints) -> Floats:
     return np.where((u > m)[..., 0] | (u < 1)[..., 0], np.nan, np.minimum(found, 1.0))
 
 
-def simultaneous_p(value: Floats, replicates: Floats, null: float = 0.0) -> Floats:
+def simultaneous_p(value: Floats, replicates: Floats) -> Floats:
     """Two-sided p-values of several values at once: how often the largest of all deviations is as large as each one's.
 
     The single-step max-T of Westfall and Young (1993), from draws around the values, so that what is dependent counts
@@ -1052,7 +1052,7 @@ def simultaneous_p(value: Floats, replicates: Floats, null: float = 0.0) -> Floa
         drawn = replicates[:, known]
         error = np.maximum(drawn.std(axis=0, ddof=1), 1e-12)
         most = np.abs((drawn - drawn.mean(axis=0)) / error).max(axis=1)
-        far = np.abs((value[known] - null) / error)
+        far = np.abs(value[known] / error)
         found[known] = (1 + (most[:, None] >= far).sum(axis=0)) / (1 + len(drawn))
     return found
 

@@ -233,7 +233,7 @@ def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[...
         if opens and not given and own[0].name in options:
             given = (options.pop(own[0].name),)
         if opens:
-            given = _opened(function.__name__, given, options, judged)
+            given = _open_labels(function.__name__, given, options, judged)
         if len(given) > most:
             raise TypeError(f"{function.__name__}() takes at most {most} arguments by position; got {len(given)}")
         placed = dict(zip(by_place, given[len(own) :], strict=False))
@@ -273,7 +273,7 @@ READER = "assay.reading:labels_of"
 """What makes that table of a path, a frame or plain arrays; named, and not imported, because imports run downward."""
 
 
-def _opened(name: str, given: tuple[Any, ...], options: dict[str, Any], judged: Sequence[str]) -> tuple[Any, ...]:
+def _open_labels(name: str, given: tuple[Any, ...], options: dict[str, Any], judged: Sequence[str]) -> tuple[Any, ...]:
     """What was given by place, with the one table first, whatever it was given as; and the only judge where none is."""
     if len(given) == 0:
         return given

@@ -34,7 +34,7 @@ LEAST_UNITS = 200
 """However wide the moments are, there are this many blocks."""
 
 UNIT_CELLS = 12_000_000
-"""Wide moments are summed into so many blocks that no more numbers than this are held (96 MiB)."""
+"""Numbers that the sums of wide moments hold, at most (96 MiB): items are merged into blocks until they fit."""
 
 RESAMPLES_PER_BLOCK = 64
 """Resamples that share one random stream; fixed, so that no setting of memory or processes changes a digit."""
@@ -43,13 +43,13 @@ MOST_KEPT = 4_000_000
 """Resampling counts up to this number are kept for the next estimate with the same units and seed."""
 
 MOST_KEPT_SMALL = 2**24
-"""Up to this many are kept in a byte each; that one unit is drawn more than 255 times, among so many, never happens."""
+"""Counts up to this number are kept in a byte each: no unit among them is ever drawn more than 255 times."""
 
 PRODUCT_CELLS = 2**21
-"""Blocks of resamples are multiplied and valued together up to so many numbers (16 MiB); a constant, as above."""
+"""Blocks of resamples are multiplied and valued together up to this size (16 MiB); a constant, as above."""
 
 ROW_BY_ROW = 1_000
-"""From so many units on each resample is counted by itself."""
+"""Units from which on each resample is counted by itself."""
 
 MOST_COLUMNS = 5_000
 """Sums up to this number a unit are looked through for those that are the same."""
@@ -109,7 +109,7 @@ class Units:
         cls, n_items: int, clusters: Ints | None = None, *, width: int = 1, used: Ints | None = None,
         most: int | None = MAX_UNITS,
     ) -> Units:  # fmt: skip
-        """The units of so many items: the one rule for every question.
+        """The units of ``n_items`` items: the one rule for every question.
 
         Parameters
         ----------
@@ -144,12 +144,12 @@ class Units:
 
 
 def most_width(n_items: int) -> float:
-    """`most_units` the other way round: sums that each of so many items may have, for none to be merged into blocks."""
+    """`most_units` the other way round: sums that each of ``n_items`` may have, for none to be merged into blocks."""
     return math.inf if n_items <= LEAST_UNITS else UNIT_CELLS // n_items if n_items <= MAX_UNITS else 0
 
 
 def most_units(width: int, most: int = MAX_UNITS) -> int:
-    """Into how many blocks items are merged where there are more, if each has so many sums."""
+    """Into how many blocks items are merged where there are more, if each has ``width`` sums."""
     return max(min(most, LEAST_UNITS), min(most, UNIT_CELLS // max(width, 1)))
 
 
@@ -395,7 +395,7 @@ def estimate_open(
     ----------
     sums : (units, k) float
     drawn : callable
-        So many draws of the sums, as shares: (n, k).
+        Gives n draws of the sums, as shares: (n, k).
     """
     if how.method != "jackknife" or len(sums) == 1:
         return estimate_sums(statistic, sums, how, unit=unit)

@@ -114,9 +114,10 @@ class Run:
             **({} if self.of is None else {"of": self.of.to_dict()}),
         }
 
-    def closing(self) -> list[str]:
-        """The last lines of a summary: exclusions, notes, cautions, the signature."""
-        lines = [f"Excluded: {one}." for one in self.exclusions]
+    def closing(self, *, intervals: bool = False) -> list[str]:
+        """The last lines of a summary: how intervals were made, exclusions, notes, cautions, the signature."""
+        lines = [f"Intervals: {self.interval}."] if intervals and self.interval else []
+        lines += [f"Excluded: {one}." for one in self.exclusions]
         lines += [f"{note[:1].upper()}{note[1:]}." for note in self.notes]
         lines += [f"Caution: {caution}" for caution in self.cautions]
         return [*lines, self.signature]
@@ -252,8 +253,7 @@ class Result(ABC):
         named = [c for c in rows.columns if rows.schema[c] == pl.String and c not in ("reason", "interval")]
         names = [", ".join(str(v) for v in row if v is not None) for row in rows.select(named).iter_rows()]
         ax = pictures.axes(ax, height=1.2 + 0.26 * max(len(names), 2))
-        columns = (rows[c].cast(pl.Float64).fill_null(float("nan")).to_list() for c in ("estimate", "low", "high"))
-        pictures.forest(ax, names or [""] * rows.height, *columns)
+        pictures.forest_of_rows(ax, names or [""] * rows.height, rows)
         ax.set_xlabel(self.symbol)
         return ax
 
@@ -284,6 +284,22 @@ class Result(ABC):
         rows = self.table.head(tables.MOST_ROWS)
         shown = tables.to_html(tables.shown(rows, symbol=self.symbol, counted=self.counted))
         return f"<div>{words}{shown}<p><code>{html.escape(self.signature)}</code></p></div>"
+
+
+class ResultOfRows(Result):
+    """A finding that keeps its table as a field, ``rows``, and the estimate in each row as another, ``estimates``."""
+
+    rows: pl.DataFrame
+    estimates: Sequence[Estimate]
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """The rows."""
+        return self.rows
+
+    def row_estimates(self) -> Sequence[Estimate | None]:
+        """The estimate in each row."""
+        return self.estimates
 
 
 def fingerprint_with(data: str, **used: object) -> str:

@@ -13,7 +13,6 @@ as its score. A person is held against the other people just as a judge is, so t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -30,7 +29,7 @@ from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.options import question
 from assay.estimation.resampling import Units, add_rows, estimate_sums
-from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
+from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Mean
 from assay.ideas.choices import MapSettings
 from assay.reporting import pictures
@@ -50,7 +49,7 @@ TIE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class AnnotatorSimilarity(Result):
+class AnnotatorSimilarity(ResultOfRows):
     """How close every annotator's answers are to those of people.
 
     Attributes
@@ -80,16 +79,7 @@ class AnnotatorSimilarity(Result):
     positions: pl.DataFrame
     stress: float
     run: Run
-    estimates: dict[str, Estimate] = field(repr=False, metadata={"json": False})
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """The annotators."""
-        return self.rows
-
-    def row_estimates(self) -> Sequence[Estimate]:
-        """The closeness of each annotator."""
-        return [self.estimates[name] for name in self.rows["annotator"]]
+    estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
 
     def of(self, annotator: str) -> dict[str, Any]:
         """The row of one annotator."""
@@ -134,8 +124,7 @@ class AnnotatorSimilarity(Result):
                 f"{signed(high['difference'], 3)} ({high['annotator']})."
             )
         lines.append(f"The map's misfit is {said(self.stress)} (stress; below 0.2 distances can be read).")
-        lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
-        return "\n".join([*lines, *self.run.closing()])
+        return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The map: annotators who write alike are near each other; every judge is named, people while they are few."""
@@ -252,9 +241,9 @@ def annotator_similarity(labels: Annotations | Chunks, settings: MapSettings) ->
     facts = {"items": labels.n_items, "humans": len(labels.humans), "judges": len(labels.judges)}
     about = answers.fitted.about  # it also says what was learned from these texts
     note = (f"similarity: {about}",) if about else ()
-    return AnnotatorSimilarity(
-        frame, pairs, positions, stress, Run("annotator-similarity", settings, data, facts, how, gone, note), estimates
-    )
+    run = Run("annotator-similarity", settings, data, facts, how, gone, note)
+    in_order = tuple(estimates[name] for name in frame["annotator"])
+    return AnnotatorSimilarity(frame, pairs, positions, stress, run, in_order)
 
 
 _TYPES: dict[str, Any] = {"reason": pl.String, "other_items": pl.Float64}

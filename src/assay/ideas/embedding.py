@@ -84,8 +84,7 @@ class TripletEmbedding(Result):
             lines.append(
                 f"Choices left out have a mean log likelihood of {said(mine)}: {better} than chance ({said(CHANCE)})."
             )
-        lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
-        return "\n".join([*lines, *self.run.closing()])
+        return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The texts of the first document on their two longest axes."""

@@ -27,7 +27,7 @@ from assay.errors import DesignError, counted
 from assay.estimation.intervals import Estimate, map_estimate
 from assay.estimation.options import question
 from assay.estimation.resampling import Units, add_rows, estimate_sums
-from assay.estimation.result import Result, Run, fingerprint_with
+from assay.estimation.result import ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Mean
 from assay.ideas.choices import Pairs, ReliabilitySettings, odd_one_labels
 from assay.reporting import pictures
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class OddOneOutAgreement(Result):
+class OddOneOutAgreement(ResultOfRows):
     """Agreement on the odd one out, above chance.
 
     Attributes
@@ -60,15 +60,6 @@ class OddOneOutAgreement(Result):
     estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
 
     @property
-    def table(self) -> pl.DataFrame:
-        """The rows."""
-        return self.rows
-
-    def row_estimates(self) -> Sequence[Estimate]:
-        """The agreement above chance in each row."""
-        return self.estimates
-
-    @property
     def humans(self) -> dict[str, Any] | None:
         """The row of people together, over all triplets."""
         found = self.rows.filter((pl.col("who") == "humans") & pl.col("group").is_null())
@@ -83,8 +74,7 @@ class OddOneOutAgreement(Result):
                 f"{_SENTENCES[row['who']].format(**row)}{where} {said(row['agreement'])} of "
                 f"{counted(row['n'], 'triplet')}, {estimated(row['estimate'], row['low'], row['high'])} above chance."
             )
-        lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
-        return "\n".join([*lines, *self.run.closing()])
+        return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Forest plot, with a line at chance; whoever is a judge has the colour of judges."""
@@ -96,7 +86,7 @@ class OddOneOutAgreement(Result):
         ]
         about_judges = [bool({row["first"], row["second"]} & set(self.judges)) for row in rows.iter_rows(named=True)]
         colours = [pictures.JUDGE if judge else pictures.HUMAN for judge in about_judges]
-        pictures.forest(ax, names, *(rows[c].to_list() for c in ("estimate", "low", "high")), colour=colours)
+        pictures.forest_of_rows(ax, names, rows, colour=colours)
         ax.axvline(0, color=pictures.MUTED, linewidth=1, linestyle="--")
         ax.set_xlabel("agreement on the odd one out, above chance")
         return ax

@@ -115,7 +115,7 @@ class Judgments(Result):
                 f"As published, bootstrap samples of all judgments agree with them by {said(row['published'])}: they "
                 "share judgments, so that this is too high."
             )
-        return "\n".join([*lines, f"Intervals: {self.run.interval}.", *self.run.closing()])
+        return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The curve with its interval, the published one, and the target (figure 4 of the paper)."""

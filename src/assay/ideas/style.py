@@ -8,7 +8,7 @@ of the mean similarities of all pairs. A measure of ideas should not move: the i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,7 +20,7 @@ from assay.errors import DataError, DesignError, counted, listing
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import IntervalSettings, question
 from assay.estimation.resampling import estimate_sums
-from assay.estimation.result import Result, Run
+from assay.estimation.result import ResultOfRows, Run
 from assay.estimation.statistic import Floats
 from assay.ideas.choices import StyleSettings
 from assay.ideas.measures import name_measures, signed_measures
@@ -36,7 +36,7 @@ COLUMNS = ("first", "second", "first_after", "second_after")
 
 
 @dataclass(frozen=True, eq=False)
-class StyleEffect(Result):
+class StyleEffect(ResultOfRows):
     """How far each measure moves when style changes and ideas do not.
 
     Attributes
@@ -52,16 +52,7 @@ class StyleEffect(Result):
 
     rows: pl.DataFrame = field(metadata={"json": False})
     run: Run
-    estimates: dict[str, Estimate] = field(repr=False, metadata={"json": False})
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """The measures."""
-        return self.rows
-
-    def row_estimates(self) -> Sequence[Estimate]:
-        """The change of each measure."""
-        return [self.estimates[name] for name in self.rows["measure"]]
+    estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
 
     def summary(self) -> str:
         """One sentence a measure."""
@@ -76,8 +67,7 @@ class StyleEffect(Result):
                 f"{row['measure']} {moves}: {signed(row['estimate'], 1)}% {interval(row['low'], row['high'], 1)}, from "
                 f"{row['before']:.3f} to {row['after']:.3f}, over {counted(row['n'], 'pair')}."
             )
-        lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
-        return "\n".join([*lines, *self.run.closing()])
+        return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Forest plot, with a line where nothing changes."""
@@ -157,7 +147,8 @@ def style_effect(pairs: Any, settings: StyleSettings) -> StyleEffect:
     order = frame["estimate"].abs().fill_nan(np.inf)
     frame = frame.with_columns(_order=order).sort("_order", "measure").drop("_order")
     facts = {"pairs": table.height, "measures": len(found)}
-    return StyleEffect(frame, Run("style-effect", settings, _digest(table), facts, words), estimates)
+    in_order = tuple(estimates[name] for name in frame["measure"])
+    return StyleEffect(frame, Run("style-effect", settings, _digest(table), facts, words), in_order)
 
 
 def _check_pairs(table: pl.DataFrame, reads_texts: bool) -> pl.DataFrame:

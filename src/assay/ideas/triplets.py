@@ -124,7 +124,7 @@ class TripletSimilarity(Result):
                 f"Choices about one triplet are more alike than about one pair by an intraclass correlation of "
                 f"{said(self.alike)}, which the intervals allow for."
             )
-        return "\n".join([*lines, f"Intervals: {self.run.interval}.", *self.run.closing()])
+        return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def plot(self, ax: Axes | None = None, document: str | None = None) -> Axes:
         """Similarities of a document's texts as a shaded table, the first document's where there are several."""

@@ -23,7 +23,7 @@ from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimation.intervals import Estimate, adjust_p, missing
 from assay.estimation.options import IntervalSettings, question
 from assay.estimation.resampling import of_replicates
-from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
+from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.ideas.choices import CONTENTS, Choices, ValidateSettings, has_column, item_column, odd_one_labels
 from assay.ideas.measure_verdict import HOPELESS, SEES, Ceiling, MeasureVerdict, TextInference, decide
@@ -75,7 +75,7 @@ AUTHORS = ("first_author", "second_author", "third_author")
 
 
 @dataclass(frozen=True, eq=False)
-class SimilarityValidation(Result):
+class SimilarityValidation(ResultOfRows):
     """How well measures rank pairs of texts as experts do.
 
     Attributes
@@ -107,18 +107,9 @@ class SimilarityValidation(Result):
     """By measure; trivial measures have none."""
     published_ceiling: Estimate = field(metadata={"json": False})
     """ρ of bootstrap samples of the choices with all of them, as published: it shares judgments with its target."""
-    rhos: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
+    estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
     influences: dict[str, Influence] = field(repr=False, metadata={"json": False})
     inference: TextInference = field(repr=False, metadata={"json": False})
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """The measures, best first, then the ceiling."""
-        return self.rows
-
-    def row_estimates(self) -> Sequence[Estimate]:
-        """ρ of each measure and of each ceiling."""
-        return self.rhos
 
     @property
     def measures(self) -> pl.DataFrame:
@@ -165,7 +156,7 @@ class SimilarityValidation(Result):
     def summary(self) -> str:
         """What may be said of each measure, what the best beats, what experts reach themselves."""
         lines = [*self.sentences(), *self.footnotes()]
-        return "\n".join([*lines, f"Intervals: {self.run.interval}.", *self.run.closing()])
+        return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def footnotes(self) -> tuple[str, ...]:
         """What is said besides: why intervals are missing, and the ceiling as published."""
@@ -250,7 +241,7 @@ class SimilarityValidation(Result):
         ax = pictures.axes(ax, width=6.2, height=1.3 + 0.28 * max(rows.height, 2))
         colours = [_COLOURS.get(kind, pictures.HUMAN) for kind in rows["kind"]]
         names = [clip_name(name) for name in rows["measure"]]
-        pictures.forest(ax, names, *(rows[c].to_list() for c in ("estimate", "low", "high")), colour=colours)
+        pictures.forest_of_rows(ax, names, rows, colour=colours)
         ax.axvline(0, color=pictures.MUTED, linewidth=1, linestyle="--")
         best = self.rows.filter(pl.col("measure") == CEILINGS["best"])["estimate"][0]
         if np.isfinite(best) and best > 0:
@@ -498,7 +489,7 @@ class _MeasureComparison:
         ceiling = self.ceiling()
         p = self.permutation_p()
         verdicts = self.verdicts(ceiling, p)
-        rows, rhos = _sort_rows(
+        rows, estimates = _sort_rows(
             [*self.rows(verdicts, p), *self.trivial_rows(p)], self.ceiling_rows(ceiling)
         )  # fmt: skip
         columns = [*(s.contents or CONTENTS.get(self.experts.columns) or ()), *(s.authors or AUTHORS)]
@@ -520,8 +511,8 @@ class _MeasureComparison:
         )  # fmt: skip
         influences = {m.name: one for m, one in zip(self.measures, self.influences, strict=True)}
         return SimilarityValidation(
-            rows, self.document_rows(), self.sweep_rows(), run, verdicts, self.published_ceiling(), rhos, influences,
-            self.inference,
+            rows, self.document_rows(), self.sweep_rows(), run, verdicts, self.published_ceiling(), estimates,
+            influences, self.inference,
         )  # fmt: skip
 
     # -- does it see anything, and how much -------------------------------------------------------

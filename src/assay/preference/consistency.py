@@ -27,7 +27,7 @@ from assay.errors import DesignError, counted
 from assay.estimation.intervals import Estimate, Estimates, Transform
 from assay.estimation.options import question
 from assay.estimation.resampling import add_rows, estimate_sums
-from assay.estimation.result import Result, Run
+from assay.estimation.result import ResultOfRows, Run
 from assay.estimation.statistic import Floats, Mean
 from assay.preference.votes import STRATA, Choose, SetSettings, Votes, Who, strata, weight
 from assay.reporting import pictures
@@ -50,7 +50,7 @@ _SCALES: dict[SetMeasure, Transform] = {"consistency": "share", "strength": "fis
 
 
 @dataclass(frozen=True, eq=False)
-class RatingSets(Result):
+class RatingSets(ResultOfRows):
     """Consistency, or strength, of rating sets, by who rated and by what tells items apart.
 
     Attributes
@@ -83,15 +83,6 @@ class RatingSets(Result):
     estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
 
     @property
-    def table(self) -> pl.DataFrame:
-        """The rows."""
-        return self.rows
-
-    def row_estimates(self) -> Sequence[Estimate]:
-        """The mean in each row."""
-        return self.estimates
-
-    @property
     def headlines(self) -> pl.DataFrame:
         """The rows to be read first: each pair over all bins, each bin over all pairs."""
         several = self.rows["first"].null_count() > 0
@@ -115,8 +106,7 @@ class RatingSets(Result):
                 f"{interval(found.low, found.high)}."
             )
         lines += [self._saving_words(who, found) for who, found in self.saving.items()]
-        lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
-        return "\n".join([*lines, *self.run.closing()])
+        return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def _saving_words(self, who: str, found: Estimate) -> str:
         settings: SetSettings = self.run.settings  # type: ignore[assignment]
@@ -198,7 +188,7 @@ class RatingSets(Result):
         ]  # fmt: skip
         judges = set(self.sets.filter(pl.col("kind") == "judge")["annotator"])
         colours = [pictures.JUDGE if who in judges else pictures.HUMAN for who in rows["who"]]
-        pictures.forest(ax, names, *(rows[c].to_list() for c in ("estimate", "low", "high")), colour=colours)
+        pictures.forest_of_rows(ax, names, rows, colour=colours)
         ax.set_xlim((-0.02, 1.02) if self.measure == "consistency" else (-1.04, 1.04))
         ax.set_xlabel(f"mean {_MEASURES[self.measure]}")
         return ax

@@ -188,12 +188,12 @@ class Leaderboard(Result):
             raise DesignError("Elo ratings depend on the order of all votes; ask assay.elo of all of them again")
         if settings.clusters is not None:
             raise DesignError("votes are added to boards without clusters=...; ask assay.bradley_terry of all votes")
-        further = _votes_of(labels, settings, "Bradley-Terry")
+        further = _votes_of(labels, settings)
         known = {
             (b.who, b.group, b.component): dict(zip(b.systems, b.estimates.value.tolist(), strict=True))
             for b in self.boards
         }
-        return _rated(self.votes.joined(further), settings, BradleyTerryRate(settings, known))
+        return _make_boards(self.votes.joined(further), settings, BradleyTerryRate(settings, known))
 
     def summary(self) -> str:
         """How each judge's order differs from the people's; who leads, by how much, and each system's place."""
@@ -207,9 +207,7 @@ class Leaderboard(Result):
                 lines.append(f"{_named(board)} ({counted(int(board.counts.sum()), 'vote')}):")
             lines += self._board_lines(board, lead)
         lines += _covariate_lines(self.coefficients, self.confidence)
-        if self.run.interval:
-            lines.append(f"Intervals: {self.run.interval}.")
-        return "\n".join([*lines, *self.run.closing()])
+        return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def headlines(self) -> list[str]:
         """One line a judge: whether its order of the systems is the people's."""
@@ -268,8 +266,7 @@ class Leaderboard(Result):
         most = pictures.MOST_ROWS
         rows = rows.head(most)
         ax = pictures.axes(ax, height=1.1 + 0.28 * max(rows.height, 2))
-        values = (rows[c].fill_null(math.nan).to_list() for c in ("estimate", "low", "high"))
-        pictures.forest(ax, names[:most], *values, colour=colours[:most] if several else pictures.JUDGE)
+        pictures.forest_of_rows(ax, names[:most], rows, colour=colours[:most] if several else pictures.JUDGE)
         ax.set_xlabel("rating, points")
         return ax
 
@@ -326,8 +323,8 @@ def bradley_terry(labels: Annotations | Chunks, settings: BradleyTerrySettings) 
 
     *a* won 6.5 of 8: log₁₀(6.5 / 1.5) · 400 = 254.7 points between them.
     """
-    votes = _votes_of(labels, settings, "Bradley-Terry")
-    return _rated(votes, settings, BradleyTerryRate(settings))
+    votes = _votes_of(labels, settings)
+    return _make_boards(votes, settings, BradleyTerryRate(settings))
 
 
 @question(EloSettings)
@@ -355,15 +352,15 @@ def elo(labels: Annotations | Chunks, settings: EloSettings) -> Leaderboard:
             "on the order of votes; use method='percentile'"
         )
     votes = Votes.of(labels, settings, "Elo", settings.separability, settings.order, category=settings.by).sorted()
-    return _rated(votes, settings, EloRate(settings))
+    return _make_boards(votes, settings, EloRate(settings))
 
 
-def _votes_of(labels: Annotations | Chunks, settings: BradleyTerrySettings, name: str) -> Votes:
+def _votes_of(labels: Annotations | Chunks, settings: BradleyTerrySettings) -> Votes:
     """The votes, with the columns that weigh, part and explain them."""
-    labels = in_memory(labels, name)
+    labels = in_memory(labels, "Bradley-Terry")
     made_of = covariate_columns(labels, settings.covariates)
     columns = dict.fromkeys(itertools.chain(*made_of.values()))
-    votes = Votes.of(labels, settings, name, settings.separability, *columns, category=settings.by)
+    votes = Votes.of(labels, settings, "Bradley-Terry", settings.separability, *columns, category=settings.by)
     if settings.separability is not None or settings.grades == "shares":
         votes = votes.sorted()  # sums of fractions depend on their order, counts do not
     values = {
@@ -381,10 +378,10 @@ COVARIATE = "covariate "
 SAME, FLIPPED, EVEN = "same", "flipped", "equal"
 
 
-def _rated(votes: Votes, settings: RatingSettings, rate: Rate) -> Leaderboard:
+def _make_boards(votes: Votes, settings: RatingSettings, rate: Rate) -> Leaderboard:
     """All boards, what they say of each other, and what made them."""
     votes = asked_votes(votes, settings.who)
-    scaled, spreads = _scaled(votes)
+    scaled, spreads = _scale_covariates(votes)
     asked: list[Poll] = []
 
     def rate_one(poll: Poll) -> Board:
@@ -396,7 +393,7 @@ def _rated(votes: Votes, settings: RatingSettings, rate: Rate) -> Leaderboard:
     wins = pl.concat([_wins(board) for board in found])
     first = next(board for board in found if board.reason is None)
     lead = first.difference(*first.order[:2].tolist())
-    pairs, agreement = _against_people(found, votes, settings)
+    pairs, agreement = _compare_with_people(found, votes, settings)
     run = _run(votes, settings, found, asked)
     return Leaderboard(
         rows, wins, lead, pairs, _moves(found, pairs), agreement, _coefficients(found, settings, spreads), run, found,
@@ -404,7 +401,7 @@ def _rated(votes: Votes, settings: RatingSettings, rate: Rate) -> Leaderboard:
     )  # fmt: skip
 
 
-def _scaled(votes: Votes) -> tuple[Votes, dict[str, float]]:
+def _scale_covariates(votes: Votes) -> tuple[Votes, dict[str, float]]:
     """Covariates in units of their spread around 0 over all votes: which output is first means nothing."""
     spreads, columns = {}, dict(votes.columns)
     for name in [one for one in votes.columns if one.startswith(COVARIATE)]:
@@ -559,13 +556,7 @@ def _pair_rows(board: Board) -> Iterator[dict[str, object]]:
 # open. A bootstrap of τ itself does not: near 1 every resample is nearer to 0.
 
 
-class _Decided(NamedTuple):
-    same: int
-    flipped: int
-    pairs: int
-
-
-def _against_people(
+def _compare_with_people(
     found: Sequence[Board], votes: Votes, settings: RatingSettings
 ) -> tuple[pl.DataFrame, dict[str, Estimate]]:
     judges = [b for b in found if b.reason is None and b.who in votes.judges]
@@ -573,7 +564,7 @@ def _against_people(
     rows: list[dict[str, object]] = []
     for judge in judges:
         for board in (one for one in people if one.group == judge.group):
-            rows += _compared(board, judge)
+            rows += _compare_pairs(board, judge)
     pairs = pl.DataFrame(rows, schema=_PAIRS)
     p = adjust_p(pairs["p"].to_numpy(), "holm", pairs["who"].to_list()) if rows else np.empty(0)
     shown = np.nan_to_num(p, nan=1.0) <= 1 - settings.confidence
@@ -594,7 +585,7 @@ _PAIRS = {
 }  # fmt: skip
 
 
-def _compared(people: Board, judge: Board) -> Iterator[dict[str, object]]:
+def _compare_pairs(people: Board, judge: Board) -> Iterator[dict[str, object]]:
     """Every two systems that both boards hold."""
     ahead = [people.systems[i] for i in people.order.tolist() if people.systems[i] in judge.systems]
     names = list(itertools.combinations(ahead, 2))

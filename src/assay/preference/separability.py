@@ -29,7 +29,7 @@ from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import question
 from assay.estimation.resampling import Units, add_rows, estimate_sums
-from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
+from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints, Mean
 from assay.preference.votes import (
     OutputSettings,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Separability(Result):
+class Separability(ResultOfRows):
     """How far the outputs of two systems can be told apart, item by item.
 
     Attributes
@@ -74,15 +74,6 @@ class Separability(Result):
     alike: _OutputSimilarities = field(repr=False, metadata={"json": False})
     outputs: pl.DataFrame = field(repr=False, metadata={"json": False})
     estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """The rows."""
-        return self.rows
-
-    def row_estimates(self) -> Sequence[Estimate]:
-        """The mean separability in each row."""
-        return self.estimates
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -156,8 +147,7 @@ class Separability(Result):
                 f"alike by {said(row['self_first'], 3)}, of {row['second']} by {said(row['self_second'], 3)}, of "
                 f"both by {said(row['cross'], 3)}."
             )
-        lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
-        return "\n".join([*lines, *self.run.closing()])
+        return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def plot_groups(self, ax: Axes | None = None) -> Axes:
         """Every value of ``by`` and pair of systems side by side: each mean with its interval, and the middle 50% and
@@ -203,8 +193,7 @@ def _strips(ax: Axes, names: Sequence[str], values: Sequence[Floats], rows: pl.D
         for low, high, height in ((0.05, 0.95, 0.16), (0.25, 0.75, 0.44)):
             left, right = np.quantile(mine, [low, high])
             ax.barh(y, right - left, left=left, height=height, color=pictures.HUMAN, alpha=0.25, linewidth=0)
-    ends = (rows[c].fill_null(float("nan")).to_list() for c in ("estimate", "low", "high"))
-    pictures.forest(ax, names, *ends, colour=pictures.JUDGE)
+    pictures.forest_of_rows(ax, names, rows)
     ax.set_xlabel("separability")
     return ax
 
@@ -307,7 +296,7 @@ def separability(
 
 
 @dataclass(frozen=True, eq=False)
-class SeparabilitySweep(Result):
+class SeparabilitySweep(ResultOfRows):
     """How much separability depends on the numbers of outputs (K) and comparisons (C), and on a condition.
 
     Attributes
@@ -329,15 +318,6 @@ class SeparabilitySweep(Result):
     run: Run
     estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
 
-    @property
-    def table(self) -> pl.DataFrame:
-        """The rows."""
-        return self.rows
-
-    def row_estimates(self) -> Sequence[Estimate]:
-        """The mean separability in each row."""
-        return self.estimates
-
     def summary(self) -> str:
         """One sentence a way."""
         whole, *ways = self.rows.iter_rows(named=True)
@@ -352,8 +332,7 @@ class SeparabilitySweep(Result):
                 f"{_WAYS.get(row['varied'], row['varied'])} = {row['value']}: {said(row['estimate'], 3)}, "
                 f"{decimals(row['change'], 3, '+')} {ends}{near}."
             )
-        lines += [f"Intervals: {self.run.interval}."] if self.run.interval else []
-        return "\n".join([*lines, *self.run.closing()])
+        return "\n".join([*lines, *self.run.closing(intervals=True)])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Each way: its mean with the interval, and the middle 50% and 90% of the items (figure 5)."""

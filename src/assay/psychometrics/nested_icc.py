@@ -135,8 +135,7 @@ class NestedICC(Result):
     def plot(self, ax: Axes | None = None) -> Axes:
         """Both as a forest plot."""
         ax = pictures.axes(ax, height=1.6)
-        columns = (self.table[c].to_list() for c in ("estimate", "low", "high"))
-        pictures.forest(ax, [f"one {self.unit}", f"mean of {self.n:g}"], *columns)
+        pictures.forest_of_rows(ax, [f"one {self.unit}", f"mean of {self.n:g}"], self.table)
         ax.set_xlabel("ICC")
         return ax
 

@@ -28,24 +28,17 @@ import numpy as np
 from assay.estimation.intervals import Estimate, EstimateByRule, Pseudo, missing
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.replacement.closeness import (
-    DENSE_CELLS,
-    AlignmentScore,
-    CustomScore,
-    NegRMSE,
-    PairwiseScore,
-    Panel,
-)
+from assay.replacement.closeness import DENSE_CELLS, AlignmentScore, CustomScore, NegRMSE, PairwiseScore, Panel
 
 MOST_ITEMS = 2**15
-"""More items are not needed: with 3 people R's standard error is about .01 at this number. So many are drawn."""
+"""Items that are drawn where there are more: with 3 people R's standard error is about .01 at this number."""
 
 MOST_CALLED = 500
 """Items that are drawn where each distance calls a similarity or a function: of 3 people 25,000 pairs of labels."""
 
 BLOCK = 5
-"""Where each distance calls a function, a part is cut at random into blocks of about so many items, and everything is
-asked within blocks: permutations within them are exchangeable too, and 4 other items tell what to expect of an item
+"""Where each distance calls a function, a part is cut at random into blocks of about this size, and everything is asked
+within blocks: permutations within them are exchangeable too, and 4 other items tell what to expect of an item
 nearly as well as all, since an item's own distance varies as much as one of theirs."""
 
 MOST_OTHERS = 3
@@ -55,7 +48,7 @@ FEWEST_UNITS = 8
 """Items or clusters from which on agreement has an interval: fewer say nothing of their own skewness."""
 
 FEWEST_DECIDING = 4.0
-"""And so many of them must decide, as items with a rare label do: of 95/5 labels 60 items have 4. With fewer, R = 1/2
+"""Units that decide, at least, as items with a rare label do: of 95/5 labels 60 items have 4. With fewer, R = 1/2
 is called less in up to .29 of studies in place of .05."""
 
 CLEAR, OPEN = 1e-4, 0.3
@@ -645,8 +638,8 @@ def look_at(
     units = np.arange(len(sides.items)) if clusters is None else clusters[sides.items]
     plain = [one for one in structures if not one.by_stem] or [Structure("", np.zeros(panel.n_items, dtype=np.int64))]
     stems = [one for one in structures if one.by_stem]
-    within = tuple(_seen(sides, one, units, clusters is not None, seed) for one in (*plain, *stems))
-    return Looked(within, least, len(sides.items), _repeated(sides, units, plain[-1].part[sides.items], names))
+    within = tuple(_test_looks(sides, one, units, clusters is not None, seed) for one in (*plain, *stems))
+    return Looked(within, least, len(sides.items), _find_repeated(sides, units, plain[-1].part[sides.items], names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -787,7 +780,7 @@ def _observed(distance: LabelDistance, a: Side, b: Side, n: int) -> Floats:
     return each / (1 - sums_of(a.item, a.weight**2, n)) if a is b else each
 
 
-def _seen(sides: _Sides, structure: Structure, units: Ints, clustered: bool, seed: int) -> Seen:
+def _test_looks(sides: _Sides, structure: Structure, units: Ints, clustered: bool, seed: int) -> Seen:
     """A judge within the parts of one structure: of items that are alone in theirs nothing is expected."""
     part = structure.part[sides.items]
     keep = np.bincount(part)[part] > 1 if len(part) else np.zeros(0, dtype=bool)
@@ -870,7 +863,7 @@ FEWEST_REPEATED = 30
 """Items that a person must share with the judge to be named."""
 
 
-def _repeated(sides: _Sides, units: Ints, part: Ints, names: Sequence[str]) -> Repeated | None:
+def _find_repeated(sides: _Sides, units: Ints, part: Ints, names: Sequence[str]) -> Repeated | None:
     """The person j whose labels the judge shares beyond what both share with the others.
 
     With c the mean expected less observed distance (twice a covariance), and r the others: where one trait makes all
@@ -902,7 +895,7 @@ def _repeated(sides: _Sides, units: Ints, part: Ints, names: Sequence[str]) -> R
         lead = np.where((count >= FEWEST_REPEATED) & (ahead > 2 * spread), ahead / spread, -1.0)
     if not len(lead) or lead.max() < 0:
         return None
-    best = _shared(sides, distance, int(lead.argmax()), units, part)
+    best = _copy_test(sides, distance, int(lead.argmax()), units, part)
     if best[0] * m > REPEATS:
         return None
     return Repeated(names[best[1]], min(1.0, best[0] * m), best[2], best[3])
@@ -923,7 +916,9 @@ def _better(values: Floats, without: Floats) -> float:
     return float(1 + above * max(0.0, 1 - chance))
 
 
-def _shared(sides: _Sides, distance: LabelDistance, j: int, units: Ints, part: Ints) -> tuple[float, int, float, float]:
+def _copy_test(
+    sides: _Sides, distance: LabelDistance, j: int, units: Ints, part: Ints
+) -> tuple[float, int, float, float]:
     """The p-value of one person, the person, and how often labels are the same."""
     people, n = sides.people, len(sides.items)
     has = np.zeros(n, dtype=bool)

@@ -142,7 +142,7 @@ def card(test: AltTest) -> Card:
     """The verdict of one test: what, on what grounds, and what would change it."""
     evidence, advice = "\n".join(test.evidence(agreement=False)), " ".join(_advice(test))
     return Card(
-        test.judge, test.domain, TONES[test.verdict], _headline(test), evidence, advice, tuple(_beside(test)),
+        test.judge, test.domain, TONES[test.verdict], _headline(test), evidence, advice, tuple(_side_lines(test)),
         "the three tests, the published outcome, whom this speaks of", _step(test),
     )  # fmt: skip
 
@@ -194,7 +194,7 @@ def _headline(test: AltTest) -> str:
     return f"Cannot tell yet for {test.judge}{where}: {_REASONS[test.reason or 'too few items']}."
 
 
-def _beside(test: AltTest) -> list[str]:
+def _side_lines(test: AltTest) -> list[str]:
     """What always stands beside the verdict: whom it speaks of, the published outcome, people, documents."""
     s, rho = test.settings, test.advantage_probability
     if not test.n_annotators:

@@ -27,12 +27,7 @@ from assay.estimation.options import IntervalSettings, Limits, Method, Settings,
 from assay.estimation.resampling import Units
 from assay.estimation.result import fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.replacement.closeness import (
-    AlignmentScore,
-    Panel,
-    majority_without,
-    make_score,
-)
+from assay.replacement.closeness import AlignmentScore, Panel, majority_without, make_score
 from assay.replacement.looks import MOST_ITEMS, Structure
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import FOR_HELP, similarity_named
@@ -147,7 +142,7 @@ class RuleSettings(Settings):
 
 
 def spent(alpha: float, look: int, looks: int) -> float:
-    """How much of alpha is spent after so many of the looks: 2 - 2 Φ(z / √t), t the share of looks, as of Lan & DeMets.
+    """How much of alpha is spent after a look: 2 - 2 Φ(z / √t), t the share of looks up to it, as of Lan & DeMets.
 
     z is the upper alpha / 2 point, so that the last look leaves alpha in all, and early ones next to nothing.
     """

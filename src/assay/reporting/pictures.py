@@ -7,11 +7,13 @@ class itself, without pyplot, so they need no display, keep no global state and 
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import polars as pl
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,6 +85,12 @@ def forest(
         ax.plot([], [], marker=marker, color=colours[0] if colours else INK, linestyle="none", label=label)
     ax.set_yticks(np.arange(len(names))[::-1], list(names))
     ax.set_ylim(-0.7, len(names) - 0.3)
+
+
+def forest_of_rows(ax: Axes, names: Sequence[str], rows: pl.DataFrame, *, colour: str | Sequence[str] = JUDGE) -> None:
+    """A forest plot of the columns ``estimate``, ``low`` and ``high`` of a table."""
+    columns = (rows[c].cast(pl.Float64).fill_null(math.nan).to_list() for c in ("estimate", "low", "high"))
+    forest(ax, names, *columns, colour=colour)
 
 
 def shaded(

@@ -27,7 +27,7 @@ def number(value: float | None, digits: int = 2) -> str:
 
 
 def decimals(value: float, digits: int, sign: str = "") -> str:
-    """So many decimals, with a minus sign that is none before nothing; ``sign="+"`` puts a plus before the others."""
+    """A number with its decimals; what rounds to 0 has no minus sign; ``sign="+"`` puts a plus where no minus is."""
     value = value if round(value, digits) else 0.0
     return f"{value:{sign}.{digits}f}".replace("-", "−")
 

@@ -35,7 +35,7 @@ AT_ONCE = 4
 """Calls that are on their way together: services limit tokens a minute, not connections."""
 TIMEOUT = 120.0
 BYTES_OF_TOKEN = 2
-"""A text goes in pieces of so many bytes a token that the model reads: English has four, others three or more."""
+"""Bytes of a piece of text for each token that the model reads: English has four a token, others three or more."""
 SAID = 200
 """Characters of what a service says that are repeated."""
 

@@ -28,7 +28,7 @@ GAIN = 1e-6
 """A search ends where a step promises less of the deviance: ends of intervals move by less than a ten-thousandth."""
 
 CLOSE, MOST_TRIALS = 0.01, 30
-"""An end is where the root deviance is this near to its quantile: half a percent of the way; and so many trials."""
+"""How near the root deviance is to its quantile at an end, half a percent of the way; and how many trials find it."""
 
 FLAT = 1e-6
 """A share of all variance below which a variance of objects is nothing: a correlation divides by its root."""

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from assay.estimation.statistic import Floats, Ints
-from assay.statistics.odd_one_out import PLACES, correlation
+from assay.statistics.odd_one_out import PLACES, choice_probabilities, correlation
 from assay.statistics.round_robin import RoundRobin, TextBlocks
 
 HALVES = 20
@@ -35,7 +35,7 @@ HALVES_OF_DRAW = 3
 """Random halves of each simulated study."""
 
 ROUNDS = 6
-"""Of expectation and maximisation: the ridge variances no longer move the step after so many."""
+"""Of expectation and maximisation: the ridge variances no longer move the step after this number."""
 
 MOST_MODELLED = 200_000
 """Choices up to which pairs are modelled: beyond, hundreds of gradients take longer than all else."""
@@ -212,7 +212,7 @@ class PairModel:
         for _ in range(ROUNDS):
             x = minimize(loss, x, jac=True, method="L-BFGS-B", options={"maxiter": 100}).x
             self.t, self.u = x[:n], x[n:]
-            chance = self._chances((self.t[self.first] + self.t[self.second] + self.u)[pairs])
+            chance = choice_probabilities((self.t[self.first] + self.t[self.second] + self.u)[pairs])
             open_ = number * chance * (1 - chance)
             # A text's own level moves its two pairs together, so what it tells is that of the pair without it.
             told_t = sum(np.bincount(same[:, 2 - k], open_[:, k], n) for k in range(3))
@@ -222,11 +222,6 @@ class PairModel:
             self.spread_t = max(float((self.t**2 + self.sure_t)[there].mean()), 1e-4)
             seen = told_u > 0
             self.spread_u = max(float((self.u**2 + self.sure_u)[seen].mean()), 1e-4)
-
-    @staticmethod
-    def _chances(theta: Floats) -> Floats:
-        found = np.exp(theta - theta.max(axis=1, keepdims=True))
-        return np.asarray(found / found.sum(axis=1, keepdims=True))
 
     def draw(self, rng: np.random.Generator) -> tuple[float, float, float]:
         """One study in a world that these choices leave possible: ρ of its halves, of another, of the minds behind."""
@@ -255,7 +250,7 @@ class PairModel:
 
     def _expected_variance(self, theta: Floats) -> float:
         """Of equation 1 over the ranked pairs, on these triplets."""
-        chance = self._chances(theta[self._where(self.member)])
+        chance = choice_probabilities(theta[self._where(self.member)])
         at, n = self.robin.at, len(self.robin)
         number = self.robin.counts[1]
         mean = np.bincount(at.ravel() + 1, chance.ravel(), n + 1)[1:] / number
@@ -267,7 +262,7 @@ class PairModel:
 
     def _choose(self, theta: Floats, member: Ints, rng: np.random.Generator) -> Floats:
         """Which pair each choice keeps: (choices, 3) of 0 and 1."""
-        edges = np.cumsum(self._chances(theta[self._where(member)]), axis=1)[:, :2]
+        edges = np.cumsum(choice_probabilities(theta[self._where(member)]), axis=1)[:, :2]
         place = (rng.random(len(member))[:, None] > edges).sum(axis=1)
         return np.asarray(place[:, None] == np.arange(3), dtype=float)
 

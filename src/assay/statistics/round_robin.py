@@ -19,7 +19,7 @@ import numpy as np
 from assay.estimation.statistic import Bools, Floats, Ints
 
 FEWEST_DEGREES = 7.0
-"""Degrees of freedom of t are half of Σ (texts − 1), but no fewer than so many where there are that many: with half
+"""Degrees of freedom of t are half of Σ (texts − 1), but no fewer than this where Σ gives as many: with half
 alone, intervals of one document of 8 to 12 texts, which are wide already, become a fifth wider."""
 
 

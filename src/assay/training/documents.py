@@ -51,7 +51,7 @@ COMMON = 100
 """A 3-gram of more texts than this, such as *I would like*, says nothing of copies."""
 
 MOST_GRAMS = 2_000_000
-"""Of more 3-grams a sample is compared, the same ones of every text; a share of so many has no error to speak of."""
+"""Of more 3-grams a sample is compared, the same ones of every text; a share of this number has hardly an error."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -698,7 +698,7 @@ def _draw(group: Ints, folds: int, rng: np.random.Generator) -> Ints:
 
 
 def near_duplicates(texts: Texts, share: float) -> list[tuple[int, int]]:
-    """Sequences of which the shorter shares so many of its 3-grams of words with the other."""
+    """Sequences of which the shorter shares at least this part of its 3-grams of words with the other."""
     from scipy.sparse import csr_matrix
 
     grams = [_grams(" ".join(one)) for one in texts.sentences]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -23,7 +23,7 @@ from assay.data.ratings import digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, require, unknown
 from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.options import IntervalSettings, question, short
-from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
+from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats
 from assay.reporting import pictures
 from assay.reporting.tables import decimals, estimated, interval, number, signed
@@ -74,7 +74,7 @@ class TrainedMember:
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedRater(Result):
+class TrainedRater(ResultOfRows):
     """Raters that were trained on people's labels, and how near they come to people who rate texts unseen in training.
 
     Attributes
@@ -87,10 +87,11 @@ class TrainedRater(Result):
     folds : polars.DataFrame
         ``item``, ``group`` (what is never divided), ``fold``.
     rows : polars.DataFrame
-        See `table`.
+        One row a criterion, rater and measure: ``criterion`` (null where there is one), ``rater``, ``family`` (encoder,
+        baseline), ``measure`` (r, RMSE and R; of categories agreement in place of r), ``estimate``, ``low``, ``high``,
+        ``n``, ``baseline`` (the best by RMSE), ``ahead`` (the rater's less that baseline's, RMSE the other way round:
+        above 0 is better), ``ahead_low``, ``ahead_high``, ``reason``.
     """
-
-    counted: ClassVar[str] = "items"
 
     rows: pl.DataFrame = field(metadata={"json": False})
     predictions: pl.DataFrame
@@ -100,21 +101,6 @@ class TrainedRater(Result):
     estimates: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
     ahead: tuple[Estimate, ...] = field(repr=False, metadata={"json": False})
     trained: Training = field(repr=False, metadata={"json": False})
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """One row a criterion, rater and measure.
-
-        ``criterion`` (null where there is one), ``rater``, ``family`` (encoder, baseline), ``measure`` (r, RMSE and R;
-        of categories agreement in place of r), ``estimate``, ``low``, ``high``, ``n``, ``baseline`` (the best by RMSE),
-        ``ahead`` (the rater's less that baseline's, RMSE the other way round: above 0 is better), ``ahead_low``,
-        ``ahead_high``, ``reason``.
-        """
-        return self.rows
-
-    def row_estimates(self) -> Sequence[Estimate]:
-        """The measure in each row."""
-        return self.estimates
 
     def lead(self, rater: str, of: str, criterion: str | None = None) -> Estimate:
         """How far a rater is ahead of the best baseline by a measure, with its interval over documents."""

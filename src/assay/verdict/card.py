@@ -18,7 +18,7 @@ from assay.data.scales import Interval
 from assay.errors import AssayError, DataError, DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p
 from assay.estimation.options import Settings, option, question
-from assay.estimation.result import Result, Run
+from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Bools, Ints
 from assay.psychometrics.covariances import LabelTables
 from assay.replacement.alt_test import AltTest, alt_test
@@ -194,8 +194,9 @@ class JudgeCard(Result):
             {
                 "judge": row.name, "kind": row.kind, "criterion": row.criterion, "dimension": dimension,
                 "mark": row.marks[dimension], "alone": row.alone[dimension], "measure": one.measure or None,
-                "judge_value": _known(one.judge), "people_value": _known(one.people), **_known_row(one.found),
-                "p_above": _known(one.above), "p_below": _known(one.below), "reason": one.found.reason,
+                "judge_value": json_safe(one.judge), "people_value": json_safe(one.people),
+                **json_safe(one.found.row()),
+                "p_above": json_safe(one.above), "p_below": json_safe(one.below), "reason": one.found.reason,
             }
             for row, dimension, one in self._parts()
         ]  # fmt: skip
@@ -401,7 +402,7 @@ def judge_card(labels: Annotations | Chunks, settings: CardSettings, tested: Tes
         notes=_notes(labels, settings),
     )  # fmt: skip
     together = rows if tested or not settings.adjust else _judged_together(rows, settings)
-    return JudgeCard(tuple(_marked(together, rows, settings)), labels.n_items, len(labels.humans), objects, run)
+    return JudgeCard(tuple(_mark_rows(together, rows, settings)), labels.n_items, len(labels.humans), objects, run)
 
 
 def _notes(labels: Annotations, settings: CardSettings) -> tuple[str, ...]:
@@ -431,7 +432,7 @@ class _Criterion:
     def _coded(self) -> _Codes:
         labels, s = self.labels, self.settings
         if not self.scale.ordered:
-            labels = _as_numbers(labels, self.criterion)
+            labels = _number_labels(labels, self.criterion)
         facets = {"i": s.object or "item", "o": s.lesson or "item", "s": "item", "r": "annotator"}
         found = faceted(labels, facets)
         self.data = found.fingerprint
@@ -567,7 +568,7 @@ def fairness_mark(labels: Annotations, judge: str, *, group: str, object: str | 
     return _mark(*shown(parts), alpha)
 
 
-def _as_numbers(labels: Annotations, criterion: str | None) -> Annotations:
+def _number_labels(labels: Annotations, criterion: str | None) -> Annotations:
     """Categories by their place, so that they can be told apart as numbers."""
     place = labels.labels["label"].cast(pl.String).rank("dense").cast(pl.Float64)
     return replace(
@@ -600,7 +601,7 @@ def _judged_together(rows: Sequence[CardRow], settings: CardSettings) -> list[Ca
     return found
 
 
-def _marked(rows: Sequence[CardRow], by_themselves: Sequence[CardRow], settings: CardSettings) -> Iterator[CardRow]:
+def _mark_rows(rows: Sequence[CardRow], by_themselves: Sequence[CardRow], settings: CardSettings) -> Iterator[CardRow]:
     """Each row with its marks: corrected over the judges and criteria of a dimension, and alone."""
     kinds = [row.kind for row in rows]
     marks: list[dict[Dimension, Mark]] = [{} for _ in rows]
@@ -621,11 +622,3 @@ def _mark(above: float, below: float, alpha: float) -> Mark:
     if math.isnan(above):
         return "–"
     return "✓" if above <= alpha else "✗" if below <= alpha else "?"
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _known_row(found: Estimate) -> dict[str, float | None]:
-    return {name: _known(value) for name, value in found.row().items()}

@@ -90,7 +90,7 @@ def changes_since(old: OldReport, card: JudgeCard, settings: Mapping[str, Any], 
     now = {_place(row): row for row in card.table.iter_rows(named=True)}
     judges = [list(dict.fromkeys(place[0] for place in rows)) for rows in (before, now)]
     pairs, words = _paired(*judges)
-    rows = list(_compared(pairs, before, now))
+    rows = list(_compare_rows(pairs, before, now))
     moved = [row for row in rows if row["before"] != row["now"]]
     differ = "differs" if len(moved) == 1 else "differ"
     first = f"{len(moved)} of {counted(len(rows), 'cell')} of the card {differ} from {Path(old.path).name}"
@@ -126,7 +126,7 @@ def _paired(before: Sequence[str], now: Sequence[str]) -> tuple[list[tuple[str, 
     return pairs, [*found, *([f"Only now: {listing(new, 6)}."] if new else [])]
 
 
-def _compared(
+def _compare_rows(
     pairs: Sequence[tuple[str, str]], before: Mapping[Place, Mapping[str, Any]], now: Mapping[Place, Mapping[str, Any]]
 ) -> Iterator[dict[str, Any]]:
     """A row a cell that both reports have; of a cell with several measures the one that decides least clearly."""

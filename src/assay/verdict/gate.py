@@ -249,14 +249,14 @@ def _checks(
         except AssayError as error:
             checks.append(GateCheck("verdict", "could not run", _sentence(str(error))))
     if "drift" in policy:
-        checks.append(_tried("drift", lambda: _drifted(policy, labels, folder, settings)))
+        checks.append(_try_check("drift", lambda: _drift_check(policy, labels, folder, settings)))
     for i, wanted in enumerate(policy.get("estimate", [])):
         name = f"estimate {wanted.get('name', i + 1)}"
-        checks.append(_tried(name, lambda wanted=wanted, name=name: _estimated(wanted, name, policy, labels)))
+        checks.append(_try_check(name, lambda wanted=wanted, name=name: _estimate_check(wanted, name, policy, labels)))
     return checks, cautions
 
 
-def _tried(name: str, make: Any) -> GateCheck:
+def _try_check(name: str, make: Any) -> GateCheck:
     try:
         made: GateCheck = make()
     except AssayError as error:
@@ -298,7 +298,7 @@ def _verdicts(policy: Mapping[str, Any], labels: Annotations) -> tuple[list[Gate
     return checks, first
 
 
-def _drifted(policy: Mapping[str, Any], labels: Annotations, folder: Path, settings: GateSettings) -> GateCheck:
+def _drift_check(policy: Mapping[str, Any], labels: Annotations, folder: Path, settings: GateSettings) -> GateCheck:
     """The judge's own change against the most that is allowed."""
     given = dict(policy["drift"])
     _known(given, _DRIFT, "drift")
@@ -333,7 +333,7 @@ def _drifted(policy: Mapping[str, Any], labels: Annotations, folder: Path, setti
     return GateCheck("drift", status, words, advice, one, found.n[JUDGE])
 
 
-def _estimated(wanted: Mapping[str, Any], name: str, policy: Mapping[str, Any], labels: Annotations) -> GateCheck:
+def _estimate_check(wanted: Mapping[str, Any], name: str, policy: Mapping[str, Any], labels: Annotations) -> GateCheck:
     """A corrected number against its bounds."""
     known = [f.name for f in fields(EstimateSettings) if f.name not in ("judge", "by", "contrast")]
     _known(wanted, ["name", *_BOUNDS, *known], "estimate")

@@ -19,7 +19,7 @@ from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, adjust_p
 from assay.estimation.options import Settings, option, question
 from assay.estimation.resampling import Units
-from assay.estimation.result import Result, Run, fingerprint_with
+from assay.estimation.result import Result, Run, fingerprint_with, json_safe
 from assay.estimation.statistic import Floats
 from assay.preference.position import PLACES, position_bias
 from assay.reporting import pictures
@@ -211,9 +211,10 @@ class JudgeProbes(Result):
             {
                 "judge": row.judge, "criterion": row.criterion, "probe": row.one.probe,
                 "measure": row.one.measure or None,
-                **{name: _known(value) for name, value in row.one.found.row().items()}, "null": _known(row.one.null),
-                "least": row.one.least, "people": _known(row.one.people), "p": _known(row.one.p),
-                "p_adjusted": _known(row.adjusted), "shown": row.shown, "n": row.one.n, "reason": row.one.found.reason,
+                **json_safe(row.one.found.row()), "null": json_safe(row.one.null),
+                "least": row.one.least, "people": json_safe(row.one.people), "p": json_safe(row.one.p),
+                "p_adjusted": json_safe(row.adjusted), "shown": row.shown, "n": row.one.n,
+                "reason": row.one.found.reason,
             }
             for row in self.rows
         ]  # fmt: skip
@@ -418,7 +419,7 @@ def probes(labels: Annotations | Chunks, settings: ProbeSettings) -> JudgeProbes
             raise DesignError(unknown("judge", name, labels.judges, "the table"))
     used = [c for c in (settings.length, settings.system, settings.family, settings.clusters) if c is not None]
     found = _ProbedTable(labels, chosen, settings)
-    rows = _decided([row for name in chosen for row in found.rows(name)], settings)
+    rows = _decide_faults([row for name in chosen for row in found.rows(name)], settings)
     more = {} if asked is None else {"probes": asked.fingerprint}
     rows += () if asked is None else _called_rows(asked, chosen, settings)
     run = Run(
@@ -451,7 +452,7 @@ def _about(settings: ProbeSettings, unit: str) -> str:
 def _called_rows(asked: Annotations, judges: Sequence[str], settings: ProbeSettings) -> tuple[ProbeRow, ...]:
     """What judges answered to probes, corrected over all of it."""
     found = AnswersToProbes(asked, settings.clusters, settings.confidence)
-    return _decided(
+    return _decide_faults(
         [ProbeRow(name, criterion, one) for name in judges for criterion, one in found.measures(name)], settings
     )
 
@@ -620,7 +621,7 @@ def _first_order(labels: Annotations) -> Annotations:
     return replace(labels, labels=first)
 
 
-def _decided(rows: Sequence[ProbeRow], settings: ProbeSettings) -> tuple[ProbeRow, ...]:
+def _decide_faults(rows: Sequence[ProbeRow], settings: ProbeSettings) -> tuple[ProbeRow, ...]:
     """Which faults are shown: corrected over all that is tested."""
     p = np.array([row.one.p for row in rows])
     adjusted = adjust_p(p, "holm") if settings.adjust else p
@@ -639,7 +640,3 @@ def _sign(rows: Sequence[ProbeRow]) -> str:
     if any(row.shown for row in rows):
         return "!"
     return "·" if any(math.isfinite(row.one.found.estimate) for row in rows) else "–"
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+from datetime import datetime
 
 import pytest
 
 import assay
-from assay.data.formats import intake
+from assay.data.formats import intake, mturk
 from assay.errors import DataError
 
 TIME = "Fri Nov 20 09:{:02}:00 PST 2026"
@@ -113,6 +114,48 @@ def test_a_batch_published_again_is_the_same_item_and_the_later_answer_counts(pu
     labels = assay.read(path, scale="1-5", workers="ids")
     assert answers(labels, "annotator", "label") == {("A1", 5)}
     assert excluded(labels) == {intake.SUPERSEDED: 1}
+
+
+@pytest.mark.parametrize(
+    ("row", "answers"),
+    [
+        ({"Answer.q": "4", "Input.q": "5"}, {"q": "4"}),
+        ({"Answer.q": ""}, {"q": None}),
+        ({"Answer.q": "a &amp; b"}, {"q": "a & b"}),
+        ({"Answer.Answer.q": "4"}, {"q": "4"}),
+        ({"Answer.q.a": "true", "Answer.q.b": "false", "Answer.q.c": "TRUE"}, {"q": mturk.set_of(["a", "c"])}),
+        ({"Answer.q.a": "false"}, {"q": None}),
+        ({"Answer.taskAnswers": '[{"q": {"label": "yes"}, "r": {"1": true, "2": false}, "s": 3}]'},
+         {"q": "yes", "r": "1", "s": "3"}),
+        ({"Answer.taskAnswers": "none"}, {"taskAnswers": "none"}),
+        ({"Answer.q": '[{"a": 1}]'}, {"q": '[{"a": 1}]'}),
+    ],
+)  # fmt: skip
+def test_answers_of_a_row(row, answers):
+    assert dict(mturk._answers(row)) == answers
+
+
+def test_inputs_of_one_of_several_numbered_items():
+    inputs = {"text1": "a", "text2": "b", "id1": "x", "task": "t"}
+    assert mturk._inputs(inputs, "1") == {"task": "t", "text": "a", "id": "x"}
+    assert mturk._inputs(inputs, "2") == {"task": "t", "text": "b"}
+    assert mturk._inputs(inputs, "") == inputs
+    assert (mturk._stem("pref12", ["pref"]), mturk._stem("pref12", ["q"])) == ("pref", "pref12")
+
+
+def test_items_without_inputs_are_their_hits(put, answers):
+    rows = [{**row("A1", "k1", **{"Answer.stars": "5"}), "HITId": "h1"},
+            {**row("A2", "k1", **{"Answer.stars": "3"}), "HITId": ""}]  # fmt: skip
+    bare = [{k: v for k, v in one.items() if not k.startswith("Input.")} for one in rows]
+    labels = assay.read(put("batch.csv", batch(*bare)), scale="1-5", workers="ids")
+    assert answers(labels, "item", "annotator", "label") == {("h1", "A1", 5), ("row 3", "A2", 3)}
+
+
+def test_when_an_assignment_was_submitted():
+    one, two = (mturk._time(f"Fri Nov 20 09:10:{s:02d} PST 2026") for s in (0, 30))
+    assert two - one == 30
+    assert datetime.fromtimestamp(one).strftime("%Y-%m-%d %H:%M:%S") == "2026-11-20 09:10:00"
+    assert [mturk._time(text) for text in (None, "", "2026-11-20 09:10", "Fri Nov 99 09:10:00 PST 2026")] == [None] * 4
 
 
 @pytest.mark.real_data

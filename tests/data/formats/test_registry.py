@@ -9,10 +9,12 @@ import polars as pl
 import pytest
 
 import assay
+from assay.data.annotations import Reading
 from assay.data.columns import FrameSettings
-from assay.data.formats import FormatSettings
+from assay.data.formats import FormatSettings, Rows, registry
 from assay.data.formats.intake import name_table
 from assay.data.formats.registry import FORMATS, format_of
+from assay.data.scales import parse_scale
 from assay.errors import DataError, DesignError
 
 PLAIN = "item,annotator,label\nq1,ann,4\nq2,bob,2\n"
@@ -30,6 +32,110 @@ PLAIN = "item,annotator,label\nq1,ann,4\nq2,bob,2\n"
 )
 def test_a_plain_table_is_no_export(put, name, content):
     assert format_of(put(name, content)).name == "table"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "form"),
+    [
+        ("a.json", [{"data": {}, "annotations": [], "predictions": []}], "label-studio"),
+        ("a.json", [{"data": {}, "annotations": [], "was_cancelled": False}], "label-studio"),
+        ("a.json", [{"data": {}, "annotations": []}], "table"),
+        ("a.json", [{"data": {}, "predictions": []}], "table"),
+        ("a.json", [{"data": 1, "predictions": 1, "model_version": 1, "from_name": 1}], "label-studio"),
+        ("a.json", [{"annotation_id": 1, "annotator": 1, "lead_time": 1, "updated_at": 1}], "label-studio"),
+        ("a.csv", "annotation_id,annotator,lead_time,updated_at\n1,2,3,4\n", "label-studio"),
+        ("a.csv", "annotation_id,annotator,lead_time\n1,2,3\n", "table"),
+        ("a.json", [{"fields": 1, "responses": 1, "suggestions": 1, "_server_id": 1}], "argilla"),
+        ("a.json", [{"fields": 1, "responses": 1, "suggestions": 1}], "table"),
+        ("a.csv", "text,q.responses.users\n1,2\n", "argilla"),
+        ("a.jsonl", [{"text": 1, "q.responses.users": 1}], "argilla"),
+        ("a.jsonl", [{"_input_hash": 1, "_task_hash": 1, "answer": "accept"}], "prodigy"),
+        ("a.json", [{"_input_hash": 1, "_task_hash": 1, "answer": "accept"}], "table"),
+        ("a.csv", "instance_id,user_id,tone.kind\n1,2,3\n", "potato"),
+        ("a.csv", "instance_id,user_id,label\n1,2,3\n", "table"),
+        ("a.csv", "instance_id,user_id\n1,2\n", "table"),
+        ("user_state.json", {"instance_id_ordering": []}, "potato"),
+        ("a.csv", "WorkerId,Answer.q\n1,2\n", "mturk"),
+        ("a.csv", "WorkerId,q\n1,2\n", "table"),
+        ("a.json", {"version": 2, "status": "success", "eval": {"task_id": 1}}, "inspect-ai"),
+        ("a.json", {"version": 2, "status": "success", "eval": {}}, "table"),
+        ("a.jsonl", [{"gradingResult": 1, "testIdx": 1, "promptIdx": 1}], "promptfoo"),
+        ("a.json", {"evalId": 1, "results": 1}, "promptfoo"),
+        ("a.csv", "Status,Score,Named Scores,Grader Reason\n1,2,3,4\n", "promptfoo"),
+        ("a.csv", "Status,Score,Named Scores\n1,2,3\n", "table"),
+        ("a.json", {"testCases": 1, "metricsData": 1}, "deepeval"),
+        ("a.json", {"testRunData": 1}, "deepeval"),
+        ("a.json", {"testCases": 1}, "table"),
+        ("a.jsonl", [{"doc_id": 1, "filtered_resps": 1, "metrics": 1}], "lm-eval"),
+        ("a.jsonl", [{"doc_id": 1, "filtered_resps": 1}], "table"),
+        ("a.csv", "inputs,metric/v1/score\n1,2\n", "mlflow"),
+        ("a.csv", "inputs,metric/v1/scores\n1,2\n", "table"),
+        ("a.csv", "inputs,metric/v/score\n1,2\n", "table"),
+        ("a.json", [{"assessments": 1, "trace_id": 1}], "mlflow"),
+        ("a.json", [{"assessments": 1}], "table"),
+        ("a.json", {"columns": ["metric/v1/score"], "data": []}, "mlflow"),
+        ("a.json", {"columns": ["score"], "data": []}, "table"),
+        ("a.csv", "model_a,model_b,winner\n1,2,3\n", "arena"),
+        ("a.csv", "model_a,model_b\n1,2\n", "table"),
+        ("a.jsonl", [{"annotator": ["ann"], "label": [1]}], "hugging-face"),
+        ("a.jsonl", [{"annotator": ["ann"], "label": 1}], "table"),
+        ("a.json", [{"annotator": ["ann"], "label": [1]}], "table"),
+    ],
+)
+def test_a_format_is_known_by_what_it_alone_has(put, name, content, form):
+    assert format_of(put(name, content)).name == form
+
+
+@pytest.mark.parametrize(
+    ("scales", "numbers"),
+    [
+        (None, None), (parse_scale("1-5"), True), (parse_scale("nominal:a,b"), False),
+        (parse_scale("preference"), False), ({"a": parse_scale("1-5"), "b": parse_scale("interval:0-1")}, True),
+        ({"a": parse_scale("1-5"), "b": parse_scale("preference")}, False),
+        ({"a": parse_scale("1-5"), "b": parse_scale("text")}, False),
+    ],
+)  # fmt: skip
+def test_whether_a_scale_wants_numbers(scales, numbers):
+    assert registry._numbers_wanted(scales) is numbers
+
+
+def test_numbers_beside_text_need_their_scales_said():
+    def words(rows, known=None):
+        frame = pl.DataFrame(rows, schema=["criterion", "label"], orient="row")
+        try:
+            registry._needs_scale(Rows(frame, reading=Reading("t.csv", 1)), known or {})
+        except DataError as error:
+            return str(error).removeprefix("t.csv: "), error.advised
+        return None
+
+    assert words([("a", "x"), ("b", "y")]) is None
+    assert words([("a", "1"), ("b", "y")]) == (
+        "some questions are answered with numbers and some with text; say the scale of a, b "
+        "(scale={'a': 'interval', 'b': 'nominal'}), or read one kind with criteria=...",
+        {"scale": {"a": "interval", "b": "nominal"}},
+    )
+    assert words([("a", "1"), ("b", "y")], {"a": parse_scale("1-5")}) is None
+    assert words([("a", "1"), ("b", "y"), (None, "3")]) == (
+        "a question without a name stands beside a, b; give it one, or read the others with criteria=['a', 'b']",
+        {"criteria": ["a", "b"]},
+    )
+
+
+def test_rows_off_the_scale_of_their_criterion_are_left_out_and_five_shown():
+    rows = [(f"row {n}", "q", str(n)) for n in range(9)] + [("row 9", "other", "99"), ("row 10", None, "99")]
+    made = Rows(pl.DataFrame(rows, schema=["_row", "criterion", "label"], orient="row"), reading=Reading("t.csv", 11))
+    kept = registry._keep_on_scale(made, {"q": parse_scale("1-2")})
+    assert kept.labels["_row"].to_list() == ["row 1", "row 2", "row 9", "row 10"]
+    (left,) = kept.reading.exclusions
+    assert (left.count, left.reason) == (7, "out of range: off the scale")
+    shown = "row 0: '0', row 3: '3', row 4: '4', row 5: '5', row 6: '6'"
+    assert kept.reading.notes == (f"labels off the scale: {shown} and 2 more",)
+    fewer = registry._keep_on_scale(made, {"q": parse_scale("1-4")})
+    assert fewer.reading.notes == ("labels off the scale: row 0: '0', row 5: '5', row 6: '6', row 7: '7', row 8: '8'",)
+    assert registry._keep_on_scale(made, {"q": parse_scale("0-8")}) is made
+    assert registry._keep_on_scale(made, {"": parse_scale("0-8")}).labels.height == 9
+    with pytest.raises(DataError, match=r"every label is off its scale \(row 0: '0'.* and 6 more\); each must be a"):
+        registry._keep_on_scale(made, {"": parse_scale("200-300")})
 
 
 def test_options_of_formats_are_parameters_of_read_that_hide_no_other():

@@ -130,14 +130,14 @@ def _text_table(path: Path) -> Sheet:
     data = {len(row) for row in rows[above + 1 :] if any(cell.strip() for cell in row)}
     if len(rows) > above + 2 and data == {len(rows[above]) + 1}:
         # As R's write.table writes it: the header has no name for the names of the rows.
-        return _with_row_names(path, head, skip + above, separator, notes)
+        return _read_with_row_names(path, head, skip + above, separator, notes)
     grid = _delimited(path, separator, skip + above, notes)
     if above:
         notes.append(f"{above} line{'s' * (above > 1)} above the header passed over: {_shown(rows[:above])}")
     return _table_of(grid, path, 1 + skip + above, notes, titles=False)
 
 
-def _with_row_names(path: Path, head: str, skip: int, separator: str, notes: list[str]) -> Sheet:
+def _read_with_row_names(path: Path, head: str, skip: int, separator: str, notes: list[str]) -> Sheet:
     """A table whose header lacks the name of the first column: the names of the rows."""
     names = next(csv.reader([head.splitlines()[skip]], delimiter=separator))
     grid = _delimited(path, separator, skip + 1, notes)
@@ -189,7 +189,7 @@ def _delimited(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
     with path.open("rb") as file:
         wide = file.read(2) in (b"\xff\xfe", b"\xfe\xff")
     if wide:
-        return _safely(path, lambda: pl.read_csv(_as_utf8(path, "utf-16"), **how))
+        return _safely(path, lambda: pl.read_csv(_recode(path, "utf-16"), **how))
     try:
         return pl.read_csv(path, **how)
     except pl.exceptions.NoDataError:
@@ -198,10 +198,10 @@ def _delimited(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
         if "utf" not in str(error).lower():
             return _safely(path, lambda: pl.read_csv(path, **how))
     notes.append("the file is no UTF-8 text and is read as Windows text (cp1252)")
-    return _safely(path, lambda: pl.read_csv(_as_utf8(path, "cp1252"), **how))
+    return _safely(path, lambda: pl.read_csv(_recode(path, "cp1252"), **how))
 
 
-def _as_utf8(path: Path, encoding: str) -> io.BytesIO:
+def _recode(path: Path, encoding: str) -> io.BytesIO:
     try:
         return io.BytesIO(path.read_bytes().decode(encoding).encode())
     except UnicodeDecodeError:

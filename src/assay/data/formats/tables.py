@@ -191,7 +191,7 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
         )
     order: dict[str | None, tuple[str, ...]] = {None: next(iter(orders.values()))} if orders else {}
     long = _stack(frame, columns, index, "annotator")
-    items = frame.select(pl.col(item).alias("item"), *(pl.col(c).alias(_beside(c)) for c in other)) if other else None
+    items = frame.select(pl.col(item).alias("item"), *(pl.col(c).alias(_own_name(c)) for c in other)) if other else None
     # A cell nobody filled in is not a row that was left out.
     long = long.filter(pl.col("label").is_not_null())
     reading = _reading_of(rows, long)
@@ -226,7 +226,7 @@ def transpose(rows: Rows, annotator: str, columns: Sequence[str] | None) -> Rows
         )
     index = list(dict.fromkeys(c for c in (annotator, "_row") if c in frame.columns))
     long = _stack(frame, columns, index, "item").filter(pl.col("label").is_not_null())
-    named = annotator if annotator in long.columns else _beside(annotator)
+    named = annotator if annotator in long.columns else _own_name(annotator)
     declared = set(orders.values())
     order: dict[str | None, tuple[str, ...]] = {None: declared.pop()} if len(declared) == 1 else {}
     reading = _reading_of(rows, long)
@@ -276,11 +276,11 @@ def _reading_of(rows: Rows, long: pl.DataFrame) -> Reading:
 def _stack(frame: pl.DataFrame, columns: Sequence[str], index: Sequence[str], named: str) -> pl.DataFrame:
     """The columns one below the other, their names in one called ``named``, whatever other columns are called."""
     long = frame.unpivot(list(columns), index=list(index), variable_name="_name of column", value_name="_label of it")
-    clash = {c: _beside(c) for c in index if c in (named, "label")}
+    clash = {c: _own_name(c) for c in index if c in (named, "label")}
     return long.rename(clash).rename({"_name of column": named, "_label of it": "label"})
 
 
-def _beside(name: str) -> str:
+def _own_name(name: str) -> str:
     """The name of a column that bears the name of a role and does not play it."""
     return f"{name} (original)" if name in ("annotator", "criterion", "label") else name
 

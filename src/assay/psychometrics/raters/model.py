@@ -15,7 +15,7 @@ from assay.data.chunks import Chunks, in_memory
 from assay.errors import DataError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, simultaneous_p
 from assay.estimation.options import question
-from assay.estimation.result import Result, Run
+from assay.estimation.result import ResultOfRows, Run
 from assay.estimation.statistic import Floats
 from assay.psychometrics import plots
 from assay.psychometrics.raters.fairness import Fairness, fairness
@@ -32,13 +32,7 @@ from assay.psychometrics.raters.results import (
     severity_sentences,
     traits,
 )
-from assay.psychometrics.raters.table import (
-    RaterSettings,
-    link_cautions,
-    rater_table,
-    raters_alone,
-    raters_upside_down,
-)
+from assay.psychometrics.raters.table import RaterSettings, link_cautions, rater_table, raters_alone, raters_upside_down
 from assay.reporting.tables import estimated, interval, signed
 
 if TYPE_CHECKING:
@@ -56,7 +50,7 @@ EXACT = 0.15
 
 
 @dataclass(frozen=True, eq=False)
-class RaterModel(Result):
+class RaterModel(ResultOfRows):
     """Severity and consistency of every rater.
 
     Attributes
@@ -89,11 +83,6 @@ class RaterModel(Result):
     fairness: Fairness | None
     run: Run
     fitted: RaterFit = field(repr=False, metadata={"json": False})
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """The raters."""
-        return self.rows
 
     def row_estimates(self) -> Sequence[Estimate]:
         """The severity of each rater."""
@@ -146,7 +135,7 @@ class RaterModel(Result):
 
     def summary(self) -> str:
         """Whether the fit converged, who is severe, who is erratic, who is unfair."""
-        return "\n".join([*self.sentences(), f"Intervals: {self.run.interval}.", *self.run.closing()])
+        return "\n".join([*self.sentences(), *self.run.closing(intervals=True)])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Severity against variability of every rater: severe left, lenient right, erratic on top."""

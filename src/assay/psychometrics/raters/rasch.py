@@ -22,7 +22,7 @@ from assay.data.chunks import Chunks, in_memory
 from assay.errors import listing
 from assay.estimation.intervals import Estimate, Estimates, adjust_p, simultaneous_p
 from assay.estimation.options import question
-from assay.estimation.result import Result, Run
+from assay.estimation.result import ResultOfRows, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics.raters.density import contrasts, quadrature
 from assay.psychometrics.raters.fit import Mode, Quantity, climb, estimate_from_draws, mode_near, widths
@@ -51,7 +51,7 @@ MISFIT = 1.3
 
 
 @dataclass(frozen=True, eq=False)
-class FacetRasch(Result):
+class FacetRasch(ResultOfRows):
     """Severity and fit of every rater, in logits.
 
     Attributes
@@ -97,11 +97,6 @@ class FacetRasch(Result):
     converged: bool = True
 
     @property
-    def table(self) -> pl.DataFrame:
-        """The raters."""
-        return self.rows
-
-    @property
     def reliability(self) -> float:
         """Share of the variance of severities that is no error."""
         return float(self.separation["reliability"][0])
@@ -116,15 +111,14 @@ class FacetRasch(Result):
 
     def summary(self) -> str:
         """Who is severe, who does not fit."""
-        return "\n".join([*self.sentences(), f"Intervals: {self.run.interval}.", *self.run.closing()])
+        return "\n".join([*self.sentences(), *self.run.closing(intervals=True)])
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Severity of every rater, the severest on top."""
         rows = self.rows.sort("estimate", descending=True).head(pictures.MOST_ROWS)
         ax = pictures.axes(ax, height=1.1 + 0.28 * max(rows.height, 2))
         colour = [pictures.JUDGE if k == "judge" else pictures.HUMAN for k in rows["kind"]]
-        ends = (rows[c].to_list() for c in ("estimate", "low", "high"))
-        pictures.forest(ax, rows["annotator"].to_list(), *ends, colour=colour)
+        pictures.forest_of_rows(ax, rows["annotator"].to_list(), rows, colour=colour)
         ax.axvline(0, color=pictures.FAINT, linewidth=1, zorder=0)
         ax.set_xlabel("← lenient    λ, logits    severe →")
         return ax

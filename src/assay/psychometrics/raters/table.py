@@ -542,7 +542,7 @@ def raters_upside_down(table: RaterTable, alpha: float) -> tuple[tuple[str, floa
         n = len(np.unique(table.subject[mine]))
         if n <= LEAST_DIFFERENCES + 1:
             continue
-        own, theirs = (_within_criteria(v[mine], table.criterion[mine]) for v in (table.value, others))
+        own, theirs = (_centre_criteria(v[mine], table.criterion[mine]) for v in (table.value, others))
         size = float(np.sqrt((own @ own) * (theirs @ theirs)))
         if size > 0:
             away = float(np.clip(own @ theirs / size, -0.9999, 0.9999))
@@ -553,7 +553,7 @@ def raters_upside_down(table: RaterTable, alpha: float) -> tuple[tuple[str, floa
     return tuple(one for one, q in zip(found, adjust_p(np.array(p), "holm"), strict=True) if q <= alpha)
 
 
-def _within_criteria(value: Floats | Ints, criterion: Ints) -> Floats:
+def _centre_criteria(value: Floats | Ints, criterion: Ints) -> Floats:
     """Less the mean of each criterion."""
     return np.asarray(value - (np.bincount(criterion, value) / np.maximum(np.bincount(criterion), 1))[criterion])
 

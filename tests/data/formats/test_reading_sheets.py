@@ -1,0 +1,397 @@
+"""Sheets of text: what stands between cells, where the header is, rows above it, two rows of names, merged cells."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from assay.data.annotations import Reading
+from assay.data.formats import Rows, paths, registry, sheets, tables
+from assay.data.formats.intake import set_of
+from assay.data.formats.potato import _Project
+from assay.data.scales import Nominal, Ordinal, Text
+from assay.data.values import LabelColumn, refuse_slips
+from assay.errors import DataError
+
+
+def read(folder: Path, text: str, name: str = "t.csv") -> tuple[list[str], list[tuple[Any, ...]], int, tuple[str, ...]]:
+    (folder / name).write_text(text, encoding="utf-8")
+    found = sheets.read_sheet(folder / name)
+    return found.frame.columns, found.frame.rows(), found.first, found.notes
+
+
+# -- what stands between cells ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lines", "name", "mark"),
+    [
+        (["a,b", "1,2"], "t.csv", ","),
+        (["a;b", "1,5;2"], "t.csv", ";"),
+        (["a|b,c|d", "1|2|3"], "t.csv", "|"),
+        (["a\tb,c", "1\t2"], "t.txt", "\t"),
+        (["a,b", "1"], "t.tsv", "\t"),
+        (["a b", "1 2"], "t.dat", " "),
+        (["a b", "1 2"], "t.csv", ","),
+        (["a b", "1 2"] * 9 + ["a b c"] * 2, "t.txt", ","),  # 18 of 20 are not more than .9
+        (["a b", "1 2"] * 10 + ["a b c"] * 2, "t.txt", " "),
+        ([], "t.csv", ","),
+        (["", " "], "t.csv", ","),
+        (["one, two", "three", "four", "five; six", "seven"], "t.csv", ","),
+    ],
+)
+def test_what_stands_between_cells(lines: list[str], name: str, mark: str) -> None:
+    assert sheets._separator(Path(name), lines) == mark
+
+
+def test_a_first_line_may_say_what_stands_between_cells(tmp_path: Path) -> None:
+    assert read(tmp_path, "sep=|\na,x|b,y\n1|2\n")[:3] == (["a,x", "b,y"], [("1", "2")], 3)
+    assert read(tmp_path, '"SEP=\\t",,\na,x\tb,y\n1\t2\n')[:3] == (["a,x", "b,y"], [("1", "2")], 3)
+    assert read(tmp_path, "a,b\n1,2\n")[2] == 2
+
+
+def test_tables_as_r_writes_them(tmp_path: Path) -> None:
+    columns, rows, first, notes = read(tmp_path, "item,label\nr1,a,1\nr2,b,2\n")
+    assert (columns, rows, first, notes) == (["", "item", "label"], [("r1", "a", "1"), ("r2", "b", "2")], 2, ())
+    assert read(tmp_path, "sep=;\nitem;label\nr1;a;1\nr2;b;2\n")[:3] == (columns, rows, 3)
+    assert read(tmp_path, "item,label\na,1\nb,2\n")[0] == ["item", "label"]
+
+
+# -- where the header is ---------------------------------------------------------------------------------
+
+NAMES, CELLS = ["item", "ann", "ben", "cho", "note"], ["a", "1", "2", "3", "x"]
+
+
+@pytest.mark.parametrize(
+    ("above", "count"),
+    [
+        ([], 0),
+        ([["Title", "", "", "", ""]], 1),
+        ([["Title", "", "", "", ""], ["", "", "", "", ""]], 2),
+        ([["Title", "2024", "", "", ""]], 0),  # two of five name columns
+        ([["1", "2", "3", "", ""]], 0),
+    ],
+)
+def test_rows_above_the_header(above: list[list[str]], count: int) -> None:
+    assert sheets._lines_above([*above, NAMES, *[CELLS] * 4]) == count
+    assert sheets._lines_above([["Title", ""], ["item", "label"], ["a", "1"], ["b", "2"]]) == 0
+    wide = ["n"] * 10
+    assert sheets._lines_above([["t"] * 3 + [""] * 7, wide, *[wide] * 3]) == 1
+    assert sheets._lines_above([["t"] * 4 + [""] * 6, wide, *[wide] * 3]) == 0
+    assert sheets._lines_above([["t"] + [""] * 9, ["n"] * 6 + ["1"] * 4, *[wide] * 3]) == 1
+    assert sheets._lines_above([["t"] + [""] * 9, ["n"] * 5 + ["1"] * 5, *[wide] * 3]) == 0
+
+
+def test_what_is_above_the_header_is_said(tmp_path: Path) -> None:
+    body = "item,ann,ben,cho\na,1,2,3\nb,1,2,3\nc,1,2,3\n"
+    columns, rows, first, notes = read(tmp_path, f"Our labels,,,\n{body}")
+    assert (columns, len(rows), first) == (["item", "ann", "ben", "cho"], 3, 3)
+    assert notes == ("1 line above the header passed over: 'Our labels'",)
+    notes = read(tmp_path, f"{'x' * 40},,,\n{'y' * 39},,,\nThird,,,\n{body}")[3]
+    assert notes == (f"3 lines above the header passed over: '{'x' * 37}...', '{'y' * 39}' and 1 more",)
+
+
+@pytest.mark.parametrize(
+    ("rows", "names"),
+    [
+        ([["item", "clarity", "", "tone", ""], ["", "ann", "ben", "ann", "ben"], ["a", "1", "2", "3", "4"]],
+         ["item", "clarity / ann", "clarity / ben", "tone / ann", "tone / ben"]),
+        ([["item", "q", "q"], ["", "ann", "ben"], ["a", "1", "2"]], ["item", "q / ann", "q / ben"]),
+        ([["item", "q", ""], ["", "ann", "2"], ["a", "1", "2"]], None),  # a number names no column
+        ([["item", "q", "r"], ["", "ann", "ben"], ["a", "1", "2"]], None),
+        ([["item", "q", ""], ["", "ann", "ben"], ["a", "1", "x"]], None),  # one number below
+        ([["item", "q", ""], ["", "", "ben"], ["a", "1", "2"]], None),
+        ([["item", "q", "q", "r", "r"], ["", "x", "y", "x", "y"], ["a", "u", "v", "w", "z"]],
+         ["item", "q / x", "q / y", "r / x", "r / y"]),
+    ],
+)  # fmt: skip
+def test_two_rows_of_names(rows: list[list[str]], names: list[str] | None) -> None:
+    found = sheets._header(rows)
+    if names is None:
+        assert found == (rows[0], 1, [])
+    else:
+        joined = [name for name in names if " / " in name]
+        more = f"{', '.join(map(repr, joined[:3]))} and {len(joined) - 3} more" if len(joined) > 3 else None
+        words = more or ", ".join(map(repr, joined))
+        assert found == (names, 2, [f"two header rows are joined: {words}"])
+
+
+def test_header_rows_of_qualtrics() -> None:
+    about, ids = ["Start", "Q1"], ['{"ImportId":"s"}', '{"ImportId":"q"}']
+    assert sheets._header([["s", "q"], about, ids, ["1", "2"]]) == (
+        ["s", "q"], 3, ["2 further header rows of Qualtrics passed over"]
+    )  # fmt: skip
+    assert sheets._header([["s", "q"], ids, ["1", "2"]]) == (
+        ["s", "q"], 2, ["1 further header rows of Qualtrics passed over"]
+    )  # fmt: skip
+
+
+def merged(first: list[str | None], **more: list[str | None]) -> list[str | None] | None:
+    columns = {"doc": first, "ann": ["1"] * len(first), "ben": ["2"] * len(first)} | more
+    frame, notes = sheets._fill_merged(pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)))
+    if not notes:
+        return None
+    filled = sum(new != old for new, old in zip(frame["doc"], first, strict=True))
+    assert notes == [f"{filled} empty cells below a name in column 'doc' are taken as merged with it"]
+    return frame["doc"].to_list()
+
+
+def test_merged_cells_of_the_first_column() -> None:
+    assert merged(["a", None, "b", " "]) == ["a", "a", "b", "b"]
+    assert merged(["a", None, "b", None, "c"]) == ["a", "a", "b", "b", "c"]  # two of five, .4
+    assert merged(["a", None, "b", None, "c", "d"]) is None
+    assert merged([None, "a", None, "b"]) is None
+    assert merged(["a", None, "a", None]) is None  # repeated names are no merged cells
+    assert merged(["a", None, None]) is None
+    assert merged(["a", None, "b", None], ben=["2", None, "2", "2"]) is None  # a row with one label is no row
+    assert merged(["a", None, None, None, "b", None], ben=["2", "2", "2", None, "2", "2"]) == [
+        "a", "a", "a", None, "b", "b"
+    ]  # fmt: skip
+
+
+def test_a_key_of_codes_is_known_by_its_heads() -> None:
+    def key(*heads: str) -> bool:
+        return sheets._is_key(pl.DataFrame([list(heads)], schema=[f"c{n}" for n in range(len(heads))], orient="row"))
+
+    assert [key("Code", "Meaning"), key(" values", "labels", "notes"), key("score", "description")] == [True] * 3
+    assert [key("code", "x"), key("x", "label"), key("code"), key("code", "label", "a", "b")] == [False] * 4
+
+
+# -- tables ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("item,ann,ben\na,1,2\n", True),
+        ("item,ann,ben\na,1,2", False),  # no line but the header is whole
+        ("item;ann;ben\na;1;2\n", True),
+        ("item,ann\na,1\n", False),
+        ("item,ann,ben\na,1,2,3\n", False),
+        ("item,ann,ann\na,1,2\n", False),
+        ("item,,ben\na,1,2\n", False),
+        ("item,1.5,ben\na,1,2\n", False),
+        ('item,"ann",ben\na,1,2\n', False),
+        ('item,ann,ben\n"a",1,2\n', False),
+        ('item,ann,ben\na,1,2\n"b",1,2\n', True),
+        ("item,ann,ben\na,1,2\n,1,2\n", False),
+        ("item,ann,ben\n" + "a,1,2\n" * 38 + ",1,2\n", False),
+        ("item,ann,ben\n" + "a,1,2\n" * 39 + ",1,2\n", True),
+        ("item,ann,ben\nImportId,1,2\n", False),
+        ("item,ann,ben\n", False),
+    ],
+)
+def test_a_table_that_needs_no_second_look(tmp_path: Path, text: str, plain: bool) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    assert tables._is_plain(tmp_path / "t.csv") is plain
+    (tmp_path / "t.dat").write_text(text)
+    assert not tables._is_plain(tmp_path / "t.dat")
+
+
+def test_labels_of_two_types_are_shown_and_the_rest_counted() -> None:
+    def words(texts: int) -> str:
+        labels = {**{f"i{n}": "x" for n in range(texts)}, **{f"n{n}": 1 for n in range(9)}}
+        with pytest.raises(DataError) as error:
+            tables.nested_labels({"ann": labels}, "t.json")
+        return str(error.value)
+
+    shown = "; ".join(f"annotator 'ann', item 'i{n}': 'x'" for n in range(5))
+    told = 't.json: labels mix numbers and text ({}); 1 is not "1": make them one type'
+    assert words(5) == told.format(shown)
+    assert words(6) == told.format(f"{shown}; and 1 more")
+    assert words(8) == told.format(f"{shown}; and 3 more")
+    with pytest.raises(DataError, match=r"annotator 'ann', item 'a' has \[1\]; a label is one number or text"):
+        tables.nested_labels({"ann": {"a": [1]}}, "t.json")
+
+
+def test_annotators_that_are_an_annotator_and_a_criterion() -> None:
+    def split(template: str, *names: str) -> list[tuple[Any, ...]]:
+        frame = pl.DataFrame({"item": "a", "annotator": list(names), "label": 1})
+        rows = Rows(frame, reading=Reading("t.csv", len(names)))
+        return tables.split_annotators(rows, template).labels.select("annotator", "criterion").rows()
+
+    assert split("annotator_criterion", "ann_tone", "ben_tone_b") == [("ann", "tone"), ("ben", "tone_b")]
+    assert split("criterion - annotator", "tone - ann") == [("ann", "tone")]
+    with pytest.raises(DataError, match=r"column 'ann' holds no '_', at which split_columns=\.\.\. cuts"):
+        split("annotator_criterion", "x_y", "ann")
+    for template in ("annotator_annotator", "annotatorcriterion", "annotator_"):
+        with pytest.raises(DataError, match="says no order; write annotator and criterion with what stands between"):
+            split(template, "x_y")
+
+
+def test_where_argilla_keeps_its_records(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"holds no records.json, and 0 parquet files; name the file of records in it"):
+        paths._argilla_records(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "one.parquet").touch()
+    assert paths._argilla_records(tmp_path).name == "one.parquet"
+    (tmp_path / "two.parquet").touch()
+    with pytest.raises(DataError, match="and 2 parquet files; name"):
+        paths._argilla_records(tmp_path)
+    (tmp_path / "records.jsonl").touch()
+    assert paths._argilla_records(tmp_path).name == "records.jsonl"
+    (tmp_path / "records.json").touch()
+    assert paths._argilla_records(tmp_path).name == "records.json"
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "scale"),
+    [
+        ("rating", (2, 5, 1), Ordinal(1, 5)),
+        ("rating", (), None),
+        ("label_selection", ("a", "b"), Nominal(("a", "b"))),
+        ("label_selection", (), None),
+        ("text", (), Text()),
+        ("multi_label_selection", ("a", "b"), Nominal()),
+        ("ranking", ("a", "b"), Nominal()),
+        ("span", (), None),
+    ],
+)
+def test_scales_of_argilla(kind: str, values: tuple[Any, ...], scale: Any) -> None:
+    options = [{"value": value} for value in values]
+    assert paths._argilla_scale({"settings": {"type": kind, "options": options}}) == scale
+
+
+def test_what_is_packed(tmp_path: Path) -> None:
+    assert sheets.unpacked(tmp_path / "none.zip") is None
+    (tmp_path / "t.csv").write_text("a")
+    assert sheets.unpacked(tmp_path / "t.csv") is None
+
+    def pack(*names: str) -> Path:
+        with zipfile.ZipFile(tmp_path / "t.zip", "w") as archive:
+            for name in names:
+                archive.writestr(name, f"text of {name}")
+        return tmp_path / "t.zip"
+
+    inside, named = sheets.unpacked(pack("folder/t.csv", "__MACOSX/x.csv", "folder/.y.csv", "notes.md")) or (None, "")
+    assert inside is not None
+    assert (inside.name, inside.read_text(), named) == ("t.csv", "text of folder/t.csv", f"{tmp_path}/t.zip (t.csv)")
+    for names, words in (
+        ((), "nothing"), (("a.csv", "b.csv"), "'a.csv', 'b.csv'"), (("a.md",), "'a.md'"),
+        (tuple(f"{n}.csv" for n in range(6)), "'0.csv', '1.csv', '2.csv', '3.csv' and 2 more"),
+    ):  # fmt: skip
+        with pytest.raises(DataError) as error:
+            sheets.unpacked(pack(*names))
+        assert str(error.value) == f"{tmp_path}/t.zip holds {words}; unpack it and name one table, or several"
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"x"))
+    assert (sheets.unpacked(tmp_path / "t.csv.gz") or (None, ""))[1] == f"{tmp_path}/t.csv.gz (t.csv)"
+    (tmp_path / "t.csv.gz").write_bytes(b"x")
+    with pytest.raises(DataError, match=r"t\.csv\.gz cannot be unpacked: "):
+        sheets.unpacked(tmp_path / "t.csv.gz")
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (b"a,b\n1,2\n", "standard-input.csv"),
+        (b' {"a": 1}\n', "standard-input.json"),
+        (b'{"a": 1}\n{"a": 2}\n', "standard-input.jsonl"),
+        (b'[{"a": 1},\n{"a": 2}]', "standard-input.json"),
+        (b"PAR1...", "standard-input.parquet"),
+        (b"PK...", "standard-input.xlsx"),
+    ],
+)
+def test_what_comes_by_standard_input(monkeypatch: pytest.MonkeyPatch, data: bytes, name: str) -> None:
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data)))
+    found = sheets.standard_input()
+    assert (found.name, found.read_bytes()) == (name, data)
+
+
+def test_nothing_by_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b" \n")))
+    with pytest.raises(DataError, match=r"^standard input is empty$"):
+        sheets.standard_input()
+
+
+def test_files_of_numbers_and_of_text_meet_where_criteria_have_scales() -> None:
+    def part(labels: list[Any], scales: Any = None, **more: Any) -> Rows:
+        return Rows(pl.DataFrame({"label": labels} | more), reading=Reading("t.csv", 1), scales=scales)
+
+    same = [part([1]), part([2])]
+    assert registry._unify_types(same) is same
+    texts = [part(["a"]), part(["b"])]
+    assert registry._unify_types(texts) is texts
+    with pytest.raises(DataError, match=r"t.csv and t.csv: labels are text in one and numbers in the other"):
+        registry._unify_types([part([1]), part(["b"])])
+    with pytest.raises(DataError, match="labels are text in one"):
+        registry._unify_types([part([1], {}), part(["b"])])
+    both = registry._unify_types([part([1], {}), part(["b"], {})])
+    assert [one.labels["label"].to_list() for one in both] == [["1"], ["b"]]
+    with pytest.raises(DataError, match="have different columns; read them one by one"):
+        registry._unify_types([part([1]), Rows(pl.DataFrame({"x": [1]}), reading=Reading("t.csv", 1))])
+
+
+# -- slips of the keyboard ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("labels", "slip"),
+    [
+        ([1, 5] * 15 + [44], [44]),
+        ([1, 5] * 8 + [3, 3, 44], None),  # 19 labels
+        ([1, 5] * 15 + [22], [22]),
+        ([1, 5] * 15 + [21], None),  # the range is 20
+        ([11, 15] * 15 + [-10], [-10]),
+        ([1, 5] * 15 + [44.5], None),
+        ([1, 5] * 15 + [44, 45], None),  # two of 32 are too many
+        ([1, 5] * 49 + [44, 45], [44, 45]),  # two of 100 are not
+        ([1, 5] * 48 + [3, 44, 45], None),  # of 99 they are
+        ([1, 11] * 15 + [42], [42]),
+        ([1, 11] * 15 + [41], None),  # no farther than three widths
+        ([1, 12] * 15 + [99], None),  # a wide scale
+        ([1] * 30 + [30], [30]),
+        ([*range(1, 11)] * 3 + [99], [99]),
+        (["a"] * 30, None),
+    ],
+)
+def test_a_few_numbers_far_from_all_others_are_slips(labels: list[Any], slip: list[int] | None) -> None:
+    made = pl.Series("label", labels, strict=False)
+    part = LabelColumn(made, pl.Series(range(2, len(made) + 2)), None, "t.csv")
+    if slip is None:
+        refuse_slips(part, made)
+        return
+    with pytest.raises(DataError) as error:
+        refuse_slips(part, made)
+    assert sorted(error.value.advised["missing"]) == slip
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "label"),
+    [
+        ("radio", [("tone", "kind", 1), ("tone", "gone", 5), ("other", "rude", 9)], "kind"),
+        ("radio", [("tone", "kind", 1), ("tone", "rude", 2)], "rude"),
+        ("radio", [("tone", "rude", 2), ("tone", "kind", 3)], "kind"),
+        ("radio", [("other", "rude", 9)], None),
+        ("radio", [], None),
+    ],
+)
+def test_of_two_answers_the_last_change_counts_for_its_own_scheme(
+    kind: str, changes: list[tuple[str, str, int]], label: str | None
+) -> None:
+    project: Any = SimpleNamespace(schemes={"tone": {"annotation_type": kind}}, intake=None)
+    made = [{"schema_name": name, "new_value": value, "timestamp": at} for name, value, at in changes]
+    assert _Project.ticked(project, "tone", {"kind": "true", "rude": "true"}, made) == label
+
+
+def test_ticked_choices() -> None:
+    notes: list[str] = []
+    schemes = {"l": {"annotation_type": "likert"}, "s": {"annotation_type": "slider"},
+               "m": {"annotation_type": "multiselect"}, "x": {"annotation_type": "select"}}  # fmt: skip
+    project: Any = SimpleNamespace(schemes=schemes, intake=SimpleNamespace(note=notes.append))
+    assert _Project.ticked(project, "l", {"3": "true"}, ()) == 3
+    assert _Project.ticked(project, "l", {"l": "4"}, ()) == 4
+    assert _Project.ticked(project, "s", {"slider": "70"}, ()) == 70
+    assert _Project.ticked(project, "x", {"one": "true"}, ()) == set_of(["one"])
+    assert _Project.ticked(project, "m", {"b": "true", "a": "true"}, ()) == set_of(["b", "a"])
+    assert notes == []
+    assert _Project.ticked(project, "x", {"b": "true", "a": "true"}, ()) == set_of(["b", "a"])
+    assert notes == ["x: several labels on an item are taken as a set; config=... says if they are"]
+    changes = [{"schema_name": "l", "new_value": "2", "timestamp": 1}]
+    assert _Project.ticked(project, "l", {"2": "true", "3": "true"}, changes) == 2
