@@ -114,3 +114,27 @@ def test_lines_say_what_to_look_at_and_what_is_not_read(tmp_path):
     assert "  may bob stand in for people? no: fewer than two people" in found.lines()
     assert "  agreement? yes: 6 items with two labels or more" in found.lines()
     assert found.summary().splitlines()[-1] == f"Read it with: {found.call}"
+
+
+def test_a_total_of_words_is_not_looked_for(tmp_path):
+    """A column that its name calls computed stays out, and nothing is added up of columns of words."""
+    (tmp_path / "words.csv").write_text("item,ann,bob,cho,total\n" + "".join(
+        f"i{i},{'yes' if i % 2 else 'no'},{'yes' if i % 3 else 'no'},{'yes' if i % 5 else 'no'},{i % 4}\n"
+        for i in range(12)))  # fmt: skip
+    found = assay.look(tmp_path / "words.csv")
+    roles = {one.name: (one.role, one.why) for one in found.columns}
+    assert roles["total"] == ("computed", "by its name")
+    assert [name for name, (role, _) in roles.items() if role == "person"] == ["ann", "bob", "cho"]
+
+
+def test_of_two_columns_neither_is_told_out_by_its_range(tmp_path):
+    """Of three columns one on a far wider range is no annotator; of two nobody can say which."""
+
+    def people(*columns: str) -> list[str]:
+        rows = {"ann": [1 + i % 5 for i in range(12)], "bob": [1 + (i + 1) % 5 for i in range(12)]}
+        frame = pl.DataFrame({"item": [f"i{i}" for i in range(12)], **rows, "cho": [40 * one for one in rows["ann"]]})
+        frame.select("item", "ann", *columns).write_csv(tmp_path / "some.csv")
+        return [one.name for one in assay.look(tmp_path / "some.csv").columns if one.role == "person"]
+
+    assert people("bob", "cho") == ["ann", "bob"]
+    assert people("cho") == ["ann", "cho"]

@@ -942,3 +942,13 @@ def test_inputs_are_left_alone():
     for frame, old in zip((labels.labels, labels.items, labels.annotators), before, strict=True):
         assert frame.equals(old)
     assert quality == dict.fromkeys(labels.humans, 1.0)
+
+
+def test_of_many_annotators_the_picture_shows_forty():
+    """The twenty with the highest advantage, and the twenty with the lowest."""
+    found = alt_test(assay.simulate(n_items=40, n_annotators=45, judges={"judge": 0.4}, seed=5), "judge", epsilon=0.1)
+    names = found.annotators.sort("rho_judge", descending=True)["annotator"].to_list()
+    shown = [label.get_text() for label in found.plot().get_yticklabels()]
+    assert sorted(shown) == sorted([*names[:20], *names[-20:]])
+    few = alt_test(assay.simulate(n_items=40, n_annotators=40, judges={"judge": 0.4}, seed=5), "judge", epsilon=0.1)
+    assert len(few.plot().get_yticklabels()) == 40

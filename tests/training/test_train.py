@@ -74,6 +74,12 @@ def test_it_learns_and_explains_by_the_words_that_count():
     assert max(gaps) < 0.05
 
 
+def test_intervals_over_fewer_than_thirty_documents_are_called_rough():
+    rough = "intervals over 29 documents are too narrow; take them as a rough guide"
+    assert rough in quick(reviews(58), document="document").run.cautions
+    assert not [one for one in quick(reviews(60), document="document").run.cautions if "documents" in one]
+
+
 class Stopped(Exception):  # noqa: N818 - it is what it is
     pass
 

@@ -36,8 +36,8 @@ LEAST_UNEVEN = 3
 """Rows in which others differ, from which a column of their exact means or totals is called computed."""
 
 LEAST_SIDED = 10
-"""Rows in which others differ, from which a column that sides with their majority or median is doubted: a person who
-does so in three of four such rows does it in ten of ten with probability .06, in three of three with .42."""
+"""Rows in which others differ, from which a column that sides with their majority, median or rounded mean is doubted: a
+person who does so in three of four such rows does it in ten of ten with probability .06, in three of three with .42."""
 
 MOST_PEOPLE = 60
 """Annotators' columns of a wide sheet, at most; forms have more questions than that, and no study so many people."""
@@ -685,7 +685,7 @@ class _Finder:
                 how = self._follows(name, list(group), values) if len(group) >= 2 else None
                 if how is None:
                     continue
-                if how in ("majority", "median") or (how == "mean" and self.views[name].whole):
+                if how in ("majority", "median", "rounded mean") or (how == "mean" and self.views[name].whole):
                     # A person may side with the others in every row of a small sheet; nobody gives fractions.
                     self.doubts.append(f"'{name}' equals the {how} of {_quoted(group, 4)} "
                                        "and may be computed from them")  # fmt: skip
@@ -703,7 +703,7 @@ class _Finder:
         return found
 
     def _follows(self, name: str, others: list[str], values: Mapping[str, NDArray[np.float64]]) -> str | None:
-        """How a column follows from others: their mean, median, total or majority; None where it does not."""
+        """How a column follows from others: see `_arithmetic`; None where it does not."""
         view = self.views[name]
         if view.numbers is not None and all(n in values for n in others) and len(others) >= 2:
             return _arithmetic(view.numbers.to_numpy(), np.stack([values[n] for n in others]))
@@ -821,7 +821,7 @@ ROWS = "_row"
 
 
 def _arithmetic(column: NDArray[np.float64], others: NDArray[np.float64]) -> str | None:
-    """``mean``, ``median``, ``total`` or ``majority``, where a column is that of others in all rows that can tell."""
+    """``mean``, ``median``, ``total``, ``majority`` or ``rounded mean``: what of others a column is, by all rows."""
     there = np.isfinite(column) & (np.isfinite(others).sum(axis=0) >= 2)
     column, others = column[there], others[:, there]
     if not len(column):
@@ -842,16 +842,26 @@ def _arithmetic(column: NDArray[np.float64], others: NDArray[np.float64]) -> str
         by_chance = few and (how == "median" or (how == "mean" and whole))
         if not by_chance and bool((np.abs(column - value) <= step).all()):
             return how
+    return "majority" if _is_majority(column, others, uneven) else _rounded_mean(column, others, found["mean"])
+
+
+def _rounded_mean(column: NDArray[np.float64], others: NDArray[np.float64], mean: NDArray[np.float64]) -> str | None:
+    """Halves may go either way; where others differ by less than 2, whoever is between them is there by rights."""
+    far = np.nanmax(others, axis=0) - np.nanmin(others, axis=0) >= 2
+    whole = bool((column % 1 == 0).all())
+    near = bool((np.abs(column - mean) <= 0.5 + 1e-9).all())
+    return "rounded mean" if whole and near and far.sum() >= LEAST_SIDED else None
+
+
+def _is_majority(column: NDArray[np.float64], others: NDArray[np.float64], uneven: NDArray[np.bool_]) -> bool:
     if len(others) < 3:
-        return None
+        return False
     counts = np.stack([(others == row).sum(axis=0) for row in others])
     most = counts.max(axis=0)
     values = np.where(counts == most, others, np.nan)
     single = np.nanmax(values, axis=0) == np.nanmin(values, axis=0)
     telling = uneven & single
-    if telling.sum() >= LEAST_SIDED and bool((column[telling] == np.nanmax(values, axis=0)[telling]).all()):
-        return "majority"
-    return None
+    return bool(telling.sum() >= LEAST_SIDED and (column[telling] == np.nanmax(values, axis=0)[telling]).all())
 
 
 def _hold(columns: Sequence[str]) -> str:
