@@ -104,10 +104,43 @@ def test_own_rates_are_drawn_to_the_common_one_as_far_as_they_differ_by_chance()
     cells[:20, 2] = 1
     apart = Thresholds.of(from_grid(cells, Ordinal(0, 1)).answers(), item_rate=False)
     assert apart.rates[2] > 2 * apart.rates[0]
-    often = apart.probabilities(np.array([0.0, 0.5]))
-    assert often.sum(axis=1) == pytest.approx([1, 1])
-    # The rates are those that the patterns have, whatever the correlation.
-    np.testing.assert_allclose(often @ apart.given, np.tile(apart.rates, (2, 1)), atol=1e-4)
+    assert apart.often.sum(axis=1) == pytest.approx(1)
+    # The rates are those that the patterns have, whatever the correlation; at .998 the integral is coarse.
+    each = np.tile(apart.rates, (len(apart.often), 1))
+    np.testing.assert_allclose((apart.often @ apart.given)[:-1], each[:-1], atol=1e-4)
+    np.testing.assert_allclose((apart.often @ apart.given)[-1], each[-1], atol=0.003)
+
+
+@pytest.mark.parametrize(("anyone", "size"), [(True, 6 + 10), (False, 3**2 + 3**3)])
+def test_patterns_are_all_ways_to_label_an_item(anyone, size):
+    """Of two annotators and of three: how often each occurs adds to one, and a label to its share."""
+    from assay.statistics.categories import Patterns
+
+    cells = np.random.default_rng(3).integers(0, 3, (40, 3)).astype(float)
+    cells[:15, 2] = np.nan
+    found = Patterns.of(from_grid(cells, Ordinal(0, 2)).answers(), anyone=anyone)
+    assert found.often.shape[1] == found.answers.n_items == size
+    assert found.often.sum(axis=1) == pytest.approx(1)
+    of_label = found.often @ (found.counts / found.counts.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(of_label, np.tile(found.prevalence, (len(of_label), 1)), atol=1e-9)
+    complete = found.counts.sum(axis=1) == 3
+    np.testing.assert_allclose(found.often[:, complete].sum(axis=1), 25 / 40)
+
+
+def test_patterns_that_a_statistic_does_not_tell_apart_are_one(monkeypatch):
+    """Of 4,096 patterns of six annotators 35 differ in how often each label is given by four of them."""
+    from assay.statistics import categories
+    from assay.statistics.pairs import WithinItems
+
+    cells = np.random.default_rng(4).integers(0, 4, (50, 6)).astype(float)
+    patterns = categories.Patterns.of(from_grid(cells, Ordinal(0, 3)).answers(), anyone=False)
+    four = np.arange(6) < 4
+    kappa = WithinItems(categories.ChanceCorrected(np.arange(4.0), "linear", "fleiss"), four, four)
+    moments, _ = categories._merge_patterns(kappa.moments(patterns.answers), patterns.often)
+    assert (len(kappa.moments(patterns.answers)), len(moments)) == (4096, 35)
+    merged = categories.curve(kappa, patterns, 50)
+    monkeypatch.setattr(categories, "MANY_PATTERNS", 5000)
+    np.testing.assert_allclose(merged, categories.curve(kappa, patterns, 50), rtol=1e-7)
 
 
 @pytest.mark.slow

@@ -627,25 +627,27 @@ class _Block:
     def _estimate(self, comparison: Pairing, ready: Sequence[_Ready]) -> Iterator[_Found]:
         """Coefficients of the same labels are estimated together, each over the items that it rests on."""
         found: dict[int, _Found] = {}
+        spreads = {id(one.ratings): Spread(one.ratings) for one in ready}
         for one in ready:
             if isinstance(one.statistic, Ranks):
                 sums = sums_of(one.ratings, one.statistic)
                 alone = sums.estimate(self.how, one.measure.transform)
-                yield from self._apply_raters(comparison, [one], alone.part(np.array([0])), sums)
+                yield from self._apply_raters(comparison, [one], alone.part(np.array([0])), sums, spreads)
         for members, joint in self._batches(ready):
             together = ready[members[0]].ratings.sums(joint)
-            for chosen, part, mine in together.estimate_apart(self.how, [ready[i].measure.transform for i in members]):
+            for chosen, part, sums in together.estimate_apart(self.how, [ready[i].measure.transform for i in members]):
                 some = [members[k] for k in chosen]
-                found |= zip(some, self._apply_raters(comparison, [ready[i] for i in some], part, mine), strict=True)
+                finished = self._apply_raters(comparison, [ready[i] for i in some], part, sums, spreads)
+                found |= zip(some, finished, strict=True)
         yield from _sort_found(ready, found)
 
     def _apply_raters(
-        self, comparison: Pairing, ready: Sequence[_Ready], found: Estimates, sums: Sums
+        self, comparison: Pairing, ready: Sequence[_Ready], found: Estimates, sums: Sums, spreads: Mapping[int, Spread]
     ) -> list[_Found]:  # fmt: skip
         """Coefficients of the same labels, with raters fixed or random."""
         raters = [self._raters(comparison, one.measure) for one in ready]
         finished: dict[int, _Found] = {}
-        spread = Spread(ready[0].ratings)
+        spread = spreads[id(ready[0].ratings)]
         for kind in dict.fromkeys(raters):
             mine = [i for i, one in enumerate(raters) if one == kind]
             part, some = found if len(mine) == len(ready) else found.part(np.array(mine)), [ready[i] for i in mine]

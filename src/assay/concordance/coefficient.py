@@ -24,7 +24,6 @@ from assay.estimation.statistic import Estimated, Floats, Ints
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said
 from assay.statistics.categories import (
-    TRAIT_CORRELATIONS,
     Alpha,
     ChanceCorrected,
     LabelDistance,
@@ -375,8 +374,8 @@ class Spread:
         clustered = self.ratings.clusters is not None and found.n_units < FEW_CLUSTERS
         if min(rare, split) >= FEW and not clustered:
             return None
-        patterns = Patterns.of(self.answers, statistic.width, anyone=isinstance(statistic, Alpha | ChanceCorrected))
-        if patterns is None:
+        patterns = self.of_anyone if isinstance(statistic, Alpha | ChanceCorrected) else self.of_each
+        if patterns is None or patterns.too_many_for(statistic):
             return None
         return Score(*curve(statistic, patterns, self.ratings.n_items), stepwise=not measure.rare_label)
 
@@ -389,10 +388,20 @@ class Spread:
         patterns = self.item_rates if measure.item_rate else self.low_rates
         if patterns is None:
             return None
-        values, errors = curve(statistic, patterns, self.ratings.n_items, TRAIT_CORRELATIONS)
+        values, errors = curve(statistic, patterns, self.ratings.n_items)
         known = np.isfinite(values) & np.isfinite(errors)
         words = "score interval for raters of their own thresholds"
         return Score(values[known], errors[known], name="score-rates", words=words) if known.any() else None
+
+    @cached_property
+    def of_anyone(self) -> Patterns | None:
+        """The patterns of these labels, whoever gave them."""
+        return None if self.answers is None else Patterns.of(self.answers, anyone=True)
+
+    @cached_property
+    def of_each(self) -> Patterns | None:
+        """The patterns of these labels, each annotator's by itself."""
+        return None if self.answers is None else Patterns.of(self.answers, anyone=False)
 
     @cached_property
     def low_rates(self) -> Thresholds | None:

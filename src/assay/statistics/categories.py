@@ -10,8 +10,8 @@ import itertools
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, Literal, Protocol, TypeVar
+from functools import cached_property, lru_cache
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -490,6 +490,12 @@ CORRELATIONS: Floats = np.concatenate([np.linspace(0.001, 0.9, 60), 1 - np.geoms
 MOST_CELLS = 3_000_000
 """Patterns times sums times degrees up to which they are tried: 24 MB, some ten ms."""
 
+MANY_PATTERNS = 200
+"""Patterns from which looking for equal ones takes less time than it saves."""
+
+SAME_DIGITS = 12
+"""Digits to which the sums of equal patterns agree, whatever the order in which they were added up."""
+
 STEP = 1e-5
 """Share of the items that a derivative moves to a pattern: small beside 1, large beside the rounding of sums."""
 
@@ -503,7 +509,7 @@ class Patterns:
 
     Attributes
     ----------
-    answers : Answers
+    answers : Slice
         Each pattern as an item.
     share : (patterns,) float
         How many of the items have the pattern's annotators, times in how many orders the labels may have been given.
@@ -513,14 +519,14 @@ class Patterns:
         How often each value was given to the items.
     """
 
-    answers: Answers
+    answers: Slice
     share: Floats
-    counts: Floats
+    counts: Ints
     prevalence: Floats
 
     @classmethod
-    def of(cls, answers: Answers, width: int, *, anyone: bool) -> Patterns | None:
-        """The patterns of these labels; None where they are too many, or one value is all that there is.
+    def of(cls, answers: Answers, *, anyone: bool) -> Patterns | None:
+        """The patterns of these labels; None where they are too many for any statistic, or all labels are one value.
 
         With ``anyone`` it does not matter who gave which label, and patterns differ in how often each is given only.
         """
@@ -531,23 +537,24 @@ class Patterns:
         rows, number = np.unique(there[there.any(axis=1)], axis=0, return_counts=True)
         q, each = len(values), rows.sum(axis=1).tolist()
         size = sum(math.comb(k + q - 1, k) if anyone else q**k for k in each)
-        if q < 2 or size * width * len(CORRELATIONS) > MOST_CELLS:
+        if q < 2 or size * len(CORRELATIONS) > MOST_CELLS:
             return None
-        ways = itertools.combinations_with_replacement if anyone else _arrangements
-        made = [
-            (row, share * (_orders(given) if anyone else 1), given)
-            for row, share, k in zip(rows, number / number.sum(), each, strict=True)
-            for given in ways(range(q), k)
-        ]
-        item = np.concatenate([np.full(len(given), i) for i, (_, _, given) in enumerate(made)])
-        annotator = np.concatenate([np.flatnonzero(row) for row, _, _ in made])
-        given = np.concatenate([np.array(one) for _, _, one in made])
-        counts = np.zeros((len(made), len(values)))
-        np.add.at(counts, (item, given), 1)
-        names = tuple(map(str, range(len(made))))
-        found = Answers(item, annotator, values[given], names, answers.annotators, answers.categories)
+        ways = _ways_to_label(rows.shape[1], rows.tobytes(), q, anyone)
+        found = Slice(
+            ways.item, ways.annotator, values[ways.given], (), answers.annotators, answers.categories,
+            n_items=len(ways.counts),
+        )  # fmt: skip
         prevalence = np.bincount(code, minlength=len(values)) / len(code)
-        return cls(found, np.array([share for _, share, _ in made]), counts, prevalence)
+        return cls(found, (number / number.sum())[ways.row] * ways.orders, ways.counts, prevalence)
+
+    def too_many_for(self, statistic: PanelStatistic) -> bool:
+        """Whether they are more than are tried for a statistic with this number of sums."""
+        return len(self.share) * statistic.width * len(CORRELATIONS) > MOST_CELLS
+
+    @cached_property
+    def often(self) -> Floats:
+        """How often each pattern occurs at each of `CORRELATIONS`: (correlations, patterns)."""
+        return self.probabilities(CORRELATIONS)
 
     def probabilities(self, correlations: Floats) -> Floats:
         """How often each pattern occurs: (correlations, patterns)."""
@@ -555,19 +562,50 @@ class Patterns:
 
         total = ((1 - correlations) / correlations)[:, None]
         number = self.counts.sum(axis=1)
-        log = gammaln(total) - gammaln(total + number)
+        most = np.arange(int(number.max()) + 1)  # labels are few, and patterns many
+        log = gammaln(total) - gammaln(total + most)[:, number]
         for v, p in enumerate(self.prevalence):
-            log = log + gammaln(total * p + self.counts[:, v]) - gammaln(total * p)
+            log = log + gammaln(total * p + most)[:, self.counts[:, v]] - gammaln(total * p)
         return np.asarray(np.exp(log) * self.share)
+
+
+class _Ways(NamedTuple):
+    """Every way in which some annotators may give one of a number of labels, one pattern after the other."""
+
+    item: Ints
+    """The pattern of each label, its annotator, and which label it is: (labels,) each."""
+    annotator: Ints
+    given: Ints
+    row: Ints
+    """Who answers in each pattern, in how many orders its labels may be given: (patterns,) each."""
+    orders: Ints
+    counts: Ints
+
+
+@lru_cache(maxsize=64)
+def _ways_to_label(n_annotators: int, rows: bytes, q: int, anyone: bool) -> _Ways:
+    """The ways of each row of annotators who answer."""
+    answering = np.frombuffer(rows, dtype=bool).reshape(-1, n_annotators)
+    ways = itertools.combinations_with_replacement if anyone else _arrangements
+    made = [np.array(list(ways(range(q), int(row.sum())))) for row in answering]  # (patterns, labels) each
+    sizes = [len(given) for given in made]
+    counts = np.concatenate([np.stack([(given == v).sum(axis=1) for v in range(q)], axis=1) for given in made])
+    orders = np.ones(len(counts), dtype=np.int64)
+    if anyone:
+        factorial = np.array([math.factorial(k) for k in range(n_annotators + 1)], dtype=float)
+        orders = np.rint(factorial[counts.sum(axis=1)] / factorial[counts].prod(axis=1)).astype(np.int64)
+    return _Ways(
+        item=np.repeat(np.arange(len(counts)), counts.sum(axis=1)),
+        annotator=np.concatenate([np.tile(np.flatnonzero(row), k) for row, k in zip(answering, sizes, strict=True)]),
+        given=np.concatenate([given.ravel() for given in made]),
+        row=np.repeat(np.arange(len(made)), sizes),
+        orders=orders,
+        counts=counts,
+    )
 
 
 def _arrangements(values: Iterable[int], k: int) -> Iterator[tuple[int, ...]]:
     return itertools.product(values, repeat=k)
-
-
-def _orders(given: tuple[int, ...]) -> int:
-    """In how many orders these labels may be given."""
-    return math.factorial(len(given)) // math.prod(math.factorial(given.count(v)) for v in set(given))
 
 
 # Where one of two labels is rare, raters who give it at rates of their own decide what agreement there is. Each has
@@ -598,7 +636,7 @@ class Thresholds:
 
     Attributes
     ----------
-    answers : Answers
+    answers : Slice
         Each pattern as an item.
     given : (patterns, annotators) bool
         Who gives the rarer label.
@@ -606,7 +644,7 @@ class Thresholds:
         How often each gives it.
     """
 
-    answers: Answers
+    answers: Slice
     given: Bools
     rates: Floats
 
@@ -631,13 +669,15 @@ class Thresholds:
         value = np.where(given.ravel(), values[number.argmin()], values[number.argmax()])
         if number[0] == number[1]:
             value = np.where(given.ravel(), values[0], values[1])
-        names = tuple(map(str, range(len(given))))
-        return cls(Answers(item, annotator, value, names, answers.annotators, answers.categories), given, rates)
+        found = Slice(item, annotator, value, (), answers.annotators, answers.categories, n_items=len(given))
+        return cls(found, given, rates)
 
-    def probabilities(self, correlations: Floats) -> Floats:
-        """How often each pattern occurs: (correlations, patterns)."""
+    @cached_property
+    def often(self) -> Floats:
+        """How often each pattern occurs at each of `TRAIT_CORRELATIONS`: (correlations, patterns)."""
         from scipy.special import ndtr, ndtri
 
+        correlations = TRAIT_CORRELATIONS
         weight = np.exp(-(TRAIT**2) / 2)
         above = ndtri(self.rates)[:, None, None] + np.sqrt(correlations)[:, None] * TRAIT
         given = ndtr(above / np.sqrt(1 - correlations)[:, None])  # (annotators, correlations, trait)
@@ -666,14 +706,30 @@ def _own_rates(rare: Bools, common: float) -> Floats:
     return np.asarray(np.clip(rates, LEAST_RATE * common, 1 - LEAST_RATE * (1 - common)))
 
 
-def curve(
-    statistic: PanelStatistic, patterns: Patterns | Thresholds, n_items: int, correlations: Floats = CORRELATIONS
-) -> tuple[Floats, Floats]:
-    """The statistic's first value for each of some correlations, and its standard error on so many items."""
-    moments = statistic.moments(patterns.answers)
-    often = patterns.probabilities(correlations)
+def curve(statistic: PanelStatistic, patterns: Patterns | Thresholds, n_items: int) -> tuple[Floats, Floats]:
+    """The statistic's first value for each of the correlations, and its standard error on so many items."""
+    moments, often = _merge_patterns(statistic.moments(patterns.answers), patterns.often)
     sums = often @ moments
-    value = statistic.value(MANY * sums)[..., 0]
-    nearby = statistic.value(MANY * (sums[:, None, :] * (1 - STEP) + STEP * moments))[..., 0]
+    sharing = getattr(statistic, "value_sharing", None)
+
+    def first_value(sums: Floats, which: Literal["value", "nearby"]) -> Floats:
+        """What several statistics are made of is made once for these patterns."""
+        made = reuse(patterns.answers, which, dict)
+        return np.asarray((statistic.value(sums) if sharing is None else sharing(sums, made))[..., 0])
+
+    value = first_value(MANY * sums, "value")
+    nearby = first_value(MANY * (sums[:, None, :] * (1 - STEP) + STEP * moments), "nearby")
     influence = (nearby - value[:, None]) / STEP
     return value, np.sqrt((often * influence**2).sum(axis=1) / n_items)
+
+
+def _merge_patterns(moments: Floats, often: Floats) -> tuple[Floats, Floats]:
+    """Patterns that a statistic does not tell apart as one: of 4,096 of six annotators, 35 of any four of them."""
+    if len(moments) <= MANY_PATTERNS:
+        return moments, often
+    size = np.abs(moments).max(axis=0)
+    rounded = np.round(moments / np.where(size > 0, size, 1.0), SAME_DIGITS)
+    _, first, place = np.unique(rounded, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(place, kind="stable")
+    starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+    return moments[first], np.add.reduceat(often[:, order], starts, axis=1)
