@@ -53,13 +53,15 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One worker has the PostgreSQL cluster, and the tests of a file stay together, with ``--dist loadgroup``.
 
-    What a file imports and makes once is then made by one worker alone, and a worker is not asked anew for each test:
-    a quarter of the processor time of all tests.
+    Tests on PostgreSQL run with those that are served; the same tests on SQLite run by default. What a file imports and
+    makes once is then made by one worker alone, and a worker is not asked anew for each test: a quarter of the
+    processor time of all tests.
     """
     for item in items:
         given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
         if "postgres" in getattr(item, "fixturenames", ()) or given.get("url") == "postgresql":
             item.add_marker(pytest.mark.xdist_group("postgres"), append=False)  # before any other group
+            item.add_marker(pytest.mark.served)
         if item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
 

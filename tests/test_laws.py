@@ -136,9 +136,22 @@ def test_every_public_name_is_listed():
     assert set(assay.__all__) == listed
 
 
+def declared(name: str) -> str:
+    """The kind of result that the signature of a question promises."""
+    function, _, method = name.partition(": ")
+    kind = inspect.signature(getattr(assay, function)).return_annotation
+    if method:
+        kind = inspect.signature(getattr(getattr(assay, kind), method)).return_annotation
+    return str(kind).rpartition(".")[2]
+
+
+@EVERY
+def test_a_question_is_answered_by_the_kind_of_result_that_its_signature_promises(name):
+    assert type(base(name)).__name__ == declared(name)
+
+
 def test_every_kind_of_result_is_the_answer_to_a_question():
-    kinds = {type(base(name)).__name__ for name in BY_NAME}
-    assert set(RESULTS) <= kinds
+    assert set(RESULTS) <= set(map(declared, BY_NAME))
 
 
 # -- signatures -------------------------------------------------------------------------------------
