@@ -569,7 +569,7 @@ class Patterns:
         return np.asarray(np.exp(log) * self.share)
 
 
-class _Ways(NamedTuple):
+class _Labellings(NamedTuple):
     """Every way in which some annotators may give one of a number of labels, one pattern after the other."""
 
     item: Ints
@@ -583,7 +583,7 @@ class _Ways(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _ways_to_label(n_annotators: int, rows: bytes, q: int, anyone: bool) -> _Ways:
+def _ways_to_label(n_annotators: int, rows: bytes, q: int, anyone: bool) -> _Labellings:
     """The ways of each row of annotators who answer."""
     answering = np.frombuffer(rows, dtype=bool).reshape(-1, n_annotators)
     ways = itertools.combinations_with_replacement if anyone else _arrangements
@@ -594,7 +594,7 @@ def _ways_to_label(n_annotators: int, rows: bytes, q: int, anyone: bool) -> _Way
     if anyone:
         factorial = np.array([math.factorial(k) for k in range(n_annotators + 1)], dtype=float)
         orders = np.rint(factorial[counts.sum(axis=1)] / factorial[counts].prod(axis=1)).astype(np.int64)
-    return _Ways(
+    return _Labellings(
         item=np.repeat(np.arange(len(counts)), counts.sum(axis=1)),
         annotator=np.concatenate([np.tile(np.flatnonzero(row), k) for row, k in zip(answering, sizes, strict=True)]),
         given=np.concatenate([given.ravel() for given in made]),
