@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import assay
+from assay.data import names as names_module
 from assay.data.names import (
     Names,
     Utf8,
@@ -295,18 +296,27 @@ def utf8(text: str) -> bytes:
     return text.encode()
 
 
+def of_few_and_many(rows):
+    """Coded as a few rows are, and as many."""
+    yield factorize(rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(names_module, "FEW_ROWS", -1)
+        yield factorize(rows)
+
+
 @given(TEXTS)
 def test_texts_are_coded_in_the_order_of_their_bytes(texts):
-    distinct, codes = factorize(pl.Series(texts, dtype=pl.String))
-    assert distinct.to_list() == sorted(set(texts), key=utf8)
-    assert [distinct[int(c)] for c in codes] == texts
+    for distinct, codes in of_few_and_many(pl.Series("who", texts, dtype=pl.String)):
+        assert (distinct.name, codes.dtype) == ("who", np.int32)
+        assert distinct.to_list() == sorted(set(texts), key=utf8)
+        assert [distinct[int(c)] for c in codes] == texts
 
 
 @given(TEXTS, st.sampled_from([1, 3, 10]))
 def test_in_runs_too(texts, times):
     rows = [t for t in texts for _ in range(times)]
-    distinct, codes = factorize(pl.Series(rows, dtype=pl.String))
-    assert [distinct[int(c)] for c in codes] == rows
+    for distinct, codes in of_few_and_many(pl.Series(rows, dtype=pl.String)):
+        assert [distinct[int(c)] for c in codes] == rows
 
 
 @given(st.lists(st.text(max_size=20), unique=True))
@@ -317,6 +327,7 @@ def test_the_order_of_texts(texts):
 
 def test_texts_whose_hashes_begin_alike_are_told_apart(monkeypatch):
     rows = pl.Series([f"t{i % 40}" for i in range(200)])
+    monkeypatch.setattr(names_module, "FEW_ROWS", 100)
     monkeypatch.setattr(pl.Series, "hash", lambda self: self.str.tail(1).cast(pl.UInt64) * 2**60 + 1)
     distinct, codes = factorize(rows)
     assert distinct.to_list() == sorted(set(rows))
@@ -335,9 +346,9 @@ def test_texts_whose_hashes_begin_alike_are_told_apart(monkeypatch):
     ],
 )
 def test_columns_of_any_type(values, distinct):
-    found, codes = factorize(pl.Series(values))
-    assert found.to_list() == distinct
-    assert [found[int(c)] for c in codes] == values
+    for found, codes in of_few_and_many(pl.Series(values)):
+        assert found.to_list() == distinct
+        assert [found[int(c)] for c in codes] == values
 
 
 def test_codes_in_a_given_order():
