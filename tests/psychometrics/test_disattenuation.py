@@ -223,10 +223,23 @@ def test_the_fit_is_where_the_slope_is_nothing():
     slope = fitted.likelihood.derivatives(fitted.theta)[0]
     inside = fitted.theta > 1e-4
     assert np.abs(slope[inside]).max() < 0.1
-    low, high = fitted.interval(0.95, 24)
+    low, high = fitted.interval(0.95, 24, -1.0, 3.0)
     for end in (low, high):
         assert fitted.root(end)[0] == pytest.approx(stdtrit(24, 0.975), abs=0.03)
     assert fitted.p(low, 24) == pytest.approx(0.05, abs=0.005)
+    near = fitted.correlation + 0.01
+    assert fitted.interval(0.95, 24, low - 0.1, near) == (pytest.approx(low, abs=0.01), near)
+    assert fitted.interval(0.95, 24, fitted.correlation, high + 0.01)[0] == fitted.correlation
+
+
+def test_a_correlation_beyond_one_is_possible_beside_enough_error():
+    """A start that no covariance matrix has is left for objects with less spread, until it is one."""
+    labels = lessons(25, 3, 3, judges=3, apart=0.5, missing=0.15, seed=8)
+    study, families, _ = both_roads(labels)
+    fitted = fit_joint(study.value, families, frozenset("i"), study.object)
+    roots = [fitted.root(held)[0] for held in (1.2, 1.6, 2.5)]
+    assert np.isfinite(roots).all()
+    assert roots == sorted(roots)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])

@@ -62,8 +62,7 @@ class StructuralEstimate(Estimate):
     def interval(self, level: float) -> tuple[float, float]:
         """The profile-likelihood interval, within −1 and 1 where the estimate is."""
         number_in("level", level, above=0, below=1)
-        low, high = self.fit.interval(level, self.df)
-        return max(low, min(-1.0, self.estimate)), min(high, max(1.0, self.estimate))
+        return self.fit.interval(level, self.df, min(-1.0, self.estimate), max(1.0, self.estimate))
 
     def p(self, null: float = 0.0) -> float:
         """Two-sided p-value of a true correlation of ``null``: the level at which the interval would end there."""

@@ -30,11 +30,14 @@ GAIN = 1e-6
 CLOSE, MOST_TRIALS = 0.01, 30
 """How near the root deviance is to its quantile at an end, half a percent of the way; and how many trials find it."""
 
+MOST_HALVES = 20
+"""How often the spread of objects is halved until a correlation beyond 1 is possible beside the error that there is."""
+
 FLAT = 1e-6
 """A share of all variance below which a variance of objects is nothing: a correlation divides by its root."""
 
 FURTHEST = 3.0
-"""Correlations are looked for up to this size: with more, the variance of objects is nothing."""
+"""A fitted correlation of more than this size is none: the variance of objects is nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -443,13 +446,15 @@ class JointFit:
         theta, deviance = _search(self, self.theta if start is None else start, value)
         return float(np.sqrt(max(deviance - self.deviance, 0.0))), theta
 
-    def interval(self, level: float, df: float) -> tuple[float, float]:
-        """The profile-likelihood interval, with the quantile of t in place of the normal's for few objects."""
+    def interval(self, level: float, df: float, lowest: float, highest: float) -> tuple[float, float]:
+        """The profile-likelihood interval, with the quantile of t in place of the normal's for few objects.
+
+        An end beyond ``lowest`` or ``highest`` is not looked for: it is that.
+        """
         from scipy.special import stdtrit
 
         quantile = float(stdtrit(df, (1 + level) / 2))
-        low, high = (self._end(side, quantile) for side in (-1.0, 1.0))
-        return low, high
+        return self._end(-1.0, quantile, lowest), self._end(1.0, quantile, highest)
 
     @property
     def standard_error(self) -> float:
@@ -464,19 +469,21 @@ class JointFit:
         found = 2 * float(slope[kept] @ np.linalg.lstsq(curvature, slope[kept], rcond=1e-12)[0])
         return float(np.sqrt(found)) if found > 0 else np.nan
 
-    def _end(self, side: float, quantile: float) -> float:
-        """Where the root reaches the quantile on one side: secants from the delta method's end; infinite if nowhere."""
+    def _end(self, side: float, quantile: float, limit: float) -> float:
+        """Where the root reaches the quantile on one side, by secants; the limit if it does nowhere."""
         value, error = self.correlation, self.standard_error
+        if side * value >= side * limit:
+            return limit
         inner, inner_root, outer, outer_root = value, 0.0, np.nan, np.nan
         theta, at = self.theta, value + side * quantile * (error if 0 < error < 1 else 0.3)
         for _ in range(MOST_TRIALS):
-            at = side * min(side * at, FURTHEST)
+            at = side * min(side * at, side * limit)
             root, there = self.root(at, theta)
             if abs(root - quantile) < CLOSE:
                 return at
             if root < quantile:
-                if side * at >= FURTHEST:
-                    return side * np.inf
+                if at == limit:
+                    return limit
                 inner, inner_root, theta = at, root, there
             else:
                 outer, outer_root = at, root
@@ -553,10 +560,13 @@ def _search(fit: JointFit, theta: Floats, held: float | None) -> tuple[Floats, f
 
     deviance = fit.likelihood.deviance(parameters(x))
     if not np.isfinite(deviance):
-        # A start outside of what is possible: without covariances but the one that is held.
+        # A start outside of what is possible: without covariances but the one that is held, and with less of that.
         x[n:] = 0.0
-        shrink = parameters(x)
-        if not np.isfinite(deviance := fit.likelihood.deviance(shrink)):
+        for _ in range(MOST_HALVES):
+            if np.isfinite(deviance := fit.likelihood.deviance(parameters(x))):
+                break
+            x[[first, second]] /= 2
+        else:
             return theta, np.inf
     damping = 1e-8
     for _ in range(MOST_STEPS):

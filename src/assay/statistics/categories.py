@@ -714,7 +714,7 @@ def curve(statistic: PanelStatistic, patterns: Patterns | Thresholds, n_items: i
 
     def first_value(sums: Floats, which: Literal["value", "nearby"]) -> Floats:
         """What several statistics are made of is made once for these patterns."""
-        made = reuse(patterns.answers, which, dict)
+        made: dict[Hashable, Any] = reuse(patterns.answers, which, dict)
         return np.asarray((statistic.value(sums) if sharing is None else sharing(sums, made))[..., 0])
 
     value = first_value(MANY * sums, "value")
