@@ -485,7 +485,7 @@ def plain() -> Annotations:
     return Annotations.from_frame(rows, judges=["gpt", "llama"], scale=assay.Ordinal(1, 5))
 
 
-@pytest.fixture(scope="module", params=[40, 10_000, None], ids=str)
+@pytest.fixture(scope="module", params=[40, pytest.param(10_000, marks=pytest.mark.slow), None], ids=str)
 def chunks(request, tmp_path_factory) -> Any:
     """The same in a folder, so many labels at a time, as one too large to be held; as it is, where no number says."""
     with pytest.MonkeyPatch.context() as patch:

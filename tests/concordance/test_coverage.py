@@ -113,30 +113,11 @@ def covered(names, design: str, n: int, simulations: int, seed: int = 0, **how) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("design", DESIGNS)
-def test_intervals_cover_roughly(design):
-    some = [
-        "cohen-kappa",
-        "fleiss-kappa",
-        "gwet-ac1",
-        "krippendorff-alpha-ordinal",
-        "qwk",
-        "icc(a,1)",
-        "spearman",
-        "rmse",
-    ]
-    # Intervals that cover 93% to 97%: so many simulations find .872 to .996, but for one time in a thousand.
-    low, high = likely(250, 0.93, 0.97)
-    for name, share in covered(some, design, 50, 250).items():
-        assert low <= share <= high, f"{name}: {share:.3f}"
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("n", [50, 200])
 @pytest.mark.parametrize("design", DESIGNS)
 def test_intervals_cover(design, n):
     # The how-to's table has 2,000 studies a cell: the lowest there is AC2 with missing labels and 50 items, .92 to .93.
-    simulations = 400
+    simulations = 300
     low, high = likely(simulations, 0.92, 0.975)
     for name, share in covered(NAMES, design, n, simulations, seed=1).items():
         assert low <= share <= high, f"{name}: {share:.3f}"

@@ -39,7 +39,7 @@ def rows_of(rng, n=60, m=5, missing=0.3):
 
 
 @pytest.mark.parametrize("order", ["shuffled", "sorted", "files in another order"])
-@pytest.mark.parametrize("labels_per_chunk", [1, 7, 10_000])
+@pytest.mark.parametrize("labels_per_chunk", [pytest.param(1, marks=pytest.mark.slow), 7, 10_000])
 def test_every_way_of_reading_gives_the_arrays_of_memory(tmp_path, order, labels_per_chunk):
     frame = rows_of(np.random.default_rng(1))
     memory = Annotations.from_frame(frame, judges=["a1"], scale=Ordinal(1, 5))

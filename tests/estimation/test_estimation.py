@@ -877,7 +877,7 @@ def test_an_interval_of_95_per_cent_covers_about_that(method):
     ],
 )
 def test_intervals_cover_about_what_they_promise(method, transform, of, n):
-    trials = 2000
+    trials = 1000
     share = covered(method, n, trials, transform, of, seed=n)
     assert within(share, trials, 0.95, 0.015 if n == 60 else 0.01), share
 

@@ -257,7 +257,7 @@ def test_what_covariates_are_worth_is_said_of_each_who_where_there_are_several()
     assert _covariate_lines(pl.DataFrame(rows[1:2]), 0.95) == []
 
 
-@pytest.mark.parametrize("studies", [40, pytest.param(120, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("studies", [20, pytest.param(120, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("people", "judge"),
     [([0, 0, 0.8, 1.6], [0, 0.8, 0.8, 1.6]), ([0, 0, 0, 0], [0, 0.5, 1, 1.5]), ([0, 0.6, 1.2, 1.8], [0, 0, 0, 0])],
@@ -268,7 +268,7 @@ def test_pairs_that_are_equal_to_somebody_are_seldom_told(people, judge, studies
     assert covered >= 0.95 - 2 * math.sqrt(0.05 * 0.95 / studies)
 
 
-@pytest.mark.parametrize("studies", [40, pytest.param(120, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("studies", [20, pytest.param(120, marks=pytest.mark.slow)])
 def test_of_two_equal_systems_neither_is_put_ahead(studies):
     """The percentile interval alone would in .09 of studies of a dozen items."""
     ahead = 0

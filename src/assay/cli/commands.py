@@ -279,7 +279,7 @@ QUESTIONS = (
     ),
     Command(
         "validate",
-        "--n-items 150 --n-annotators 4 --categories 1-5 --skew 0.6 --expertise crowd --seconds 20",
+        "--n-items 150 --n-annotators 4 --categories 1-5 --skew 0.6 --expertise crowd --seconds 5",
         run=f"{_LABELS}:validate",
         heading=_PLAN,
         settings=("assay.verdict.validate:ValidateVerdictSettings",),

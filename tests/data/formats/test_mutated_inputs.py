@@ -1,7 +1,7 @@
 """Mutated inputs through every reader: a table, or an `AssayError`, and nothing else.
 
-A small share runs by default, all 10,000 with ``pytest -m slow``. Every input follows from its number alone, so that
-``mutated(number)`` makes again what a failure names.
+A small share runs by default, 4,000 with ``pytest -m slow``, and as many as ``ASSAY_INPUTS`` says where it stands in
+the environment. Every input follows from its number alone: ``mutated(number)`` makes again what a failure names.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import os
 import random
 import zipfile
 from collections.abc import Callable, Iterator
@@ -22,7 +23,7 @@ import assay
 from assay.data.annotations import Annotations
 from assay.errors import AssayError
 
-ALL, SHARE = 10_000, 20
+ALL, SHARE = int(os.environ.get("ASSAY_INPUTS", "4000")), 20
 
 # -- a sound input of every reader ------------------------------------------------------------------
 
