@@ -288,7 +288,11 @@ HALO = 3
 MARGIN = 1e-4
 """What is added to a peak between rows, as a share of it: more than the polynomials miss."""
 
-CELLS = 1 << 15
+UNLIKELY = -58.0
+"""Logarithm of a probability, 10⁻²⁵, below which an outcome adds nothing to p-values of `GAMMA` and more: the 45,000
+outcomes of `EXACT` differences add 10⁻²⁰ together."""
+
+CELLS = 1 << 17
 """Probabilities held at a time: few enough for the processor's cache."""
 
 
@@ -475,11 +479,25 @@ class _Outcomes:
         last = np.minimum(np.searchsorted(tried, high), len(tried) - 1)
         return first[self.discordant], last[self.discordant]
 
+    @cached_property
+    def strongest(self) -> float:
+        """The lowest score of an outcome whose probability, where that is largest, counts in a p-value."""
+        z, psi = self.scored
+        logs = np.log(np.maximum(_chances(self.epsilon, psi), 1e-300)).T
+        return float(z[(self.terms[:3] * logs).sum(axis=0) + self.terms[3] > UNLIKELY].min())
+
     def largest(self, order: Floats, first: Ints | None = None, last: Ints | None = None) -> Floats:
-        """The largest probability of outcomes up to each one in the order, over the discordances first to last."""
-        used, end = _order_outcomes(order, self.z <= LARGE)
+        """The largest probability of outcomes up to each one in the order, over the discordances first to last.
+
+        Where only some discordances are tried, the order is that of the score and `GAMMA` is added to what is found:
+        what stands before the `strongest` adds nothing to that, and is given 0.
+        """
+        near = self.z <= LARGE
+        used, end = _order_outcomes(order, near if first is None else near & (self.z >= self.strongest))
+        first = np.zeros(len(order), dtype=np.int64) if first is None else first
+        last = np.full(len(order), self.steps) if last is None else last
         found, so_far = np.zeros(len(used)), np.zeros((len(self.tried), 1))
-        row, size = np.arange(self.steps + 1)[:, None], max(1, CELLS // len(self.tried))
+        size = max(1, CELLS // len(self.tried))
         start = 0
         while start < len(used):
             stop = int(end[min(start + size, len(used)) - 1]) + 1
@@ -488,10 +506,9 @@ class _Outcomes:
             sums[:, :1] += so_far
             np.cumsum(sums, axis=1, out=sums)
             so_far = sums[:, -1:].copy()
-            allowed = None if first is None or last is None else (row >= first[part]) & (row <= last[part])
-            found[start:stop] = _highest(sums[:, end[start:stop] - start], allowed)
+            found[start:stop] = _highest(sums, end[start:stop] - start, first[part], last[part])
             start = stop
-        p = np.ones(len(order))
+        p = np.where(near, 0.0, 1.0)
         p[used] = found
         return p
 
@@ -504,39 +521,51 @@ def _order_outcomes(order: Floats, used: Bools) -> tuple[Ints, Ints]:
     return sequence, np.searchsorted(values, values, side="right") - 1
 
 
+def _chances(epsilon: float, psi: Floats) -> Floats:
+    """Probability of a win, a loss and a tie at each discordance, where δ = ε: (values, 3)."""
+    return np.stack([(psi - epsilon) / 2, (psi + epsilon) / 2, 1 - psi], axis=1)
+
+
 def _probabilities(epsilon: float, psi: Floats, terms: Floats) -> Floats:
     """Probability of outcomes at each discordance: (values, outcomes), where δ = ε."""
-    chances = np.stack([(psi - epsilon) / 2, (psi + epsilon) / 2, 1 - psi], axis=1)
+    chances = _chances(epsilon, psi)
     logs = np.concatenate([np.log(np.maximum(chances, 1e-300)), np.ones((len(psi), 1))], axis=1) @ terms
     # Not below the smallest normal number: with subnormal ones, arithmetic is many times slower.
     return np.asarray(np.exp(np.maximum(logs, -700.0, out=logs), out=logs))
 
 
-def _highest(sums: Floats, allowed: Bools | None) -> Floats:
-    """The highest that each column reaches in the rows allowed, or beside one of them: (columns,)."""
-    below, inner, above = sums[HALO - 1 : -HALO - 1], sums[HALO:-HALO], sums[HALO + 1 : len(sums) - HALO + 1]
-    rows = inner if allowed is None else inner * allowed
+def _highest(sums: Floats, column: Ints, first: Ints, last: Ints) -> Floats:
+    """The highest that each of these columns reaches in its rows, or beside one of them; rows without `HALO`."""
+    beside = int((last - first).max()) + 2
+    row = HALO + first + np.arange(-1, beside)[:, None]
+    near = sums[np.minimum(row, len(sums) - 1), column]
+    below, inner, above = near[:-2], near[1:-1], near[2:]
+    rows = inner * (row[1:-1] <= HALO + last)
     highest = np.asarray(rows.max(axis=0))
     # A peak between rows is above the nearest of them by less than a hundredth of itself.
-    row, column = np.divmod(
-        np.flatnonzero((rows > 0.98 * highest) & (inner > below) & (inner >= above)), sums.shape[1]
-    )  # fmt: skip
-    low, middle, high = below[row, column], inner[row, column], above[row, column]
+    step, of = np.divmod(np.flatnonzero((rows > 0.98 * highest) & (inner > below) & (inner >= above)), len(column))
+    low, middle, high = below[step, of], inner[step, of], above[step, of]
     vertex = (high - low) / (2 * ((middle - low) + (middle - high)))
-    top = _between(sums, HALO + row + vertex, column) * np.where(np.abs(vertex) < 1e-6, 1.0, 1 + MARGIN)
-    np.maximum.at(highest, column, top)
+    top = _between(sums, row[step + 1, of] + vertex, column[of]) * np.where(np.abs(vertex) < 1e-6, 1.0, 1 + MARGIN)
+    np.maximum.at(highest, of, top)
     return highest
+
+
+NODES = np.arange(-2, 4)
+"""The rows around a place between two of them that `_between` looks at."""
+
+_APART = np.array([np.prod(k - NODES[k != NODES]) for k in NODES], dtype=float)
 
 
 def _between(sums: Floats, row: Floats, column: Ints) -> Floats:
     """Values between rows, by the polynomial through the six nearest (Lagrange)."""
     i = np.clip(row.astype(np.int64), HALO - 1, len(sums) - HALO - 1)
-    u, nodes = row - i, np.arange(-2, 4)
-    value = np.zeros(len(row))
-    for k in nodes:
-        others = nodes[nodes != k]
-        value += np.prod((u - others[:, None]) / (k - others[:, None]), axis=0) * sums[i + k, column]
-    return value
+    away = (row - i) - NODES[:, None]
+    weight = np.empty_like(away)
+    weight[0], weight[1:] = 1.0, np.cumprod(away[:-1], axis=0)
+    weight[:-1] *= np.cumprod(away[:0:-1], axis=0)[::-1]
+    weight /= _APART[:, None]
+    return np.asarray((weight * sums[i + NODES[:, None], column]).sum(axis=0))
 
 
 # -- a score test of the mean of class means ---------------------------------------------------------
