@@ -4,6 +4,7 @@ A new command or public name is on its page by itself; a name from a new package
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_args, get_origin
@@ -18,6 +19,9 @@ FOLDER = Path(__file__).parent
 
 COMMON = {"Reading the labels": LabelOptions, "Output": Output}
 """Options that many commands take, and where they are said."""
+
+SEVERAL, OFTEN = "Several commands", 3
+"""The section of options that this many commands take and say in the same words."""
 
 SECTIONS = {
     "Reading": ("assay.reading", "assay.looking", "assay.data"),
@@ -75,23 +79,40 @@ Every public name, by question. `import assay` brings them all, and imports each
 def commands_page() -> str:
     """Every command: what it does, its options, an example."""
     apps = all_commands()
+    shown = {name: shown_arguments(name) for name in apps}
+    own = {name: [a for a in arguments if _common(a) is None] for name, arguments in shown.items()}
+    several = _several_say(own.values())
     found = [COMMANDS_HEAD]
     for group, rows in COMMANDS.items():
         found.append(f"- **{group}**: " + ", ".join(f"[{row.name}](#assay-{row.name})" for row in rows) + "\n")
     for row in (row for rows in COMMANDS.values() for row in rows):
         needs = f"# needs {row.needs}\n" if row.needs else ""
         found.append(f"\n## assay {row.name}\n\n{_prose(apps[row.name].help)}\n\n```sh\n{needs}{row.line}\n```\n")
-        arguments = shown_arguments(row.name)
-        own = [a for a in arguments if _common(a) is None]
-        found.append("\n" + _table(own) if own else "")
-        shared = dict.fromkeys(name for name in map(_common, arguments) if name is not None)
-        if shared:
-            links = " and ".join(f"[{name.lower()}](#{name.lower().replace(' ', '-')})" for name in shared)
-            found.append(f"\nBeside these: the options of {links}.\n")
-    for title in COMMON:
-        arguments = [a for a in shown_arguments("agreement") if _common(a) == title]
-        found.append(f"\n## {title}\n\n" + _table(arguments))
+        alone = [a for a in own[row.name] if _row(a) not in several]
+        found.append("\n" + _table(map(_row, alone)) if alone else "")
+        beside = [f"`{a.names[0]}`" for a in own[row.name] if _row(a) in several]
+        shared = dict.fromkeys(name for name in map(_common, shown[row.name]) if name is not None)
+        links = [f"the options of {' and '.join(map(_link, shared))}"] if shared else []
+        links += [f"{', '.join(beside)} of {_link(SEVERAL)}"] if beside else []
+        found.append(f"\nBeside these: {', and '.join(links)}.\n" if links else "")
+    found.append(f"\n## {SEVERAL}\n\n" + _table(several))
+    of_labels = shown["agreement"]
+    found += [f"\n## {title}\n\n" + _table(_row(a) for a in of_labels if _common(a) == title) for title in COMMON]
     return "".join(found)
+
+
+def _several_say(commands: Iterable[list[Any]]) -> list[str]:
+    """The rows that `OFTEN` commands share, by name; of two rows of one name the commoner, and none of a place."""
+    often = Counter((a.names[0], _row(a)) for arguments in commands for a in arguments if a.index is None)
+    shared: dict[str, str] = {}
+    for (name, row), times in often.most_common():
+        if times >= OFTEN:
+            shared.setdefault(name, row)
+    return [shared[name] for name in sorted(shared)]
+
+
+def _link(title: str) -> str:
+    return f"[{title.lower()}](#{title.lower().replace(' ', '-')})"
 
 
 def reference_page() -> str:
@@ -132,15 +153,16 @@ def _prose(text: str) -> str:
     return re.split(r"\n\s*Parameters\n\s*-+", text)[0].strip().replace("``", "`")
 
 
-def _table(arguments: Iterable[Any]) -> str:
-    rows = ["| option | takes | default | what |", "|---|---|---|---|"]
-    for one in arguments:
-        place = one.index is not None
-        typed = f"`{one.field_info.names[0].upper()}`" if place else ", ".join(f"`{name}`" for name in one.names)
-        about, takes = _taken(one)
-        cells = (typed, takes, _default(one), about)
-        rows.append(re.sub(r"(?<=\|) +(?=\|)", " ", f"| {' | '.join(cells)} |"))
-    return "\n".join(rows) + "\n"
+def _table(rows: Iterable[str]) -> str:
+    return "\n".join(["| option | takes | default | what |", "|---|---|---|---|", *rows]) + "\n"
+
+
+def _row(argument: Any) -> str:
+    place = argument.index is not None
+    typed = f"`{argument.field_info.names[0].upper()}`" if place else ", ".join(f"`{name}`" for name in argument.names)
+    about, takes = _taken(argument)
+    cells = (typed, takes, _default(argument), about)
+    return re.sub(r"(?<=\|) +(?=\|)", " ", f"| {' | '.join(cells)} |")
 
 
 def _default(argument: Any) -> str:
