@@ -171,6 +171,7 @@ def test_who_leaves_says_whether_their_answers_may_be_used(serve: Callable[..., 
     assert "C-NO" in keeps.form("/leave", answers="keep").text
     assert "will not be used" in discards.form("/leave", answers="discard").text
     assert outcomes(page) == {"p1": "returned", "p2": "withdrawn"}
+    assert discards.pages()[1]["end"]["kind"] == "withdrawn", "their link still shows how it ended"
     labels = page.lead().send("GET", "/lead/labels.csv").text
     assert ("p1" in labels, "p2" in labels) == (True, False)
     task = page.rows(tables.tasks, tables.tasks.c.annotator == "p1", tables.tasks.c.state == "given")[0]

@@ -137,6 +137,8 @@ def test_the_pictures_mark_what_is_shown():
     assert sum(text.endswith("▼") for text in grid) >= 2
     bars = found.plot_labels()
     assert len(bars.patches) == 2 * 4 * 7  # criteria, raters, labels
+    assert sorted({bar.get_y() for bar in bars.patches}) == [0, 1]
+    assert sorted(bars.get_yticks()) == pytest.approx([0.3, 1.3]), "a criterion's name stands beside its bars"
     with pytest.raises(DesignError, match="did you mean 'mae'"):
         found.plot_raters(coefficient="mea")
 

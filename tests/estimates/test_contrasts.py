@@ -170,6 +170,16 @@ def test_a_true_difference_is_shown_and_said_beside_the_judge_s():
     assert "goes with length" in words
 
 
+def test_a_part_that_length_makes_needs_five_sources():
+    labels = two_systems(3, sources=5, labelled=5, effect=0.5)
+    assert np.isfinite(contrast(labels, length="length").contrasts[0].by_length.estimate)
+    unknown = pl.when(pl.col("source") != "s0000").then("length")
+    fewer = assay.Annotations.from_frame(
+        labels.labels, judges=["judge"], scale=assay.Interval(), items=labels.items.with_columns(length=unknown)
+    )
+    assert np.isnan(contrast(fewer, length="length").contrasts[0].by_length.estimate)
+
+
 def test_a_judge_that_does_not_see_length_has_no_part_of_it():
     inside = []
     for seed in range(100):

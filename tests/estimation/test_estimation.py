@@ -19,7 +19,7 @@ from statsmodels.stats.multitest import multipletests
 
 from assay.errors import DataError, DesignError
 from assay.estimation import resampling
-from assay.estimation.intervals import Estimate, adjust_p
+from assay.estimation.intervals import Estimate, adjust_p, wilson_estimate
 from assay.estimation.options import IntervalSettings, Settings, option, short
 from assay.estimation.resampling import (
     LEAST_UNITS,
@@ -860,6 +860,15 @@ def test_an_interval_of_95_per_cent_covers_about_that(method):
     # 250 runs of a share of .93 to .97 find .872 to .996.
     share = covered(method, 60, 250)
     assert within(share, 250, 0.95, 0.02), share
+
+
+def test_a_share_answers_at_other_levels_and_of_a_null_by_its_score():
+    """p of the score test, (share − null)² n / (null (1 − null)) to chi-square: .05 at either end of the interval."""
+    one = wilson_estimate(0.3, 0.19, 0.44, 50)
+    assert one.p(0.5) == pytest.approx(stats.chi2.sf(0.2**2 * 50 / 0.25, 1))
+    assert [one.p(end) for end in one.interval(0.95)] == pytest.approx([0.05, 0.05])
+    assert np.isnan(one.p(0.0))
+    assert np.isnan(one.p(1.0))
 
 
 @pytest.mark.slow

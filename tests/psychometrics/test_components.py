@@ -337,6 +337,10 @@ def test_the_analysis_of_variance_by_hand():
     df, squares = sequential_squares(found.studies[0].fitted.terms)
     np.testing.assert_allclose(df, frame["df"])
     np.testing.assert_allclose(squares, frame["squares"])
+    two = g_study(brennan(1).where(i=[0, 1]), "p x i", "p", method="none").anova.row(1, named=True)
+    assert two["effect"] == "i"
+    assert two["df"] == 1
+    assert two["mean_square"] == two["squares"] > 0, "one degree of freedom is enough"
 
 
 def test_squares_of_a_table_with_missing_cells_are_those_of_each_term_given_the_others_before():
