@@ -323,6 +323,15 @@ def test_parts_of_a_page_can_be_drawn(found):
     assert parts[1].frames[0][1]["closer"].to_list() == ["yes", "no"]
 
 
+def test_who_agrees_with_whom_is_drawn_of_few(found, monkeypatch):
+    from assay.concordance import page
+
+    everybody = len(found.humans) + len(found.judges)
+    for most, drawn in ((everybody, 2), (everybody - 1, 1)):
+        monkeypatch.setattr(page, "MOST_ANNOTATORS", most)
+        assert len(page.agreement_parts(found)[0].pictures) == drawn
+
+
 def test_agreement_is_simply_a_function():
     import assay
 
