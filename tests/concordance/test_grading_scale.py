@@ -142,6 +142,7 @@ def test_repeats_and_missing_labels():
         grading_scale_study(repeated)
     mean = grading_scale_study(repeated, repeats="mean")
     assert "Repeated answers: mean" in mean.summary()
+    assert "too narrow" not in mean.summary(), "that is said where each repeat counts"
     holes = grading_scale_study(scale_study(missing=0.2), by="benchmark")
     assert "some annotators did not answer" in holes.summary().lower()
     assert holes.reliability["estimate"].null_count() == 0
