@@ -11,6 +11,7 @@ import pytest
 
 import assay
 from assay.errors import AssayError, DataError, DesignError
+from assay.reading import labels_of
 
 LABELS = Path(__file__).parents[1] / "examples" / "labels.csv"
 PEOPLE = ["ann", "bob", "cho"]
@@ -115,3 +116,10 @@ def test_judge_is_not_judges() -> None:
     for source in (LABELS, people()):
         with pytest.raises(AssayError, match=r"judges=\['...'\], not judge=..."):
             assay.read(source, judge="gpt-4o")
+
+
+def test_which_side_of_a_matrix_is_taken_as_the_items_is_said_and_two_arrays_have_none():
+    two, matrix = ([1, 2, 3], [1, 2, 2]), [[1, 1], [2, 2], [3, 2]]
+    pair, whole = (labels_of("agreement", given, None)[0].reading.notes for given in (two, (matrix,)))
+    assert pair == ()
+    assert whole == ("3 items by 2 annotators: the longer side of a matrix is taken as the items",)

@@ -116,6 +116,27 @@ def test_spreads_are_squares_and_products_of_one_rater():
     assert m.persons[0] == pytest.approx(m.whole)
 
 
+def test_covariances_and_variances_are_those_of_pairs():
+    found = centred(rows())
+    products = Products(tables(found))
+    moments = JudgeMoments(products, ~products.people)
+
+    def mean(*names, **pairs):
+        total, number = mean_product(found, *names, **pairs)
+        return total / number
+
+    sides = (PEOPLE, PEOPLE), (PEOPLE, JUDGES), (JUDGES, JUDGES)
+    for which, names in enumerate(sides):
+        wanted = mean(*names, same_object=True) - mean(*names, same_object=False)
+        assert moments.covariance(moments.sums.whole, which) == pytest.approx(wanted)
+    for which, names in ((0, PEOPLE), (1, JUDGES)):
+        square = np.mean([float(x @ x) for *_, rater, x in found if rater in names])
+        own = [float(a[4] @ b[4]) for a, b in itertools.product(found, repeat=2)
+               if a[3] == b[3] in names and a[0] != b[0]]  # fmt: skip
+        wanted = square - np.mean(own), square - mean(names, names, same_object=False)
+        assert moments.variances(moments.sums.whole, which) == pytest.approx(wanted)
+
+
 def test_agreement_on_the_same_item_is_that_of_all_pairs():
     found = centred(rows())
     products = Products(tables(found))
