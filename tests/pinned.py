@@ -264,7 +264,7 @@ def write(names: list[str]) -> None:
     ANSWERS.mkdir(exist_ok=True)
     for name in () if names and not {*names} - {*teaching.SMALL} else test_laws.BY_NAME:
         if name not in NOT_KEPT and (not names or name in names):
-            path_of(name).write_text(in_lines(of_answers(test_laws.answers(name))) + "\n", "utf-8")
+            path_of(name).write_text(in_lines(of_answers(test_laws.all_answers(name))) + "\n", "utf-8")
     for name in teaching.SMALL:
         if not names or name in names:
             path_of(name).write_text(in_lines(of_rater(teaching.SMALL[name]())) + "\n", "utf-8")

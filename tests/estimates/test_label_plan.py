@@ -92,6 +92,7 @@ def test_neyman_gives_more_where_labels_vary():
     assert plan.allocation["neyman"].sum() == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_chosen_items_keep_the_estimate_unbiased_and_covered():
     covered, off, width = [], [], []
     for seed in range(25):
