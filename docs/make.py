@@ -75,10 +75,10 @@ PowerShell (`--shell` names the shell): it adds a line to the shell's startup fi
 `assay gate` and `assay monitor` have statuses of their own. Notes and progress go to standard error; the answer alone
 goes to standard output.
 
-How to read this page: `TEXT,...` is a list separated by commas; brackets hold the default and the range. Options that
-many commands take are described once, in the first four sections, and a command names them under *Also*: *labels*,
-*output* and *test* stand for a whole section, and a name without a link is in [several commands](#several-commands).
-`SOURCE` and `STUDY` are as described there where a command says nothing else.
+How to read this page: `,...` is a list separated by commas, `--seed=0` has the default 0, and brackets hold the default
+among words and the range. Options that many commands take are described once, in the first four sections, and a command
+names them under *Also*: *labels*, *output* and *test* stand for a whole section, and a name without a link is in
+[several commands](#several-commands). `SOURCE` and `STUDY` are as described there where a command says nothing else.
 
 """
 
@@ -192,13 +192,21 @@ def _entry(argument: Any) -> str:
     about = re.sub(r" \[(range|choices): [^\]]*\]", "", about).replace("<", r"\<")
     words = argument.get_choices() or tuple(filter(None, notes.get("choices", "").split(", ")))
     takes = "|".join(f"'{word}'" if " " in word else word for word in words) or _kind(argument.hint)
-    if _is_list(argument) and takes:
-        takes, about = f"{takes},...", re.sub(r",? separated by commas", "", about)
+    more = ",..." if _is_list(argument) and takes else ""
+    about = re.sub(r",? separated by commas", "", about) if more else about
     if argument.parameter.env_var:
         about += " Also the environment variable " + ", ".join(f"`{name}`" for name in argument.parameter.env_var) + "."
-    typed = _names(argument) if argument.index is not None or not takes else f"{_names(argument)[:-1]} {takes}`"
-    brackets = ", ".join(filter(None, (_default(argument), _range(notes.get("range", "")))))
-    return f"- {typed}{f' ({brackets})' if brackets else ''}: {about}"
+    default, value = _default(argument), ""
+    if argument.index is None and takes:
+        # A default shows of which kind a value is, except one word of several and where it is described.
+        if default and not words and " " not in default:
+            value, default = f"={default}{'' if ',' in default else more}", ""
+        else:
+            value = f" {takes}{more}"
+    brackets = ", ".join(filter(None, (default, _range(notes.get("range", "")))))
+    first, _, others = _names(argument).partition("`, ")
+    named = f"{first.rstrip('`')}{value}`" + (f", {others}" if others else "")
+    return f"- {named}{f' ({brackets})' if brackets else ''}: {about}"
 
 
 def _range(words: str) -> str:
@@ -216,7 +224,7 @@ def _default(argument: Any) -> str:
         return ""
     if str(shown) == "True":
         return "on"
-    return str(shown) if " " in str(shown) else f"`{shown}`"
+    return str(shown)
 
 
 def _is_list(argument: Any) -> bool:
