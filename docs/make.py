@@ -210,7 +210,9 @@ def _entry(argument: Any) -> str:
 
 
 def _range(words: str) -> str:
-    """A range in signs: >0, <1."""
+    """A range in signs: >0, <1; nothing where it only says that a count or an amount is no less than 0 or 1."""
+    if words in ("at least 0", "at least 1"):
+        return ""
     for word, sign in {"at least ": "≥", "at most ": "≤", "above ": ">", "below ": "<", " and ": ", "}.items():
         words = words.replace(word, sign)
     return re.sub(r"^(\d+) to (\d+)$", r"\1–\2", words)
