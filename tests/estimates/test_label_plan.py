@@ -56,7 +56,7 @@ def test_too_much_to_ask_is_said():
     plan = assay.plan_labels(half_width=0.001, n_items=200, sizes=(50, 100))
     assert "no number of labelled items reaches it" in plan.summary()
     asked = assay.plan_labels(sizes=(50,))
-    assert "give half_width=... or difference=..." in asked.summary()
+    assert "name a half-width or a difference to hear" in asked.summary()
 
 
 def test_power_is_that_of_the_normal():
