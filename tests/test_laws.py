@@ -33,14 +33,15 @@ pytestmark = pytest.mark.usefixtures("few_truths")
 BY_NAME = {q.name: q for q in QUESTIONS}
 
 
+LONG = ("report", "validate")
+"""Questions that ask others: by default they are asked as they are, without variants, of which each takes a second."""
+
+
 def marks_of(name: str) -> list[pytest.MarkDecorator]:
     """Laws of one question run in one process, which asks it once. Trainings take .3 s each, with PyTorch's seconds."""
-    alone = name != "train"
-    return (
-        [pytest.mark.xdist_group(f"laws of {name}")]
-        if alone
-        else [pytest.mark.xdist_group("encoders"), pytest.mark.slow]
-    )
+    if name == "train":
+        return [pytest.mark.xdist_group("encoders"), pytest.mark.slow]
+    return [pytest.mark.xdist_group(f"laws of {name}")]
 
 
 def each(names: Iterable[str]) -> list[Any]:
@@ -50,11 +51,16 @@ def each(names: Iterable[str]) -> list[Any]:
 
 def each_in_parts(names: Iterable[str]) -> list[Any]:
     """Questions as parameters, with the first value of each option; with the further values they are `slow`."""
+    first = [
+        pytest.param(name, False, id=name, marks=[*marks_of(name), *([pytest.mark.slow] if name in LONG else [])])
+        for name in names
+    ]
     further = [
         pytest.param(name, True, id=f"{name}, further values", marks=[*marks_of(name), pytest.mark.slow])
-        for name in names if any(len(values) > 1 for values in BY_NAME[name].values.values())
-    ]  # fmt: skip
-    return [pytest.param(name, False, id=name, marks=marks_of(name)) for name in names] + further
+        for name in names
+        if any(len(values) > 1 for values in BY_NAME[name].values.values())
+    ]
+    return first + further
 
 
 EVERY = pytest.mark.parametrize("name", each(BY_NAME))
@@ -93,9 +99,13 @@ def base(name: str) -> Any:
     return ask(BY_NAME[name], dict(BY_NAME[name].base))
 
 
-@functools.cache
 def answers(name: str, further: bool = False) -> dict[str, Any]:
     """The answers to the variants of a question in one part, asked once."""
+    return _asked(name, further)
+
+
+@functools.cache
+def _asked(name: str, further: bool) -> dict[str, Any]:
     first, *others = variants(BY_NAME[name], further)
     return {first[0]: base(name), **{called: ask(BY_NAME[name], options) for called, options in others}}
 
@@ -107,9 +117,13 @@ def all_answers(name: str) -> dict[str, Any]:
     return {called: both[called] for called in ("as it is", *listed)}
 
 
-@functools.cache
 def told(name: str, further: bool = False) -> dict[str, dict[str, Any]]:
     """What each of the answers stores of itself."""
+    return _stored(name, further)
+
+
+@functools.cache
+def _stored(name: str, further: bool) -> dict[str, dict[str, Any]]:
     return {called: found.to_dict() for called, found in answers(name, further).items()}
 
 

@@ -139,7 +139,7 @@ def test_what_commands_do_unless_they_are_told() -> None:
 
 
 @pytest.mark.parametrize("case", WRITERS)
-@pytest.mark.parametrize("name", ["x.pdf", "x"])
+@pytest.mark.parametrize("name", [pytest.param("x.pdf", marks=pytest.mark.slow), "x"])
 def test_a_suffix_that_promises_something_else_is_refused(run: Run, desk: Path, case: str, name: str) -> None:
     code, _, err = run(*typed(case, name))
     assert code == 2

@@ -80,6 +80,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
     return odd, notes_study(tmp_path / "pairs", questions=[BINARY, CONTINUOUS])
 
 
+@pytest.mark.served
 def test_from_single_texts_to_validated_measures(
     folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -504,6 +504,7 @@ def test_a_costly_look_is_not_taken_again_at_once_unless_somebody_is_let_in_or_o
     assert watch.look().numbers.answered == 2
 
 
+@pytest.mark.served
 def test_what_is_brought_up_to_date_is_what_is_summed_anew(
     serve: Any, clock: Any, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:

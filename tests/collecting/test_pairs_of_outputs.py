@@ -28,6 +28,7 @@ def judged(folder, rule=prefers_beta, **options):
     return judge_study(load_study(folder), providers={"m1": Scripted(rule)}, **options)
 
 
+@pytest.mark.served
 def test_from_items_to_ratings(tmp_path, capsys):
     folder = systems_study(tmp_path / "study")
     run = judged(folder)

@@ -218,6 +218,7 @@ def test_groups_are_compared_by_benchmark(study):
         assert women["p"] is None
 
 
+@pytest.mark.slow
 def test_temperatures_are_compared_on_the_same_items():
     """Table 6 as a paired test: the same items and people, another temperature."""
     study = grading_scale_study(
@@ -290,6 +291,7 @@ def test_items_of_judges_alone_are_said_and_panels_compared_on_the_same_items(la
     assert "alone:" not in two.summary()
 
 
+@pytest.mark.slow
 def test_no_interval_is_no_verdict(labels):
     """Without intervals, and where a value of ``by`` is one cluster: the reason in place of a claim."""
     none = grading_scale_study(labels, by="benchmark", method="none")

@@ -46,7 +46,11 @@ def test_each_item_has_the_labels_of_its_kind(at_once):
 
 @pytest.mark.parametrize(
     ("options", "clusters"),
-    [({}, None), ({"method": "percentile", "n_resamples": 60}, "page"), ({"raters": "random"}, None)],
+    [
+        pytest.param({}, None, marks=pytest.mark.slow),
+        ({"method": "percentile", "n_resamples": 60}, "page"),
+        pytest.param({"raters": "random"}, None, marks=pytest.mark.slow),
+    ],
 )
 def test_no_number_of_agreement_changes(monkeypatch, options, clusters):
     apart = assay.agreement(labels(), clusters=clusters, draws=20, **options)

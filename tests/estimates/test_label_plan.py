@@ -31,6 +31,7 @@ def test_numbers_are_those_of_the_formula():
     assert plan.table["saved"][0] in (177, 178)  # 100 / .36 − 100
 
 
+@pytest.mark.slow
 def test_what_is_planned_is_what_studies_have():
     """The mean half-width of 20 studies is the planned one, within a tenth."""
     pilot = checked_study(400, 4000, 1, seed=5)

@@ -44,6 +44,7 @@ def test_false_alarms_are_few_whatever_the_baseline_happened_to_be(p0, baseline)
     assert np.mean(found) <= 0.05 + 2 * 0.0154
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p", [0.1, 0.45])
 def test_on_average_wealth_never_grows_where_nothing_changes(p):
     """All baselines of 12 looks and all streams of 6, each with its chance: at every look the mean is at most 1."""

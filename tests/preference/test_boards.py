@@ -514,6 +514,7 @@ def asked(pairs: list[tuple[int, int]], rng: np.random.Generator, batch: str) ->
     return assay.read(frame, scale="preference")
 
 
+@pytest.mark.slow
 def test_votes_that_are_asked_next_bring_more_than_others():
     """Two systems of eight hardly asked, 60 votes more: standard errors of differences are 48 points, not 63."""
     errors: dict[str, list[float]] = {"next": [], "random": []}

@@ -34,6 +34,7 @@ def test_strata_give_as_many_each_and_small_ones_leave_theirs_to_others():
     assert in_each.tolist() == [6, 3, 3, 4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choose", ["weighted", "stratified", "top"])
 def test_chances_are_how_often_items_are_drawn(choose):
     drawn = np.zeros(len(DELTA))

@@ -230,7 +230,7 @@ def test_labels_without_a_level_and_labels_that_are_no_numbers_are_refused():
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-@pytest.mark.parametrize("method", ["profile", "delta", "parametric", "objects"])
+@pytest.mark.parametrize("method", [pytest.param("profile", marks=pytest.mark.slow), "delta", "parametric", "objects"])
 def test_intervals_hold_their_estimates(method, missing):
     found = g_study(
         lessons(12, 3, 3, missing=missing, seed=6), "r x (o:i)", "i", facets=FACETS, method=method, n_resamples=20

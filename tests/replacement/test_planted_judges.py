@@ -86,6 +86,7 @@ def verdicts(make, judge: str, **options) -> list[AltTest]:
     return [alt_test(make(seed), judge, method="none", **options) for seed in range(SEEDS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("judge", "right"),
     [("as good", "replace"), ("better", "replace"), ("copier", "replace"), ("worse", "do not replace")],

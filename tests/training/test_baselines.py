@@ -103,6 +103,7 @@ def slow_retention(labels: Annotations, judge: str) -> float:
     return chance_corrected(judged) / chance_corrected(people)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", ["1-5", "nominal:no,yes"])
 def test_retention_is_that_of_the_alternative_annotator_test(scale):
     found = quick(reviews(scale=scale, noise=0.8), document="document", epochs=6, learning_rate=0.02)
