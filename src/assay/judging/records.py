@@ -325,6 +325,9 @@ class CommandJudge(Program):
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
+                # The loop may end at once: its pipes are closed before. Who left its group may hold them open.
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(process.communicate(), 1)
         if process.returncode:
             last = (said.decode(errors="replace").strip().splitlines() or ["nothing on standard error"])[-1]
             raise CallFailed("rejected", f"{words[0]} exited with {process.returncode}: {last[:300]}")
