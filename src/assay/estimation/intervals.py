@@ -887,17 +887,22 @@ class Pseudo:
         """Degrees of freedom."""
         return max(min(DECIDING * self.deciding, len(self.values)) - 1, 1.0)
 
-    @property
+    @cached_property
     def mean(self) -> Floats:
         """The statistics, their bias of order 1 / n taken off: (k,)."""
         return np.asarray(self.values.mean(axis=0))
 
-    def corrected_t(self, weights: Floats, null: float = 0.0) -> Floats:
-        """Hall's statistic of each weighted sum: weights (sums, k) -> (sums,); ±infinity where nothing varies."""
+    @cached_property
+    def moments(self) -> tuple[Floats, Floats, Floats | None]:
+        """Values less their mean, their variances and covariances, and third moments where they are few."""
         n, k = self.values.shape
         centred = self.values - self.mean
-        second = centred.T @ centred / (n - 1)
         third = np.einsum("ua,ub,uc->abc", centred, centred, centred) / n if k < 3 else None
+        return centred, centred.T @ centred / (n - 1), third
+
+    def corrected_t(self, weights: Floats, null: float = 0.0) -> Floats:
+        """Hall's statistic of each weighted sum: weights (sums, k) -> (sums,); ±infinity where nothing varies."""
+        n, (centred, second, third) = len(self.values), self.moments
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = np.einsum("sa,ab,sb->s", weights, second, weights)
             if third is None:

@@ -8,10 +8,10 @@ label, because inverse probability weights make every mean a mean over classes.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -335,20 +335,22 @@ def exact_below(counts: Floats, epsilon: float | Floats) -> Floats:
     far = small & (np.round(z, 9) > LARGE)
     p[far], small = 1.0, small & ~far
     place, tables = _place(wins[small], losses[small]), n[small] * len(bounds) + which[small]
-    found = np.empty(len(place))
-    for one in np.unique(tables):
-        mine = tables == one
-        found[mine] = _p_of_places(int(one // len(bounds)), float(bounds[one % len(bounds)]), place[mine])
-    p[small] = found
+    p[small] = _p_of_places(place, tables, bounds)
     return p
 
 
-def _p_of_places(n: int, epsilon: float, places: Ints) -> Floats:
-    """The p-values of some outcomes of ``n`` differences: of few of them one by one, of many from a table of all."""
-    asked, which = np.unique(places, return_inverse=True)
-    if n <= ESTIMATED or len(asked) * SINGLE > n**2:
-        return table(n, epsilon)[places]
-    return np.array([_single_p(n, epsilon, place) for place in asked.tolist()])[which]
+def _p_of_places(place: Ints, tables: Ints, bounds: Floats) -> Floats:
+    """The p-value of each outcome: of few of a table one by one, of many from the table."""
+    _, mine, many = np.unique(tables, return_inverse=True, return_counts=True)
+    n, epsilon = tables // len(bounds), bounds[tables % len(bounds)]
+    single = (n > ESTIMATED) & (many[mine] * SINGLE <= n**2)
+    found = np.empty(len(place))
+    asked = zip(*(one[single].tolist() for one in (n, epsilon, place)), strict=True)
+    found[single] = [_single_p(*one) for one in asked]
+    for one in np.unique(tables[~single]).tolist():
+        of = tables == one
+        found[of] = table(one // len(bounds), float(bounds[one % len(bounds)]))[place[of]]
+    return found
 
 
 def score(
@@ -601,18 +603,30 @@ def _between(sums: Floats, row: Floats, column: Ints) -> Floats:
 # where s_d = P(W = w_d − 1 | d) P(win | discordant) if w stays and −P(W = w_d | d) P(loss | discordant) if it rises: n
 # terms in place of n² / 2 outcomes. With c near the mean of D, all terms are about as small as their sum.
 
-NEXT = (1, 5, 17)
+NEXT = (1, 4, 13)
 """Where the values of the discordance beyond a confidence set are taken together, counted from its end, ..."""
 
-EVERY = (1, 2, 6)
+EVERY = (1, 2, 9)
 """... which of them are looked at ..."""
 
-BETWEEN = (1.012, 1.04, 1.4)
-"""... and how much higher a sum of bumps with standard deviations of four values may be between them."""
+BETWEEN = (1.012, 1.04, 2.0)
+"""... and how much higher a sum of bumps with standard deviations of four values may be between them. So hardly any
+outcome needs the probability of others: one of the 189 that 22 published judges have."""
 
 
 IGNORED = 1e-10 * GAMMA
 """A probability that is far below what the error `GAMMA` adds to it."""
+
+
+class _Group(NamedTuple):
+    """Outcomes, the weakest first, and at which values of the discordance that is looked at."""
+
+    wins: Ints
+    discordant: Ints
+    since: int
+    until: int
+    every: int
+    between: float
 
 
 @lru_cache(maxsize=32)
@@ -716,43 +730,44 @@ class _Tails(_Outcomes):
         largest = self.raw(wins, discordant)
         if largest is None:
             return None
-        doubtful = self._doubtful(wins, discordant, largest - GAMMA)
+        groups = [*self._stronger(wins, discordant, True), *self._stronger(wins, discordant, False)]
+        doubtful = self._doubtful(groups, largest - GAMMA)
         if doubtful is None:
             return None
         further = [self.raw(*one) for one in doubtful]
         return min(1.0, max([largest, *(one for one in further if one is not None)]))
 
-    def _doubtful(self, wins: int, discordant: int, highest: float) -> list[tuple[int, int]] | None:
-        """Stronger outcomes, as wins and discordant pairs, whose probability outside of the set may exceed this."""
+    def _stronger(self, wins: int, discordant: int, more: bool) -> Iterator[_Group]:
+        """The weakest outcomes that speak more strongly with more discordant pairs, or fewer, in groups."""
         first, last = self.sets
-        groups: list[tuple[Ints, Ints, Ints, float]] = []
-        for up in (True, False):
-            if up:
-                d = np.arange(discordant + 1, self.n + 1)
-                w, reach, away = wins + d - discordant, last[d], last[d] - last[discordant]
-            else:
-                d = np.arange(discordant - 1, wins - 1, -1)
-                w, reach, away = np.full(len(d), wins), first[d], first[discordant] - first[d]
-            edges = np.searchsorted(away, (*NEXT, self.steps + 2))
-            for i, (a, b) in enumerate(itertools.pairwise(edges.tolist())):
-                if a < b:
-                    # The weakest of them at all values that any of them reaches beyond the outcome's own, or the last.
-                    since = (last if up else first)[discordant] + (NEXT[i] if up else -NEXT[i])
-                    rows = np.arange(min(since, reach[b - 1]), max(since, reach[b - 1]) + 1)[:: EVERY[i]]
-                    groups.append((w[a:b], d[a:b], rows, BETWEEN[i]))
+        if more:
+            d = np.arange(discordant + 1, self.n + 1)
+            w, end, own, sign = wins + d - discordant, last[d], last[discordant], 1
+        else:
+            d = np.arange(discordant - 1, wins - 1, -1)
+            w, end, own, sign = np.full(len(d), wins), first[d], first[discordant], -1
+        edges = np.searchsorted(sign * (end - own), (*NEXT, self.steps + 2)).tolist()
+        for i, (a, b) in enumerate(itertools.pairwise(edges)):
+            if a < b:
+                # The weakest of them, wherever one of them reaches that no earlier group does.
+                since, until = sorted((int(own) + sign * NEXT[i], int(end[b - 1])))
+                yield _Group(w[a:b], d[a:b], since, until, EVERY[i], BETWEEN[i])
+
+    def _doubtful(self, groups: Sequence[_Group], highest: float) -> list[tuple[int, int]] | None:
+        """Stronger outcomes, as wins and discordant pairs, whose probability may exceed this."""
         if not groups:
             return []
-        most = max(len(rows) for _, _, rows, _ in groups)
-        rows = np.stack([np.pad(rows, (0, most - len(rows)), mode="edge") for _, _, rows, _ in groups])
-        z = self.z[[self.starts[d[0]] + w[0] for w, d, _, _ in groups]]
+        since, until, every = (np.array([[one[i]] for one in groups]) for i in (2, 3, 4))
+        rows = np.minimum(since + every * np.arange(int(((until - since) // every).max()) + 2), until)
+        z = self.z[[self.starts[one.discordant[0]] + one.wins[0] for one in groups]]
         found = self.beyond(z, HALO + rows)
         if found is None:
             return None
         doubtful: list[tuple[int, int]] = []
-        for (w, d, _, slack), one in zip(groups, found.max(axis=1).tolist(), strict=True):
+        for group, one in zip(groups, found.max(axis=1).tolist(), strict=True):
             # Either the outcomes or all others are the bumps.
-            if min(one * slack, 1 - (1 - one) / slack) > max(highest, IGNORED):
-                doubtful += zip(w.tolist(), d.tolist(), strict=True)
+            if min(one * group.between, 1 - (1 - one) / group.between) > max(highest, IGNORED):
+                doubtful += zip(group.wins.tolist(), group.discordant.tolist(), strict=True)
         return doubtful
 
 
