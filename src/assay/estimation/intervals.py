@@ -920,8 +920,16 @@ class Pseudo:
         """One-sided p-value of H0: the weighted sum, weights (k,), is truly ``null`` or less."""
         from scipy.special import stdtr
 
-        found = float(stdtr(self.df, -self.corrected_t(np.atleast_2d(weights), null)[0]))
-        return 1.0 if math.isnan(found) else found
+        asked = (*weights.tolist(), null)
+        if asked not in self._p_known:
+            found = float(stdtr(self.df, -self.corrected_t(np.atleast_2d(weights), null)[0]))
+            self._p_known[asked] = 1.0 if math.isnan(found) else found
+        return self._p_known[asked]
+
+    @cached_property
+    def _p_known(self) -> dict[tuple[float, ...], float]:
+        """By weights and null: a verdict, its words and its figures ask for the same few."""
+        return {}
 
     def interval(self, weights: Floats, level: float) -> tuple[float, float]:
         """The two-sided interval of a weighted sum, weights (k,)."""

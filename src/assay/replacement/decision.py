@@ -453,7 +453,9 @@ def conjunctions(p: Floats, reverse: Floats, quality: Floats, threshold: float) 
     least, least_worse : (...) int
         How many annotators have that share of the weight, whichever they are.
     """
-    weight = np.where(np.isnan(p), 0.0, quality)
+    tested, same = ~np.isnan(p), quality.size > 0 and bool((quality == quality.flat[0]).all())
+    # Where all weigh the same it matters only how many are tested: a row for each number of them, however many studies.
+    weight = quality.flat[0] * np.tri(p.shape[-1] + 1, p.shape[-1], -1) if same else np.where(tested, quality, 0.0)
     held = np.cumsum(np.sort(weight, axis=-1), axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         held = held / held[..., -1:]
@@ -462,6 +464,9 @@ def conjunctions(p: Floats, reverse: Floats, quality: Floats, threshold: float) 
     least, least_worse = (
         np.count_nonzero(held < share - TOLERANCE, axis=-1) + 1 - none for share in (threshold, max(threshold, 0.5))
     )
+    if same:
+        number = np.count_nonzero(tested, axis=-1)
+        least, least_worse = least[number], least_worse[number]
     return partial_conjunction(p, least), partial_conjunction(reverse, least_worse), least, least_worse
 
 

@@ -583,6 +583,8 @@ def _highest(sums: Floats, column: Ints, first: Ints, last: Ints) -> Floats:
     highest = np.asarray(rows.max(axis=0))
     # A peak between rows is above the nearest of them by less than a hundredth of itself.
     step, of = np.divmod(np.flatnonzero((rows > 0.98 * highest) & (inner > below) & (inner >= above)), len(column))
+    if not len(of):
+        return highest
     low, middle, high = below[step, of], inner[step, of], above[step, of]
     vertex = (high - low) / (2 * ((middle - low) + (middle - high)))
     top = _between(sums, row[step + 1, of] + vertex, column[of]) * np.where(np.abs(vertex) < 1e-6, 1.0, 1 + MARGIN)
@@ -706,7 +708,7 @@ class _Tails(_Outcomes):
         d, f = np.arange(self.n), self.factorials
         least = np.array([np.add.reduceat(self.z <= one, self.starts, dtype=np.int64) for one in z])
         least = np.arange(1, self.n + 2) - least
-        rises, w = np.diff(least, axis=1), least[:, :-1]
+        rises, w = least[:, 1:] - least[:, :-1], least[:, :-1]
         k = w - 1 + rises
         there = (k >= 0) & (k <= d)
         k = np.where(there, k, 0)
@@ -715,7 +717,7 @@ class _Tails(_Outcomes):
         np.exp(terms, out=terms)
         terms *= weight[rows]
         start = middle[rows]
-        at_start = bdtrc(np.take_along_axis(least, start, axis=1) - 1, start, win[rows])
+        at_start = bdtrc(least[np.arange(len(z))[:, None], start] - 1, start, win[rows])
         if not ((rises == 0) | (rises == 1)).all():
             return None
         return np.asarray(at_start + (terms @ np.where(there, 1.0 - 2 * rises, 0.0)[:, :, None])[..., 0])
