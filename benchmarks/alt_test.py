@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,18 +25,20 @@ import polars as pl
 import assay
 import published_procedure as published
 from assay.data.annotations import Annotations
+from assay.estimation.statistic import Ints
 
 
 def best(
-    function: Callable[..., object], repeat: int, fresh: Callable[[], object] | None = None
-) -> tuple[float, object]:
+    function: Callable[..., object], repeat: int, fresh: Callable[[], object] | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> tuple[float, object]:  # fmt: skip
     """Shortest time of ``function``, called each time with what ``fresh`` makes outside the clock."""
     times, result = [], None
     for _ in range(repeat):
         given = [] if fresh is None else [fresh()]
-        start = time.perf_counter()
+        start = clock()
         result = function(*given)
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return min(times), result
 
 
@@ -91,40 +94,130 @@ LABELLED = {
     "wax": (published.accuracy, "accuracy", 0.1), "mtbench": (published.accuracy, "accuracy", 0.2),
     "cebab_stars": (published.neg_rmse, "neg_rmse", 0.1), "lesion": (published.neg_rmse, "neg_rmse", 0.15),
 }  # fmt: skip
-"""The data sets of the paper that are not text: score and epsilon."""
+"""The data sets of the paper that are not text and are at hand: score and epsilon. 22 judges."""
+
+STAND_INS = {
+    "LGBTeen": (4, 880, 2.91, 5, "accuracy", 0.2), "Framing": (4, 2552, 3.0, 3, "accuracy", 0.15),
+    "CEBaB-A": (10, 1008, 4.0, 3, "accuracy", 0.1), "SummEval": (3, 6400, 3.0, 5, "neg_rmse", 0.2),
+    "10k Prompts": (13, 1698, 2.26, 5, "neg_rmse", 0.15),
+}  # fmt: skip
+"""The other five of its nine, which are not: annotators, items, annotators an item and categories (table 1), score and
+epsilon. Labels are drawn; six judges each, which makes 52 runs with the others."""
 
 
-def published_data_sets() -> None:
-    """Every judge of the paper's four labelled data sets, each tested by itself; tables read before."""
-    if not DATA.is_dir():
-        print(f"every judge of the paper's data sets: not here ({DATA})")
-        return
-    seconds = dict.fromkeys(("loop", "none", "percentile", "first", "summary"), 0.0)
-    for name, (score, called, epsilon) in LABELLED.items():
-        humans = json.loads((DATA / name / "human_annotations.json").read_text())
-        judges = json.loads((DATA / name / "llm_annotations.json").read_text())
-        labels = assay.read(DATA / name, split_item="no")  # pooled, as the paper does
-        seconds["loop"] += best(lambda: [published.alt_test(humans, j, score, epsilon) for j in judges.values()], 2)[0]  # noqa: B023
-        for method in ("none", "percentile"):
+@dataclass(frozen=True)
+class Runs:
+    """Every judge of one data set: labels as the loop takes them, and the same as a table."""
 
-            def ours(method: str = method) -> list[float]:
-                each = (assay.alt_test(labels, j, epsilon=epsilon, score=called, method=method) for j in judges)  # noqa: B023
-                return [test.winning_rate for test in each]
+    humans: dict[str, dict[str, float]]
+    judges: dict[str, dict[str, float]]
+    labels: Annotations
+    score: Callable[[float, list[float]], float]
+    called: str
+    epsilon: float
 
-            seconds[method] += best(ours, 9)[0]
+    def in_words(self) -> list[str]:
+        """The summary of each judge, tested by itself."""
+        each = (assay.alt_test(self.labels, j, epsilon=self.epsilon, score=self.called) for j in self.judges)
+        return [test.summary() for test in each]
 
-        def in_words() -> list[str]:
-            return [assay.alt_test(labels, j, epsilon=epsilon, score=called).summary() for j in judges]  # noqa: B023
 
-        seconds["first"] += best(in_words, 1)[0]
-        seconds["summary"] += best(in_words, 3)[0]
-    points, whole = seconds["loop"] / seconds["none"], seconds["loop"] / seconds["percentile"]
-    print(
-        f"every judge of the paper's four labelled data sets: loop {seconds['loop']:.2f} s; assay "
-        f"{1000 * seconds['none']:.1f} ms, {points:.0f}x; with intervals, which the loop has not, "
-        f"{1000 * seconds['percentile']:.0f} ms, {whole:.1f}x; with the verdict and the summary, once its exact tables "
-        f"and the number of items are made, {seconds['summary']:.2f} s (the first time {seconds['first']:.2f} s)"
+def at_hand() -> list[Runs]:
+    """The data sets of the paper; labels are pooled, as it does."""
+    return [
+        Runs(
+            json.loads((DATA / name / "human_annotations.json").read_text()),
+            json.loads((DATA / name / "llm_annotations.json").read_text()),
+            assay.read(DATA / name, split_item="no"), score, called, epsilon,
+        )
+        for name, (score, called, epsilon) in LABELLED.items()
+    ]  # fmt: skip
+
+
+def stand_in(m: int, n: int, each: float, categories: int, called: str, epsilon: float, seed: int) -> Runs:
+    """A data set of these sizes: people say what is true in 7 of 10 items, judges in 4 to 8."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(1, categories + 1, n)
+
+    def said(share: float) -> Ints:
+        return np.where(rng.random(n) < share, truth, rng.integers(1, categories + 1, n))
+
+    asked = rng.random((n, m)).argsort(axis=1).argsort(axis=1) < (int(each) + (rng.random(n) < each % 1))[:, None]
+    found: dict[str, dict[str, float]] = {}
+    for k in range(m + 6):
+        labels = said(0.7 if k < m else 0.4 + 0.08 * (k - m)).tolist()
+        items = np.flatnonzero(asked[:, k]).tolist() if k < m else range(n)
+        found[f"ann_{k}" if k < m else f"judge_{k - m}"] = {f"i{i}": labels[i] for i in items}
+    rows = [(item, who, label) for who, given in found.items() for item, label in given.items()]
+    judges = {who: given for who, given in found.items() if who.startswith("judge")}
+    humans = {who: given for who, given in found.items() if who not in judges}
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    labels = Annotations.from_frame(frame, judges=list(judges), scale=assay.Ordinal(1, categories))
+    return Runs(humans, judges, labels, getattr(published, called), called, epsilon)
+
+
+def published_runs() -> None:
+    """Every judge of the paper's labelled data sets, each tested by itself; tables read before."""
+    known = at_hand() if DATA.is_dir() else []
+    if not known:
+        print(f"the judges of the paper's data sets: not here ({DATA})")
+    drawn = [stand_in(*sizes, seed) for seed, sizes in enumerate(STAND_INS.values())]
+    for what, runs in (("four labelled data sets at hand", known), ("four and stand-ins for five", known + drawn)):
+        if runs:
+            time_runs(what, runs)
+    if known:
+        for what, of in (("four labelled data sets", "known"), ("four and the stand-ins", "all")):
+            times = [one_process("--first", of).split() for _ in range(3)]
+            wall, processor = (min(float(one[i]) for one in times) for i in (0, 1))
+            print(
+                f"    verdict and summary of the judges of the {what}, the first time in a process: {wall:.2f} s, "
+                f"{processor:.2f} s of processor time (the least of three processes; imports not counted)"
+            )
+
+
+def time_runs(what: str, runs: list[Runs]) -> None:
+    """Processor time, since all of these take one core: loop, test, intervals, summary."""
+
+    def total(each: Callable[[Runs], object], repeat: int) -> float:
+        return sum(best(lambda one=one: each(one), repeat, clock=time.process_time)[0] for one in runs)
+
+    def looped(one: Runs) -> object:
+        return [published.alt_test(one.humans, judge, one.score, one.epsilon) for judge in one.judges.values()]
+
+    def tested(one: Runs, method: str) -> list[float]:
+        how = {"epsilon": one.epsilon, "score": one.called, "method": method}
+        return [assay.alt_test(one.labels, judge, **how).winning_rate for judge in one.judges]
+
+    loop, again = total(looped, 2), total(Runs.in_words, 4)
+    none, jackknife, resampled = (
+        total(lambda one, method=method: tested(one, method), 9) for method in ("none", "jackknife", "percentile")
     )
+    print(
+        f"{sum(len(one.judges) for one in runs)} judges, {what}, processor time: loop {loop:.2f} s; assay "
+        f"{1000 * none:.1f} ms, {loop / none:.0f}x; with intervals, which the loop has not, {1000 * jackknife:.0f} ms, "
+        f"{loop / jackknife:.1f}x; with 2,000 resamples {1000 * resampled:.0f} ms, {loop / resampled:.1f}x; with the "
+        f"verdict and the summary, asked again, {again:.2f} s"
+    )
+
+
+def first_time(of: str) -> None:
+    """In a process of its own: the summaries of all judges once, after reading and importing."""
+    runs = at_hand()
+    if of == "all":
+        runs += [stand_in(*sizes, seed) for seed, sizes in enumerate(STAND_INS.values())]
+    assay.alt_test  # noqa: B018 - imported now, as the summary's own modules are
+    from scipy import special  # noqa: F401
+
+    wall, processor = time.perf_counter(), time.process_time()
+    for one in runs:
+        one.in_words()
+    print(time.perf_counter() - wall, time.process_time() - processor)
+
+
+def one_process(*words: str) -> str:
+    """What this script prints in a process of its own."""
+    done = subprocess.run([sys.executable, __file__, *words], capture_output=True, text=True, check=True)
+    return done.stdout
 
 
 def hundred_bootstraps() -> None:
@@ -150,10 +243,7 @@ def growth(largest: int) -> None:
     print("labels        read     alt-test   both    peak memory")
     size = 10_000
     while size <= largest:
-        done = subprocess.run(
-            [sys.executable, __file__, "--one-size", str(size)], capture_output=True, text=True, check=True
-        )
-        print(done.stdout, end="", flush=True)
+        print(one_process("--one-size", str(size)), end="", flush=True)
         size *= 10
 
 
@@ -205,12 +295,15 @@ def start_up() -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--one-size", type=int)
+    parser.add_argument("--one-size", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--first", choices=("known", "all"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one_size:
         one_size(arguments.one_size)
+    elif arguments.first:
+        first_time(arguments.first)
     else:
-        published_data_sets()
+        published_runs()
         compare_six_judges()
         hundred_bootstraps()
         start_up()

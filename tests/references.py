@@ -464,6 +464,40 @@ def level(rejects: Callable[[tuple[int, int, int]], bool], n: int, chances: Sequ
     return sum(multinomial(one, chances) for one in outcomes(n) if rejects(one))
 
 
+def exact_p(wins: int, ties: int, losses: int, epsilon: float, gamma: float, values: int) -> float:
+    """P-value of H0: E[d] >= epsilon for differences of -1 (a win), 0 and 1, by Tango's score (Berger & Boos 1994).
+
+    The largest probability of a score as low, over ``values`` discordances P(-1) + P(1) of the confidence set with
+    error gamma that E[d] = epsilon allows; and gamma. As large, too, as that of any outcome with no fewer wins and no
+    more losses.
+    """
+    n = wins + ties + losses
+    scores = {one: round(_tango(one, epsilon), 9) for one in outcomes(n)}
+    found = 0.0
+    for at in outcomes(n):
+        if at[0] < wins or at[2] > losses:
+            continue
+        b = at[0] + at[2]
+        low = stats.beta.ppf(gamma / 2, b, n - b + 1) if b else 0.0
+        high = stats.beta.ppf(1 - gamma / 2, b + 1, n - b) if b < n else 1.0
+        as_low = np.array([one for one in scores if scores[one] <= scores[at]])
+        for psi in np.linspace(max(low, abs(epsilon)), max(high, abs(epsilon)), values):
+            chances = ((psi - epsilon) / 2, 1 - psi, (psi + epsilon) / 2)
+            found = max(found, float(stats.multinomial.pmf(as_low, n, chances).sum()) + gamma)
+    return min(found, 1.0)
+
+
+def _tango(one: tuple[int, int, int], epsilon: float) -> float:
+    """Tango's (1998) score: the mean difference less epsilon over its standard error where the mean is epsilon."""
+    wins, ties, losses = one
+    n = wins + ties + losses
+    b = wins + losses + epsilon * (losses - wins)
+    c = epsilon * (wins - losses) + epsilon**2 * ties
+    psi = min(max((b + math.sqrt(max(b * b + 4 * n * c, 0.0))) / (2 * n), abs(epsilon)), 1.0)
+    above = losses - wins - n * epsilon
+    return 0.0 if abs(above) < 1e-9 else above / math.sqrt(n * (psi - epsilon**2)) if psi > epsilon**2 else math.inf
+
+
 # -- the alternative annotator test -------------------------------------------------------------------
 #
 # Calderon, Reichart & Dror (2025), as the paper words it. Scores are exact (fractions of the decimal numbers as they

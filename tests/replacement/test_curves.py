@@ -16,6 +16,7 @@ from panels import columns, random_study, table
 import references
 from assay.data.scales import Text
 from assay.errors import DesignError
+from assay.replacement import decision
 from assay.replacement.alt_test import alt_test
 from assay.replacement.page import size_curves
 from assay.replacement.studies import SIZES, draw_panels
@@ -65,6 +66,18 @@ def test_omega_never_falls_and_the_smallest_epsilon_is_where_the_judge_first_pas
 
     assert passes(smallest)
     assert smallest == 0 or not passes(max(smallest - 2e-8, 0))
+
+
+@settings(max_examples=12)
+@given(st.integers(0, 10**6), st.sampled_from(["good", "poor"]), st.sampled_from([0.3, 0.5, 1.0]), st.booleans())
+def test_the_smallest_epsilon_by_quantiles_is_that_of_ever_finer_steps(seed, judge, threshold, weighted):
+    labels = random_study(seed, n_items=50)
+    quality = {f"h{j}": 1.0 + j for j in range(4)} if weighted else None
+    how = {"threshold": threshold, "min_items": 20, "method": "none", "quality": quality, "test": "t"}
+    by_quantiles = alt_test(labels, judge, epsilon=0.1, **how)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(decision, "_passing_from", lambda test, among: 1.0)
+        assert alt_test(labels, judge, epsilon=0.1, **how).smallest_epsilon == by_quantiles.smallest_epsilon
 
 
 def test_the_smallest_epsilon_of_exact_tests():

@@ -13,6 +13,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import gammaln, xlogy
 from scipy.stats import multinomial, norm
 
+import references
 from assay.replacement import decision
 from assay.statistics import wins
 from assay.statistics.wins import ESTIMATED, EXACT, GAMMA, exact_p, restricted, robust_p, score
@@ -162,6 +163,62 @@ def test_p_broadcasts_over_leading_axes_and_epsilons():
         for i, j in np.ndindex(6, 2):
             for side, one in zip(together, exact_p(counts[i, j], epsilon), strict=True):
                 np.testing.assert_equal(side[e, i, j], one)
+
+
+# -- one outcome without a table -------------------------------------------------------------------
+
+
+def one_by_one(n: int, epsilon: float, places: np.ndarray) -> np.ndarray:
+    tails = wins._Tails(n, epsilon)
+    found = [tails.p(place) for place in places.tolist()]
+    assert None not in found
+    return np.array(found, dtype=float)
+
+
+@pytest.mark.parametrize("n", [ESTIMATED + 1, 64, 97, 150, EXACT])
+@pytest.mark.parametrize("epsilon", [0.0, 0.03, 0.1, 0.2, 0.5, 1.0, -0.03, -0.1, -0.2, -0.5, -1.0])
+def test_one_outcome_has_the_p_value_of_the_table(n, epsilon):
+    near = np.flatnonzero(wins._Outcomes(n, epsilon).z <= wins.LARGE)
+    places = np.random.default_rng(n).choice(near, min(40, len(near)), replace=False)
+    np.testing.assert_allclose(one_by_one(n, epsilon, places), wins.table(n, epsilon)[places], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(51, 0.0), (80, 0.3), (120, 0.2), (60, 0.5), (70, -0.05)])
+def test_one_outcome_has_the_p_value_of_a_stronger_one_that_has_a_larger_one(n, epsilon):
+    outcomes = wins._Outcomes(n, epsilon)
+    own = np.minimum(outcomes.largest(outcomes.z, *outcomes.confidence_set()) + GAMMA, 1.0)
+    table = wins.table(n, epsilon)
+    places = np.flatnonzero((table > own * (1 + 1e-6)) & (outcomes.z <= wins.LARGE))[:20]
+    assert len(places) > 1
+    np.testing.assert_allclose(one_by_one(n, epsilon, places), table[places], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("counts", "epsilon"), [((20, 28, 4), 0.1), ((30, 20, 2), -0.1), ((3, 40, 8), 0.2), ((12, 39, 0), 0.2)]
+)
+def test_one_outcome_by_adding_up_all_that_are_as_strong(counts, epsilon):
+    slow = references.exact_p(*counts, epsilon, GAMMA, 40)
+    p = exact_p(np.array(counts, dtype=float), epsilon)[0]
+    # The values that the slow road tries are few; between them the probability may be larger.
+    assert slow * (1 - 1e-9) <= p <= slow * 1.01
+
+
+def test_few_outcomes_of_a_table_and_many_have_the_same_p_values():
+    counts = every(60)
+    few = counts[::250]
+    assert len(few) * wins.SINGLE <= 60**2 < len(counts) * wins.SINGLE
+    grid = {tuple(one): p for one, p in zip(counts.tolist(), exact_p(counts, 0.1)[0], strict=True)}
+    np.testing.assert_allclose(exact_p(few, 0.1)[0], [grid[tuple(one)] for one in few.tolist()], rtol=1e-11)
+
+
+@pytest.mark.parametrize(("base", "columns"), [(2, 6), (2, 39), (4, 9), (2, 60), (1, 3)])
+def test_different_rows_are_those_of_numpy(base, columns):
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, base, (300, columns)).astype(float)
+    rows = rows[rng.integers(0, 40, 500)]
+    for some in (rows, rows / 2, rows - 1, rows[:0]):
+        for found, wanted in zip(wins._different_rows(some), np.unique(some, axis=0, return_counts=True), strict=True):
+            np.testing.assert_array_equal(found, wanted)
 
 
 # -- promises ---------------------------------------------------------------------------------------

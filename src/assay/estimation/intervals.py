@@ -887,17 +887,22 @@ class Pseudo:
         """Degrees of freedom."""
         return max(min(DECIDING * self.deciding, len(self.values)) - 1, 1.0)
 
-    @property
+    @cached_property
     def mean(self) -> Floats:
         """The statistics, their bias of order 1 / n taken off: (k,)."""
         return np.asarray(self.values.mean(axis=0))
 
-    def corrected_t(self, weights: Floats, null: float = 0.0) -> Floats:
-        """Hall's statistic of each weighted sum: weights (sums, k) -> (sums,); ±infinity where nothing varies."""
+    @cached_property
+    def moments(self) -> tuple[Floats, Floats, Floats | None]:
+        """Values less their mean, their variances and covariances, and third moments where they are few."""
         n, k = self.values.shape
         centred = self.values - self.mean
-        second = centred.T @ centred / (n - 1)
         third = np.einsum("ua,ub,uc->abc", centred, centred, centred) / n if k < 3 else None
+        return centred, centred.T @ centred / (n - 1), third
+
+    def corrected_t(self, weights: Floats, null: float = 0.0) -> Floats:
+        """Hall's statistic of each weighted sum: weights (sums, k) -> (sums,); ±infinity where nothing varies."""
+        n, (centred, second, third) = len(self.values), self.moments
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = np.einsum("sa,ab,sb->s", weights, second, weights)
             if third is None:
@@ -915,8 +920,16 @@ class Pseudo:
         """One-sided p-value of H0: the weighted sum, weights (k,), is truly ``null`` or less."""
         from scipy.special import stdtr
 
-        found = float(stdtr(self.df, -self.corrected_t(np.atleast_2d(weights), null)[0]))
-        return 1.0 if math.isnan(found) else found
+        asked = (*weights.tolist(), null)
+        if asked not in self._p_known:
+            found = float(stdtr(self.df, -self.corrected_t(np.atleast_2d(weights), null)[0]))
+            self._p_known[asked] = 1.0 if math.isnan(found) else found
+        return self._p_known[asked]
+
+    @cached_property
+    def _p_known(self) -> dict[tuple[float, ...], float]:
+        """By weights and null: a verdict, its words and its figures ask for the same few."""
+        return {}
 
     def interval(self, weights: Floats, level: float) -> tuple[float, float]:
         """The two-sided interval of a weighted sum, weights (k,)."""

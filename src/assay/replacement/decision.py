@@ -453,7 +453,9 @@ def conjunctions(p: Floats, reverse: Floats, quality: Floats, threshold: float) 
     least, least_worse : (...) int
         How many annotators have that share of the weight, whichever they are.
     """
-    weight = np.where(np.isnan(p), 0.0, quality)
+    tested, same = ~np.isnan(p), quality.size > 0 and bool((quality == quality.flat[0]).all())
+    # Where all weigh the same it matters only how many are tested: a row for each number of them, however many studies.
+    weight = quality.flat[0] * np.tri(p.shape[-1] + 1, p.shape[-1], -1) if same else np.where(tested, quality, 0.0)
     held = np.cumsum(np.sort(weight, axis=-1), axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         held = held / held[..., -1:]
@@ -462,6 +464,9 @@ def conjunctions(p: Floats, reverse: Floats, quality: Floats, threshold: float) 
     least, least_worse = (
         np.count_nonzero(held < share - TOLERANCE, axis=-1) + 1 - none for share in (threshold, max(threshold, 0.5))
     )
+    if same:
+        number = np.count_nonzero(tested, axis=-1)
+        least, least_worse = least[number], least_worse[number]
     return partial_conjunction(p, least), partial_conjunction(reverse, least_worse), least, least_worse
 
 
@@ -691,18 +696,45 @@ def smallest_epsilon(test: Tally, among: Sequence[Tally] = ()) -> float:
 
     if not len(test.tested):
         return math.nan
-    at_0, at_1 = passing(np.array([0.0, 1.0]))
-    if at_0 or not at_1:
-        return 0.0 if at_0 else math.nan
     # omega never falls as epsilon grows. Steps are tested at once, six rounds of 32 for nine digits; exact tests cost
     # by their number: there, halving finds six digits.
     parts, rounds = (2, 20) if s.test == "exact" else (32, 6)
+    steps = parts**rounds
+    likely = np.clip(np.ceil(_passing_from(test, among) * steps), 1, steps)
+    at_0, at_1, *around = passing(np.array([0.0, 1.0, (likely - 1) / steps, likely / steps][: 2 if parts == 2 else 4]))
+    if at_0 or not at_1:
+        return 0.0 if at_0 else math.nan
+    if around == [False, True]:
+        return float(likely / steps)
     low, high = 0.0, 1.0
     for _ in range(rounds):
-        steps = np.linspace(low, high, parts + 1)
-        first = int(np.argmax(np.append(passing(steps[1:-1]), True)))
-        low, high = float(steps[first]), float(steps[first + 1])
+        tried = np.linspace(low, high, parts + 1)
+        first = int(np.argmax(np.append(passing(tried[1:-1]), True)))
+        low, high = float(tried[first]), float(tried[first + 1])
     return high
+
+
+def _passing_from(test: Tally, among: Sequence[Tally]) -> float:
+    """The epsilon from which on t-tests pass, by quantiles of t; 1 where tests are others, or corrected with others.
+
+    An annotator's p is c or less where epsilon is at least d − t_c · se. Benjamini and Yekutieli reject whoever has p
+    up to c_r = r q / (m Σ 1/i), where r annotators have.
+    """
+    from scipy.special import stdtrit
+
+    if among or set(test.decided.tests) != {"t"}:
+        return 1.0
+    (mean, error, df), m = t_parts(test.counts), len(test.tested)
+    if test.clustering is not None:
+        error, df = error * test.clustering.inflation, (df + 1) * test.clustering.share - 1
+    rank = np.arange(1, m + 1)
+    level = rank * test.table.settings.fdr / (m * np.sum(1 / rank))
+    least = mean - error * stdtrit(df, level[:, None])
+    order = np.argsort(least, axis=1)
+    enough = passes(np.cumsum(test.quality[order], axis=1) / test.quality.sum(), test.table.settings.threshold)
+    needed = np.maximum(np.argmax(enough, axis=1), rank - 1)
+    found = float(least[rank - 1, order[rank - 1, needed]].min())
+    return found if math.isfinite(found) else 1.0
 
 
 _NEEDED: dict[bytes, Estimates] = {}
