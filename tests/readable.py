@@ -1,0 +1,40 @@
+"""What every picture keeps to, whatever it shows: nothing lies outside of its frame, no two names on each other."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+ROUNDING = 1e-6
+
+
+def points_of(ax: Any) -> np.ndarray:
+    """All points of lines and corners of bars that lie on the axes' own scales: (points, 2)."""
+    lines = [line.get_xydata() for line in ax.lines if line.get_transform() == ax.transData]
+    corners = [bar.get_bbox().get_points() for bar in ax.patches if hasattr(bar, "get_bbox")]
+    found = np.concatenate([np.empty((0, 2)), *lines, *corners]).astype(float)
+    return found[np.isfinite(found).all(axis=1)]
+
+
+def assert_readable(ax: Any) -> None:
+    """Points and bars are inside, ticks have room for their names, and what stands above covers nothing."""
+    ax.figure.draw_without_rendering()
+    points = points_of(ax)
+    for axis, (low, high) in enumerate((sorted(ax.get_xlim()), sorted(ax.get_ylim()))):
+        room = ROUNDING * (high - low)
+        assert points[:, axis].min() >= low - room, "a point lies outside of the frame"
+        assert points[:, axis].max() <= high + room, "a point lies outside of the frame"
+    for axis in (ax.xaxis, ax.yaxis):
+        boxes = [one.get_window_extent() for one in axis.get_ticklabels() if one.get_text() and not one.get_rotation()]
+        for one, other in itertools.pairwise(boxes):
+            assert not one.overlaps(other), "names of ticks lie on each other"
+    page = ax.figure.bbox
+    legend = ax.get_legend()
+    if legend is not None:
+        box = legend.get_window_extent()
+        assert page.x0 <= box.x0 < box.x1 <= page.x1, "a legend is cut off"
+        assert page.y0 <= box.y0 < box.y1 <= page.y1, "a legend is cut off"
+        inside = ax.transData.transform(points)
+        assert not any(box.contains(*one) for one in inside), "a legend covers points"
