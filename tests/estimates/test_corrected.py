@@ -114,6 +114,9 @@ def test_quantiles_hold_the_true_ones():
     assert (found["low"] < found["high"]).all()
     assert found["low"][1] <= 10 <= found["high"][1]  # labels are symmetric around 10
     assert found["estimate"].is_sorted()
+    # The judge's own are the 400th, 2,000th and 3,600th of its 4,000 labels.
+    own = labels.labels.filter(annotator="judge")["label"].sort()
+    assert found["judge_alone"].to_list() == [own[399], own[1999], own[3599]]
 
 
 def test_several_judges_and_a_column_make_one_prediction():
