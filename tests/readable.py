@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-ROUNDING = 1e-6
+ROUNDING, PADDING = 1e-6, 10
 
 
 def points_of(ax: Any) -> np.ndarray:
@@ -36,5 +36,8 @@ def assert_readable(ax: Any) -> None:
         box = legend.get_window_extent()
         assert page.x0 <= box.x0 < box.x1 <= page.x1, "a legend is cut off"
         assert page.y0 <= box.y0 < box.y1 <= page.y1, "a legend is cut off"
+        frame = ax.bbox
+        apart = [box.x0 - frame.x0, box.x1 - frame.x1, (box.x0 + box.x1 - frame.x0 - frame.x1) / 2]
+        assert min(map(abs, apart)) < PADDING, "a legend is not at the left, the right or the middle of its frame"
         inside = ax.transData.transform(points)
         assert not any(box.contains(*one) for one in inside), "a legend covers points"
