@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 import pytest
 from matplotlib.colors import to_hex
-from readable import assert_readable
 from worlds import World, noisy, pair_values
 
 import assay
 from assay.ideas.annotators import _name_apart
 from assay.ideas.triplets import MOST_TEXTS
 from assay.reporting import pictures
+from readable import assert_readable
 
 WORLD = World.of(6, 2, sharpness=1)
 LABELS = WORLD.study(floor=4, overlap=2, judges={"gpt": noisy(WORLD, 0.5)}, repeats=2)
