@@ -6,6 +6,7 @@ import dataclasses
 import importlib.util
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ from checked_studies import checked_study, of_arrays
 import assay
 from assay.errors import DataError, DesignError
 from assay.estimates import checked
+from assay.estimates.corrected import _saved
 
 
 def estimated(labels, **options):
@@ -76,6 +78,17 @@ def test_the_digits_of_ppi_python_itself():
         row = estimated(of_arrays(y, f, rest), estimator="ppi++", confidence=level, sampling="trust").table
         low, high = ppi_py.ppi_mean_ci(y, f, rest, alpha=1 - level)
         assert (row["low"][0], row["high"][0]) == pytest.approx((low[0], high[0]), abs=1e-10)
+
+
+def test_labelled_items_that_a_judge_saves():
+    """Twice the variance takes twice the items; a variance of nothing, or a larger one, saves none."""
+
+    def saved(corrected: float, alone: float) -> int | None:
+        return _saved(SimpleNamespace(n=10, variance=corrected), SimpleNamespace(variance=alone))
+
+    assert [saved(0.5, 1.0), saved(0.4, 1.0), saved(1.0, 0.5)] == [10, 15, 0]
+    assert saved(0.0, 1.0) is None
+    assert saved(1.0, 0.0) is None
 
 
 def test_a_judge_turned_round_is_as_good():

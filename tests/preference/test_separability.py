@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import assay
+from assay.reporting.tables import decimals, interval
 from assay.similarity.bertscore import BERTScore, Tokens
 from assay.similarity.lexical import OVERLAPS
 
@@ -366,7 +367,8 @@ def test_a_sweep_holds_what_all_outputs_and_each_condition_give():
     assert found.rows["change"][4] == pytest.approx(0, abs=1e-12)
     summary = found.summary()
     assert summary.splitlines()[0].startswith("All outputs (heat = cold, K = 4, C = 16): mean separability ")
-    assert f"heat = hot: {last['estimate']:.3f}, " in summary
+    ends = interval(last["change_low"], last["change_high"], 3, "+")
+    assert f"heat = hot: {last['estimate']:.3f}, {decimals(last['change'], 3, '+')} {ends}" in summary
     names = [label.get_text() for label in found.plot().get_yticklabels()]
     assert names == ["all outputs", "K = 2", "K = 3", "C = 4", "C = 16", "heat = hot"]
     other = assay.separability_sweep(labels, condition="heat", baseline="hot", k=[], c=[])
