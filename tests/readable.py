@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 ROUNDING, PADDING = 1e-6, 10
+LEAST_APART, MOST_APART, MOST_EMPTY = 12, 25, 42
+"""Points from a row to the next, and what a picture may be higher than its rows are: letters have 8 or 9 points."""
 
 
 def points_of(ax: Any) -> np.ndarray:
@@ -18,8 +20,11 @@ def points_of(ax: Any) -> np.ndarray:
     return found[np.isfinite(found).all(axis=1)]
 
 
-def assert_readable(ax: Any) -> None:
-    """Points and bars are inside, ticks have room for their names, and what stands above covers nothing."""
+def assert_readable(ax: Any, *, lines: int = 1) -> None:
+    """Points and bars are inside, names have room and no more of it, and what stands above covers nothing.
+
+    ``lines`` is how many intervals stand beside each name.
+    """
     ax.figure.draw_without_rendering()
     points = points_of(ax)
     for axis, (low, high) in enumerate((sorted(ax.get_xlim()), sorted(ax.get_ylim()))):
@@ -30,6 +35,11 @@ def assert_readable(ax: Any) -> None:
         boxes = [one.get_window_extent() for one in axis.get_ticklabels() if one.get_text() and not one.get_rotation()]
         for one, other in itertools.pairwise(boxes):
             assert not one.overlaps(other), "names of ticks lie on each other"
+    if any(one.get_text().isidentifier() for one in ax.get_yticklabels()) and len(ax.get_yticks()) > 1:
+        rows = lines * len(ax.get_yticks())
+        places = ax.transData.transform([(0, y) for y in ax.get_yticks()])[:, 1]
+        apart = np.abs(np.diff(places)).min() * 72 / ax.figure.dpi / lines
+        assert LEAST_APART <= apart <= MOST_APART + MOST_EMPTY / rows, "rows are too near, or a picture mostly empty"
     page = ax.figure.bbox
     legend = ax.get_legend()
     if legend is not None:

@@ -387,8 +387,8 @@ def test_the_picture_shows_power_with_its_interval_and_the_power_wanted():
     assert list(ax.lines[4].get_ydata()) == [0.8, 0.8]
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("items", "power: P(verdict 'replace')")
     low, high = ax.get_ylim()
-    assert -0.1 < low < 0
-    assert 1 < high < 1.1
+    assert -0.041 < low < 0
+    assert 1 < high < 1.061
     assert_readable(ax)
     alone = outcomes.filter(n_annotators=3, epsilon=0.2)
     ax = AltTestPlan.plot(SimpleNamespace(outcomes=alone, power=0.8, ranges=({"low": 1},)))

@@ -54,7 +54,7 @@ def test_corrected_numbers_stand_above_people_alone_and_the_judge_alone():
     assert len(ends) == 8  # the judge alone has none
     assert list(curves(ax)) == ["corrected", "people alone", "judge alone"]
     assert ax.get_xlabel() == "quantiles"
-    assert_readable(ax)
+    assert_readable(ax, lines=3)
 
 
 def test_changes_and_nothing_changed():
