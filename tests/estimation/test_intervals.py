@@ -263,7 +263,7 @@ def test_simultaneous_p_values_by_the_largest_deviation():
 
 def test_the_middle_of_draws_is_an_interval():
     """Of 0 to 100 the middle nine tenths end at 5 and 95; what is no draw counts for nothing."""
-    draws = np.r_[np.random.default_rng(1).permutation(101.0), np.nan]
+    draws = np.r_[np.random.default_rng(1).permutation(np.arange(101.0)), np.nan]
     one = quantile_estimate(40.0, draws, 0.9)
     assert (one.estimate, one.low, one.high) == pytest.approx((40, 5, 95))
     assert one.interval(0.5) == pytest.approx((25, 75))
