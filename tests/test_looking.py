@@ -89,6 +89,11 @@ def test_from_twenty_labels_on_what_is_far_is_said():
     assert far(*many, -5) == []
     assert far(*[2.0] * 40, 5.5) == ["5.5 'i40' is far from 2 to 2"]
     assert far(*[2.0] * 40, 5) == []
+    # Of 101 labels two at an end are far from the others; three are too many to be slips.
+    most = [1.0, 3.0] * 49
+    for slip in (-50.0, 50.0):
+        assert far(*most, 3.0, slip, slip) == [f"{slip:g} 'i{n}' is far from 1 to 3" for n in (99, 100)]
+        assert far(*most, slip, slip, slip) == []
     assert far(*many * 6, 50, 51, 52, 53) == [f"{50 + n} 'i{240 + n}' is far from 1 to 3" for n in range(3)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -13,8 +14,10 @@ import assay
 from assay import planning
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import wilson
+from assay.planning import AltTestPlan
 from assay.replacement.decision import VERDICTS
 from assay.replacement.studies import SimulatedStudies
+from readable import assert_readable
 
 # -- two roads: every study of a plan, put through the alt-test by itself -----------------------------
 
@@ -364,6 +367,33 @@ def test_different_assumptions_have_different_signatures():
 def test_the_picture_has_a_line_for_each_epsilon_and_panel():
     ax = assay.plan_alt_test((30, 60), (3, 5), epsilon=(0.1, 0.2), n_studies=20).plot()
     assert len([line for line in ax.lines if line.get_label().startswith("ε")]) == 4
+
+
+def test_the_picture_shows_power_with_its_interval_and_the_power_wanted():
+    rows = [(k, e, n, n / 100 + e) for k in (3, 5) for e in (0.1, 0.2) for n in (60, 30)]
+    outcomes = pl.DataFrame(rows, schema=["n_annotators", "epsilon", "n_items", "estimate"], orient="row")
+    outcomes = outcomes.with_columns(low=pl.col("estimate") - 0.05, high=pl.col("estimate") + 0.1)
+    ax = AltTestPlan.plot(SimpleNamespace(outcomes=outcomes, power=0.8, ranges=()))
+    shown = {line.get_label(): line.get_xydata() for line in ax.lines[:4]}
+    assert shown == {
+        f"ε = {e}, {k} annotators": pytest.approx(np.array([[30, 0.3 + e], [60, 0.6 + e]]))
+        for k in (3, 5) for e in (0.1, 0.2)
+    }  # fmt: skip
+    looks = [(line.get_color(), line.get_linestyle()) for line in ax.lines[:4]]
+    assert [looks[0][0], looks[1][0]] == [looks[2][0], looks[3][0]]  # a colour an epsilon
+    assert len(set(looks)) == 4  # a style a panel
+    ends = ax.collections[0].get_paths()[0].vertices[:, 1]
+    assert (ends.min(), ends.max()) == pytest.approx((0.35, 0.8))
+    assert list(ax.lines[4].get_ydata()) == [0.8, 0.8]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("items", "power: P(verdict 'replace')")
+    low, high = ax.get_ylim()
+    assert -0.041 < low < 0
+    assert 1 < high < 1.061
+    assert_readable(ax)
+    alone = outcomes.filter(n_annotators=3, epsilon=0.2)
+    ax = AltTestPlan.plot(SimpleNamespace(outcomes=alone, power=0.8, ranges=({"low": 1},)))
+    assert ax.lines[0].get_label() == "ε = 0.2"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("items, 3 annotators", "assurance: P(a verdict)")
 
 
 # -- edges --------------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from assay import reading
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
 from assay.errors import DataError, DesignError, StudyError
 from assay.estimation.result import Exclusion
@@ -115,6 +118,37 @@ def test_wide_tables(tmp_path, form):
     # A cell that nobody filled in is no row that was left out.
     assert labels.reading.exclusions == ()
     assert labels.reading.rows == 5
+
+
+def test_codes_are_a_sheet_of_the_only_workbook_or_a_file_beside(monkeypatch, tmp_path):
+    key, asked = pl.DataFrame({"code": [1], "meaning": ["never"], "_row": [2]}), []
+
+    def sheet(path: Path, name: str | None = None) -> SimpleNamespace:
+        asked.append((path.name, name))
+        return SimpleNamespace(labels=key)
+
+    monkeypatch.setattr(reading, "read_table", sheet)
+    book = tmp_path / "book.xlsx"
+    assert reading._codes("Key", (book,)).equals(key.drop("_row"))
+    assert asked == [("book.xlsx", "Key")]
+    for paths in ((book, tmp_path / "more.xlsx"), (tmp_path / "labels.csv",), ()):
+        with pytest.raises(DataError, match="Key"):
+            reading._codes("Key", paths)
+    beside = write(tmp_path / "Key", "")
+    monkeypatch.chdir(tmp_path)
+    reading._codes("Key", (book,))  # a file of that name comes first
+    assert asked[1:] == [(beside.name, None)]
+    assert reading._codes({1: "never"}, (book,)) == {1: "never"}
+
+
+def test_a_mean_beside_labels_is_no_property_of_the_items():
+    """It would tell their labels; what says something of the items is kept."""
+    frame = pl.DataFrame({"item": list("abcdef"), "ann": [1, 2, 3, 4, 5, 1], "bob": [1, 3, 3, 5, 5, 2],
+                          "mean": [1.0, 2.5, 3, 4.5, 5, 1.5], "topic": list("xxyyzz")})  # fmt: skip
+    assert read(frame, scale="1-5").items.columns == ["item", "topic"]
+    long = frame.unpivot(["ann", "bob"], index=["item", "mean", "topic"], variable_name="who", value_name="label")
+    kept = read(long.rename({"who": "annotator"}), scale="1-5").items.columns
+    assert kept == ["item", "mean", "topic"]
 
 
 def test_a_wide_table_with_columns_that_are_no_annotators(tmp_path):

@@ -84,6 +84,16 @@ def test_names_and_numbers_between_commas():
             output._several(kind)(None, tokens("1,1.5,x"))
 
 
+@pytest.mark.parametrize(
+    ("encoding", "printed"), [("utf-8", "é"), ("UTF8", "é"), (None, "é"), ("ascii", r"\u00e9"), ("cp1252", r"\u00e9")]
+)
+def test_json_has_letters_that_the_output_takes(encoding, printed, monkeypatch):
+    written: list[str] = []
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(encoding=encoding, write=written.append))
+    output.print_json({"name": "é"})
+    assert "".join(written) == f'{{\n  "name": "{printed}"\n}}\n'
+
+
 def test_values_of_names():
     whole = output._pairs("--n", int | Sequence[int])
     assert whole(None, tokens("o=1-4,r=1, 2,3", "s=7")) == [("o", (1, 2, 3, 4)), ("r", (1, 2, 3)), ("s", (7,))]

@@ -195,7 +195,9 @@ def test_time_that_is_over_ends_a_visit(serve: Callable[..., Served], clock: Clo
     (task, *_), rest = ana.pages()
     assert rest["left"] == 6, "seconds, which the page shows in minutes"
     clock.later(minutes=0.2)
-    assert crowd_counts(page.design).outcomes == (("late", 1),)  # type: ignore[union-attr]
+    alone = crowd_counts(page.design)
+    assert alone is not None
+    assert (alone.free, alone.outcomes) == (1, (("late", 1),))
     assert pay_table(page.design)["outcome"].to_list() == ["late"]
     reply = ana.answer(task, {task.questions[0].id: 3})
     assert (reply.status, "Your time is over" in reply.text) == (403, True)

@@ -84,6 +84,8 @@ def test_a_value_that_looks_like_a_place_or_like_html_stays_a_value() -> None:
         (None, "*", "en"),
         (None, "", "en"),
         (None, "fr", "en"),
+        (None, "fr," * 49 + "de", "de"),
+        (None, "fr," * 50 + "de", "en"),  # so many languages nobody reads
         ("ar", "de", "ar"),
         ("klingon", "de", "de"),
         ("../de", "", "en"),

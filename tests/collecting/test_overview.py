@@ -612,3 +612,10 @@ def test_an_item_counts_for_the_verdict_once_every_group_has_answered_it(serve: 
     found = look(page).verdict
     assert found is not None
     assert (found.answered, found.needed, found.looks, found.each) == (1, 2, (), "as many people as are wanted")
+
+
+@pytest.mark.parametrize(
+    ("value", "number"), [(3, 3), (1, 1), (0, None), (-2, None), (True, None), (2.0, None), ("3", None)]
+)
+def test_a_number_of_a_plan_is_a_whole_one_above_0(value: Any, number: int | None) -> None:
+    assert overview._whole(value) == number

@@ -359,7 +359,7 @@ def test_the_heat_map_of_a_bias_has_two_signs():
     found = agreement(from_grid(cells, Ordinal(1, 5), names=["a", "b", "c"]), coefficients=["bias"], who=["pairs"])
     texts = [t.get_text() for t in found.heat_map(coefficient="bias").texts]
     # b labels 1.00 higher than a, c 2.75 higher than a and 1.75 higher than b.
-    assert sorted(texts) == sorted(["1.0", "-1.0", "2.8", "-2.8", "1.8", "-1.8"])
+    assert sorted(texts) == sorted(["1.0", "−1.0", "2.8", "−2.8", "1.8", "−1.8"])
 
 
 def test_a_summary_says_what_it_does_not_show():

@@ -87,6 +87,7 @@ def test_a_judge_that_knows_the_truth_is_called_closer():
     cells[:, 3] = truth[:, 0]
     found = found_of(labels_of(cells), n_resamples=500)
     assert found.differences["closer"][0] == "yes"
+    assert found.differences["p"][0] == pytest.approx(2 / 501)  # of 500 swaps none is as far, on either side
     assert "Closer or further: labels swapped within items; holm over 1 comparison of a judge" in found.summary()
 
 

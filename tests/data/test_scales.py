@@ -235,6 +235,8 @@ def test_labels_as_numbers():
         (Ordinal(["b", "a"]), False, True, (0, 1), ("b", "a")),
         (Interval(), True, True, None, None),
         (Interval(0, 1), True, True, (0, 1), None),
+        (Interval(low=0), True, True, None, None),
+        (Interval(high=1), True, True, None, None),
         (Text(), False, False, None, None),
         (Preference(), False, True, (-1, 1), (-1, 0, 1)),
         (Preference(("a bit", "much")), False, True, (-2, 2), (-2, -1, 0, 1, 2)),

@@ -6,6 +6,7 @@ import dataclasses
 import importlib.util
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ from checked_studies import checked_study, of_arrays
 import assay
 from assay.errors import DataError, DesignError
 from assay.estimates import checked
+from assay.estimates.corrected import _saved
 
 
 def estimated(labels, **options):
@@ -78,6 +80,17 @@ def test_the_digits_of_ppi_python_itself():
         assert (row["low"][0], row["high"][0]) == pytest.approx((low[0], high[0]), abs=1e-10)
 
 
+def test_labelled_items_that_a_judge_saves():
+    """Twice the variance takes twice the items; a variance of nothing, or a larger one, saves none."""
+
+    def saved(corrected: float, alone: float) -> int | None:
+        return _saved(SimpleNamespace(n=10, variance=corrected), SimpleNamespace(variance=alone))
+
+    assert [saved(0.5, 1.0), saved(0.4, 1.0), saved(1.0, 0.5)] == [10, 15, 0]
+    assert saved(0.0, 1.0) is None
+    assert saved(1.0, 0.0) is None
+
+
 def test_a_judge_turned_round_is_as_good():
     """λ is not clipped: 6 less the judge's label gives the same interval."""
     labels = checked_study()
@@ -114,6 +127,9 @@ def test_quantiles_hold_the_true_ones():
     assert (found["low"] < found["high"]).all()
     assert found["low"][1] <= 10 <= found["high"][1]  # labels are symmetric around 10
     assert found["estimate"].is_sorted()
+    # The judge's own are the 400th, 2,000th and 3,600th of its 4,000 labels.
+    own = labels.labels.filter(annotator="judge")["label"].sort()
+    assert found["judge_alone"].to_list() == [own[399], own[1999], own[3599]]
 
 
 def test_several_judges_and_a_column_make_one_prediction():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from math import comb
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -247,3 +248,35 @@ def test_values_of_a_known_baseline_and_of_the_gap():
     wide = assay.monitor(five, baseline=400)
     assert wide.base.estimate == pytest.approx(1 + 2 * judge[:400].mean())
     assert wide.now.estimate == pytest.approx(1 + 2 * judge[400:].mean())
+
+
+def numbers(values, *, scale, categories=None, **options):
+    answers = SimpleNamespace(value=np.array(values), categories=categories)
+    ratings = SimpleNamespace(answers=answers, scale=scale)
+    value, low, span = monitoring._numbers(ratings, monitoring.MonitorSettings(**options))
+    return value.tolist(), low, span
+
+
+def test_what_of_labels_is_watched_and_between_which_ends():
+    yes_no, three = assay.Nominal(["no", "yes"]), assay.Nominal(["a", "b", "c"])
+    assert numbers([0, 1, 1], scale=yes_no, categories=("no", "yes")) == ([0, 1, 1], 0, 1)
+    assert numbers([0, 2, 1], scale=three, categories=("a", "b", "c"), share_of="c") == ([0, 1, 0], 0, 1)
+    assert numbers([2, 4, 5], scale=assay.Ordinal(1, 5)) == ([2, 4, 5], 1, 4)
+    assert numbers([2, 4, 5], scale=assay.Ordinal(1, 5), share_of="4") == ([0, 1, 0], 0, 1)
+    assert numbers([2.5, 4, 2.5], scale=assay.Interval(), share_of="2.5") == ([1, 0, 1], 0, 1)
+    with pytest.raises(DesignError, match="label 'd' is not in the scale"):
+        numbers([0], scale=three, categories=("a", "b", "c"), share_of="d")
+    for scale, categories in ((three, ("a", "b", "c")), (assay.Interval(), None)):
+        with pytest.raises(DesignError, match="a monitor needs labels with ends"):
+            numbers([0, 2, 1], scale=scale, categories=categories)
+
+
+def test_a_column_of_documents_that_items_share_is_noticed():
+    def shared(**columns):
+        items = pl.DataFrame({"item": ["a", "b", "c"], **columns})
+        return monitoring._shared_stems(SimpleNamespace(items=items, n_items=3))
+
+    assert shared(document=["x", "x", "y"])
+    assert shared(doc=["x", "x", "y"])
+    assert not shared(doc=["x", "y", "z"])
+    assert not shared(topic=["x", "x", "y"])

@@ -243,6 +243,10 @@ def test_the_advantage_is_agreement_with_people_less_theirs_plus_epsilon():
                        judges=["judge"], scale="nominal:a,b,c,d")  # fmt: skip
     _, agree, _, _, _, _ = _advantages(named, "judge", RouteSettings(signal="sure", epsilon=0.1))
     assert agree[:2].tolist() == pytest.approx([1 / 3, 0.0])
+    # Without ends of the scale the span is that of the labels: from 3 to 7 here, of 4.
+    open_ended = assay.read(frame.with_columns(pl.col("label") + 2), judges=["judge"], scale="interval")
+    _, agree, _, _, _, _ = _advantages(open_ended, "judge", RouteSettings(signal="sure", epsilon=0.1))
+    assert agree[:2].tolist() == pytest.approx(with_judge)
     fewer = labels.where(item=labels.items["item"].to_list()[:20])
     assert len(_advantages(fewer, "judge", RouteSettings(signal="sure", epsilon=0.1))[2]) == 20
 

@@ -532,6 +532,19 @@ def test_a_contrast_does_not_mind_what_has_no_weight():
     assert difference.reasons == (None,)
 
 
+def test_a_contrast_rests_on_the_fewest_units_of_what_has_weight():
+    got = estimate(MEAN, np.random.default_rng(3).integers(-1, 2, (20, 3)).astype(float), method="jackknife")
+
+    def ends(support: list[list[int]], weights: list[int]) -> list[float]:
+        one = dataclasses.replace(got, support=np.array(support)).contrast([weights], transform="difference")
+        return [one.low[0], one.high[0]]
+
+    wanted = ends([[18, 18, 18], [50, 50, 50]], [1, -1, 0])
+    assert ends([[30, 18, 7], [50, 99, 9]], [1, -1, 0]) == wanted
+    assert ends([[7, 18, 30], [9, 99, 50]], [0, -1, 1]) == ends([[18, 18, 18], [50, 50, 50]], [0, -1, 1])
+    assert ends([[30, 18, 7], [50, 99, 9]], [1, -1, 1]) != ends([[18, 18, 18], [50, 50, 50]], [1, -1, 1])
+
+
 def test_a_contrast_needs_an_interval():
     got = estimate(MEAN, some(18, 5, 2), method="none")
     with pytest.raises(DesignError, match="a contrast needs an estimate with an interval"):

@@ -17,6 +17,7 @@ from assay.estimation.intervals import (
     interaction_of,
     near_the_ends,
     partial_conjunction,
+    quantile_estimate,
     simultaneous_p,
     wilson,
 )
@@ -258,3 +259,12 @@ def test_simultaneous_p_values_by_the_largest_deviation():
     assert math.isnan(found[2])
     assert np.isnan(simultaneous_p(value, replicates[:1])).all()
     assert np.isnan(simultaneous_p(value[2:3], replicates[:, 2:3])).all()
+
+
+def test_the_middle_of_draws_is_an_interval():
+    """Of 0 to 100 the middle nine tenths end at 5 and 95; what is no draw counts for nothing."""
+    draws = np.r_[np.random.default_rng(1).permutation(np.arange(101.0)), np.nan]
+    one = quantile_estimate(40.0, draws, 0.9)
+    assert (one.estimate, one.low, one.high) == pytest.approx((40, 5, 95))
+    assert one.interval(0.5) == pytest.approx((25, 75))
+    assert one.standard_error == pytest.approx(np.arange(101).std(ddof=1))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assay.estimation.small_samples import DEGREES, Tailed
+from assay.estimation.small_samples import DEGREES, Score, Tailed
 
 SQUARES = np.random.default_rng(3).standard_t(5, size=(30, 2)) ** 2
 
@@ -39,3 +39,41 @@ def test_the_ends_are_the_lower_of_the_log_scale_and_the_higher_of_two():
     assert Tailed(x, highest=value + 0.01).interval(value, error, 0.0, t)[1] == value + 0.01
     assert one.interval(value, np.nan, 0.0, t) is None
     assert one.interval(0.0, error, 0.0, t) is None
+
+
+def score(errors, **options):
+    """True values 0, 0.25 … 1, and the standard error of the estimate under each."""
+    return Score(np.linspace(0.0, 1.0, 5), np.asarray(errors, dtype=float), **options)
+
+
+def test_a_true_value_is_compatible_within_t_of_its_own_errors():
+    """With errors a + b x the ends solve x + t (a + b x) = value and x − t (a + b x) = value."""
+    one, t = score(0.05 + 0.1 * np.linspace(0, 1, 5)), 2.0
+    low, high = one.interval(0.5, np.nan, 0.0, t)
+    assert (low, high) == pytest.approx(((0.5 - t * 0.05) / (1 + t * 0.1), (0.5 + t * 0.05) / (1 - t * 0.1)))
+    # The largest value is compatible: 1 − 2 × 0.15 is below 0.9. From the least one on, the end is what is reached.
+    assert one.interval(0.9, np.nan, 0.0, t)[1] == 1.0
+    assert one.interval(0.05, np.nan, 0.0, t)[0] == pytest.approx(0.05 - t * 0.05)
+    assert score([0.01] * 5).interval(0.4, np.nan, 0.0, 1.0) is None  # between two values that both miss it
+
+
+def test_items_that_vary_more_widen_a_score_interval_up_to_five_times():
+    one = score([0.02] * 5)
+    for error, wide in [(0.02, 1.0), (0.01, 1.0), (0.04, 2.0), (0.06, 3.0), (0.4, 5.0)]:
+        # Errors are the same everywhere, so the ends are t errors away.
+        t = 0.12 / wide / 0.02
+        assert one.interval(0.5, error, 0.0, t) == pytest.approx((0.38, 0.62)), error
+        assert one.deviation(0.5, error, 0.0, 0.25) == pytest.approx(0.25 / (0.02 * wide)), error
+
+
+def test_half_a_step_counts_only_where_an_estimate_may_be_too_low():
+    plain, stepwise = score([0.1] * 5), score([0.1] * 5, stepwise=True)
+    assert plain.interval(0.5, np.nan, 0.08, 2.0) == pytest.approx((0.3, 0.7))
+    assert stepwise.interval(0.5, np.nan, 0.08, 2.0) == pytest.approx((0.3, 0.74))
+    assert plain.deviation(0.5, np.nan, 0.08, 0.75) == pytest.approx(2.5)
+    assert stepwise.deviation(0.5, np.nan, 0.08, 0.75) == pytest.approx((0.25 - 0.04) / 0.1)
+    assert stepwise.deviation(0.5, np.nan, 0.08, 0.25) == pytest.approx(2.5)  # above the null nothing is missing
+    assert stepwise.deviation(0.74, np.nan, 0.08, 0.75) == 0.0
+    # Under a value between two that were tried, the error is between theirs; without one nothing is said.
+    assert score([0.1, 0.1, 0.2, 0.2, 0.2]).deviation(0.75, np.nan, 0.0, 0.375) == pytest.approx(0.375 / 0.15)
+    assert np.isnan(score([0.0] * 5).deviation(0.5, np.nan, 0.0, 0.75))

@@ -14,6 +14,7 @@ import assay
 from assay.ideas.annotators import _name_apart
 from assay.ideas.triplets import MOST_TEXTS
 from assay.reporting import pictures
+from readable import assert_readable
 
 WORLD = World.of(6, 2, sharpness=1)
 LABELS = WORLD.study(floor=4, overlap=2, judges={"gpt": noisy(WORLD, 0.5)}, repeats=2)
@@ -62,6 +63,7 @@ def test_agreement_above_chance_with_judges_in_their_colour():
     judges = [pictures.JUDGE if "gpt" in (a, b) else pictures.HUMAN for a, b in rows.select("first", "second").rows()]
     assert [point[2] for point in points(ax)] == judges
     assert set(judges) == {pictures.JUDGE, pictures.HUMAN}
+    assert_readable(ax)
     assert names_of(ax.yaxis)[0] == "people"
     assert "gpt & people" in names_of(ax.yaxis)
     assert "gpt again" in names_of(ax.yaxis)
@@ -79,6 +81,7 @@ def test_measures_and_the_experts_ceiling():
     lines = [line.get_xdata()[0] for line in ax.lines if len(line.get_xdata()) == 2 and line.get_linewidth() == 1.2]
     best = found.rows.filter(pl.col("measure") == "best that a measure can do")["estimate"][0]
     assert lines == [pytest.approx(best)]
+    assert_readable(ax)
     none = dataclasses.replace(found, rows=found.rows.with_columns(
         estimate=pl.when(pl.col("kind") == "ceiling").then(float("nan")).otherwise("estimate")))  # fmt: skip
     assert none.plot().get_legend() is None
@@ -143,6 +146,7 @@ def test_annotators_on_a_map_and_by_closeness():
         )
     assert len(ax.texts) == 16
     assert sorted(text.get_text() for text in said(15).plot().texts) == ["gpt", "llama"]
+    assert_readable(ax)
     ax = many.plot_closeness()
     rows = many.rows
     judges = rows.filter(pl.col("kind") == "judge")

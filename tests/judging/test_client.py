@@ -15,7 +15,7 @@ from chat_server import PRICE, QUICK, ChatServer, Say, item_of, rows
 
 from assay.errors import JudgeError, StudyError
 from assay.judging import client
-from assay.judging.client import Budget
+from assay.judging.client import Bucket, Budget
 from assay.judging.dry_run import estimate_study, requests_of
 from assay.judging.http import Completion, Request, failure, keepable, not_sent
 from assay.judging.providers import PydanticAI, is_near
@@ -49,6 +49,21 @@ PARAMS = {
     "anthropic": {"top_k": 5},
     "google": {"seed": 3, "topP": 0.5, "thinkingConfig": {"thinkingBudget": 128}},
 }
+
+
+def test_two_seconds_of_an_amount_a_minute_may_be_spent_at_once():
+    now = [0.0]
+    bucket = Bucket(60, clock=lambda: now[0])  # one a second
+    assert [bucket.take(1), bucket.take(1), bucket.take(1)] == [0, 0, 1]
+    now[0] = 1.5  # one was lacking, half a one is left
+    assert bucket.take(1) == 0.5
+    now[0] = 60  # no more than two are kept
+    assert [bucket.take(2), bucket.take(0.5)] == [0, 0.5]
+    bucket.correct(-0.5)
+    assert bucket.take(0) == 0
+    slow = Bucket(6, clock=lambda: 0.0)  # a single one may be spent, however few there are a minute
+    assert [slow.take(1), slow.take(1)] == [0, 10]
+    assert [Bucket(None).take(10**9), Bucket(None).take(1)] == [0, 0]
 
 
 @pytest.mark.filterwarnings("error")

@@ -475,6 +475,17 @@ def test_covariates_that_cannot_be_told_are_refused(change, options, words):
         assay.bradley_terry(assay.read(frame, scale="preference"), **options)
 
 
+@pytest.mark.parametrize("unit", [1e-5, 1e5])
+def test_the_unit_of_a_covariate_changes_only_what_one_of_it_is_worth(unit):
+    frame = arena(4, 200, 0.3)
+    other = frame.with_columns(pl.col("first_length", "second_length") * unit)
+    plain, scaled = (
+        assay.bradley_terry(assay.read(one, scale="preference"), covariates="length", method="none")
+        for one in (frame, other)
+    )
+    assert scaled.rows["estimate"].to_list() == pytest.approx(plain.rows["estimate"].to_list())
+
+
 # -- what to ask next, and votes that are added -------------------------------------------------------
 
 

@@ -11,6 +11,7 @@ from matplotlib.colors import to_hex
 
 import assay
 from assay.reporting import pictures
+from readable import assert_readable
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -39,6 +40,7 @@ def test_ratings_and_who_is_preferred_to_whom(votes):
     ax = found.plot()
     assert names_of(ax.yaxis) == found.rows["system"].to_list()
     assert [x for x, _ in rows_of(ax)] == pytest.approx(found.rows["estimate"].to_list())
+    assert_readable(ax)
     names, cells = found.rows["system"].to_list(), found.plot_wins()
     n = len(names)
     shares = {(a, b): share for a, b, share in found.wins.select("first", "second", "win_rate").iter_rows()}
@@ -63,6 +65,8 @@ def test_consistency_by_rater_and_its_values(votes):
         for r in rows.iter_rows(named=True)
     ]
     assert ax.get_xlim() == (-0.02, 1.02)
+    assert_readable(ax)
+    assert_readable(found.plot_values())
     assert assay.preference_strength(votes, method="none").plot().get_xlim() == (-1.04, 1.04)
     values = found.values
     bars = values.select("first", "second", "who", "bin").unique(maintain_order=True)
@@ -92,3 +96,5 @@ def test_places_against_chance(votes):
     ]
     assert names_of(ax.yaxis) == [f"{r['annotator']}, {r['place']}" for r in found.shares.iter_rows(named=True)]
     assert [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == "--"] == [0.5]
+    assert ax.get_xlim() == (-0.02, 1.02)
+    assert_readable(ax)

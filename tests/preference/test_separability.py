@@ -10,8 +10,10 @@ import polars as pl
 import pytest
 
 import assay
+from assay.reporting.tables import decimals, interval
 from assay.similarity.bertscore import BERTScore, Tokens
 from assay.similarity.lexical import OVERLAPS
+from readable import assert_readable
 
 WORDS = ["red", "green", "blue", "old", "new", "thin", "grey", "one", "two", "three"]
 
@@ -324,6 +326,7 @@ def test_benchmarks_side_by_side_are_one_table_of_all():
     assert assay.separability(joint, by="benchmark").rows.equals(found.rows)
     names = [label.get_text() for label in found.plot_groups().get_yticklabels()]
     assert names == ["far", "near"]
+    assert_readable(found.plot_groups())
     # Without the span of the study each item has the value of its own table.
     alone = assay.separability(near, span="none").items["separability"].to_list()
     both = assay.separability({"near": near, "far": far}, span="none").items
@@ -366,9 +369,11 @@ def test_a_sweep_holds_what_all_outputs_and_each_condition_give():
     assert found.rows["change"][4] == pytest.approx(0, abs=1e-12)
     summary = found.summary()
     assert summary.splitlines()[0].startswith("All outputs (heat = cold, K = 4, C = 16): mean separability ")
-    assert f"heat = hot: {last['estimate']:.3f}, " in summary
+    ends = interval(last["change_low"], last["change_high"], 3, "+")
+    assert f"heat = hot: {last['estimate']:.3f}, {decimals(last['change'], 3, '+')} {ends}" in summary
     names = [label.get_text() for label in found.plot().get_yticklabels()]
     assert names == ["all outputs", "K = 2", "K = 3", "C = 4", "C = 16", "heat = hot"]
+    assert_readable(found.plot())
     other = assay.separability_sweep(labels, condition="heat", baseline="hot", k=[], c=[])
     assert other.rows["estimate"][0] == hot.rows["estimate"].item()
     bare = assay.separability_sweep(labels, condition="heat", k=[], c=[], span="none")

@@ -12,7 +12,7 @@ from encoders import Words, small_bert, small_roberta, texts_of, vector_of
 
 import assay
 from assay.similarity import bertscore
-from assay.similarity.bertscore import BERTScore, LayerEncoder
+from assay.similarity.bertscore import LAYERS, BERTScore, LayerEncoder
 from assay.similarity.registry import similarity_named
 
 
@@ -101,6 +101,12 @@ def of_package(model: str, layer: int, texts: list[str], **tokenizer: bool) -> n
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
+def test_layers_of_models_are_those_of_the_package_bert_score():
+    utils = pytest.importorskip("bert_score.utils")
+    theirs = {name.rpartition("/")[2]: layer for name, layer in utils.model2layers.items()}
+    assert {name: theirs[name] for name in LAYERS} == LAYERS
+
+
 @pytest.mark.parametrize("layer", [1, 3])
 def test_a_small_bert_as_bert_score_has_it(bert, layer):
     texts = [*texts_of(5, seed=4), "  a Cat, unbelievably! "]

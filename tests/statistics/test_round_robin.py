@@ -179,6 +179,15 @@ def test_reliability_is_the_share_of_variance_that_is_no_chance():
     chance = (x * (1 - x))[many] / (n[many] - 1)
     found = ExpertRanks(ROBIN).reliability()
     assert found.value == pytest.approx(1 - chance.mean() / x.var())
+
+    def weighted(weight: np.ndarray) -> float:
+        within = np.average((x * (1 - x) / np.maximum(n - 1, 1))[many], weights=weight[many])
+        return 1 - within / np.average((x - np.average(x, weights=weight)) ** 2, weights=weight)
+
+    # What a pair adds is the slope in its weight.
+    step = 1e-6
+    slopes = [(weighted(1 + step * unit) - found.value) / step * len(x) for unit in np.eye(len(x))]
+    assert found.pair == pytest.approx(ROBIN.centred(np.array(slopes)), abs=1e-4)
     # Where no pair was compared twice, nothing tells chance from what is seen.
     once = robin_of(np.array([[0, 1, 2], [3, 4, 5]]), np.array([0, 1]), np.zeros(6, dtype=int))
     assert math.isnan(ExpertRanks(once).reliability().value)

@@ -145,37 +145,6 @@ def test_there_is_no_study(tmp_path):
         load_study(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("item,review\na,x\na,y\n", "item 'a' appears twice; the second is item 2"),
-        ("item,review\n,x\n", "item 1 has no name"),
-        ("name,review\na,x\n", "column 'item' is not in"),
-        ("item,review\na,x,y\n", "line 2: more or fewer values"),
-        ("item,review\n", "has no items"),
-    ],
-)
-def test_items_that_can_not_be_used(folder, text, message):
-    (folder / "items.csv").write_text(text)
-    with pytest.raises(StudyError, match=message):
-        list(load_study(folder).items())
-
-
-@pytest.mark.parametrize("name", ["items.tsv", "items.jsonl", "items.json", "items.parquet"])
-def test_items_in_every_format(folder, name):
-    import polars as pl
-
-    frame = pl.DataFrame({"item": ["a", "b"], "review": ["x", "y"]})
-    path = folder / name
-    writers = {".json": frame.write_json, ".jsonl": frame.write_ndjson, ".parquet": frame.write_parquet}
-    if path.suffix == ".tsv":
-        frame.write_csv(path, separator="\t")
-    else:
-        writers[path.suffix](path)
-    items = list(load_study(changed(folder, "items.csv", name)).items())
-    assert [(i.name, i.fields) for i in items] == [("a", {"review": "x"}), ("b", {"review": "y"})]
-
-
 # -- every contradiction by its key and words ---------------------------------------------------------
 
 STARS = {"name": "stars", "text": "How good?", "scale": "1-5"}

@@ -18,6 +18,7 @@ from assay.reading import study_labels  # noqa: E402
 from assay.study.definition import load_study  # noqa: E402
 from assay.study.starter import init_study  # noqa: E402
 from assay.study.store import connection, work  # noqa: E402
+from assay.study.store import items as stored  # noqa: E402
 from assay.study.store.answers import Answer, NewAnswer, add_answer, add_answers, history, newest_answer  # noqa: E402
 from assay.study.store.connection import Store  # noqa: E402
 from assay.study.store.intake import sync_study  # noqa: E402
@@ -46,6 +47,15 @@ def plan(store, n=8, digest="one", recipe="r", changed=None):
     question = questions(store)[0].id
     wanted = [Assignment(f"r{i:02}", question, "example", recipe, "{}", 1) for i in range(1, n + 1)]
     work.plan(store, wanted, digest, changed)
+
+
+def test_items_are_read_a_few_at_a_time_and_each_once(store, study, monkeypatch):
+    whole = [item.name for item, _ in stored.items(store)]
+    assert whole == [item.name for item in study.items()]
+    for few in (1, 2, len(whole), len(whole) + 1):
+        monkeypatch.setattr(stored, "CHUNK", few)
+        monkeypatch.setattr(stored, "_ITEMS", stored._ITEMS.limit(few))
+        assert [item.name for item, _ in stored.items(store)] == whole
 
 
 def test_the_record_has_each_person_once_with_what_is_said_of_them(store):

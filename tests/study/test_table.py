@@ -36,6 +36,8 @@ def test_columns_are_there_where_they_say_something():
     assert frame(row("a", 1), content=2)[CONTENT].to_list() == [2]
     pairs = frame(row("a", "x", shown={"order": ["x", "y"], "position": 1, "about": {"page": 3}}), row("b", 2.0))
     assert pairs.select("label", "order", "position", "page").rows() == [("x", "x>y", 1, 3), ("2", None, None, None)]
+    mixed = frame(*(row("a", 1.0, shown={"about": {"page": page}}) for page in (3, "iv")))
+    assert mixed["page"].to_list() == ["3", "iv"]
     gone = frame(row("a", 1, excluded_at=5.0, seconds=2.5), row("b", 1, does="adjudicator"))
     assert gone.select("seconds", "excluded").rows() == [(2.5, True), (None, True)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.colors import to_rgba
 from scipy import stats
 from teaching import SMALL, lessons, quick, reviews
 
@@ -19,7 +21,11 @@ import assay
 import pinned
 from assay.data.annotations import Annotations
 from assay.errors import DataError, DesignError
+from assay.estimation.intervals import Estimate
+from assay.reporting import pictures
 from assay.training.page import train_parts
+from assay.training.train import Attribution, TrainedRater, Training, _compared, _leads, _rows
+from readable import assert_readable
 
 
 def fitted(found, part):
@@ -282,6 +288,118 @@ def test_what_cannot_be_done_is_refused(options, words):
 
 def test_trainings_that_still_gain_at_their_end_are_told():
     assert any("still getting better after 2 epochs" in one for one in quick(reviews(), document="document").cautions)
+
+
+def lead(value: float, half: float) -> Estimate:
+    return Estimate(value, value - half, value + half, half / 2)
+
+
+def test_a_lead_is_said_with_what_it_shows():
+    """Of errors, where less is ahead, the lead is how much lower they are."""
+    r, error = lead(0.1, 0.05), lead(0.2, 0.25)
+    assert _compared({"r": r, "RMSE": error}, ("r", "RMSE"), "ridge") == (
+        "r higher by 0.100 [0.050, 0.150]; RMSE lower by 0.200 [−0.050, 0.450]: better in r, not shown in RMSE."
+    )
+    assert _compared({"r": lead(-0.1, 0.05), "RMSE": lead(-0.2, 0.1)}, ("r", "RMSE"), "ridge") == (
+        "r lower by 0.100 [0.050, 0.150]; RMSE higher by 0.200 [0.100, 0.300]: worse than ridge in r and RMSE."
+    )
+    assert _compared({"R": lead(0.0, 0.1)}, ("R",), "mean").endswith(": not shown to be better than mean.")
+    mixed = _compared({"r": r, "RMSE": lead(-0.2, 0.1), "R": lead(0.3, 0.1)}, ("r", "RMSE", "R"), "ridge")
+    assert mixed.endswith(": better in r and R, worse in RMSE.")
+
+
+def test_leads_are_differences_and_errors_are_turned():
+    """Three measures a rater: r and R less the other's, the other's RMSE less one's own."""
+    values = np.array([0.8, 1.0, 0.7, 0.5, 1.5, 0.6])
+    measured = SimpleNamespace(contrast=lambda weights: weights @ values)
+    assert _leads(measured, ["encoder", "ridge"], "ridge") == pytest.approx([0.3, 0.5, 0.1, 0, 0, 0])
+    target = SimpleNamespace(criterion="tone", nominal=False)
+    each = [lead(value, 0.1) for value in values[:5]] + [Estimate(math.nan, math.nan, math.nan, math.nan)]
+    rows = _rows(target, each, [lead(value, 0.01) for value in values], ["encoder", "ridge"], "ridge", 7)
+    assert rows.select("rater", "family", "measure", "estimate").rows()[:5] == [
+        ("encoder", "encoder", "r", 0.8), ("encoder", "encoder", "RMSE", 1.0), ("encoder", "encoder", "R", 0.7),
+        ("ridge", "baseline", "r", 0.5), ("ridge", "baseline", "RMSE", 1.5),
+    ]  # fmt: skip
+    assert rows["ahead"].to_list() == [0.8, 1.0, 0.7, None, None, None]  # nobody is ahead of itself
+    assert rows["ahead_low"].to_list()[:3] == pytest.approx([0.79, 0.99, 0.69])
+    assert rows["reason"].to_list() == [None] * 5 + ["undefined for these labels"]
+    assert set(rows["n"]) == {7}
+
+
+def test_a_family_is_compared_with_the_mean_and_the_best_baseline_and_each_member_alone():
+    names = ["encoder", "a", "b", "mean", "ridge"]
+    rows = pl.DataFrame([(None, name, of, "ridge", 60) for name in names for of in ("r", "RMSE", "R")],
+                        schema=["criterion", "rater", "measure", "baseline", "n"], orient="row")  # fmt: skip
+    estimates = [lead(k / 100, 0.1) for k in range(15)]
+    ahead = [lead(0.0, 0.1)] * 15
+    ahead[4] = lead(0.2, 0.1)  # member a by RMSE
+    target = SimpleNamespace(criterion=None, nominal=False, name="")
+    trained = SimpleNamespace(
+        members=[SimpleNamespace(name="a"), SimpleNamespace(name="b")], targets=[target],
+        folds=SimpleNamespace(group=np.array([0, 0, 1, 2])),
+        against_mean={None: {"r": lead(0.5, 0.1), "RMSE": lead(0.3, 0.1), "R": lead(0.2, 0.1)}},
+    )  # fmt: skip
+    found = TrainedRater(rows, None, None, None, None, tuple(estimates), tuple(ahead), trained)
+    assert found.sentences() == [
+        "the mean of 2 encoders has r 0.00 [−0.10, 0.10], RMSE 0.01 [−0.09, 0.11] and R 0.02 [−0.08, 0.12] with people "
+        "on 60 items, each rated by encoders that saw none of its document.",
+        "against the mean of all ratings: RMSE lower by 0.300 [0.200, 0.400]; R higher by 0.200 [0.100, 0.300]: better "
+        "in RMSE and R.",
+        "against ridge, the best baseline: r higher by 0.000 [−0.100, 0.100]; RMSE lower by 0.000 [−0.100, 0.100]: not "
+        "shown to be better than ridge.",
+        "each encoder alone: RMSE 0.040 to 0.070; 1 of 2 shown to be below ridge.",
+        "Intervals are over 3 documents, resampled under all raters alike.",
+    ]
+
+
+def test_an_item_and_a_criterion_are_found_by_name():
+    def place(item: str, criterion: str | None, *criteria: str | None) -> tuple[int, int]:
+        targets = [SimpleNamespace(criterion=one) for one in criteria]
+        return Training._place(
+            SimpleNamespace(texts=SimpleNamespace(items=["a", "b"]), targets=targets), item, criterion
+        )
+
+    assert place("b", None, None) == place("b", None, "tone") == place("b", "tone", "tone") == (1, 0)
+    assert place("a", "fact", "tone", "fact") == (0, 1)
+    with pytest.raises(DesignError, match="criterion 'fact' is not in the table"):
+        place("a", "fact", "tone")
+    with pytest.raises(DesignError, match="criterion 'None' is not in the table"):
+        place("a", None, "tone", "fact")
+    with pytest.raises(DataError, match="item 'c' is not in the texts"):
+        place("c", None, None)
+
+
+def test_pictures_of_losses_and_of_what_sentences_add():
+    curves = pl.DataFrame({
+        "rater": ["a"] * 4, "fold": ["1", "1", "2", "2"], "epoch": [1, 2] * 2, "training": [3.0, 2.0, 4.0, 1.0],
+        "held_out": [5.0, 6.0, 7.0, 8.0],
+    })  # fmt: skip
+    ax = TrainedRater.plot(SimpleNamespace(curves=curves))
+    assert [line.get_xydata().tolist() for line in ax.lines[:4]] == [
+        [[1, 3], [2, 2]], [[1, 5], [2, 6]], [[1, 4], [2, 1]], [[1, 7], [2, 8]],
+    ]  # fmt: skip
+    legend = {text.get_text(): line.get_color() for line, text in zip(
+        ax.get_legend().get_lines(), ax.get_legend().get_texts(), strict=True)}  # fmt: skip
+    assert legend == {"training": ax.lines[0].get_color(), "documents held out": ax.lines[1].get_color()}
+    assert_readable(ax)
+    added = [0.5, -0.25, 0.01, *([0.1] * 13)]
+    words = [f"Sentence {k}." for k in range(15)] + ["It  costs $5 and " + "x" * 60]
+    one = Attribution("i", pl.DataFrame({"sentence": words, "added": added}), 3.0, 1.0)
+    ax = one.plot()
+    # Of 16 sentences the 14 that add most, in the order of the text: not the third, and not the last of the equal ones.
+    shown = [bar.get_width() for bar in ax.patches]
+    assert shown[:2] == [0.5, -0.25]
+    assert shown[2:] == [0.1] * 12
+    assert [bar.get_y() + bar.get_height() / 2 for bar in ax.patches] == pytest.approx(range(13, -1, -1))
+    assert [ax.patches[k].get_facecolor() for k in (0, 1)] == [to_rgba(pictures.HUMAN), to_rgba(pictures.JUDGE)]
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert names[:3] == ["Sentence 0.", "Sentence 1.", "Sentence 3."]
+    assert_readable(ax)
+    (last,) = [tick.get_text() for tick in one.plot(most=16).get_yticklabels()][-1:]
+    assert last.startswith(r"It costs \$5 and xxx")
+    assert last.endswith("x…")
+    assert len(last) == 52
+    assert one.gap == pytest.approx(3 - 1 - (0.26 + 1.3))
 
 
 def test_nothing_but_training_imports_torch():

@@ -522,6 +522,22 @@ def test_people_are_centred_by_themselves_where_they_gave_enough():
     assert beside(np.zeros(25), few, one).deviation == pytest.approx(math.sqrt(19 * 1 + 19**2) / math.sqrt(20))
 
 
+def test_a_resolution_needs_thirty_items_and_five_a_level():
+    for levels, least in ((4, 30), (8, 40)):
+        first = np.arange(least) % levels
+        found = beside(first, first).resolution()
+        assert (found.found.estimate, found.n, found.people) == (pytest.approx(0.0), least, levels)
+        assert beside(first[1:], first[1:]).resolution().found.reason == (
+            f"needs a person with {least} items that the judge labelled too (5 a level)"
+        )
+    # Half of the levels: log 2 less, and two people who both count on their own items.
+    four = np.arange(60) % 4
+    half = beside(four // 2 * 2, np.where(np.arange(60) < 32, four, np.nan), np.where(np.arange(60) < 28, np.nan, four))
+    # Each side has half a label more for each level but one that it uses, over its 32 labels (Miller and Madow).
+    assert half.resolution().found.estimate == pytest.approx(-math.log(2) + (1 - 3) / 64)
+    assert (half.resolution().n, half.resolution().people) == (60, 4)
+
+
 def test_shares_and_missing_labels_by_hand():
     """40 items; the judge says 1 on 10, 2 on 20, nothing on 10; one person 1 on 20, another 2 on the first 15."""
     judge = np.r_[np.full(10, 1.0), np.full(20, 2.0), np.full(10, np.nan)]

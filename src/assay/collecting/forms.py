@@ -357,7 +357,7 @@ class WithFormulas(tuple[str, ...]):
 
 
 @lru_cache(maxsize=2000)
-def _markdown(text: str, formulas: bool = False) -> str:
+def _markdown(text: str, formulas: bool) -> str:
     return Markup(_markdown_parser(formulas).render(text))  # what the parser makes is its own tags around escaped text
 
 

@@ -833,11 +833,10 @@ def _differences_table(rows: list[dict[str, Any]], adjust: Adjustment, alpha: fl
 
 def _headline(advice: Mapping[str, Advice], asked: Sequence[str], there: Sequence[str]) -> str:
     """The coefficient to report of these labels, where it was asked for; else the first that was."""
-    if len(advice) > 1:
-        # Criteria on several scales: what all of them allow.
-        advice = {name: one for name, one in advice.items() if name != "icc(a,1)"} or advice
-        nominal = "krippendorff-alpha-nominal"
-        advice = {nominal: advice[nominal]} if nominal in advice else advice
+    # Of criteria on several scales what all of them allow.
+    advice = {name: one for name, one in advice.items() if name != "icc(a,1)"} or advice
+    nominal = "krippendorff-alpha-nominal"
+    advice = {nominal: advice[nominal]} if nominal in advice else advice
     return next(name for name in (*advice, *asked) if name in there)
 
 

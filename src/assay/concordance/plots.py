@@ -228,4 +228,5 @@ def consensus_points(
 
 def _short(value: float) -> str:
     """``.75`` and ``1.0``: what a cell has room for."""
-    return f"{value:.2f}".replace("0.", ".", 1).replace("-", "−") if abs(value) < 1 else f"{value:.1f}"
+    short = f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.1f}"
+    return short.replace("-", "−")

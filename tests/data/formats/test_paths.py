@@ -451,6 +451,7 @@ def test_a_pair_is_a_preference_however_it_was_shuffled(put, answers):
             choice("q1", "ann", ["m1"], options=("m2", "m1", "same")),
             choice("q1", "bob", ["m1"], options=("m1", "m2", "same")),
             choice("q2", "ann", ["same"], options=("m1", "m2", "same")),
+            choice("q2", "bob", ["m2"], options=("m1", "m2", "same")),
         ],
     )
     labels = assay.read(path, item="key", dataset="my-set", pair=["m1", "m2"])
@@ -458,6 +459,7 @@ def test_a_pair_is_a_preference_however_it_was_shuffled(put, answers):
         ("q1", "ann", -1, 2),
         ("q1", "bob", -1, 1),
         ("q2", "ann", 0, 3),
+        ("q2", "bob", 1, 2),
     }
     with pytest.raises(DataError, match="option 'm3'"):
         assay.read(path, item="key", pair=["m1", "m3"])

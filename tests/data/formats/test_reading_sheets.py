@@ -54,6 +54,29 @@ def test_what_stands_between_cells(lines: list[str], name: str, mark: str) -> No
     assert sheets._separator(Path(name), lines) == mark
 
 
+def test_the_largest_sheet_is_read_and_a_key_beside_it_is_named(monkeypatch) -> None:
+    def cells(*rows: str) -> pl.DataFrame:
+        return pl.DataFrame([row.split() for row in rows], schema=None, orient="row")
+
+    book = {"key": cells("Code Meaning", "1 never"), "labels": cells("item ann bob", *["a 1 2"] * 9),
+            "notes": cells("by whom", "me Monday"), "cover": cells("Study")}  # fmt: skip
+    monkeypatch.setattr(sheets.pl, "read_excel", lambda *args, **options: dict(book))
+    grid, notes = sheets._spreadsheet(Path("book.xlsx"), None)
+    assert grid.height == 10
+    assert notes == [
+        "sheet 'labels' is read, not 'key', 'notes', 'cover'",
+        "sheet 'key' may say what codes stand for: codes='key' takes it",
+    ]
+    book["more"] = cells("item ann bob", *["a 1 2"] * 3)  # 12 cells beside 30: more than a third
+    with pytest.raises(DataError, match=r"several tables, in the sheets .*sheet='labels'"):
+        sheets._spreadsheet(Path("book.xlsx"), None)
+    book["more"] = cells("item ann bob", *["a 1 2"] * 2)  # 9
+    assert sheets._spreadsheet(Path("book.xlsx"), None)[0].height == 10
+    assert sheets._spreadsheet(Path("book.xlsx"), "notes")[1] == ["sheet 'notes' is read"]
+    del book["more"], book["notes"], book["cover"], book["key"]
+    assert sheets._spreadsheet(Path("book.xlsx"), None)[1] == []
+
+
 def test_a_first_line_may_say_what_stands_between_cells(tmp_path: Path) -> None:
     assert read(tmp_path, "sep=|\na,x|b,y\n1|2\n")[:3] == (["a,x", "b,y"], [("1", "2")], 3)
     assert read(tmp_path, '"SEP=\\t",,\na,x\tb,y\n1\t2\n')[:3] == (["a,x", "b,y"], [("1", "2")], 3)

@@ -1,0 +1,132 @@
+"""Pictures of what may be reported show the numbers of their tables; each kind of number has its colour."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.colors import to_hex
+
+from assay.estimates.corrected import CorrectedEstimate, EstimateLine
+from assay.estimates.drift import JUDGE, SYSTEM, WHOLE, Drift
+from assay.estimates.label_plan import LabelPlan, LabelPlanSettings
+from assay.estimates.monitor import Monitor
+from assay.estimates.route import Route
+from assay.estimation.intervals import Estimate
+from assay.reporting import pictures
+from readable import assert_readable
+
+
+def names_of(axis):
+    return [tick.get_text() for tick in axis.get_ticklabels()]
+
+
+def one(value, *, half=0.1):
+    return Estimate(value, value - half, value + half, half / 2)
+
+
+def curves(ax):
+    """Points of each line by its label, without those that only mark a place."""
+    return {line.get_label(): line.get_xydata().tolist() for line in ax.lines if not line.get_label().startswith("_")}
+
+
+def test_corrected_numbers_stand_above_people_alone_and_the_judge_alone():
+    lines = tuple(
+        EstimateLine(part, f"quantile {q}", one(q), one(q + 0.2, half=0.3), q - 0.1, None, 1.0, 9, 99)
+        for part in ("de", None) for q in (0.25, 0.5)
+    )  # fmt: skip
+    ax = CorrectedEstimate.plot(SimpleNamespace(lines=lines, target="quantiles"))
+    assert names_of(ax.yaxis) == ["de, quantile 0.25", "de, quantile 0.5", "quantile 0.25", "quantile 0.5"]
+    points = {}
+    for line in ax.lines:
+        if len(line.get_xdata()) == 1:
+            points.setdefault(to_hex(line.get_color()), []).append(tuple(line.get_xydata()[0]))
+    rows = [3, 2, 1, 0]
+    for colour, away, place in [(pictures.PASS, 0, 0.2), (pictures.HUMAN, 0.2, 0), (pictures.JUDGE, -0.1, -0.2)]:
+        wanted = [(q + away, row + place) for row, q in zip(rows, [0.25, 0.5] * 2, strict=True)]
+        assert points[colour] == [pytest.approx(at) for at in wanted]
+    ends = [line.get_xdata().tolist() for line in ax.lines if len(line.get_xdata()) == 2]
+    assert ends[:2] == [pytest.approx([0.15, 0.35]), pytest.approx([0.4, 0.6])]
+    assert ends[4] == pytest.approx([0.15, 0.75])
+    assert len(ends) == 8  # the judge alone has none
+    assert list(curves(ax)) == ["corrected", "people alone", "judge alone"]
+    assert ax.get_xlabel() == "quantiles"
+    assert_readable(ax, lines=3)
+
+
+def test_changes_and_nothing_changed():
+    lines = {JUDGE: one(0.2), "flips": one(0.5), WHOLE: one(-0.3), SYSTEM: one(0.0)}
+    ax = Drift.plot(SimpleNamespace(lines=lines))
+    assert names_of(ax.yaxis) == [WHOLE, JUDGE, SYSTEM]
+    assert [line.get_xydata()[0].tolist() for line in ax.lines if len(line.get_xdata()) == 1] == [
+        [-0.3, 2], [0.2, 1], [0.0, 0],
+    ]  # fmt: skip
+    assert list(ax.lines[-1].get_xdata()) == [0, 0]
+    assert_readable(ax)
+
+
+def plan(sizes, people, **options):
+    rows = [(k, n, 1 / math.sqrt(n * k), 2 / math.sqrt(n * k)) for k in people for n in sizes]
+    curve = pl.DataFrame(rows, schema=["n_people", "n", "estimate", "people_alone"], orient="row")
+    settings = LabelPlanSettings(n_people=people, sizes=sizes, **options)
+    return LabelPlan.plot(SimpleNamespace(curve=curve, run=SimpleNamespace(settings=settings)))
+
+
+def test_half_widths_by_labelled_items():
+    ax = plan((25, 100, 1000), (1, 4), half_width=0.05)
+    found = curves(ax)
+    assert list(found) == [
+        "with the judge, 1 an item", "people alone, 1 an item", "with the judge, 4 an item", "people alone, 4 an item",
+    ]  # fmt: skip
+    assert found["with the judge, 1 an item"] == [[25, 0.2], [100, 0.1], [1000, pytest.approx(0.0316, abs=1e-4)]]
+    assert found["people alone, 4 an item"][1] == [100, 0.1]
+    looks = [(to_hex(line.get_color()), line.get_linestyle()) for line in ax.lines]
+    assert len(set(looks)) == 5  # one colour with the judge, one without; a style for each number of people
+    assert [colour for colour, _ in looks[:4]] == [pictures.PASS, pictures.HUMAN] * 2
+    assert list(ax.lines[-1].get_ydata()) == [0.05, 0.05]
+    assert (names_of(ax.xaxis), ax.get_xticks().tolist()) == (["30", "100", "300", "1,000"], [30, 100, 300, 1000])
+    assert ax.get_xscale() == "log"
+    assert ax.get_ylim()[0] == 0
+    assert_readable(ax)
+    alone = plan((10, 10_000), (2,))
+    assert list(curves(alone)) == ["with the judge", "people alone"]
+    assert len(alone.lines) == 2
+    assert names_of(alone.xaxis) == ["10", "30", "100", "300", "1,000", "3,000", "10,000"]
+    assert names_of(plan((40, 50), (1,)).xaxis) == ["40"]  # no round number is between
+
+
+def test_evidence_at_each_look_and_the_alarm():
+    evidence = np.array([0.5, 0.0, 2.0])
+    ax = Monitor.plot(SimpleNamespace(evidence=evidence, since=2, alarm=3, unit="item"))
+    line, alarm, since, raised = ax.lines
+    assert line.get_xdata().tolist() == [1, 2, 3]
+    assert line.get_ydata()[[0, 2]].tolist() == [0.5, 2.0]
+    assert 0 < line.get_ydata()[1] < 0.001  # nothing at all has no place on a logarithmic axis
+    assert list(alarm.get_ydata()) == [1, 1]
+    assert (list(since.get_xdata()), list(raised.get_xdata())) == ([2, 2], [3, 3])
+    assert (to_hex(since.get_color()), to_hex(raised.get_color())) == (pictures.MUTED, pictures.FAIL)
+    assert (ax.get_xlabel(), ax.get_yscale()) == ("items after the baseline", "log")
+    quiet = Monitor.plot(SimpleNamespace(evidence=np.full(9_000, 0.5), since=None, alarm=None, unit="item"))
+    assert len(quiet.lines) == 2
+    drawn = quiet.lines[0].get_xdata()
+    assert 2000 <= len(drawn) < 4000  # a look in four
+    assert set(np.diff(drawn)) == {4}
+
+
+def test_the_advantage_of_each_share_and_what_is_kept():
+    curve = pl.DataFrame({
+        "share": [0.2, 0.4, 0.7], "estimate": [0.2, 0.15, 0.01], "low": [0.1, 0.05, -0.1], "high": [0.3, 0.25, 0.1],
+        "kept": [True, True, False],
+    })  # fmt: skip
+    ax = Route.plot(SimpleNamespace(curve=curve))
+    line, kept, nothing = ax.lines
+    assert line.get_xydata() == pytest.approx(np.array([[20, 0.2], [40, 0.15], [70, 0.01]]))
+    assert kept.get_xydata() == pytest.approx(np.array([[20, 0.2], [40, 0.15]]))
+    assert list(nothing.get_ydata()) == [0, 0]
+    band = {(round(x), round(y, 9)) for x, y in ax.collections[0].get_paths()[0].vertices}
+    assert band == {(20, 0.1), (20, 0.3), (40, 0.05), (40, 0.25), (70, -0.1), (70, 0.1)}
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["kept"]
+    assert Route.plot(SimpleNamespace(curve=curve.with_columns(kept=pl.lit(value=False)))).get_legend() is None

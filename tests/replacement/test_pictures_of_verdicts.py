@@ -1,0 +1,145 @@
+"""Pictures of verdicts show the numbers of their tables; each verdict has its colour."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.colors import to_hex
+
+import assay
+from assay.estimation.intervals import Estimate
+from assay.replacement import page
+from assay.replacement.studies import EpsilonCurve, SizeCurve
+from assay.reporting import pictures
+from readable import assert_readable
+
+
+def names_of(axis):
+    return [tick.get_text() for tick in axis.get_ticklabels()]
+
+
+def rows_of(ax):
+    """(x, colour) of the points of a forest plot, from the top row down."""
+    points = [(*line.get_xydata()[0], to_hex(line.get_color())) for line in ax.lines if len(line.get_xydata()) == 1]
+    return [(x, colour) for x, _, colour in sorted(points, key=lambda point: -point[1])]
+
+
+def legend_of(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_what_the_judge_reaches_beside_what_it_has_to_beat():
+    people = pl.DataFrame(
+        [("ann", 0.6, 0.5, 0.7, 0.8, False), ("bob", 0.9, 0.8, 1.0, 0.7, True), ("cho", 0.7, 0.6, 0.8, 0.6, True)],
+        schema=["annotator", "rho_judge", "low", "high", "rho_human", "rejected"], orient="row",
+    )  # fmt: skip
+    ax = assay.AltTest.plot(SimpleNamespace(annotators=people, n_annotators=3, epsilon=0.1))
+    assert names_of(ax.yaxis) == ["bob", "cho", "ann"]
+    assert rows_of(ax) == [(0.9, pictures.PASS), (0.7, pictures.PASS), (0.6, pictures.MUTED)]
+    (beat,) = [line for line in ax.lines if line.get_label().startswith("to beat")]
+    assert beat.get_xydata() == pytest.approx(np.array([[0.6, 2], [0.5, 1], [0.7, 0]]))
+    assert legend_of(ax) == ["to beat: annotator − ε", "judge, wins", "judge, does not win"]
+    assert_readable(ax)
+    left, right = ax.get_xlim()
+    assert left == 0.35
+    assert 1 < right < 1.1
+    worse = people.with_columns(low=pl.lit(0.1))
+    assert assay.AltTest.plot(SimpleNamespace(annotators=worse, n_annotators=3, epsilon=0.1)).get_xlim()[0] < 0.1
+    many = pl.concat([people.with_columns(rho_judge=pl.lit(k / 50), annotator=pl.lit(f"p{k}")) for k in range(15)])
+    shown = names_of(assay.AltTest.plot(SimpleNamespace(annotators=many, n_annotators=45, epsilon=0.1)).yaxis)
+    assert len(shown) == 40
+    assert (shown[0], shown[19], shown[20], shown[-1]) == ("p14", "p8", "p6", "p0")  # 5 in the middle are left out
+
+
+def judged(name, verdict, rho, **more):
+    found = Estimate(rho, rho - 0.1, rho + 0.1, 0.05)
+    return SimpleNamespace(judge=name, verdict=verdict, advantage_probability=found, **more)
+
+
+def test_judges_and_domains_have_the_colour_of_their_verdict():
+    tests = {name: judged(name, verdict, rho) for name, verdict, rho in [
+        ("a", "replace", 0.8), ("b", "do not replace", 0.3), ("c", "people differ", 0.5), ("d", "cannot tell yet", 0.6),
+        ("e", "these labels cannot tell", 0.6),
+    ]}  # fmt: skip
+    colours = [pictures.PASS, pictures.FAIL, *(pictures.TONES[tone] for tone in ("split", "open", "open"))]
+    ceiling = judged("mean", "replace", 0.9)
+    one = assay.JudgeComparison._rows(SimpleNamespace(tests=tests, ceiling=ceiling))
+    ax = assay.JudgeComparison.plot(SimpleNamespace(_rows=lambda: one))
+    assert names_of(ax.yaxis) == ["a", "b", "c", "d", "e", "mean (ceiling)"]
+    wanted = [*zip([0.8, 0.3, 0.5, 0.6, 0.6], colours, strict=True)]
+    assert rows_of(ax) == [*wanted, (0.9, pictures.MUTED)]
+    assert legend_of(ax) == [test.verdict for test in tests.values()]
+    assert_readable(ax)
+    ax = assay.AltTestBy.plot(SimpleNamespace(tests=tests))
+    assert names_of(ax.yaxis) == list("abcde")
+    assert rows_of(ax) == wanted
+    assert legend_of(ax) == [test.verdict for test in tests.values()]
+    assert ax.get_xlim()[0] < 0.2
+    assert 1 < ax.get_xlim()[1] < 1.1
+    few = assay.AltTestBy.plot(SimpleNamespace(tests={"a": tests["a"]}))
+    assert few.get_xlim()[0] == 0.35
+    assert legend_of(few) == ["replace"]
+
+
+def test_curves_of_one_test_and_their_threshold():
+    epsilon, rate = np.array([0.0, 0.1, 0.2]), np.array([0.0, 0.5, 1.0])
+    ax = EpsilonCurve.plot(
+        SimpleNamespace(epsilon=epsilon, winning_rate=rate, judge="m", threshold=0.5, chosen=0.15)
+    )  # fmt: skip
+    steps, threshold, chosen = ax.lines
+    assert steps.get_xydata().tolist() == [[0, 0], [0.1, 0.5], [0.2, 1]]
+    assert steps.get_drawstyle() == "steps-post"  # a rate holds from its epsilon on
+    assert list(threshold.get_ydata()) == [0.5, 0.5]
+    assert list(chosen.get_xdata()) == [0.15, 0.15]
+    ax = SizeCurve.plot(SimpleNamespace(
+        size=np.array([30, 60]), low=np.array([0.1, 0.2]), high=np.array([0.9, 0.8]), winning_rate=np.array([0.0, 1.0]),
+        advantage_probability=np.array([0.5, 0.6]), settled=np.array([0.2, 0.7]), threshold=0.4, n_annotators=3,
+    ))  # fmt: skip
+    shown = {line.get_label(): line.get_ydata().tolist() for line in ax.lines if line.get_label() in legend_of(ax)}
+    assert shown == {"ρ, middle 90%": [0.5, 0.6], "ω": [0.0, 1.0], "ends in a verdict": [0.2, 0.7]}
+    band = {tuple(map(float, at)) for at in ax.collections[0].get_paths()[0].vertices}
+    assert band == {(30, 0.1), (30, 0.9), (60, 0.2), (60, 0.8)}
+    assert list(ax.lines[-1].get_ydata()) == [0.4, 0.4]
+    assert ax.get_xlabel() == "items, each with up to 3 annotators"
+    low, high = ax.get_ylim()
+    assert -0.041 < low < 0
+    assert 1 < high < 1.061
+    assert_readable(ax)
+
+
+def test_curves_of_several_tests_are_told_apart():
+    verdicts = ["replace", "cannot tell yet", "replace", "replace", "replace", "replace"]
+    curve = SimpleNamespace(epsilon=np.array([0.0, 0.2]), winning_rate=np.array([0.0, 1.0]))
+    needed = SimpleNamespace(sizes=[20, 400], settled=[0.1, 0.9], power=0.8, limit=3000)
+    settings = SimpleNamespace(threshold=0.5)
+    tests = [judged(f"m{k}", verdict, 0.5, epsilon=0.1, settings=settings, items_needed=needed,
+                    epsilon_curve=lambda: curve) for k, verdict in enumerate(verdicts)]  # fmt: skip
+    looks = page._lines(tests)
+    assert [colour for colour, _ in looks] == [
+        pictures.PASS if verdict == "replace" else pictures.TONES["open"] for verdict in verdicts
+    ]  # fmt: skip
+    assert [dashes for _, dashes in looks] == ["-", "-", "--", ":", "-.", "-"]
+    ax = page.epsilon_curves(tests)
+    lines = ax.lines[:6]
+    assert [line.get_label() for line in lines] == [f"m{k} ({verdict})" for k, verdict in enumerate(verdicts)]
+    heights = np.array([line.get_ydata() for line in lines])
+    # Lines of one rate lie a hair apart, on both sides of it.
+    assert heights.mean(axis=0) == pytest.approx([0, 1])
+    assert (np.diff(heights[:, 0]) > 0).all()
+    assert np.abs(heights - [0, 1]).max() < 0.02
+    threshold, chosen = ax.lines[6:]
+    assert list(threshold.get_ydata()) == [0.5, 0.5]
+    assert list(chosen.get_xdata()) == [0.1, 0.1]
+    ax = page.size_curves(tests[:2])
+    assert [line.get_xydata().tolist() for line in ax.lines[:2]] == [[[20, 0.1], [400, 0.9]]] * 2
+    assert list(ax.lines[2].get_ydata()) == [0.8, 0.8]
+    assert names_of(ax.xaxis) == ["10", "30", "100", "300", "1,000", "3,000"]
+    assert ax.get_xticks().tolist() == [10, 30, 100, 300, 1000, 3000]
+    assert ax.get_xscale() == "log"
+    low, high = ax.get_ylim()
+    assert -0.041 < low < 0
+    assert 1 < high < 1.061
+    assert_readable(ax)

@@ -1,0 +1,88 @@
+"""Variances of items and of the rest by restricted likelihood: by hand where tables are balanced, else step by step."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from assay.data.annotations import Answers
+from assay.statistics.variance import OneWayLikely
+
+
+def answers_of(rows: list[list[float]]) -> Answers:
+    """Labels of each item, by whomever."""
+    item = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    annotator = np.concatenate([np.arange(len(row)) for row in rows])
+    names = tuple("abcdef"[: annotator.max() + 1])
+    return Answers(item, annotator, np.concatenate(rows).astype(float), tuple(map(str, range(len(rows)))), names)
+
+
+def found_of(rows: list[list[float]], centre: float = 0.0) -> list[float]:
+    data = answers_of(rows)
+    model = OneWayLikely.of(data, centre)
+    sums = model.moments(data).sum(axis=0)
+    assert len(sums) == model.width
+    return model.value(sums).tolist()
+
+
+def restricted_deviance(rows: list[list[float]], between: float, within: float) -> float:
+    """From whole matrices: log |V| + log |1'V⁻¹1| + what is left of y after its weighted mean."""
+    y = np.concatenate(rows)
+    item = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    v = between * (item[:, None] == item) + within * np.eye(len(y))
+    inverse, one = np.linalg.inv(v), np.ones(len(y))
+    total = one @ inverse @ one
+    away = y - one @ inverse @ y / total
+    return float(np.linalg.slogdet(v)[1] + np.log(total) + away @ inverse @ away)
+
+
+BALANCED = [[1.0, 2.0], [4.0, 4.0], [6.0, 8.0]]
+UNEQUAL = [[1.0, 2.0, 1.5], [4.0], [6.0, 8.0], [3.0, 3.5, 5.0, 4.0], [7.0], [2.0, 2.0]]
+
+
+def test_in_a_balanced_table_they_are_those_of_the_analysis_of_variance():
+    """Means 1.5, 4 and 7 around 25/6; within (.5 + 0 + 2) / 3. Half of what lies between and within is the items'."""
+    between, within = 2 * ((1.5 - 25 / 6) ** 2 + (4 - 25 / 6) ** 2 + (7 - 25 / 6) ** 2) / 2, 2.5 / 3
+    for centre in (0.0, 5.0):
+        assert found_of(BALANCED, centre) == pytest.approx([(between - within) / 2, 0.0, within], rel=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.0, 10.0])
+def test_in_another_table_nothing_near_is_likelier(scale):
+    rows = [[scale * label for label in row] for row in UNEQUAL]
+    between, none, within = found_of(rows, 4.0 * scale)
+    assert none == 0.0
+    least = restricted_deviance(rows, between, within)
+    for one, other in itertools.product((0.99, 1.0, 1.01), repeat=2):
+        assert restricted_deviance(rows, one * between, other * within) >= least - 1e-9
+    # And nothing far: for any ratio of both, the best variance within has a closed form; here it is searched for.
+    grid = [minimize_scalar(lambda w, r=r: restricted_deviance(rows, r * np.exp(w), np.exp(w)), bounds=(-5, 10)).fun
+            for r in (0.0, 0.01, 0.1, 0.5, 2.0, 10.0, 100.0)]  # fmt: skip
+    assert min(grid) >= least - 1e-6
+
+
+def test_items_that_differ_less_than_chance_have_no_variance():
+    """All means are 2: the variance is that of all six labels, over 5."""
+    between, _, within = found_of([[1.0, 3.0], [0.0, 4.0], [2.0, 2.0]])
+    assert between == 0.0
+    assert within == pytest.approx((1 + 1 + 4 + 4) / 5)
+
+
+@pytest.mark.parametrize("rows", [[[1.0], [2.0], [3.0]], [[1.0, 2.0, 3.0]], [[1.0, 1.0], [1.0, 1.0]]])
+def test_without_labels_of_one_item_or_items_or_differences_nothing_is_known(rows):
+    assert np.isnan(found_of(rows)[0])
+
+
+def test_several_tables_are_estimated_side_by_side():
+    data = answers_of(UNEQUAL)
+    model = OneWayLikely.of(data, 0.0)
+    moments = model.moments(data)
+    counts = np.array([[1, 1, 1, 1, 1, 1], [2, 0, 1, 1, 0, 2], [0, 1, 1, 2, 1, 1]], dtype=float)
+    together = model.value((counts @ moments).reshape(3, 1, -1))
+    assert together.shape == (3, 1, 3)
+    for k, often in enumerate(counts):
+        rows = [row for row, n in zip(UNEQUAL, often, strict=True) for _ in range(int(n))]
+        assert together[k, 0] == pytest.approx(found_of(rows), rel=1e-5)

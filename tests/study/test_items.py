@@ -1,0 +1,80 @@
+"""Items as study.yaml names them: every format of file, what cannot be used, names by content, files of the folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from assay.errors import StudyError
+from assay.study.definition import load_study
+from assay.study.items import Item, canonical, chance, digest_of, file_within, picture_digests, read_names
+from assay.study.starter import init_study
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    init_study(tmp_path / "s")
+    return tmp_path / "s"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("item,review\na,x\na,y\n", "item 'a' appears twice; the second is item 2"),
+        ("item,review\n,x\n", "item 1 has no name"),
+        ("name,review\na,x\n", "column 'item' is not in"),
+        ("item,review\na,x,y\n", "line 2: more or fewer values"),
+        ("item,review\n", "has no items"),
+    ],
+)
+def test_items_that_can_not_be_used(folder, text, message):
+    (folder / "items.csv").write_text(text)
+    with pytest.raises(StudyError, match=message):
+        list(load_study(folder).items())
+
+
+@pytest.mark.parametrize("name", ["items.tsv", "items.jsonl", "items.json", "items.parquet"])
+def test_items_in_every_format(folder, name):
+    frame = pl.DataFrame({"item": ["a", "b"], "review": ["x", "y"]})
+    path = folder / name
+    writers = {".json": frame.write_json, ".jsonl": frame.write_ndjson, ".parquet": frame.write_parquet}
+    if path.suffix == ".tsv":
+        frame.write_csv(path, separator="\t")
+    else:
+        writers[path.suffix](path)
+    config = folder / "study.yaml"
+    config.write_text(config.read_text().replace("items.csv", name, 1))
+    items = list(load_study(folder).items())
+    assert [(i.name, i.fields) for i in items] == [("a", {"review": "x"}), ("b", {"review": "y"})]
+
+
+def test_a_file_of_another_kind_is_refused(tmp_path):
+    (tmp_path / "items.xlsx").write_text("item")
+    with pytest.raises(StudyError, match=r"items.xlsx must be .csv, .tsv, .json, .jsonl or .parquet"):
+        read_names(tmp_path / "items.xlsx")
+    (tmp_path / "first.csv").write_text("item\n b \na\n")
+    assert read_names(tmp_path / "first.csv") == ["b", "a"]
+
+
+def test_equal_values_have_one_name_and_one_chance():
+    assert canonical({"b": 1, "a": "é"}) == '{"a":"é","b":1}'
+    assert digest_of({"b": 1, "a": 2}) == digest_of({"a": 2, "b": 1}) != digest_of({"a": 2, "b": 2})
+    assert chance("a", 1).random() == chance("a", 1).random() != chance("a", 2).random()
+
+
+def test_only_files_of_the_folder_are_pictures(tmp_path):
+    inside = tmp_path / "study"
+    inside.mkdir()
+    (tmp_path / "secret.png").write_bytes(b"x")
+    for name in ("a.png", "b.png"):
+        (inside / name).write_bytes(b"same")
+    assert file_within(inside, "a.png") == inside / "a.png"
+    assert file_within(inside, "../secret.png") is None
+    assert file_within(inside, "gone.png") is None
+    assert file_within(inside, "x" * 5000) is None
+    item = Item("i", None, {"one": "a.png", "two": "b.png", "three": "../secret.png", "four": None})
+    found = picture_digests(item, ["one", "two", "three", "four", "five"], inside)
+    assert list(found) == ["one", "two"]
+    assert found["one"] == found["two"]
