@@ -8,7 +8,10 @@ import random
 import textwrap
 import threading
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import polars as pl
 import pytest
@@ -20,7 +23,7 @@ pytest.importorskip("alembic", reason='the page needs the extra "serve"')
 
 from assay.collecting import answers, assignment, invitations
 from assay.collecting.answers import Submission
-from assay.collecting.assignment import Assigner, OpenPlaces, progress
+from assay.collecting.assignment import ADDED, Assigner, OpenPlaces, additions, progress
 from assay.collecting.design import StudyDesign
 from assay.collecting.people import pages_of
 from assay.data.scales import parse_scale
@@ -724,3 +727,24 @@ def test_three_items_in_one_hold_what_they_share_and_what_is_shown_of_each(site)
     two = drawer._item(["r1", "r0"], of)
     assert "mood" not in two.fields
     assert ("second" in two.fields, "third" in two.fields) == (True, False)
+
+
+def test_what_was_added_is_put_alone_on_items_that_were_answered_before() -> None:
+    def task(item: str, questions: tuple[int, ...], **more: Any) -> SimpleNamespace:
+        usual = {"item": item, "questions": questions, "role": "item", "state": "answered", "repeat": 1}
+        return SimpleNamespace(**({"condition": "{}"} | usual | more))
+
+    def design(*counted: tuple[int, ...], added: str = "all-items") -> SimpleNamespace:
+        def lacking(had: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+            there = set(itertools.chain(*had))
+            return tuple(one for one in counted[-1] if one not in there)
+
+        return SimpleNamespace(people=SimpleNamespace(added_questions=added), counted=counted, lacking=lacking)
+
+    mine = [
+        task("a", (1,)), task("b", (1, 2)), task("c", (1,), state="open"), task("d", (1,)),
+        task("d", (2,), role=ADDED, state="open"), task("e", (9,)), task("a", (1,), repeat=2),
+    ]  # fmt: skip
+    assert [(one.item, more) for one, more in additions(design((1,), (1, 2)), mine)] == [("a", (2,))]
+    assert additions(design((1, 2)), mine) == []  # nothing was added
+    assert additions(design((1,), (1, 2), added="new-items"), mine) == []

@@ -90,7 +90,8 @@ def test_the_page_says_who_is_signed_in(serve: Callable[..., Served]) -> None:
     assert name in ana.send("GET", ana.link).text
     ana.join(agree=False)
     assert f"Signed in as <bdi>{name}" in ana.send("GET", "/consent").text
-    ana.form("/consent", agree="yes")
+    agreed = ana.form("/consent", agree="yes")
+    assert (agreed.status, agreed.headers["location"]) == (303, "/work")  # asked for anew, not posted again
     assert f"<bdi>{name}" in ana.send("GET", "/work").text
     assert "Signed in as the lead" in page.lead().send("GET", "/lead").text
 

@@ -58,6 +58,16 @@ def test_items_are_read_a_few_at_a_time_and_each_once(store, study, monkeypatch)
         assert [item.name for item, _ in stored.items(store)] == whole
 
 
+def test_a_batch_is_kept_in_place_of_what_was_known_of_it(store):
+    first, second = (work.start_batch(store, {"name": name, "state": "made"}) for name in ("one", "two"))
+    assert (second["run"] - first["run"], second["made_at"] >= first["made_at"]) == (1, True)
+    assert work.batches_kept(store) == [first, second]
+    work.note_batch(store, first | {"state": "sent"})
+    assert work.batches_kept(store) == [first | {"state": "sent"}, second]
+    work.note_batch(store, {"name": "three"})  # nobody made it
+    assert [one["name"] for one in work.batches_kept(store)] == ["one", "two"]
+
+
 def test_the_record_has_each_person_once_with_what_is_said_of_them(store):
     add_people(store, {"eva": {"age": 30}, "fay": {}, "gil": {"age": 50}})
     with study_record(store) as found:
