@@ -22,8 +22,15 @@ import numpy as np
 import assay
 from assay.estimation.intervals import adjust_p
 from assay.ideas.measure_verdict import ANSWERS, Ceiling, TextInference, decide
-from assay.statistics.choice_ceiling import halves_seen, step_of
-from assay.statistics.odd_one_out import KEPT, PLACES, PairTable, choice_probabilities, correlation
+from assay.statistics.odd_one_out import (
+    KEPT,
+    PLACES,
+    PairTable,
+    choice_probabilities,
+    correlation,
+    halves_seen,
+    step_of,
+)
 from assay.statistics.round_robin import (
     ExpertRanks,
     RoundRobin,

@@ -58,7 +58,7 @@ WRITTEN_TO = {
     "data.formats.intake.PlatformAnswer",
     "judging.client._Known",
     "judging.prompts._Filling",
-    "statistics.choice_ceiling.PairModel",
+    "statistics.odd_one_out.PairModel",
     "statistics.triplets.PairCounts",
     "study.store.connection.Store",
     "study.store.work.Change",

@@ -25,6 +25,7 @@ from assay.estimation.resampling import (
     LEAST_UNITS,
     MAX_UNITS,
     SPARSE,
+    Mean,
     Units,
     add_rows,
     estimate,
@@ -37,7 +38,6 @@ from assay.estimation.resampling import (
 )
 from assay.estimation.result import Exclusion, Result, Run, json_safe
 from assay.estimation.small_samples import Score
-from assay.estimation.statistic import Mean
 from assay.reporting.tables import said
 
 MEAN = Mean()

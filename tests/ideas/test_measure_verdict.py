@@ -24,7 +24,7 @@ from assay.ideas.measure_verdict import (
 )
 from assay.ideas.measures import AUTHOR, LENGTH, WORDS, short_measure
 from assay.reporting.tables import clip_name
-from assay.statistics.choice_ceiling import Step
+from assay.statistics.odd_one_out import Step
 from assay.statistics.round_robin import ExpertRanks, RoundRobin
 
 WORLD = World.of(14, 2, sharpness=1)

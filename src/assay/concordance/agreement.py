@@ -38,9 +38,9 @@ from assay.concordance.comparisons import (
     swapping_p,
 )
 from assay.concordance.measures import all_measures
-from assay.data.annotations import Annotations
+from assay.data.annotations import Annotations, digest_of_columns
 from assay.data.chunks import Chunks
-from assay.data.ratings import Ratings, digest_of_columns
+from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import (

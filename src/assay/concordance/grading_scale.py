@@ -19,10 +19,10 @@ import polars as pl
 from assay.concordance import plots
 from assay.concordance.coefficient import GradingScaleSettings, with_groups_out
 from assay.concordance.comparisons import row_means
-from assay.data.annotations import Annotations, Answers
+from assay.data.annotations import Annotations, Answers, digest_of_columns
 from assay.data.chunks import Chunks, in_memory
 from assay.data.columns import natural
-from assay.data.ratings import cluster_codes, digest_of_columns
+from assay.data.ratings import cluster_codes
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, Transform, adjust_p
 from assay.estimation.options import question

@@ -694,3 +694,26 @@ def digits(sums: Hashes, scales: Sequence[tuple[str | None, str]], kinds: Mappin
     """
     said = [[f"{c!r}", spec] for c, spec in sorted(scales, key=repr)], sorted(kinds.items())
     return hashlib.blake2b(sums.astype("<u8").tobytes() + repr(said).encode(), digest_size=6).hexdigest()
+
+
+def digest_of_columns(labels: Annotations, *columns: str | None) -> dict[str, str]:
+    """Fingerprints of further columns that a question uses, by table; the order of rows does not matter."""
+    wanted = sorted({labels.column_name(c) for c in columns if c is not None})
+    found, left = {}, wanted
+    for table, frame in (("items", labels.items), ("annotators", labels.annotators), ("labels", labels.labels)):
+        mine = [name for name in left if name in frame.columns]
+        left = [name for name in left if name not in mine]
+        if not mine:
+            continue
+        rows = LabelHashes(frame.height)
+        for name in dict.fromkeys(k for k in (*KEY, *mine) if k in frame.columns):
+            column = frame[name]
+            if column.dtype.is_numeric() and not column.null_count():
+                rows.add_numbers(name, column.to_numpy())
+            elif table == "labels":
+                rows.add_hashed(*labels.hashed(name))
+            else:
+                rows.add_hashed(hashes(column, name), np.arange(frame.height))
+        digest = hashlib.blake2b(rows.sums().astype("<u8").tobytes(), digest_size=6).hexdigest()
+        found[f"{table}: {', '.join(mine)}"] = digest
+    return found

@@ -8,7 +8,6 @@ here and nowhere else.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data.annotations import Annotations, Answers, LabelHashes, Repeats, hashes
+from assay.data.annotations import Annotations, Answers, Repeats, digest_of_columns
 from assay.data.chunk_store import MOST_VALUES
 from assay.data.chunks import Chunks, few_values
 from assay.data.columns import KEY
@@ -662,29 +661,6 @@ def _level_names(values: pl.Series, codes: Ints) -> tuple[str, ...]:
     """What each level is called."""
     first = np.unique(codes, return_index=True)[1]
     return tuple(str(values[int(row)]) for row in first)
-
-
-def digest_of_columns(labels: Annotations, *columns: str | None) -> dict[str, str]:
-    """Fingerprints of further columns that a question uses, by table; the order of rows does not matter."""
-    wanted = sorted({labels.column_name(c) for c in columns if c is not None})
-    found, left = {}, wanted
-    for table, frame in (("items", labels.items), ("annotators", labels.annotators), ("labels", labels.labels)):
-        mine = [name for name in left if name in frame.columns]
-        left = [name for name in left if name not in mine]
-        if not mine:
-            continue
-        rows = LabelHashes(frame.height)
-        for name in dict.fromkeys(k for k in (*KEY, *mine) if k in frame.columns):
-            column = frame[name]
-            if column.dtype.is_numeric() and not column.null_count():
-                rows.add_numbers(name, column.to_numpy())
-            elif table == "labels":
-                rows.add_hashed(*labels.hashed(name))
-            else:
-                rows.add_hashed(hashes(column, name), np.arange(frame.height))
-        digest = hashlib.blake2b(rows.sums().astype("<u8").tobytes(), digest_size=6).hexdigest()
-        found[f"{table}: {', '.join(mine)}"] = digest
-    return found
 
 
 # -- items that differ -----------------------------------------------------------------------------

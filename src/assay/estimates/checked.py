@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 from scipy.special import gammaln, stdtr
 
-from assay.data.annotations import Annotations, Answers, Repeats
+from assay.data.annotations import Annotations, Answers, Repeats, digest_of_columns
 from assay.data.chunks import Chunks, in_memory
 from assay.data.names import natural
-from assay.data.ratings import Ratings, cluster_codes, digest_of_columns
+from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimates.difference import Checked, JudgeMean, sum_at

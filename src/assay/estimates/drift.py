@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri, stdtr, stdtrit
 
-from assay.data.annotations import Annotations, Repeats
+from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import Ratings, digest_of_columns
+from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimates.difference import FEW_OFF

@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 from scipy.special import betaincinv
 
-from assay.data.annotations import Annotations, Repeats
+from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import Ratings, cluster_codes, digest_of_columns
+from assay.data.ratings import Ratings, cluster_codes
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimates.checked import judge_of
 from assay.estimation.intervals import Estimate, EstimateByRule

@@ -19,9 +19,9 @@ import numpy as np
 import polars as pl
 
 from assay._version import __version__
-from assay.data.annotations import Annotations, Repeats
+from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import Ratings, cluster_codes, digest_of_columns
+from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Preference
 from assay.errors import DesignError, counted
 from assay.estimates.checked import judge_of

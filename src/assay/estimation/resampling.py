@@ -405,6 +405,22 @@ def estimate_open(
     return dataclasses.replace(found, method="percentile", drawn="Bayesian bootstrap")
 
 
+@dataclass(frozen=True)
+class Mean:
+    """The mean of each column of a (items, q) array, with NaN for what an item does not have."""
+
+    def moments(self, data: Floats) -> Floats:
+        """Sums and counts of what is there."""
+        there = ~np.isnan(data)
+        return np.concatenate([np.where(there, data, 0.0), there.astype(float)], axis=1)
+
+    def value(self, sums: Floats) -> Floats:
+        """Sum over count; NaN where nothing was there."""
+        total, count = np.split(sums, 2, axis=-1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return total / count
+
+
 # -- sums of a table in pieces ----------------------------------------------------------------------
 
 

@@ -11,11 +11,10 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import Annotations
+from assay.data.annotations import Annotations, digest_of_columns
 from assay.data.chunks import Chunks, in_memory
 from assay.data.columns import natural
 from assay.data.names import codes_in
-from assay.data.ratings import digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import LEAST_RESAMPLES, IntervalSettings, Settings, option
 from assay.estimation.result import Exclusion, fingerprint_with

@@ -19,7 +19,7 @@ from assay.errors import counted
 from assay.estimation.intervals import Estimate, EstimateByRule, missing
 from assay.estimation.statistic import Floats
 from assay.reporting.tables import estimated, p_value, said
-from assay.statistics.choice_ceiling import NEARLY_ALIKE, Step
+from assay.statistics.odd_one_out import NEARLY_ALIKE, Step
 from assay.statistics.round_robin import Influence, RoundRobin, TextVariance, degrees
 
 ALPHA = 0.05

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import Annotations
+from assay.data.annotations import Annotations, digest_of_columns
 from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import digest_of_columns
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimation.intervals import Estimate, adjust_p, missing
 from assay.estimation.options import IntervalSettings, question
@@ -38,8 +37,7 @@ from assay.ideas.measures import (
 )
 from assay.reporting import pictures
 from assay.reporting.tables import clip_name, estimated, interval, said
-from assay.statistics.choice_ceiling import halves_seen, step_of
-from assay.statistics.odd_one_out import KEPT, Judged, correlation, correlations
+from assay.statistics.odd_one_out import KEPT, Judged, correlation, correlations, halves_seen, step_of
 from assay.statistics.round_robin import (
     ExpertRanks,
     Influence,

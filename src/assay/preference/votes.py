@@ -16,11 +16,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import Annotations
+from assay.data.annotations import Annotations, digest_of_columns
 from assay.data.chunks import Chunks, in_memory
 from assay.data.columns import natural
 from assay.data.names import Coded, factorize, sort_cells
-from assay.data.ratings import cluster_codes, digest_of_columns
+from assay.data.ratings import cluster_codes
 from assay.data.scales import Preference
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import IntervalSettings, Method, Settings, option

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import Annotations
+from assay.data.annotations import Annotations, digest_of_columns
 from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, require, unknown
 from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.options import IntervalSettings, question, short

@@ -21,8 +21,8 @@ from assay.data.ratings import cluster_codes
 from assay.data.scales import Scale
 from assay.errors import StudyError
 from assay.estimation.intervals import Estimate, EstimateByRule, missing, wilson, wilson_estimate
-from assay.estimation.resampling import Units, add_rows
-from assay.estimation.statistic import Floats, Ints, Mean
+from assay.estimation.resampling import Mean, Units, add_rows
+from assay.estimation.statistic import Floats, Ints
 from assay.preference.position import PLACES
 from assay.reporting.tables import interval, said, signed
 from assay.verdict.preregistration import study_of

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import Annotations, Repeats
+from assay.data.annotations import Annotations, Repeats, digest_of_columns
 from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import cluster_codes, digest_of_columns
+from assay.data.ratings import cluster_codes
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, adjust_p
 from assay.estimation.options import Settings, option, question

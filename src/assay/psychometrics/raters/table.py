@@ -15,9 +15,9 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import Annotations
+from assay.data.annotations import Annotations, digest_of_columns
 from assay.data.columns import KEY, natural
-from assay.data.ratings import digest_of_columns, numbers_of, refuse_conditions
+from assay.data.ratings import numbers_of, refuse_conditions
 from assay.errors import DataError, DesignError, counted, listing
 from assay.estimation.intervals import adjust_p
 from assay.estimation.options import Settings, option
