@@ -21,7 +21,7 @@ import numpy as np
 
 import assay
 from assay.estimation.intervals import adjust_p
-from assay.ideas.measure_verdict import ANSWERS, Ceiling, TextInference, decide
+from assay.ideas.validate import ANSWERS, Ceiling, TextInference, decide
 from assay.statistics.odd_one_out import (
     KEPT,
     PLACES,

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate, wilson, wilson_estimate
 from assay.estimation.options import option, question_alone
@@ -497,7 +497,7 @@ class PilotSource:
         if isinstance(settings.pilot, str):
             raise DesignError("pilot=... takes labels, such as assay.read(...) gives", option="pilot")
         assert settings.pilot is not None
-        pilot, defaults = in_memory(settings.pilot, "a plan from a pilot"), PlanSettings()
+        pilot, defaults = settings.pilot.in_memory("a plan from a pilot"), PlanSettings()
         for name in ASSUMED:
             if getattr(settings, name) != getattr(defaults, name):
                 raise DesignError(f"a pilot brings its own labels; leave {name}=... out", option=name)

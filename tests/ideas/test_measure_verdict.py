@@ -12,7 +12,8 @@ from scipy.stats import spearmanr
 from worlds import World, noisy, pair_values
 
 import assay
-from assay.ideas.measure_verdict import (
+from assay.ideas.measures import AUTHOR, LENGTH, WORDS, short_measure
+from assay.ideas.validate import (
     ANSWERS,
     SEES,
     Ceiling,
@@ -22,7 +23,6 @@ from assay.ideas.measure_verdict import (
     decide,
     numbers_that_tell,
 )
-from assay.ideas.measures import AUTHOR, LENGTH, WORDS, short_measure
 from assay.reporting.tables import clip_name
 from assay.statistics.odd_one_out import Step
 from assay.statistics.round_robin import ExpertRanks, RoundRobin

@@ -22,7 +22,7 @@ from assay.concordance.coefficient import (
 )
 from assay.concordance.measures import fleiss, scott
 from assay.data.annotations import Annotations, Answers, Repeats
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Nominal
 from assay.errors import DesignError, counted, listing, unknown
@@ -218,7 +218,7 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
     >>> found.items.select("item", "disagreement", "labels").row(0)
     ('a', 1.0, 'ann 1, bob 5')
     """
-    labels = in_memory(labels, "disagreement item by item")
+    labels = labels.in_memory("disagreement item by item")
     resolved = labels.resolve_repeats(settings.repeats)
     items, rows, confusions, estimates = [], [], [], []
     exclusions: list[Exclusion] = []

@@ -20,7 +20,7 @@ from assay.concordance import plots
 from assay.concordance.coefficient import GradingScaleSettings, with_groups_out
 from assay.concordance.comparisons import row_means
 from assay.data.annotations import Annotations, Answers, digest_of_columns
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.columns import natural
 from assay.data.ratings import cluster_codes
 from assay.errors import DataError, DesignError, counted, listing, unknown
@@ -302,7 +302,7 @@ def grading_scale_study(labels: Annotations | Chunks, settings: GradingScaleSett
     compared twice: for the mean of the judges, and for one judge such as they are, which takes three judges. Both have
     the items in their variance, or what judges share on an item would count as an effect of the scale.
     """
-    study = ScaleTables(in_memory(labels, "a study of grading scales"), settings)
+    study = ScaleTables(labels.in_memory("a study of grading scales"), settings)
     alignment, differences = study.alignment()
     pooled = alignment.filter(benchmark=POOLED, judge=JUDGES_MEAN, measure="icc")
     pooled = pooled.sort("estimate", descending=True, nulls_last=True)

@@ -196,6 +196,10 @@ class Annotations:
     def _names(self, kind: Kind) -> tuple[str, ...]:
         return natural(self.annotators.filter(pl.col("kind") == kind)["annotator"].to_list())
 
+    def in_memory(self, question: str) -> Annotations:
+        """The table itself; `Chunks` refuse a question that needs the whole of it."""
+        return self
+
     # -- choosing -------------------------------------------------------------------------------
 
     def where(self, **values: Any) -> Annotations:

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from assay.data import chunk_store
-from assay.data.annotations import Annotations, Answers, Reading, digits
+from assay.data.annotations import Answers, Reading, digits
 from assay.data.chunk_store import MOST_VALUES, ChunkSource, Contents, Folder
 from assay.data.names import Coded, Spelling, settle_kinds, unify_spelling
 from assay.data.scales import Label, Scale, parse_scale
@@ -125,6 +125,16 @@ class Chunks:
         kinds = {name: "judge" if name in self.judges else "human" for name in self.annotators}
         return digits(total, [(self.source.criterion, self.scale.spec)], kinds)
 
+    def in_memory(self, question: str) -> NoReturn:
+        """An error, for a question that needs the whole table.
+
+        Raises
+        ------
+        DesignError
+            Always; it names the question.
+        """
+        raise DesignError(f"{question} needs the whole table in memory; read a part of the folder with assay.read")
+
     def only(self, annotators: Sequence[str]) -> Chunks:
         """The labels of some annotators, in that order."""
         for name in annotators:
@@ -168,19 +178,6 @@ def few_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
             "numbers (interval alpha, icc, nmae), or put the labels on a coarser scale"
         )
     return values
-
-
-def in_memory(labels: Annotations | Chunks, question: str) -> Annotations:
-    """The table, for a question that needs the whole of it.
-
-    Raises
-    ------
-    DesignError
-        Where the labels come in chunks.
-    """
-    if isinstance(labels, Chunks):
-        raise DesignError(f"{question} needs the whole table in memory; read a part of the folder with assay.read")
-    return labels
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ import polars as pl
 from scipy.special import gammaln, stdtr
 
 from assay.data.annotations import Annotations, Answers, Repeats, digest_of_columns
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.names import natural
 from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Scale
@@ -128,7 +128,7 @@ class SpotChecks:
         """
         needed = [c for c in (strata, probabilities, gold, clusters, *columns) if c is not None]
         if needed:
-            labels = in_memory(labels, f"an estimate with a column of the items ('{needed[0]}')")
+            labels = labels.in_memory(f"an estimate with a column of the items ('{needed[0]}')")
         for name in judges:
             if name not in labels.judges:
                 raise DataError(unknown("judge", name, labels.judges, "the judges of the table"))

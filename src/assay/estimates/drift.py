@@ -17,7 +17,7 @@ import polars as pl
 from scipy.special import ndtri, stdtr, stdtrit
 
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
@@ -250,7 +250,7 @@ class ScoredRun:
 
 
 def _run_of(labels: Annotations | Chunks, which: str, settings: DriftSettings) -> ScoredRun:
-    labels = in_memory(labels, "drift")
+    labels = labels.in_memory("drift")
     wanted = settings.judge_after if which == "after" and settings.judge_after is not None else settings.judge
     if wanted is None:
         if len(labels.judges) != 1:

@@ -17,7 +17,7 @@ import polars as pl
 from scipy.special import ndtr, ndtri
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.errors import DesignError, counted
 from assay.estimates.checked import SpotChecks
 from assay.estimates.difference import LEAST_ITEMS, MeanSpread
@@ -362,7 +362,7 @@ def plan_labels(settings: LabelPlanSettings) -> LabelPlan:
 def _of_pilot(settings: LabelPlanSettings) -> tuple[LabelMoments, SpotChecks, tuple[str, ...]]:
     """What labels at hand say of how people and the judge go together."""
     assert settings.pilot is not None
-    labels = in_memory(settings.pilot, "a plan from a pilot")
+    labels = settings.pilot.in_memory("a plan from a pilot")
     judges = labels.judges if settings.judge is None else (settings.judge,)
     if len(judges) != 1:
         raise DesignError(f"say which judge of the pilot with judge=...; it has {len(judges)}", option="judge")

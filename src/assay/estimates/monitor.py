@@ -18,7 +18,7 @@ import polars as pl
 from scipy.special import betaincinv
 
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings, cluster_codes
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimates.checked import judge_of
@@ -216,7 +216,7 @@ def monitor(labels: Annotations | Chunks, settings: MonitorSettings) -> Monitor:
     >>> assay.monitor(labels, baseline=400).alarm is None
     True
     """
-    labels = in_memory(labels, "a monitor")
+    labels = labels.in_memory("a monitor")
     judge = judge_of(labels, settings.judge, "is watched")
     looks, low, span, unit, data = _looks(labels, judge, settings)
     start = 0 if settings.baseline_mean is not None else settings.baseline

@@ -20,7 +20,7 @@ import polars as pl
 
 from assay._version import __version__
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Preference
 from assay.errors import DesignError, counted
@@ -203,7 +203,7 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
     DesignError
         Where too few items have labels of two people, or the signal says nothing.
     """
-    labels = in_memory(labels, "a route")
+    labels = labels.in_memory("a route")
     judge = judge_of(labels, settings.judge, "is to have items")
     signal = _signal(labels, judge, settings)
     d, agreement, position, n_all, items, ratings = _advantages(labels, judge, settings)

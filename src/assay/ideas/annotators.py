@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, digest_of_columns
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.columns import natural
 from assay.data.names import codes_in
 from assay.data.ratings import cluster_codes
@@ -220,7 +220,7 @@ def annotator_similarity(labels: Annotations | Chunks, settings: MapSettings) ->
 
     The judge's words are like a person's by two thirds on average, people's like each other's by one.
     """
-    labels = in_memory(labels, "annotator_similarity")
+    labels = labels.in_memory("annotator_similarity")
     _refuse_what_is_no_text(labels)
     similarity = as_similarity(settings.similarity)
     answers = _TextAnswers.of(labels, similarity)

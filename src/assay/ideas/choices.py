@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, digest_of_columns
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.columns import natural
 from assay.data.names import codes_in
 from assay.errors import DataError, DesignError, counted, listing, unknown
@@ -337,7 +337,7 @@ class Choices:
         DataError
             For a triplet that does not name three different texts.
         """
-        labels = odd_one_labels(in_memory(labels, question), question)
+        labels = odd_one_labels(labels.in_memory(question), question)
         columns = columns_of_texts(labels, settings.texts)
         document = document_of(labels, settings.document)
         items = labels.items.select("item")

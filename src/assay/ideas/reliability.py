@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, digest_of_columns
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.columns import natural
 from assay.data.names import codes_in
 from assay.data.ratings import cluster_codes
@@ -133,7 +133,7 @@ def odd_one_out_agreement(labels: Annotations | Chunks, settings: ReliabilitySet
 
     Five of six choices are the same, where chance would make two so.
     """
-    table = odd_one_labels(in_memory(labels, "odd_one_out_agreement"), "odd_one_out_agreement")
+    table = odd_one_labels(labels.in_memory("odd_one_out_agreement"), "odd_one_out_agreement")
     cells = _ChoiceShares.of(table)
     clusters = None if settings.clusters is None else cluster_codes(table, settings.clusters)
     rows, estimates, how = [], [], ""

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, adjust_p
 from assay.estimation.options import question
@@ -357,7 +357,7 @@ def elo(labels: Annotations | Chunks, settings: EloSettings) -> Leaderboard:
 
 def _votes_of(labels: Annotations | Chunks, settings: BradleyTerrySettings) -> Votes:
     """The votes, with the columns that weigh, part and explain them."""
-    labels = in_memory(labels, "Bradley-Terry")
+    labels = labels.in_memory("Bradley-Terry")
     made_of = covariate_columns(labels, settings.covariates)
     columns = dict.fromkeys(itertools.chain(*made_of.values()))
     votes = Votes.of(labels, settings, "Bradley-Terry", settings.separability, *columns, category=settings.by)

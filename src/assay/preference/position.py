@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations, digest_of_columns
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.ratings import cluster_codes
 from assay.errors import DataError, DesignError, counted, listing
 from assay.estimation.intervals import Estimate, Estimates
@@ -174,7 +174,7 @@ def position_bias(labels: Annotations | Chunks, settings: PositionSettings) -> P
 
     The first text was always chosen, and no pair got the same answer in both orders.
     """
-    labels = in_memory(labels, "position bias")
+    labels = labels.in_memory("position bias")
     if not _has(labels, "position"):
         raise DesignError(
             "position bias needs a column 'position' of the labels: which place was chosen, 1 for the text shown "

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, digest_of_columns
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.columns import natural
 from assay.data.ratings import cluster_codes
 from assay.data.scales import Text
@@ -272,7 +272,7 @@ def separability(
     if isinstance(labels, Mapping):
         labels = side_by_side(labels)
         settings = settings if settings.by is not None else replace(settings, by=BENCHMARK)
-    labels = in_memory(labels, "separability")
+    labels = labels.in_memory("separability")
     similarity = as_similarity(settings.similarity)
     if similarity.about:
         settings = replace(settings, similarity=similarity)  # a signature names the model by its digest
@@ -374,7 +374,7 @@ def separability_sweep(labels: Annotations | Chunks, settings: SweepSettings) ->
     DesignError, DataError
         As `separability`; for a number of outputs that no item has, an unknown condition or baseline.
     """
-    labels = in_memory(labels, "a sweep of separability")
+    labels = labels.in_memory("a sweep of separability")
     tables = _by_condition(labels, settings)
     own = {f.name: getattr(settings, f.name) for f in fields(OutputSettings)}
     base, *others = [(value, separability(table, **own)) for value, table in tables]

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, digest_of_columns
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.columns import natural
 from assay.data.names import Coded, factorize, sort_cells
 from assay.data.ratings import cluster_codes
@@ -361,7 +361,7 @@ class Votes:
         DataError
             For a vote without a system, or on a system against itself.
         """
-        labels = in_memory(labels, question)
+        labels = labels.in_memory(question)
         _refuse_other_labels(labels, question)
         wanted = {name: _numbers(labels.column(name)) for name in columns if name is not None}
         if category is not None:

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.ratings import Faceted, faceted
 from assay.errors import DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, missing
@@ -333,7 +333,7 @@ def disattenuated_correlation(labels: Annotations | Chunks, settings: Disattenua
     DesignError
         Where there are not two families, or no object with scores of both at different lessons.
     """
-    labels = in_memory(labels, "a disattenuated correlation")
+    labels = labels.in_memory("a disattenuated correlation")
     design, columns = design_of(settings)
     pairs = _families(labels, settings)
     used = {labels.column_name(c) for c in columns.values()}

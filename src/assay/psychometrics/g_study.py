@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.ratings import Faceted, faceted
 from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate
@@ -255,7 +255,7 @@ def g_study(labels: Annotations | Chunks, settings: GStudySettings) -> GStudy:
 
     Of the variance of one rater's score on one task, as far as it ranks people, 82% is theirs.
     """
-    labels = in_memory(labels, "a G-study")
+    labels = labels.in_memory("a G-study")
     design, columns = design_of(settings)
     _check_fixed(design, settings.fixed or (), settings.object)
     for name in settings.reverse or ():

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import question_of_two
@@ -142,7 +142,7 @@ def alt_test_by(labels: Annotations | Chunks, judge: str, settings: AltTestBySet
 def test_domains(labels: Annotations | Chunks, judge: str, settings: AltTestBySettings) -> AltTestBy:
     """`alt_test_by`, for callers that have its settings."""
     by, correction, each = settings.by, settings.correction, settings.single_test
-    labels = in_memory(labels, "the alt-test by domain")
+    labels = labels.in_memory("the alt-test by domain")
     tests: dict[str, AltTest] = {}
     untested: dict[str, str] = {}
     for value, part in labels.split(by):
@@ -301,7 +301,7 @@ def alt_test_paired(labels: Annotations | Chunks, judge: str, settings: PairedSe
     DesignError
         Where there are not two sets of at least 2 people, or nobody has enough items even when combined.
     """
-    labels = in_memory(labels, "the test of paired annotators")
+    labels = labels.in_memory("the test of paired annotators")
     if settings.clusters is not None:
         raise DesignError("the test of paired annotators takes items as independent; leave clusters=... out")
     groups, n_pairings, each = _sets_of(labels, settings.sets), settings.n_pairings, settings.single_test

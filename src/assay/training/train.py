@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, digest_of_columns
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.errors import DataError, DesignError, counted, listing, require, unknown
 from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.options import IntervalSettings, question, short
@@ -385,7 +385,7 @@ def train(labels: Annotations | Chunks, settings: TrainSettings) -> TrainedRater
     """
     require("torch", EXTRA, "training a rater")
     require("safetensors", EXTRA, "training a rater")
-    table = in_memory(labels, "train").resolve_repeats(settings.repeats)
+    table = labels.in_memory("train").resolve_repeats(settings.repeats)
     trained = _prepare(table, settings)
     if settings.folder is not None and settings.encoders is not None and callable(settings.encoders):
         raise DesignError("a rater with an encoder of your own cannot be kept in a folder; leave folder out")

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, Repeats
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.ratings import faceted
 from assay.data.scales import Interval
 from assay.errors import AssayError, DataError, DesignError, listing, unknown
@@ -382,7 +382,7 @@ def card(labels: Annotations | Chunks, settings: CardSettings) -> JudgeCard:
 
 def judge_card(labels: Annotations | Chunks, settings: CardSettings, tested: Tested | None = None) -> JudgeCard:
     """The card, with the tests where they were made before."""
-    labels = in_memory(labels, "the card")
+    labels = labels.in_memory("the card")
     chosen = [settings.judges] if isinstance(settings.judges, str) else list(settings.judges or labels.judges)
     if not chosen or not labels.humans:
         raise DesignError("the card sets judges beside people; name the judges with judges=[...] when reading")

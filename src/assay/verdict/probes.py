@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.ratings import cluster_codes
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, adjust_p
@@ -409,7 +409,7 @@ def probes(labels: Annotations | Chunks, settings: ProbeSettings) -> JudgeProbes
 
     The judge errs at random, and no probe accuses it.
     """
-    given = in_memory(labels, "the probes")
+    given = labels.in_memory("the probes")
     labels, asked = without_probes(given), asked_again(given)
     chosen = [settings.judges] if isinstance(settings.judges, str) else list(settings.judges or labels.judges)
     if not chosen:

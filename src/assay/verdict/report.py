@@ -22,7 +22,7 @@ from assay.concordance.disagreement import disagreement, farthest_items
 from assay.concordance.measures import level_of
 from assay.concordance.page import MOST_ANNOTATORS, agreement_parts, disagreement_parts, farthest_part
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.scales import Label
 from assay.errors import AssayError, DesignError, counted, listing
 from assay.estimates.corrected import CorrectedEstimate, estimate
@@ -173,7 +173,7 @@ def report(source: Annotations | Chunks | str | os.PathLike[str], settings: Repo
     """
     old = None if settings.compare is None else OldReport.read(settings.compare)
     read_already = isinstance(source, Annotations | Chunks)
-    labels = in_memory(source if isinstance(source, Annotations | Chunks) else read(source), "a report")
+    labels = (source if isinstance(source, Annotations | Chunks) else read(source)).in_memory("a report")
     judges = list(settings.judges or labels.judges)
     if not judges:
         raise DesignError("the table has no judge to report on; name the judges with judges=[...] when reading")

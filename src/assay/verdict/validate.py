@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.ratings import cluster_codes
 from assay.data.scales import Scale
 from assay.errors import DesignError
@@ -463,7 +463,7 @@ def _shape_of_pilot(settings: ValidateVerdictSettings) -> tuple[ValidateVerdictS
         if settings.pilot is not None:
             raise DesignError("pilot=... is a table of labels; read the file with assay.read", option="pilot")
         return settings, None
-    labels = in_memory(settings.pilot, "a pilot")
+    labels = settings.pilot.in_memory("a pilot")
     if len(labels.criteria) > 1:
         raise DesignError(
             f"a pilot has one question; this one has {len(labels.criteria)}: take labels.where(criterion=...)",
