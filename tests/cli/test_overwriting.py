@@ -108,11 +108,11 @@ def test_no_command_is_forced_unless_it_is_told() -> None:
 
 def test_what_commands_do_unless_they_are_told() -> None:
     """Every switch is off; the numbers are these."""
-    from assay.cli import app, drop, estimates, labels, output, service, studies
+    from assay.cli import app, drop, estimates, labels, output, plans, service, studies
 
     made = {
         f"{function.__name__}.{one.name}": one.default
-        for module in (app, drop, estimates, labels, output, service, studies)
+        for module in (app, drop, estimates, labels, output, plans, service, studies)
         for function in vars(module).values()
         if inspect.isfunction(function) and function.__module__ == module.__name__
         for one in inspect.signature(function).parameters.values()
