@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from assay._version import __version__
-from assay.collecting import crowd, desk, lead, people, serving
+from assay.collecting import crowd, lead, people, serving
 from assay.collecting.languages import Said
 from assay.collecting.serving import POLICY, Refused, Serving
 from assay.study.definition import Study
@@ -159,7 +159,7 @@ async def _answer(send: Send, headers: dict[bytes, str], status: int, words: str
 # -- The application -------------------------------------------------------------------------------
 
 
-_ROUTERS = (serving.router, crowd.router, people.router, lead.entrance, lead.router, desk.router)
+_ROUTERS = (serving.router, crowd.router, people.router, lead.entrance, lead.router)
 # As they are: a router that is included in an application makes each of its routes anew, 0.1 s at the first request.
 _ROUTES = tuple(route for router in _ROUTERS for route in router.routes)
 

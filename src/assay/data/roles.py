@@ -126,7 +126,6 @@ class ColumnView:
 
     def __init__(self, column: pl.Series, *, untyped: bool) -> None:
         self.name, self.rows = column.name, len(column)
-        self.typed_number = column.dtype.is_numeric()
         self.temporal = column.dtype.is_temporal()
         if column.dtype.is_float():
             column = column.fill_nan(None)

@@ -604,11 +604,6 @@ class Study:
         return (*self.systems, *self.judges)
 
     @property
-    def ensembles(self) -> tuple[Ensemble, ...]:
-        """The judges that are made of others' answers."""
-        return tuple(j for j in self.config.judges if isinstance(j, Ensemble))
-
-    @property
     def judge_names(self) -> tuple[str, ...]:
         """Every judge, those that are made of others too."""
         return tuple(j.name for j in self.config.judges)
