@@ -154,7 +154,7 @@ class PlanSettings(RuleSettings):
             if (given := getattr(self, name)) is None:
                 continue
             drawn = name in ("annotator_noise", "prior")  # their order counts
-            made = tuple(np.atleast_1d(given).tolist()) if drawn else _ascending(given)
+            made = tuple(np.atleast_1d(given).tolist()) if drawn else _ascending_values(given)
             object.__setattr__(self, name, made)
             if not made:
                 raise DesignError(f"{name} is empty; give at least one number", option=name)
@@ -176,17 +176,17 @@ class PlanSettings(RuleSettings):
     @property
     def sizes(self) -> tuple[int, ...]:
         """Numbers of items, ascending."""
-        return _ascending(self.n_items)
+        return _ascending_values(self.n_items)
 
     @property
     def panels(self) -> tuple[int, ...]:
         """Numbers of annotators, ascending."""
-        return _ascending(self.n_annotators)
+        return _ascending_values(self.n_annotators)
 
     @property
     def epsilons(self) -> tuple[float, ...]:
         """Values of epsilon, ascending."""
-        return _ascending(self.epsilon)
+        return _ascending_values(self.epsilon)
 
     def signed(self) -> dict[str, str]:
         """The options of the plan, then those of the alt-test."""
@@ -195,7 +195,7 @@ class PlanSettings(RuleSettings):
         return own | tests
 
 
-def _ascending(given: Any) -> tuple[Any, ...]:
+def _ascending_values(given: Any) -> tuple[Any, ...]:
     """One number, or ascending different ones."""
     return tuple(sorted(set(given))) if isinstance(given, list | tuple | np.ndarray) else (given,)
 

@@ -622,12 +622,12 @@ def test_how_many_items_are_counted_together(site, monkeypatch, wanted, together
 
 def test_full_items_are_looked_at_again_after_a_minute(site):
     assigner = site(items=1).assigner
-    assigner._known_full("slot", 100.0).add("r0")
-    assert assigner._known_full("slot", 160.0) == {"r0"}
-    assert assigner._known_full("other", 160.0) == set()
-    assert assigner._known_full("slot", 160.1) == set()
-    assigner._known_full("slot", 161.0).add("r1")
-    assert assigner._known_full("slot", 220.0) == {"r1"}
+    assigner._full_items("slot", 100.0).add("r0")
+    assert assigner._full_items("slot", 160.0) == {"r0"}
+    assert assigner._full_items("other", 160.0) == set()
+    assert assigner._full_items("slot", 160.1) == set()
+    assigner._full_items("slot", 161.0).add("r1")
+    assert assigner._full_items("slot", 220.0) == {"r1"}
 
 
 def test_what_people_differ_on_is_looked_up_every_ten_seconds(site, monkeypatch):

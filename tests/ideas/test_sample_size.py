@@ -137,7 +137,7 @@ def test_random_texts_are_as_sharp_as_the_agreement_asks():
     """Two who choose by the same chances agree with Σp²: the mean over every triplet of the texts."""
     found = []
     for seed in range(30):
-        alike = sample_size._alike(9, 3, 0.62, np.random.default_rng(seed))
+        alike = sample_size._random_strengths(9, 3, 0.62, np.random.default_rng(seed))
         for a, b, c in itertools.combinations(range(9), 3):
             weights = np.exp([alike[a, b], alike[a, c], alike[b, c]])
             found.append(((weights / weights.sum()) ** 2).sum())

@@ -85,9 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except AssayError as error:
-        _stop(_as_typed(str(error), given))
+        _stop(_command_words(str(error), given))
     except CycloptsError as error:
-        _stop(_as_typed(_renamed(given) or str(error), given))
+        _stop(_command_words(_new_name(given) or str(error), given))
     except OSError as error:
         _stop(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except Exception as error:
@@ -209,7 +209,7 @@ def typed_options(command: str) -> dict[str, str]:
     return {a.field_info.names[0]: a.name for a in arguments if a.name.startswith("--")}
 
 
-def _as_typed(message: str, given: Sequence[str]) -> str:
+def _command_words(message: str, given: Sequence[str]) -> str:
     """A message in the words of the command that was given."""
     from assay.cli.labels import NAMES
 
@@ -222,7 +222,7 @@ def _as_typed(message: str, given: Sequence[str]) -> str:
     return as_typed(message, {**known_names, **typed, **({"judge": typed["only"]} if "judge" in typed else {})})
 
 
-def _renamed(given: Sequence[str]) -> str | None:
+def _new_name(given: Sequence[str]) -> str | None:
     """Where an option has another word today: which."""
     row = next((BY_NAME[word] for word in given if word in BY_NAME), None)
     if row is None:

@@ -182,7 +182,7 @@ class LabelOptions:
             if error.advised and _accepts_reading(error):
                 return self.given(error.advised).read(source)
             if error.advised:
-                raise AssayError(_with_command(error)) from error
+                raise AssayError(_advise_command(error)) from error
             # Said here, because a question may have an option of the same name.
             raise type(error)(as_typed(str(error), NAMES)) from error
         tell(labels)
@@ -246,7 +246,7 @@ class LabelOptions:
         return format_of(Path(source), self.format).options_from(self.option)
 
 
-def _with_command(error: AssayError) -> str:
+def _advise_command(error: AssayError) -> str:
     """What is not clear, with the whole command that reads the table where the likelier is right."""
     said = str(error)
     if isinstance(error, UnclearTableError):
@@ -258,7 +258,7 @@ def _accepts_reading(error: AssayError) -> bool:
     """Whether somebody at a terminal says that the likelier reading is right."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    note(f"{_with_command(error)}\nRead it so? [y/N] ")
+    note(f"{_advise_command(error)}\nRead it so? [y/N] ")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
@@ -685,13 +685,13 @@ def alt_test(
     table = ask.labels.read(source)
     judges = tested.among(table)
     with progress_bar("Testing"):
-        found, drop = _tested(table, judges, given)
+        found, drop = _run_tests(table, judges, given)
     ask.output.show(*found, drop=drop)
     tests = [test for one in found for test in (one.tests.values() if hasattr(one, "tests") else (one,))]
     return int(fail_under is not None and not all(test.winning_rate >= fail_under for test in tests))
 
 
-def _tested(table: Annotations, judges: list[str], given: dict[str, Any]) -> tuple[list[Any], tuple[str, ...]]:
+def _run_tests(table: Annotations, judges: list[str], given: dict[str, Any]) -> tuple[list[Any], tuple[str, ...]]:
     """What was found of each judge, or of all of them, and the columns that are not printed."""
     from assay.replacement.alt_test import alt_test as test_one
     from assay.replacement.compare import compare_judges
@@ -914,7 +914,7 @@ def ideas(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK
             "ideas are in odd ones out, read with scale='odd-one-out', or in texts, read with scale='text'; these "
             f"labels are {listing([scale.describe() for scale in table.scales.values()], 2)}"
         )
-    _only_known(given, MapSettings, "texts", "odd ones out of three texts")
+    _refuse_other_options(given, MapSettings, "texts", "odd ones out of three texts")
     from assay.ideas.annotators import annotator_similarity
     from assay.ideas.page import annotator_parts
 
@@ -933,7 +933,7 @@ def _show_choices(table: Annotations, given: dict[str, Any], out: Path | None, a
     from assay.ideas.triplets import triplet_similarity
     from assay.ideas.validate import validate_similarity
 
-    _only_known(given, ValidateSettings, "odd ones out of three texts", "texts")
+    _refuse_other_options(given, ValidateSettings, "odd ones out of three texts", "texts")
     asked = given.pop("measures", [])
     brief = {short_measure(name) for name in asked}
     names = map(short_measure, asked) if len(brief) == len(asked) else asked
@@ -987,7 +987,7 @@ def _read_measure(name: str, labels: LabelOptions) -> Annotations:
         return labels.given(advised).read(name)
 
 
-def _only_known(given: dict[str, Any], settings: type[Settings], about: str, other: str) -> None:
+def _refuse_other_options(given: dict[str, Any], settings: type[Settings], about: str, other: str) -> None:
     """Options of the other kind of labels are refused."""
     known = {f.name for f in fields(settings)}
     strange = [name for name in given if name not in known]
@@ -1026,7 +1026,7 @@ def hidden_columns(frame: DataFrame) -> tuple[str, ...]:
     return (*empty_columns(frame), *(("who",) if alone else ()))
 
 
-def _several_measures(text: str) -> list[str]:
+def _split_measures(text: str) -> list[str]:
     """``words,rouge-l,embeddings:MODEL,split=whole``: commas apart, but for those before an option."""
     return [part.strip() for part in re.split(r",(?![a-z_]+=)", text) if part.strip()]
 
@@ -1041,6 +1041,6 @@ READ: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
     "": {"similarity": similarity},
     "plan": {"similarity": similarity, **_CATEGORIES},
     "validate": _CATEGORIES,
-    "ideas": {"measures": _several_measures},
+    "ideas": {"measures": _split_measures},
 }
 """What makes of the text typed for an option the value that a question takes, by command."""

@@ -76,14 +76,14 @@ class Protection:
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
         refusal = self._refusal(scope["method"], headers)
         if refusal is not None:
-            await _answer(send, headers, *_in_language(scope, *refusal))
+            await _answer(send, headers, *_translate_refusal(scope, *refusal))
             return
         reply = _GuardedReply(send)
         try:
             await self.app(scope, _limit_body(receive), reply.send)
         except _TooLargeError:
             if not reply.began:
-                await _answer(send, headers, *_in_language(scope, 413, _TOO_LONG))
+                await _answer(send, headers, *_translate_refusal(scope, 413, _TOO_LONG))
 
     def _refusal(self, method: str, headers: dict[bytes, str]) -> tuple[int, str] | None:
         """Status and words for a request that is refused unread."""
@@ -140,7 +140,7 @@ class _GuardedReply:
         await self._send(message)
 
 
-def _in_language(scope: Scope, status: int, said: str) -> tuple[int, str]:
+def _translate_refusal(scope: Scope, status: int, said: str) -> tuple[int, str]:
     """What is refused here, in the language of whoever asks."""
     serving: Serving = scope["app"].state.assay
     return status, str(serving.held.words(Request(scope)).own(said))

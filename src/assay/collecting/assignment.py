@@ -166,7 +166,7 @@ class Assigner:
         wanted = self.design.overlap(slot.party)
         if wanted == 0:
             return None
-        full = self._known_full(slot, now)
+        full = self._full_items(slot, now)
         if safe is not None:
             order = (group for group in order if self.design.page_of(group[0]) in safe)
         rest = ([name for name in group if name not in seen and name not in full] for group in order)
@@ -185,7 +185,7 @@ class Assigner:
             full.update(answered_enough(db, slot, names, wanted))
         return None
 
-    def _known_full(self, slot: Slot, now: float) -> set[str]:
+    def _full_items(self, slot: Slot, now: float) -> set[str]:
         """Items found to have all their answers, forgotten from time to time."""
         if now - self._full_since > FULL_FOR:
             self._full.clear()

@@ -421,7 +421,7 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
     if view.every:
         said.append(f"Summing up all answers takes a while: these numbers are new about every {view.every:.0f} s.")
     return {
-        "view": _arranged(view, sort, find),
+        "view": _arrange(view, sort, find),
         "links": links,
         "paused": bool(state.store.setting(PAUSED)),
         "changes": [one for one in said if one],
@@ -445,7 +445,7 @@ SORTS: dict[str, Callable[[PersonRow], Any]] = {
 """What the table of people can be sorted by, beside the order of invitations."""
 
 
-def _arranged(view: Overview, sort: str, find: str) -> Overview:
+def _arrange(view: Overview, sort: str, find: str) -> Overview:
     """The people whose name or attributes hold these words, in this order; and remarks by or about them."""
     words = find.lower()
     people = [one for one in view.people if words in f"{one.name} {dict(one.attributes)}".lower()]

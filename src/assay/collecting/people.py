@@ -82,7 +82,7 @@ def pages_of(design: StudyDesign, person: Person, numbers: Sequence[int]) -> lis
     with design.store.reading() as db:
         closed = closed_up_to(db, person.name)
         tasks = [task for task in tasks_on_pages(db, person.name, numbers) if not is_closed(task, closed)]
-        given = _given_answers(db, person, tasks)
+        given = _answers_by_task(db, person, tasks)
         drafts = drafts_of(db, [task.id for task in tasks])
     items = items_given(design.store, ((task.item, task.shown["item"]) for task in tasks))
     found: dict[int, list[TaskForm]] = {}
@@ -223,7 +223,7 @@ def _letters(place: int) -> str:
     return (_letters(place // 26 - 1) if place >= 26 else "") + chr(ord("A") + place % 26)
 
 
-def _given_answers(db: Connection, person: Person, tasks: Iterable[Task]) -> dict[int, GivenAnswers]:
+def _answers_by_task(db: Connection, person: Person, tasks: Iterable[Task]) -> dict[int, GivenAnswers]:
     """By task, what the person has answered: the latest of each question."""
     place = {
         (task.item, task.condition, task.repeat, question): task.id

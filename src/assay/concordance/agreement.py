@@ -510,7 +510,7 @@ class _Block:
             for consensus, items in comparison.tied.items():
                 where = f"{self.place}: " if self.place else ""
                 self._exclude(f"{where}no majority, a tie between categories in the {consensus}", items, "item")
-            for found in self._found(comparison, ready):
+            for found in self._coefficients(comparison, ready):
                 if comparison.second == A_RANDOM_HUMAN:
                     among[found.measure.name] = found.draws
                 known = among.get(found.measure.name) if comparison.second not in self.humans else None
@@ -526,7 +526,7 @@ class _Block:
                     },
                 )
 
-    def _found(self, comparison: Pairing, ready: Sequence[_Ready]) -> Iterator[_Found]:
+    def _coefficients(self, comparison: Pairing, ready: Sequence[_Ready]) -> Iterator[_Found]:
         """The coefficients of a comparison."""
         return (self._draw if comparison.who == "random human" else self._estimate)(comparison, ready)
 
@@ -535,7 +535,7 @@ class _Block:
         if self._again is None or self._again[0] is not comparison:
             quiet = copy(self)
             quiet.excluded = {}
-            found = quiet._found(comparison, list(quiet._prepare(comparison)))
+            found = quiet._coefficients(comparison, list(quiet._prepare(comparison)))
             self._again = comparison, {one.measure.name: one.one for one in found}
         return self._again[1][coefficient]
 
@@ -577,7 +577,7 @@ class _Block:
         found = sums.estimate(self.how, [one.measure.transform for one in ready] * 2)
         if self._raters(judge, ready[0].measure) == "random":
             measures = [one.measure for one in ready]
-            left, right = (self._without_each(side, measures, sums) for side in (judge, people))
+            left, right = (self._leave_one_out(side, measures, sums) for side in (judge, people))
             parts = ((np.append(v, w), np.hstack([x, y])) for (v, x), (w, y) in zip(left, right, strict=True))
             found = with_groups_out(found, [parts])
         found = found.contrast(np.hstack([np.eye(k), -np.eye(k)]))
@@ -652,7 +652,7 @@ class _Block:
             mine = [i for i, one in enumerate(raters) if one == kind]
             part, some = found if len(mine) == len(ready) else found.part(np.array(mine)), [ready[i] for i in mine]
             if kind == "random" and self.how.method != "none":
-                part = with_groups_out(part, [self._without_each(comparison, [one.measure for one in some], sums)])
+                part = with_groups_out(part, [self._leave_one_out(comparison, [one.measure for one in some], sums)])
             finished |= zip(mine, _wrap_found(some, part), strict=True)
             for k, few in small_sample_intervals([(one.measure, one.statistic) for one in some], part, spread).items():
                 finished[mine[k]] = _wrap_found([some[k]], few)[0]
@@ -662,7 +662,7 @@ class _Block:
         panel = comparison.who in ("humans", "judges")
         return "fixed" if comparison.fewer is None else self.raters[measure.random_raters and panel]
 
-    def _without_each(
+    def _leave_one_out(
         self, comparison: Pairing, measures: Sequence[Measure], sums: Sums
     ) -> Iterator[tuple[Floats, Floats]]:
         """The coefficients of the comparison without each person in turn, and without each unit of `sums` besides."""

@@ -240,13 +240,13 @@ class GradingScaleStudy(Result):
 
     def plot_icc_nmae(self, ax: Axes | None = None, *, scale: str | None = None) -> Axes:
         """The ICC against the nMAE of each benchmark: a small error can hide a judge who tells items apart badly."""
-        shown = self.scales if scale is None else (self._known(scale),)
+        shown = self.scales if scale is None else (self._check_scale(scale),)
         rows = self.alignment.filter(judge=JUDGES_MEAN)
         return plots.icc_against_nmae(rows, shown, scale or self._needs_people(), self.well_aligned, ax)
 
     def plot_consensus(self, ax: Axes | None = None, *, benchmark: str | None = None, scale: str | None = None) -> Axes:
         """The judges' mean against the people's mean, one point an item (figure 2)."""
-        chosen = self._known(scale or self._needs_people())
+        chosen = self._check_scale(scale or self._needs_people())
         items = self.items.filter(scale=chosen)
         if benchmark is not None and self.by is not None:
             items = items.filter(pl.col(self.by).cast(pl.String) == benchmark)
@@ -264,7 +264,7 @@ class GradingScaleStudy(Result):
             raise DesignError("this picture sets people against judges, and the table has only judges")
         return self.best
 
-    def _known(self, scale: str) -> str:
+    def _check_scale(self, scale: str) -> str:
         if scale not in self.scales:
             raise DesignError(unknown("scale", scale, self.scales, "the study"))
         return scale
@@ -350,7 +350,7 @@ class ScaleTables:
         self.names = (*self.humans, *self.judges)
         self.clusters: Ints | None = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
         self.exclusions: list[Exclusion] = []
-        self.by = self._found_by() if settings.by is None else None if settings.by == NO_SPLIT else settings.by
+        self.by = self._guess_by() if settings.by is None else None if settings.by == NO_SPLIT else settings.by
         self.notes = [f"repeated answers: {settings.repeats}"] if self.whole.has_repeats else []
         scale, condition = settings.scale_column, settings.condition
         frame = labels.labels.with_columns(pl.col(scale).cast(pl.String).alias("_scale"))
@@ -373,7 +373,7 @@ class ScaleTables:
                 f"items are split by their column '{self.by}'; by=... names another, by='{NO_SPLIT}' none"
             )
 
-    def _found_by(self) -> str | None:
+    def _guess_by(self) -> str | None:
         """The one column by whose few values items can be split, or the first that is called as benchmarks are."""
         items, found = self.labels.items, []
         for name, kind in items.schema.items():

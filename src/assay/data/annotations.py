@@ -142,7 +142,7 @@ class Annotations:
         rows = self.labels.head(SHOWN).iter_rows()
         head = "".join(f"<th>{escape(name)}</th>" for name in self.labels.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td>{'' if cell is None else escape(_clipped(cell))}</td>" for cell in row) + "</tr>"
+            "<tr>" + "".join(f"<td>{'' if cell is None else escape(_clip_cell(cell))}</td>" for cell in row) + "</tr>"
             for row in rows
         )
         more = f"<p>... and {len(self) - SHOWN} more labels</p>" if len(self) > SHOWN else ""
@@ -285,7 +285,7 @@ class Annotations:
 
     def _value_of_each(self, role: str, column: pl.Series) -> pl.Series | None:
         """The value of each item (or annotator), where it has one only."""
-        names, codes = self._coded(role)
+        names, codes = self._code_column(role)
         row = np.empty(len(names), dtype=np.uint32)
         row[codes] = np.arange(len(codes), dtype=np.uint32)
         each = column.gather(pl.Series(row))
@@ -300,7 +300,7 @@ class Annotations:
             return self
         rows = keep.to_numpy()
         labels = self.labels.filter(keep)
-        ids = {role: self._coded(role) for role in ("item", "annotator")}
+        ids = {role: self._code_column(role) for role in ("item", "annotator")}
         left = {role: np.bincount(found.codes[rows], minlength=len(found.names)) > 0 for role, found in ids.items()}
         scales = dict(self.scales)
         if "criterion" in labels.columns and None not in scales:
@@ -428,7 +428,7 @@ class Annotations:
                     f"({listing(self.values_of(name), 4)}); choose one with labels.where({name}=...)"
                 )
         labels = single.labels["label"]
-        items, annotators = single._coded("item").names, single._coded("annotator").names
+        items, annotators = single._code_column("item").names, single._code_column("annotator").names
         scale = self.scale_of(self.criteria[0] if self.criteria else None)
         categories: tuple[Label, ...] | None = None
         value: NDArray[Any]
@@ -441,8 +441,8 @@ class Annotations:
             seen, codes = factorize(labels)
             categories, value = tuple(seen.to_list()), codes.astype(np.int64)
         # One order whatever the order of the rows, so that sums agree to the last digit.
-        order, cells = single._in_order
-        single.__dict__.pop("_in_order")  # as long as the table, and needed once
+        order, cells = single._row_order
+        single.__dict__.pop("_row_order")  # as long as the table, and needed once
         item = cells // len(annotators)
         return Answers(
             item,
@@ -493,23 +493,23 @@ class Annotations:
         if not numeric:
             rows.add("label", seen, codes)
             return
-        names, criterion = self._coded("criterion")
+        names, criterion = self._code_column("criterion")
         is_number = names.is_in(numeric).to_numpy()[criterion]
         texts, numbers = (hashes(s, "label") for s in (seen, seen.cast(pl.Float64, strict=False)))
         rows.add_hashed(np.concatenate([texts, numbers]), codes + len(seen) * is_number)
 
     @cached_property
-    def _in_order(self) -> tuple[NDArray[Any] | None, NDArray[np.int64]]:
+    def _row_order(self) -> tuple[NDArray[Any] | None, NDArray[np.int64]]:
         """Rows' order by item, then annotator, None where they stand in it; and each one's cell, in that order."""
-        n_cells = len(self._coded("item").names) * len(self._coded("annotator").names)
+        n_cells = len(self._code_column("item").names) * len(self._code_column("annotator").names)
         return sort_cells(self._cells(["item", "annotator"]), n_cells)
 
     def _cells(self, key: Sequence[str]) -> NDArray[np.int64]:
         """One number a label that tells its combination of ``key`` from every other."""
-        names, codes = self._coded(key[0])
+        names, codes = self._code_column(key[0])
         cells, n_cells = codes.astype(np.int64), len(names)
         for name in key[1:]:
-            names, codes = self._coded(name)
+            names, codes = self._code_column(name)
             if n_cells * len(names) >= 2**62:
                 different, cells = np.unique(cells, return_inverse=True)
                 n_cells = len(different)
@@ -518,7 +518,7 @@ class Annotations:
             n_cells *= len(names)
         return cells
 
-    def _coded(self, name: str) -> Coded:
+    def _code_column(self, name: str) -> Coded:
         """The different values of a label column, in one order, and each row's position among them."""
         if name not in self._codes:
             column = self.labels[name]
@@ -531,11 +531,11 @@ class Annotations:
 
     def codes_of(self, name: str) -> Coded:
         """The different values of a column of the labels, in one order, and each row's position; found once."""
-        return self._coded(name)
+        return self._code_column(name)
 
     def hashed(self, name: str) -> tuple[Hashes, NDArray[Any]]:
         """A number for each different value of a column of the labels, for fingerprints, and each row's position."""
-        values, codes = self._coded(name)
+        values, codes = self._code_column(name)
         if name not in self._hashes:
             # The first answer reads as one in a table without repeats.
             self._hashes[name] = hashes(values.set(values == 1, None) if name == "repeat" else values, name)
@@ -556,13 +556,13 @@ def from_frame(frame: Any, settings: FrameSettings) -> Annotations:
     made = Annotations(*parts[:7])
     made._codes.update(parts.codes)
     key = [k for k in (*KEY, *made.conditions) if k in made.labels.columns]
-    if any_twice(made._in_order[1] if key == ["item", "annotator"] else made._cells(key)):
+    if any_twice(made._row_order[1] if key == ["item", "annotator"] else made._cells(key)):
         where = made.labels.with_columns(_row=parts.rows)
         raise DataError(f"{made.reading.source}: {duplicate_words(where, key)}")
     return made._move_attributes([c for c in made.labels.columns if c not in (*KEY, "label")])
 
 
-def _clipped(cell: Any) -> str:
+def _clip_cell(cell: Any) -> str:
     """A cell of a table in a notebook."""
     text = str(cell)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -590,8 +590,8 @@ def annotator_kinds(
     The labels may have a column ``kinds``, a table of annotators ``beside`` them one too, and the user may name both.
     """
     names = natural(who.names.to_list())
-    said_judges = None if judges is None else _known(judges, "judge", names, how, source)
-    said_humans = None if humans is None else _known(humans, "human", names, how, source)
+    said_judges = None if judges is None else _match_names(judges, "judge", names, how, source)
+    said_humans = None if humans is None else _match_names(humans, "human", names, how, source)
     only_words = judges is not None or humans is not None
     said = {} if beside is None else _kinds_beside(beside, only_words=only_words)
     if kinds is not None:
@@ -599,7 +599,7 @@ def annotator_kinds(
     return settle_kinds(names, said, said_judges, said_humans, source)
 
 
-def _known(given: Iterable[str], kind: str, names: Sequence[str], how: Spelling, source: str) -> tuple[str, ...]:
+def _match_names(given: Iterable[str], kind: str, names: Sequence[str], how: Spelling, source: str) -> tuple[str, ...]:
     """The annotators that the user names, as the labels spell them."""
     wanted = strip_spaces(pl.Series([given] if isinstance(given, str) else list(map(str, given)), dtype=pl.String))
     keys = spelling_key(pl.Series(names, dtype=pl.String)).to_list() if how == "merge" else ()

@@ -87,14 +87,14 @@ class SystemContrast:
         verdict = f"{ahead} is ahead" if shown else "no difference is shown"
         length = ""
         if math.isfinite(self.by_length.estimate):
-            length = f" Of the judge's difference, {_estimated(self.by_length)} goes with length."
+            length = f" Of the judge's difference, {_format_signed(self.by_length)} goes with length."
         return (
-            f"{lead}; corrected {_estimated(self.found)}: {verdict} "
+            f"{lead}; corrected {_format_signed(self.found)}: {verdict} "
             f"({p_value(self.p_adjusted)}, corrected for the number of comparisons).{length}"
         )
 
 
-def _estimated(one: Estimate) -> str:
+def _format_signed(one: Estimate) -> str:
     text = estimated(one.estimate, one.low, one.high)
     return text if text.startswith("−") else f"+{text}"
 

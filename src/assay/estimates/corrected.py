@@ -333,7 +333,7 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
     )  # fmt: skip
     target = settings.target or ("mean" if checks.scale.numeric else "shares")
     _fit_target(checks, target)
-    found, cautions = _sampled(checks, settings)
+    found, cautions = _choose_estimator(checks, settings)
     contrasts: tuple[SystemContrast, ...] = ()
     if found == "rogan-gladen":
         lines, contrasts, notes = (
@@ -408,7 +408,7 @@ def _fit_target(checks: SpotChecks, target: str) -> None:
         )  # fmt: skip
 
 
-def _sampled(checks: SpotChecks, settings: EstimateSettings) -> tuple[str, tuple[str, ...]]:
+def _choose_estimator(checks: SpotChecks, settings: EstimateSettings) -> tuple[str, tuple[str, ...]]:
     """The estimator, and a caution where the labelled items look little like a sample.
 
     Raises
@@ -526,17 +526,17 @@ def _lines(
         made, own = (_spread(one, ends, score, settings, checks, tests) for one in (corrected, alone))
         judge = _judge_mean(checks, number)
         found.append(
-            EstimateLine(name, word, made, own, judge, _saved(corrected, alone), weight, checks.n, checks.n_all)
+            EstimateLine(name, word, made, own, judge, _labels_saved(corrected, alone), weight, checks.n, checks.n_all)
         )
     return found
 
 
-def _several(checks: SpotChecks, settings: EstimateSettings) -> bool:
+def _has_several(checks: SpotChecks, settings: EstimateSettings) -> bool:
     return len(checks.judges) > 1 or bool(settings.covariates)
 
 
 def _prediction(checks: SpotChecks, settings: EstimateSettings, number: Number) -> JudgeMean:
-    if _several(checks, settings):
+    if _has_several(checks, settings):
         return checks.predicted(number, settings.folds, settings.seed)
     return checks.seen(number)
 
@@ -547,7 +547,7 @@ def _weight(
     """One λ for all labels, so that their shares add up to 1."""
     u, v = (np.stack(parts) for parts in zip(*(slope(drawn, y, f.row) for y, f in zip(labels, judged, strict=True)),
                                              strict=True))  # fmt: skip
-    return tuned(u.T, v.T, clip=_several(checks, settings))
+    return tuned(u.T, v.T, clip=_has_several(checks, settings))
 
 
 def _judge_mean(checks: SpotChecks, number: Number) -> float:
@@ -555,7 +555,7 @@ def _judge_mean(checks: SpotChecks, number: Number) -> float:
     return checks.seen(number).mean
 
 
-def _saved(corrected: Corrected, alone: Corrected) -> int | None:
+def _labels_saved(corrected: Corrected, alone: Corrected) -> int | None:
     """Labelled items that people alone would need beside these for the same variance."""
     if not corrected.variance > 0 or not alone.variance > 0:
         return None

@@ -188,10 +188,10 @@ class LabelPlan(Result):
         assert isinstance(settings, LabelPlanSettings)
         lines = [f"{one}." for one in self.assumptions]
         lines.append(f"The judge's labels would count with a weight of {decimals(self.weight, 2)}.")
-        wanted = _wanted(settings)
+        wanted = _wish_words(settings)
         for row in self.smallest.iter_rows(named=True):
             each = "" if len(settings.n_people) == 1 else f" with {counted(row['n_people'], 'annotator')} an item"
-            lines.append(f"{wanted}{each}: {_needed(row)}.")
+            lines.append(f"{wanted}{each}: {_need_words(row)}.")
         if self.allocation.height:
             shares = ", ".join(
                 f"{100 * row['neyman']:.0f}% where the judge says {row['stratum']}"
@@ -282,7 +282,7 @@ def _chances(sd: Floats, n: int, before: float) -> Floats:
     return np.asarray(chance)
 
 
-def _wanted(settings: LabelPlanSettings) -> str:
+def _wish_words(settings: LabelPlanSettings) -> str:
     if settings.difference is not None:
         return f"To show a difference of {settings.difference:g} with power {settings.power:g}"
     if settings.half_width is not None:
@@ -290,7 +290,7 @@ def _wanted(settings: LabelPlanSettings) -> str:
     return "No half-width was asked for"
 
 
-def _needed(row: dict[str, Any]) -> str:
+def _need_words(row: dict[str, Any]) -> str:
     if row["n"] is None and row["people_alone"] is None:
         return (
             "give half_width=... or difference=... to hear how many items it takes"
@@ -331,7 +331,7 @@ def plan_labels(settings: LabelPlanSettings) -> LabelPlan:
     """
     checks = None
     if settings.pilot is not None:
-        known, checks, assumptions = _of_pilot(settings)
+        known, checks, assumptions = _pilot_moments(settings)
     else:
         share = settings.share or 0.5
         is_share = settings.sd is None
@@ -359,7 +359,7 @@ def plan_labels(settings: LabelPlanSettings) -> LabelPlan:
     return LabelPlan(curve, smallest, allocation, known.slope, assumptions, run, checks)
 
 
-def _of_pilot(settings: LabelPlanSettings) -> tuple[LabelMoments, SpotChecks, tuple[str, ...]]:
+def _pilot_moments(settings: LabelPlanSettings) -> tuple[LabelMoments, SpotChecks, tuple[str, ...]]:
     """What labels at hand say of how people and the judge go together."""
     assert settings.pilot is not None
     labels = settings.pilot.in_memory("a plan from a pilot")

@@ -218,7 +218,7 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
     cluster = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
     units = None if cluster is None else cluster[np.searchsorted(labels.items["item"].to_numpy(), items)][position]
     shares, thresholds = _thresholds(everywhere)
-    tested = [_tested(d, agreement, here >= c, units, settings) for c in thresholds]
+    tested = [_test_advantage(d, agreement, here >= c, units, settings) for c in thresholds]
     kept = largest(shares, np.array([one[0] for one in tested]), settings.alpha)
     rows: list[dict[str, Any]] = [
         {"share": float(np.mean(everywhere >= c)), "threshold": float(c), **found.row(), "n": n, "p": p,
@@ -264,7 +264,7 @@ def _thresholds(signal: Floats) -> tuple[Floats, Floats]:
     return shares, known[at]
 
 
-def _tested(
+def _test_advantage(
     d: Floats, agreement: Floats, keep: Any, units: Ints | None, settings: RouteSettings
 ) -> tuple[float, Estimate, int, float]:
     """One-sided p of "no advantage" on kept items (Hall's corrected t), and the advantage with its interval."""

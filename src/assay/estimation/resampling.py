@@ -470,7 +470,7 @@ def resample(statistic: Estimated, sums: Floats, *, n_resamples: int, seed: int)
     factor: Any = sums.astype(np.float32) if exact else sums
 
     some = max(1, PRODUCT_CELLS // (RESAMPLES_PER_BLOCK * max(n_units, sums.shape[1])))
-    kept = _kept_counts(n_units, n_resamples, seed)
+    kept = _cached_counts(n_units, n_resamples, seed)
 
     def product(p: int) -> Floats:
         first, last = p * some, min((p + 1) * some, n_blocks)
@@ -515,7 +515,7 @@ def _different_columns(sums: Floats) -> tuple[Floats, Ints | None]:
     return np.ascontiguousarray(sums[:, np.unique(which, return_index=True)[1]]), which
 
 
-def _kept_counts(n_units: int, n_resamples: int, seed: int) -> Any:
+def _cached_counts(n_units: int, n_resamples: int, seed: int) -> Any:
     """The counts of all resamples, or None where they are too many to keep."""
     if n_units * n_resamples <= MOST_KEPT:
         return _all_counts(n_units, n_resamples, seed)

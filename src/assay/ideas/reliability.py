@@ -141,7 +141,7 @@ def odd_one_out_agreement(labels: Annotations | Chunks, settings: ReliabilitySet
         for who in settings.who:
             for names, moments in cells.moments(who, items):
                 found, how = _estimate(moments, clusters, settings)
-                above = map_estimate(found, _above_chance, _agreement, slope=1 / (1 - CHANCE))
+                above = map_estimate(found, _correct_for_chance, _agreement, slope=1 / (1 - CHANCE))
                 estimates.append(above)
                 rows.append({"group": group, "who": who, **names, **above.row(), "agreement": found.estimate,
                              "n": int((moments[:, 1] > 0).sum()), "reason": found.reason})  # fmt: skip
@@ -180,7 +180,7 @@ def _groups(table: Annotations, by: str | None) -> Iterator[tuple[str | None, In
             yield value, everything[(column == value).fill_null(value=False).to_numpy()]
 
 
-def _above_chance(agreement: float) -> float:
+def _correct_for_chance(agreement: float) -> float:
     return (agreement - CHANCE) / (1 - CHANCE)
 
 

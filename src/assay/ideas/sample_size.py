@@ -189,14 +189,14 @@ def _single_estimate(one: float, without: Floats, confidence: float) -> Estimate
     if not (one > 0 and np.isfinite(without).all() and (without > 0).all() and np.ptp(without) > 0):
         return replace(missing("these judgments agree no more than chance gives"), estimate=one)
     logits = jackknife_groups(float(_log_odds(one)), _log_odds(without), confidence)
-    return replace(map_estimate(logits, _from_log_odds, _log_odds, slope=one * (1 - one)), estimate=one)
+    return replace(map_estimate(logits, _inverse_log_odds, _log_odds, slope=one * (1 - one)), estimate=one)
 
 
 def _log_odds(value: Any) -> Any:
     return np.log(value / (1 - np.asarray(value)))
 
 
-def _from_log_odds(value: float) -> float:
+def _inverse_log_odds(value: float) -> float:
     return float(1 / (1 + np.exp(-value)))
 
 
@@ -375,7 +375,7 @@ def _worlds(settings: PlanTripletsSettings, agreement: float, number: int) -> li
     rng = np.random.default_rng((settings.seed, number))
     found = []
     for _ in range(settings.n_documents):
-        alike = _alike(settings.n_texts, settings.dimensions, agreement, rng)
+        alike = _random_strengths(settings.n_texts, settings.dimensions, agreement, rng)
         found.append((alike, mean_ranks(_truth(alike))))
     return found
 
@@ -416,7 +416,7 @@ def _study(design: Ints, overlap: int, worlds: list[World], seed: tuple[int, ...
     return float(np.mean(found))
 
 
-def _alike(n: int, dimensions: int, agreement: float, rng: np.random.Generator) -> Floats:
+def _random_strengths(n: int, dimensions: int, agreement: float, rng: np.random.Generator) -> Floats:
     """Strengths of pairs of random texts, so sharp that two experts agree as often as wanted: (texts, texts)."""
     place = rng.normal(size=(n, dimensions))
     far = -((place[:, None] - place[None]) ** 2).sum(axis=2)

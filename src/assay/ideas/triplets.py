@@ -197,7 +197,7 @@ def triplet_similarity(labels: Annotations | Chunks, settings: TripletSettings) 
     )
     run = Run(
         "triplet-similarity", settings, choices.data, choices.facts, how, choices.exclusions,
-        cautions=_few(pairs, floor, unseen),
+        cautions=_sparse_caution(pairs, floor, unseen),
     )  # fmt: skip
     return TripletSimilarity(pairs, unseen, alike, run, independent)
 
@@ -235,7 +235,7 @@ def unseen_pairs(choices: Choices) -> int:
     return int((sizes * (sizes - 1) // 2).sum()) - len(choices.pairs)
 
 
-def _few(pairs: pl.DataFrame, floor: int, unseen: int) -> tuple[str, ...]:
+def _sparse_caution(pairs: pl.DataFrame, floor: int, unseen: int) -> tuple[str, ...]:
     few = pairs.height - int(pairs["enough"].sum())
     if not few and not unseen:
         return ()

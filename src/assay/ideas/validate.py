@@ -210,12 +210,12 @@ class SimilarityValidation(ResultOfRows):
         """What is found, in sentences; the verdict of the best measure first."""
         measures = self.measures
         if not self.ceiling["low"] > 0:
-            return (self._no_agreement(), *self._known_of_experts())
+            return (self._no_agreement(), *self._expert_sentences())
         said_of = measures.head(MOST_SENTENCES).iter_rows(named=True)
         found = [self.verdicts[row["measure"]].sentence(row) for row in said_of]
         if measures.height > len(found):
             found.append(f"{counted(measures.height - len(found), 'more measure')} in the table.")
-        return (*found, *self._beaten(measures), *self._variants_compared(measures), *self._known_of_experts())
+        return (*found, *self._beaten(measures), *self._variants_compared(measures), *self._expert_sentences())
 
     def _no_agreement(self) -> str:
         """Where experts are not shown to agree, nothing is said of measures."""
@@ -234,7 +234,7 @@ class SimilarityValidation(ResultOfRows):
         """Whether the experts hardly agree, so that more of the same judgments would not tell."""
         return bool(self.ceiling["high"] < HOPELESS)
 
-    def _known_of_experts(self) -> Iterator[str]:
+    def _expert_sentences(self) -> Iterator[str]:
         again, best = (self.rows.filter(pl.col("measure") == CEILINGS[c]).row(0, named=True) for c in CEILINGS)
         if again["low"] > 0:
             yield (
@@ -576,8 +576,8 @@ class _MeasureComparison:
             return None
         found = []
         for i in range(len(self.measures)):
-            known = [of for of, _ in self._by_document[i] if np.isfinite(of.value)]
-            variances = [v for of, v in self._by_document[i] if np.isfinite(of.value)]
+            known = [of for of, _ in self._document_influences[i] if np.isfinite(of.value)]
+            variances = [v for of, v in self._document_influences[i] if np.isfinite(of.value)]
             if not known:
                 found.append(missing("all pairs of each document have the same value"))
                 continue
@@ -591,7 +591,7 @@ class _MeasureComparison:
         return found
 
     @cached_property
-    def _by_document(self) -> list[list[tuple[Influence, TextVariance]]]:
+    def _document_influences(self) -> list[list[tuple[Influence, TextVariance]]]:
         """ρ in each document with its variance, by measure."""
         found: list[list[tuple[Influence, TextVariance]]] = [[] for _ in self.measures]
         for d in self.documents:
@@ -608,7 +608,7 @@ class _MeasureComparison:
         names = self.experts.documents
         for place, d in enumerate(self.documents):
             for i, one in enumerate(self.measures):
-                found = self.inference.correlation(*self._by_document[i][place])
+                found = self.inference.correlation(*self._document_influences[i][place])
                 rows.append({"document": names[d], "measure": one.name, **found.row(),
                              "n": int(self.robin.pairs[d]), "reason": found.reason})  # fmt: skip
         return pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None)
@@ -761,7 +761,7 @@ class TextInference:
         if not math.isfinite(value):
             return missing("all pairs have the same value")
         if abs(value) > NEARLY_ALIKE or not variance > 0:
-            return _without_interval(value - shift, "it ranks the pairs as these judgments do, to the last of them")
+            return _no_interval(value - shift, "it ranks the pairs as these judgments do, to the last of them")
         error = math.sqrt(variance)
         width, z = error / (1 - value**2), math.atanh(value)
 
@@ -789,7 +789,7 @@ class TextInference:
 
 def _t_estimate(value: float, error: float, df: float, confidence: float) -> Estimate:
     if not math.isfinite(value) or not error > 0:
-        return _without_interval(value, "nothing varies")
+        return _no_interval(value, "nothing varies")
 
     def ends(level: float) -> tuple[float, float]:
         t = float(stdtrit(df, (1 + level) / 2))
@@ -801,7 +801,7 @@ def _t_estimate(value: float, error: float, df: float, confidence: float) -> Est
     return EstimateByRule(value, *ends(confidence), error, ends=ends, test=test)
 
 
-def _without_interval(value: float, reason: str) -> Estimate:
+def _no_interval(value: float, reason: str) -> Estimate:
     return Estimate(value, math.nan, math.nan, math.nan, reason)
 
 
@@ -837,7 +837,7 @@ class Ceiling:
         variance = robin.variance(reliability).total if math.isfinite(share) else math.nan
         if not variance > 0:
             why = "no pair was compared twice, so that nothing tells chance from what experts see"
-            return cls(_without_interval(again, why), _without_interval(best, why), unknown)
+            return cls(_no_interval(again, why), _no_interval(best, why), unknown)
         z, width = math.atanh(again), math.sqrt(variance) / (1 - share**2)
         df = degrees(int((robin.texts[robin.pairs > 0] - 1).sum()))
 

@@ -300,7 +300,7 @@ class _Batches:
             about = {"name": secrets.token_hex(6), "judge": judge.name, "state": "making"} | work.this_process()
             if not work.counts(self.store, [judge.name], self.part).get("open"):
                 return
-            promised = self._promised()
+            promised = self._committed_dollars()
             record = work.start_batch(self.store, about)
             claims = work.claim(self.store, record["run"], [judge.name], MOST_IN_ONE, part=self.part)
             model, bodies = await self._bodies(form, judge, service, record["name"], claims, promised)
@@ -355,7 +355,7 @@ class _Batches:
                 self.tell(f"max_cost (${most:g}) lets {counted(len(found), 'question')} of {judge.name} be sent now")
         return model, found
 
-    def _promised(self) -> float:
+    def _committed_dollars(self) -> float:
         """Dollars spent, and those that batches under way may cost."""
         promised = 0.0
         for record in work.batches_kept(self.store):

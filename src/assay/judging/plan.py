@@ -450,13 +450,13 @@ class Plan:
 
     def _orders(self, way: Way, item: Item, repeat: int) -> list[tuple[tuple[str, ...], bool]]:
         """The orders in which the options are shown, and whether order is a condition; of a probe, one."""
-        found = self._asked_orders(self.judges[way.judge.name], way.question, item, repeat)
+        found = self._orders_to_ask(self.judges[way.judge.name], way.question, item, repeat)
         if way.probe is None:
             return found
         order = found[0][0]
         return [(order[::-1] if way.probe == "swapped" else order, False)]
 
-    def _asked_orders(
+    def _orders_to_ask(
         self, judge: Judge, question: AskedQuestion, item: Item, repeat: int
     ) -> list[tuple[tuple[str, ...], bool]]:
         options = question.definition.choices

@@ -119,9 +119,9 @@ class Board:
 
     def ranks_of(self, values: Floats) -> Ints:
         """The same by other ratings of these systems."""
-        return np.asarray(self._ranked(values[None])[0][0])
+        return np.asarray(self._rank_bounds(values[None])[0][0])
 
-    def _ranked(self, values: Floats) -> tuple[Ints, Ints]:
+    def _rank_bounds(self, values: Floats) -> tuple[Ints, Ints]:
         """The best and the worst rank that each system may have, where equal ones share: (n, systems) each."""
         above = np.stack([(values > values[:, [i]] + self.tolerance).sum(axis=1) for i in range(values.shape[1])], 1)
         with_ = np.stack([(values >= values[:, [i]] - self.tolerance).sum(axis=1) for i in range(values.shape[1])], 1)
@@ -134,7 +134,7 @@ class Board:
         if not len(known) or len(known) < LEAST_KNOWN * len(found.replicates):
             return None, None
         tail = (1 - found.confidence) / 2
-        best, worst = self._ranked(known)
+        best, worst = self._rank_bounds(known)
         low = np.quantile(best, tail, axis=0, method="nearest").astype(np.int64)
         high = np.quantile(worst, 1 - tail, axis=0, method="nearest").astype(np.int64)
         return low, high
@@ -473,11 +473,11 @@ def covariate_values(name: str, columns: Sequence[pl.Series]) -> Floats:
 def _count(name: str, texts: pl.Series) -> pl.Series:
     """How much of something a text has; equal texts are counted once."""
     different = texts.unique()
-    counts = different.to_frame("t").select(n=_counting(name))["n"]
+    counts = different.to_frame("t").select(n=_style_count(name))["n"]
     return texts.replace_strict(different, counts, return_dtype=pl.Float64).alias(texts.name)
 
 
-def _counting(name: str) -> pl.Expr:
+def _style_count(name: str) -> pl.Expr:
     text = pl.col("t").fill_null("").str
     return (text.count_matches(STYLE[name]) if STYLE[name] else text.len_chars()).cast(pl.Float64)
 

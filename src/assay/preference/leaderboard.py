@@ -204,7 +204,7 @@ class Leaderboard(Result):
             leads = [_Lead(self.lead, _is_clear(self.lead, self.confidence))]
         for board, lead in zip(self.boards, leads, strict=True):
             if several:
-                lines.append(f"{_named(board)} ({counted(int(board.counts.sum()), 'vote')}):")
+                lines.append(f"{_board_name(board)} ({counted(int(board.counts.sum()), 'vote')}):")
             lines += self._board_lines(board, lead)
         lines += _covariate_lines(self.coefficients, self.confidence)
         return "\n".join([*lines, *self.run.closing(intervals=True)])
@@ -492,7 +492,7 @@ def _wins(board: Board) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _named(board: Board) -> str:
+def _board_name(board: Board) -> str:
     """Whose board it is."""
     who = {"humans": "People", "together": "People and judges together"}.get(board.who, board.who)
     return ", ".join(filter(None, (who, board.group, board.component and f"among {board.component}")))

@@ -375,7 +375,7 @@ def separability_sweep(labels: Annotations | Chunks, settings: SweepSettings) ->
         As `separability`; for a number of outputs that no item has, an unknown condition or baseline.
     """
     labels = labels.in_memory("a sweep of separability")
-    tables = _by_condition(labels, settings)
+    tables = _split_by_condition(labels, settings)
     own = {f.name: getattr(settings, f.name) for f in fields(OutputSettings)}
     base, *others = [(value, separability(table, **own)) for value, table in tables]
     whole = base[1]
@@ -427,7 +427,7 @@ _SWEPT = {
 }  # fmt: skip
 
 
-def _by_condition(labels: Annotations, settings: SweepSettings) -> list[tuple[object, Annotations]]:
+def _split_by_condition(labels: Annotations, settings: SweepSettings) -> list[tuple[object, Annotations]]:
     """The outputs under each value of the condition, those of the baseline first."""
     if settings.condition is None:
         if settings.baseline is not None:

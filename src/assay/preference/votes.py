@@ -491,7 +491,7 @@ class Votes:
     def joined(self, other: Votes) -> Votes:
         """These votes and further ones."""
         systems = natural({*self.systems, *other.systems})
-        items, places = _merged(self.items, other.items.cast(self.items.dtype))
+        items, places = _merge_names(self.items, other.items.cast(self.items.dtype))
         both = pl.concat([self.annotators, other.annotators]).unique(maintain_order=True)
         if (twice := both.filter(both["annotator"].is_duplicated())).height:
             raise DesignError(
@@ -626,7 +626,7 @@ def _numbers(column: pl.Series) -> pl.Series:
     return column
 
 
-def _merged(names: pl.Series, others: pl.Series) -> tuple[pl.Series, tuple[Ints | None, Ints]]:
+def _merge_names(names: pl.Series, others: pl.Series) -> tuple[pl.Series, tuple[Ints | None, Ints]]:
     """Sorted names with sorted others, and where each of both now stands; None where the first stay where they are.
 
     Only the others are looked up, so that a few are cheap among a million.

@@ -681,7 +681,7 @@ class _Resolver:
         """Where the terms explain every label, the criterion falls without bound as the residual goes to 0."""
         whole = float(((self.value - self.value.mean()) ** 2).sum())
         while self.terms:
-            n, squares = self._left_over()
+            n, squares = self._residual()
             if n == 0 or squares > NOTHING * whole:
                 return
             finest = max(self.terms, key=lambda t: t.levels)
@@ -696,7 +696,7 @@ class _Resolver:
                 "so that the likelihood grows without bound as the residual goes to 0",
             )
 
-    def _left_over(self) -> tuple[int, float]:
+    def _residual(self) -> tuple[int, float]:
         """What no term explains: contrasts, and their squares."""
         if self.complete is not None and not self.merged:
             # Effects that were omitted have strata of their own, which the residual holds.

@@ -352,7 +352,7 @@ def disattenuated_correlation(labels: Annotations | Chunks, settings: Disattenua
             name = ", ".join(v for v in (criterion, *pair) if v is not None)
             excluded.append(Exclusion("correlation", 1, str(reason), (name,)))
             continue
-        each.append(_correlated(study, criterion, pair, settings, len(asked)))
+        each.append(_correlate_families(study, criterion, pair, settings, len(asked)))
         data.append(fingerprint_with(table.fingerprint, families=pair))
         notes += table.notes
     if not each:
@@ -360,7 +360,7 @@ def disattenuated_correlation(labels: Annotations | Chunks, settings: Disattenua
     return Disattenuation(tuple(each), _run(each, excluded, data, notes, columns, settings))
 
 
-def _correlated(
+def _correlate_families(
     study: _Pairs, criterion: str | None, pair: tuple[str, str], settings: DisattenuationSettings, several: int
 ) -> FamilyCorrelation:
     """All correlations of two families on one criterion."""

@@ -421,12 +421,12 @@ def halves_seen(robin: RoundRobin, rng: np.random.Generator, n: int | None = Non
     """Mean ρ of random halves of the choices over the ranked pairs that both halves hold; NaN where there is none."""
     if n is None:
         n = HALVES if len(robin.at) <= MOST_MODELLED else HALVES_OF_MANY
-    found = np.array([_halved(robin.at, robin.kept.astype(float), len(robin), rng) for _ in range(n)])
+    found = np.array([_half_correlation(robin.at, robin.kept.astype(float), len(robin), rng) for _ in range(n)])
     known = found[np.isfinite(found)]
     return float(known.mean()) if len(known) else float("nan")
 
 
-def _halved(at: Ints, kept: Floats, n_pairs: int, rng: np.random.Generator) -> float:
+def _half_correlation(at: Ints, kept: Floats, n_pairs: int, rng: np.random.Generator) -> float:
     half = rng.permutation(len(at)) < len(at) // 2
     return correlation(_shares(at[half], kept[half], n_pairs), _shares(at[~half], kept[~half], n_pairs))
 
@@ -565,7 +565,7 @@ class PairModel:
         shares = _shares(at, kept, n)
         renamed = self._rename(rng)[self.member]
         other = _shares(self._ranked_at(renamed), self._choose(theta, renamed, rng), n)
-        halves = [_halved(at, kept, n, rng) for _ in range(HALVES_OF_DRAW)]
+        halves = [_half_correlation(at, kept, n, rng) for _ in range(HALVES_OF_DRAW)]
         known = [one for one in halves if math.isfinite(one)]
         mean = float(np.mean(known)) if known else float("nan")
         return mean, correlation(shares, other), correlation(shares, self._minds(theta))
@@ -584,19 +584,19 @@ class PairModel:
 
     def _expected_variance(self, theta: Floats) -> float:
         """Of equation 1 over the ranked pairs, on these triplets."""
-        chance = choice_probabilities(theta[self._where(self.member)])
+        chance = choice_probabilities(theta[self._pair_places(self.member)])
         at, n = self.robin.at, len(self.robin)
         number = self.robin.counts[1]
         mean = np.bincount(at.ravel() + 1, chance.ravel(), n + 1)[1:] / number
         noise = np.bincount(at.ravel() + 1, (chance * (1 - chance)).ravel(), n + 1)[1:] / number**2
         return float(mean.var() + noise.mean() * (1 - 1 / n))
 
-    def _where(self, member: Ints) -> Ints:
+    def _pair_places(self, member: Ints) -> Ints:
         return np.stack([self.blocks.where(member[:, i], member[:, j]) for i, j in PLACES], axis=1)
 
     def _choose(self, theta: Floats, member: Ints, rng: np.random.Generator) -> Floats:
         """Which pair each choice keeps: (choices, 3) of 0 and 1."""
-        edges = np.cumsum(choice_probabilities(theta[self._where(member)]), axis=1)[:, :2]
+        edges = np.cumsum(choice_probabilities(theta[self._pair_places(member)]), axis=1)[:, :2]
         place = (rng.random(len(member))[:, None] > edges).sum(axis=1)
         return np.asarray(place[:, None] == np.arange(3), dtype=float)
 
@@ -617,7 +617,7 @@ class PairModel:
         return index
 
     def _ranked_at(self, member: Ints) -> Ints:
-        return np.asarray(self._index[self._where(member)])
+        return np.asarray(self._index[self._pair_places(member)])
 
     def _minds(self, theta: Floats) -> Floats:
         """Mean chance of each ranked pair over all thirds of its document: (pairs,)."""

@@ -482,7 +482,7 @@ def permuted_correlations(
 
     def correlate(place: Ints) -> list[float]:
         at = blocks.where(place[first], place[second])
-        return [_over_known(rank, one[at]) for one in scores]
+        return [_known_correlation(rank, one[at]) for one in scores]
 
     place = np.arange(len(robin.document))
     found, drawn = np.array(correlate(place)), np.empty((n, len(values)))
@@ -500,7 +500,7 @@ def _known_ranks(values: Floats) -> Floats:
     return found
 
 
-def _over_known(a: Floats, b: Floats) -> float:
+def _known_correlation(a: Floats, b: Floats) -> float:
     """Correlation over the pairs for which both are there; 0 where one of them does not vary."""
     known = np.isfinite(b)
     if not known.all():

@@ -227,8 +227,8 @@ class Material:
                     item.append(i)
                     weight.append(float(overlap))
         at, who, share = np.array(owner, dtype=np.int64), np.array(item, dtype=np.int64), np.array(weight)
-        shares = [_averaged(target.share[who], at, share, len(windows)) for target in self.targets]
-        means = [_averaged(target.mean[who][:, None], at, share, len(windows))[:, 0] for target in self.targets]
+        shares = [_weighted_means(target.share[who], at, share, len(windows)) for target in self.targets]
+        means = [_weighted_means(target.mean[who][:, None], at, share, len(windows))[:, 0] for target in self.targets]
         return shares, np.stack(means, axis=1)
 
     def batch(self, windows: Windows, which: Ints, device: Any) -> tuple[Any, Any]:
@@ -242,7 +242,7 @@ class Material:
         return torch.from_numpy(x).to(device), torch.from_numpy(mask).to(device)
 
 
-def _averaged(rows: Floats, at: Ints, weight: Floats, n: int) -> Floats:
+def _weighted_means(rows: Floats, at: Ints, weight: Floats, n: int) -> Floats:
     """Weighted means of rows without NaN by where they belong: (n, width), NaN where there is none."""
     known = ~np.isnan(rows).any(axis=1)
     total = np.bincount(at[known], weight[known], n)
@@ -375,7 +375,7 @@ class EncoderFit:
         return (self.taken + 1) / (self.sizes.warm_up + 1) if late < 0 else self.sizes.decay**late
 
     def _end(self, loss: float) -> None:
-        held = self._held_loss()
+        held = self._validation_loss()
         self.curve.append([loss, held])
         if held < self.best_loss:
             self.best, self.best_loss, self.waited = self._weights(), held, 0
@@ -384,7 +384,7 @@ class EncoderFit:
         self.epoch, self.step, self.total = self.epoch + 1, 0, 0.0
         self.done = self.epoch >= self.sizes.epochs or self.waited >= self.sizes.patience
 
-    def _held_loss(self) -> float:
+    def _validation_loss(self) -> float:
         """The loss on documents held out."""
         material, total = self.material, 0.0
         windows = windows_of_items(material.texts, material.held, self.sizes.window)

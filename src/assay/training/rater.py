@@ -312,12 +312,12 @@ def save_rater(found: SavableRater, folder: Path) -> Path:
     with written_whole(folder / CARD_FILE) as part:
         part.write_text(model_card(found), encoding="utf-8")
     with written_whole(folder / RATER_FILE) as part:  # last: with it the rater is whole
-        part.write_text(json.dumps(_about(found), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        part.write_text(json.dumps(_describe(found), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     shutil.rmtree(folder / "unfinished", ignore_errors=True)
     return folder
 
 
-def _about(found: SavableRater) -> dict[str, Any]:
+def _describe(found: SavableRater) -> dict[str, Any]:
     trained, texts = found.trained, found.trained.texts
     known = {}
     for i, fold in enumerate(trained.folds.fold.tolist()):

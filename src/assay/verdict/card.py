@@ -427,9 +427,9 @@ class _Criterion:
         self.data: str | None = None
         self.n_objects = 0
         self.scale = self.labels.scale_of(criterion)
-        self.codes: _Codes | None = None if self.scale.kind in ("text", "odd-one-out") else self._coded()
+        self.codes: _Codes | None = None if self.scale.kind in ("text", "odd-one-out") else self._codes()
 
-    def _coded(self) -> _Codes:
+    def _codes(self) -> _Codes:
         labels, s = self.labels, self.settings
         if not self.scale.ordered:
             labels = _number_labels(labels, self.criterion)

@@ -443,7 +443,7 @@ class Slot:
         """Those of its tasks that may count: not what came a second time, came too late, or is of the excluded."""
         t = tables.tasks.c
         who = t.party == self.party if self.people is None else t.annotator.in_(self.people)
-        return _counting(_first_given(self.questions, self.condition), who)
+        return _counts_clause(_first_given(self.questions, self.condition), who)
 
 
 def _first_given(questions: Any, condition: Any) -> sa.ColumnElement[bool]:
@@ -452,7 +452,7 @@ def _first_given(questions: Any, condition: Any) -> sa.ColumnElement[bool]:
     return sa.and_(t.questions.in_(questions), t.condition == condition, t.repeat == 1)
 
 
-def _counting(given: sa.ColumnElement[bool], who: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+def _counts_clause(given: sa.ColumnElement[bool], who: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
     """Of these people's, without what came too late or is of the excluded."""
     t = tables.tasks.c
     return sa.and_(given, who, t.role != ADDED, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)))
@@ -474,7 +474,7 @@ def _takes_place(now: float | sa.BindParameter[float]) -> sa.ColumnElement[bool]
 
 _T = tables.tasks.c
 _HERE = _first_given(sa.bindparam("asked", expanding=True), sa.bindparam("of_condition"))
-_IN_SLOT = _counting(_HERE, _T.party == sa.bindparam("of_party"))
+_IN_SLOT = _counts_clause(_HERE, _T.party == sa.bindparam("of_party"))
 _TAKES_PLACE = _takes_place(sa.bindparam("now", type_=sa.Float))
 _NUMBER = sa.func.count()
 _LISTED = _T.item.in_(sa.bindparam("items", expanding=True))
