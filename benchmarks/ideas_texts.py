@@ -28,7 +28,7 @@ from assay.statistics.odd_one_out import (
     PairTable,
     choice_probabilities,
     correlation,
-    halves_seen,
+    mean_half_correlation,
     step_of,
 )
 from assay.statistics.round_robin import (
@@ -183,7 +183,7 @@ def minds(robin: RoundRobin, place: np.ndarray, lapse: float) -> np.ndarray:
 
 def ceiling_of(robin: RoundRobin, rng: np.random.Generator) -> Ceiling:
     member = robin.third[:, ::-1]
-    halves = halves_seen(robin, rng)
+    halves = mean_half_correlation(robin, rng)
     return Ceiling.of(halves, step_of(robin, member, rng), ExpertRanks(robin).reliability(), robin, 0.95)
 
 

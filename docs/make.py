@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import assay
-from assay.cli.app import all_commands, shown_arguments
+from assay.cli.app import all_commands, visible_arguments
 from assay.cli.commands import COMMANDS
 from assay.cli.labels import LabelOptions
 from assay.cli.output import Output
@@ -79,7 +79,7 @@ Every public name, by question. `import assay` brings them all, and imports each
 def commands_page() -> str:
     """Every command: what it does, its options, an example."""
     apps = all_commands()
-    shown = {name: shown_arguments(name) for name in apps}
+    shown = {name: visible_arguments(name) for name in apps}
     own = {name: [a for a in arguments if _common(a) is None] for name, arguments in shown.items()}
     several = _several_say(own.values())
     found = [COMMANDS_HEAD]

@@ -27,7 +27,7 @@ from assay.data.formats.tables import arena_rows, is_arena, read_table
 from assay.data.scales import parse_scale
 from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError
 from assay.estimation.options import question
-from assay.reporting.page import READING_MARK, writable, written_whole
+from assay.reporting.page import READING_MARK, atomic_write, writable
 
 if TYPE_CHECKING:
     from assay.study.definition import Study
@@ -228,7 +228,7 @@ def write_reading(path: Path, sources: Sequence[Path], options: Mapping[str, Any
     names = [os.path.relpath(one.resolve(), target.resolve().parent) for one in sources]
     values = {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
     text = _HEAD + yaml.safe_dump({"read": names, **values}, sort_keys=False, allow_unicode=True)
-    with written_whole(target) as place:
+    with atomic_write(target) as place:
         place.write_text(text, encoding="utf-8")
     return target
 

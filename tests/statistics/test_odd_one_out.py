@@ -22,12 +22,12 @@ from assay.statistics.odd_one_out import (
     Step,
     choice_probabilities,
     correlation,
-    halves_seen,
+    leave_groups_out,
+    mean_half_correlation,
     mean_ranks,
     predicted_shares,
+    spearman_brown,
     step_of,
-    stepped_up,
-    without_groups,
 )
 
 
@@ -91,9 +91,9 @@ def test_choices_are_counted_pair_by_pair():
 
 
 def test_groups_of_choices_are_left_out_in_turn():
-    sizes = without_groups(CHOICES, np.random.default_rng(1), lambda some: float(len(some)))
+    sizes = leave_groups_out(CHOICES, np.random.default_rng(1), lambda some: float(len(some)))
     assert sizes.tolist() == [57.0] * 20
-    total = without_groups(CHOICES, np.random.default_rng(1), lambda some: float(some.kept.sum()))
+    total = leave_groups_out(CHOICES, np.random.default_rng(1), lambda some: float(some.kept.sum()))
     assert total.sum() == pytest.approx(19 * CHOICES.kept.sum())
 
 
@@ -104,8 +104,8 @@ def test_a_correlation_needs_three_pairs_that_both_know():
 
 
 def test_spearman_and_brown():
-    assert stepped_up(0.5, 2) == pytest.approx(2 / 3)
-    assert stepped_up(np.array([0.2, 0.8]), np.array([3.0, 0.5])).tolist() == pytest.approx([0.6 / 1.4, 0.4 / 0.6])
+    assert spearman_brown(0.5, 2) == pytest.approx(2 / 3)
+    assert spearman_brown(np.array([0.2, 0.8]), np.array([3.0, 0.5])).tolist() == pytest.approx([0.6 / 1.4, 0.4 / 0.6])
 
 
 # -- places -------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def test_a_step_moves_what_is_seen_and_keeps_its_level():
 
 
 def test_halves_are_those_of_the_ranked_pairs():
-    again = halves_seen(ROBIN, np.random.default_rng(0), 200)
+    again = mean_half_correlation(ROBIN, np.random.default_rng(0), 200)
     rng, found = np.random.default_rng(1), []
     for _ in range(200):
         half = rng.permutation(len(ROBIN.at)) < len(ROBIN.at) // 2
@@ -239,7 +239,7 @@ def test_the_ceiling_is_what_the_experts_reach(texts, documents, repeats, near):
         robin, place = drawn(texts, documents, repeats=repeats, seed=seed)
         rng = np.random.default_rng(seed)
         step = step_of(robin, robin.third[:, ::-1], rng)
-        again = step.again_from(halves_seen(robin, rng))
+        again = step.again_from(mean_half_correlation(robin, rng))
         said.append((again, step.best_from(again)))
         shares = [asked_again(robin, place, rng) for _ in range(8)]
         minds = minds_of(robin, place)
@@ -263,5 +263,5 @@ def test_experts_by_chance_have_no_ceiling():
     for seed in range(20):
         robin, _ = drawn(10, sharp=0.0, seed=seed)
         rng = np.random.default_rng(seed)
-        found.append(step_of(robin, robin.third[:, ::-1], rng).again_from(halves_seen(robin, rng)))
+        found.append(step_of(robin, robin.third[:, ::-1], rng).again_from(mean_half_correlation(robin, rng)))
     assert abs(np.mean(found)) < 0.08

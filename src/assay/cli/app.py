@@ -135,7 +135,7 @@ def _asks_for_help(given: Sequence[str]) -> Command | None:
 
 def short_help(row: Command) -> str:
     """What a command does, an example, and the options that most people need; ``--help-all`` has the others."""
-    arguments = shown_arguments(row.name)
+    arguments = visible_arguments(row.name)
     places = [one for one in arguments if one.index is not None]
     options = [one for one in arguments if one.index is None]
     own = [one for one in options if _heading(one) == "Parameters"]
@@ -188,7 +188,7 @@ _PARAMETER = re.compile(r"^(\w+)\n((?: {4}.*\n?)+)", flags=re.M)
 
 
 @cache
-def shown_arguments(command: str) -> tuple[Argument, ...]:
+def visible_arguments(command: str) -> tuple[Argument, ...]:
     """What a command takes, as its help has it.
 
     Only what is not in settings has its words in the docstring; the parser's way to them reads the sources of all

@@ -148,7 +148,7 @@ def gate(
     junit
         Write the checks as JUnit XML to this file.
     """
-    from assay.reporting.page import written_whole
+    from assay.reporting.page import atomic_write
     from assay.verdict.gate import gate as hold
 
     try:
@@ -161,7 +161,7 @@ def gate(
         found = hold(policy, **ask.options.options())
     for path, text in ((comment, found.markdown), (junit, found.junit)):
         if path is not None:
-            with written_whole(path) as part:
+            with atomic_write(path) as part:
                 part.write_text(text(), encoding="utf-8")
     ask.output.words(found)
     return found.exit_code

@@ -34,7 +34,7 @@ from assay.cli.output import (
     Page,
     as_typed,
     command_line,
-    found_at,
+    import_named,
     note,
     options_of,
     print_json,
@@ -417,7 +417,7 @@ class Ask:
         """The answer alone, where the page asked for may be written."""
         table, given = self.read(source, out, read, force=force)
         with progress_bar(row.bar):
-            return found_at(row.ask)(table, **given)
+            return import_named(row.ask)(table, **given)
 
     def read(
         self, source: str, out: Path | None, read: Callable[[str], Any] | None = None, *, force: bool = False
@@ -434,7 +434,7 @@ class Ask:
     def show(self, row: Command, found: Result, out: Path | None, **how: Any) -> None:
         """Print what was found, and write its page where one was asked for."""
         self.output.show(found, **{"drop": hidden_columns(found.table), **how})
-        write_page(out, row.title, found, found_at(row.page))
+        write_page(out, row.title, found, import_named(row.page))
 
 
 ASK = Ask()
@@ -447,7 +447,7 @@ def __getattr__(name: str) -> Any:
     if kind != "command" or command not in BY_NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     row = BY_NAME[command]
-    function = cast(types.FunctionType, found_at(row.run) if row.run else _question(row))
+    function = cast(types.FunctionType, import_named(row.run) if row.run else _question(row))
     if row.settings or row.ask:
         typed = options_of(row, READ.get(command, READ[""]))
         about = {"__module__": __name__}
@@ -654,11 +654,11 @@ def _ask_of_judges(name: str, source: str, out: Path | None, *, force: bool, tes
     table, given = ask.read(source, out, force=force)
     tested.among(table)
     with progress_bar("Comparing"):
-        found = found_at(f"assay.verdict.{name}:{name}")(table, judges=tested.names(), **given)
+        found = import_named(f"assay.verdict.{name}:{name}")(table, judges=tested.names(), **given)
     row = BY_NAME[name]
     if ask.output.for_people:
         ask.output.words(found)
-        write_page(out, row.title, found, found_at(row.page))
+        write_page(out, row.title, found, import_named(row.page))
     else:
         ask.show(row, found, out)
 
@@ -808,7 +808,7 @@ def ratings(
     if next_pairs is None or ask.output.for_people:
         ask.show(row, found, out, width=TERMINAL)
     else:
-        write_page(out, row.title, found, found_at(row.page))
+        write_page(out, row.title, found, import_named(row.page))
     if next_pairs is not None:
         if ask.output.for_people:
             from assay.reporting import tables

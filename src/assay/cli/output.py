@@ -287,10 +287,10 @@ def options_of(row: Command, read: Mapping[str, Callable[[Any], Any]]) -> type[G
 
 def settings_of(row: Command) -> list[type[Settings]]:
     """Where the options of a command come from: the settings that its row names, or its question's own."""
-    return [*map(found_at, row.settings)] if row.settings or not row.ask else [found_at(row.ask).settings]
+    return [*map(import_named, row.settings)] if row.settings or not row.ask else [import_named(row.ask).settings]
 
 
-def found_at(place: str) -> Any:
+def import_named(place: str) -> Any:
     """What stands at ``module:name``."""
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(module), name)

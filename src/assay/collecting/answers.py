@@ -136,7 +136,7 @@ class _AnswerWriter:
             raise UnknownTaskError
         self.task = task
         self.asked = assigner.design.asked(task.questions, task.condition)
-        self.removed = {one.id for one in self.asked} - {one.id for one in assigner.design.asked_of(task)}
+        self.removed = {one.id for one in self.asked} - {one.id for one in assigner.design.questions_of(task)}
         """Questions that are not asked any more, and that a page made before may still answer."""
         self.ties: dict[int, str] = {}
         """By question, whether a tie is one of two acceptable ones, where that is asked."""

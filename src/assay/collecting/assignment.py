@@ -39,10 +39,10 @@ from assay.study.store.people import (
     answered_with,
     close_pages,
     closed_up_to,
+    count_given,
     everybody,
     free_places_of,
     give,
-    given_so_far,
     items_had,
     left_out,
     places_of_others,
@@ -213,7 +213,7 @@ class Assigner:
         self, db: Connection, slot: Slot, now: float, wanted: int, quota: int, size: int
     ) -> OpenPlaces | None:
         """The cheapest question first: who has room says mostly that there is no need to look at the items."""
-        given = given_so_far(db, slot)
+        given = count_given(db, slot)
         room = self._room(db, slot.party, given, quota, size)
         least = len(self.design.names) - sum(given.values()) // wanted  # items that have places, at least
         if len(room) < 2 or least // size * len(room) > MOST_PAIRS:  # one alone may go wherever there is a place

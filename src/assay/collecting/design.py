@@ -137,7 +137,7 @@ class StudyDesign:
             found.append(Asked(number, definition.on(own), own))
         return tuple(found)
 
-    def asked_of(self, task: Any) -> tuple[Asked, ...]:
+    def questions_of(self, task: Any) -> tuple[Asked, ...]:
         """The questions of a task: of an open one those that were not removed since it was given."""
         asked = self.asked(task.questions, task.condition)
         now = {q.id for q in self.questions}

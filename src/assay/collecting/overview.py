@@ -488,7 +488,7 @@ class Snapshot:
     @cached_property
     def _person_sums(self) -> dict[str, PersonSums]:
         """By person, how many tasks they have done, and when last."""
-        return self.log.done_by_person(self.design.counted)
+        return self.log.progress_by_person(self.design.counted)
 
     # -- what was remarked --------------------------------------------------------------------------
 

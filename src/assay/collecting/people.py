@@ -58,7 +58,7 @@ from assay.study.checks import CAPTIONS, IMAGES, MEDIA, is_allowed_address, medi
 from assay.study.items import Item, chance, file_within
 from assay.study.schema import Language
 from assay.study.store import people as store_people
-from assay.study.store.answers import given_by
+from assay.study.store.answers import answers_by
 from assay.study.store.connection import Connection
 from assay.study.store.items import items_given, items_named
 from assay.study.store.people import (
@@ -158,7 +158,7 @@ def _page(number: int, tasks: Sequence[TaskForm]) -> PageForm:
 def _task_form(
     design: StudyDesign, task: Task, item: Item, given: GivenAnswers, draft: Mapping[str, Any] | None
 ) -> TaskForm:
-    asked = design.asked_of(task)
+    asked = design.questions_of(task)
     images = _addresses(design, task, item)
     part = design.study.config.items
     markdown = WithFormulas(part.markdown) if part.formulas else part.markdown
@@ -233,7 +233,7 @@ def _answers_by_task(db: Connection, person: Person, tasks: Iterable[Task]) -> d
     if not place:
         return {}
     found: dict[int, GivenAnswers] = {}
-    for row in given_by(db, person.name, {key[0] for key in place}):
+    for row in answers_by(db, person.name, {key[0] for key in place}):
         task = place.get((row.item, row.condition, row.repeat, row.question))
         if task is None:
             continue

@@ -20,12 +20,12 @@ from assay.concordance.coefficient import (
     Spread,
     Who,
     describe_values,
+    groups_left_out,
     offers_of,
     recommended,
     small_sample_intervals,
     sums_of,
     undefined_reason,
-    with_groups_out,
 )
 from assay.concordance.comparisons import (
     A_HUMAN,
@@ -53,7 +53,7 @@ from assay.estimation.intervals import (
     quantile_estimate,
 )
 from assay.estimation.options import Adjustment, Raters, question
-from assay.estimation.resampling import Sums, most_width
+from assay.estimation.resampling import Sums, width_limit
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats
 from assay.reporting.tables import estimated, said
@@ -484,7 +484,7 @@ class _Block:
         self.measures = [m for m in measures if m.needs in offers_of(ratings.scale)]
         self.how, self.excluded = settings, excluded
         self.raters = {random: settings.raters_for(random=random) for random in (False, True)}
-        self.most_width = most_width(ratings.n_items)
+        self.width_limit = width_limit(ratings.n_items)
         self.families: Families = ()
         self.with_people: list[tuple[Pairing, list[_Ready]]] | None = None
         self._inner: dict[str, PanelStatistic | Ranks] = {}
@@ -563,7 +563,7 @@ class _Block:
                 continue
             sides = [*ready, *(people[r.measure.name] for r in ready)]
             joint, k = _side_by_side(sides), len(ready)
-            if sum(joint.widths) <= self.most_width:
+            if sum(joint.widths) <= self.width_limit:
                 yield from self._differences(judge, among[0], ready, joint)
                 continue
             for i in range(k):
@@ -579,7 +579,7 @@ class _Block:
             measures = [one.measure for one in ready]
             left, right = (self._leave_one_out(side, measures, sums) for side in (judge, people))
             parts = ((np.append(v, w), np.hstack([x, y])) for (v, x), (w, y) in zip(left, right, strict=True))
-            found = with_groups_out(found, [parts])
+            found = groups_left_out(found, [parts])
         found = found.contrast(np.hstack([np.eye(k), -np.eye(k)]))
         assert judge.second is not None
         swapped = swapping_p(
@@ -652,7 +652,7 @@ class _Block:
             mine = [i for i, one in enumerate(raters) if one == kind]
             part, some = found if len(mine) == len(ready) else found.part(np.array(mine)), [ready[i] for i in mine]
             if kind == "random" and self.how.method != "none":
-                part = with_groups_out(part, [self._leave_one_out(comparison, [one.measure for one in some], sums)])
+                part = groups_left_out(part, [self._leave_one_out(comparison, [one.measure for one in some], sums)])
             finished |= zip(mine, _wrap_found(some, part), strict=True)
             for k, few in small_sample_intervals([(one.measure, one.statistic) for one in some], part, spread).items():
                 finished[mine[k]] = _wrap_found([some[k]], few)[0]
@@ -715,7 +715,7 @@ class _Block:
                 same.setdefault(id(one.ratings), []).append(i)
         for members in same.values():
             joint = _side_by_side([ready[i] for i in members])
-            if sum(joint.widths) <= self.most_width:
+            if sum(joint.widths) <= self.width_limit:
                 yield members, joint
                 continue
             scale = [ready[i].measure.transform for i in members]

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from assay.concordance import plots
-from assay.concordance.coefficient import GradingScaleSettings, with_groups_out
+from assay.concordance.coefficient import GradingScaleSettings, groups_left_out
 from assay.concordance.comparisons import row_means
 from assay.data.annotations import Annotations, Answers, digest_of_columns
 from assay.data.chunks import Chunks
@@ -26,7 +26,7 @@ from assay.data.ratings import cluster_codes
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, Transform, adjust_p
 from assay.estimation.options import question
-from assay.estimation.resampling import Sums, Units, add_rows, of_replicates
+from assay.estimation.resampling import Sums, Units, add_rows, estimate_replicates
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting.tables import decimals, said
@@ -527,7 +527,7 @@ class ScaleTables:
                 (_sums(numbers(name), items, units).value_and_without(whole.used) for name in group)
                 for group in several
             ]
-            found = with_groups_out(found, parts)
+            found = groups_left_out(found, parts)
         if self.interval == "no interval":
             self.interval = found.describe_interval()
         return found, list(whole.n_items)
@@ -625,7 +625,7 @@ class ScaleTables:
                 yield others @ each, less @ others.T
 
         people = [without_people()] if len(self.humans) > 1 else []
-        return with_groups_out(mean, [*people, without_judges()]), n
+        return groups_left_out(mean, [*people, without_judges()]), n
 
     def _compare(self, found: Estimates, n: int) -> list[dict[str, Any]]:
         """Each scale less each other, under the same resamples."""
@@ -934,7 +934,7 @@ def _combine(found: Estimates, weights: Sequence[Mapping[int, float]]) -> Estima
         return found.contrast(rows)
     value = np.array([found.value[list(one)] @ list(one.values()) for one in weights])
     empty = np.empty((0, len(weights)))
-    return of_replicates(value, empty, found, n_items=found.n_items, n_units=found.n_units)
+    return estimate_replicates(value, empty, found, n_items=found.n_items, n_units=found.n_units)
 
 
 def _range(name: str, ranges: Mapping[str, tuple[float, float]] | None) -> tuple[float, float]:

@@ -108,7 +108,7 @@ class Chunks:
         """
         values = frozenset[float]().union(*(c.values for c in self.contents))
         many = any(not c.values for c in self.contents if c.n_labels)
-        return few_values(np.arange(MOST_VALUES + 1.0) if many else np.array(sorted(values)))
+        return require_few_values(np.arange(MOST_VALUES + 1.0) if many else np.array(sorted(values)))
 
     @property
     def categories(self) -> tuple[Label, ...] | None:
@@ -164,7 +164,7 @@ class Chunks:
         return partial(chunk_store.answers, self.folder, parts, self.annotators, self.categories)
 
 
-def few_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def require_few_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Different labels, where they can be listed.
 
     Raises

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations, Answers, Repeats, digest_of_columns
 from assay.data.chunk_store import MOST_VALUES
-from assay.data.chunks import Chunks, few_values
+from assay.data.chunks import Chunks, require_few_values
 from assay.data.columns import KEY
 from assay.data.names import Names
 from assay.data.scales import Label, Scale
@@ -487,7 +487,7 @@ class LabelPieces:
         DesignError
             Where there are too many to list.
         """
-        return few_values(self.survey.values)
+        return require_few_values(self.survey.values)
 
     @property
     def mean(self) -> float:

@@ -148,7 +148,7 @@ class SourcePairs:
         """Sources whose outputs lie in several clusters."""
         return np.unique(self.sources[self.unit_of_source[self.sources] != self.units])
 
-    def of_these(self, systems: Mapping[str, Outputs]) -> SourcePairs | None:
+    def same_outputs(self, systems: Mapping[str, Outputs]) -> SourcePairs | None:
         """The same for a difference on these outputs alone; None where it would need more than sums of sources: several
         outputs of one source and system, or clusters labelled in part."""
         if any(np.bincount(self.sources[mine]).max() > 1 for _, _, mine in systems.values()):

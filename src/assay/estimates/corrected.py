@@ -773,13 +773,13 @@ def _systems(
     outputs = {name: (checked[name], judged[name], parts[name]) for name in judged}
     notes = []
     if settings.population == "finite":
-        of_these = pairing.of_these(outputs)
-        if of_these is None:
+        same_outputs = pairing.same_outputs(outputs)
+        if same_outputs is None:
             notes.append(
                 "differences of systems are of sources like these: for these outputs alone a system needs one output "
                 "of each source, and clusters that are labelled whole or items that lie over them at random"
             )
-        pairing = of_these or pairing
+        pairing = same_outputs or pairing
     found = contrast_systems(
         outputs, pairing, settings.baseline, settings.confidence, {line.slice or "": line.weight for line in lines}
     )

@@ -30,7 +30,7 @@ from assay.estimation.options import Limits, Settings, option, question
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
-from assay.reporting.page import written_whole
+from assay.reporting.page import atomic_write
 from assay.reporting.tables import estimated, p_value
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class Route(Result):
             "threshold": self.threshold if math.isfinite(self.threshold) else None, "share": self.share,
             "epsilon": settings.epsilon, "alpha": settings.alpha, "assay": __version__, "signature": self.signature,
         }  # fmt: skip
-        with written_whole(Path(path)) as part:
+        with atomic_write(Path(path)) as part:
             part.write_text(json.dumps(rule, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
         return Path(path)
 

@@ -125,7 +125,7 @@ class Units:
         """
         if clusters is not None and len(clusters) != n_items:
             raise DataError(f"there are {n_items} items but {len(clusters)} cluster labels")
-        limit = None if most is None else most_units(width, most)
+        limit = None if most is None else unit_limit(width, most)
         n = n_whole = n_items if used is None else len(used)
         unit: Ints | None = None
         if clusters is not None:
@@ -143,12 +143,12 @@ class Units:
         return cls(unit, n, "blocks" if n < n_whole else "items" if clusters is None else "clusters")
 
 
-def most_width(n_items: int) -> float:
-    """`most_units` the other way round: sums that each of ``n_items`` may have, for none to be merged into blocks."""
+def width_limit(n_items: int) -> float:
+    """`unit_limit` the other way round: sums that each of ``n_items`` may have, for none to be merged into blocks."""
     return math.inf if n_items <= LEAST_UNITS else UNIT_CELLS // n_items if n_items <= MAX_UNITS else 0
 
 
-def most_units(width: int, most: int = MAX_UNITS) -> int:
+def unit_limit(width: int, most: int = MAX_UNITS) -> int:
     """Into how many blocks items are merged where there are more, if each has ``width`` sums."""
     return max(min(most, LEAST_UNITS), min(most, UNIT_CELLS // max(width, 1)))
 
@@ -341,7 +341,7 @@ def estimate_sums(
     )
 
 
-def of_replicates(
+def estimate_replicates(
     value: Floats, replicates: Floats, how: How, *, n_items: int, n_units: int, unit: str = "items"
 ) -> Estimates:
     """Values with replicates that a statistic brings itself, where it is no sum over items.
@@ -401,7 +401,7 @@ def estimate_open(
         return estimate_sums(statistic, sums, how, unit=unit)
     value = np.atleast_1d(np.asarray(statistic.value(sums.sum(axis=0))))
     replicates = np.asarray(statistic.value(drawn(how.n_resamples)))
-    found = of_replicates(value, replicates, how, n_items=len(sums), n_units=len(sums), unit=unit)
+    found = estimate_replicates(value, replicates, how, n_items=len(sums), n_units=len(sums), unit=unit)
     return dataclasses.replace(found, method="percentile", drawn="Bayesian bootstrap")
 
 

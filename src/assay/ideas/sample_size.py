@@ -41,10 +41,10 @@ from assay.statistics.odd_one_out import (
     choice_probabilities,
     correlation,
     half_agreement,
+    leave_groups_out,
     mean_ranks,
     pair_codes,
-    stepped_up,
-    without_groups,
+    spearman_brown,
 )
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def judgments_needed(labels: Annotations | Chunks, settings: SampleSizeSettings)
     judged = Judged.of(choices.pairs, choices.member[order], choices.odd[order], choices.texts.height)
     rng = np.random.default_rng(settings.seed)
     one = _single_reliability(judged, rng, n_splits)
-    without = without_groups(judged, rng, lambda some: _single_reliability(some, rng, max(n_splits // 5, 10)))
+    without = leave_groups_out(judged, rng, lambda some: _single_reliability(some, rng, max(n_splits // 5, 10)))
     n = len(judged)
     wanted = settings.sizes or tuple(sorted({max(round(n * k / 5), 10) for k in range(1, 11)}))
     alone = _single_estimate(one, without, settings.confidence)
@@ -181,7 +181,7 @@ def _single_reliability(judged: Judged, rng: np.random.Generator, n_splits: int)
     if not len(halves):
         return float("nan")
     mean = min(float(halves.mean()), 0.9999)
-    return float(stepped_up(mean, 2 / len(judged)))
+    return float(spearman_brown(mean, 2 / len(judged)))
 
 
 def _single_estimate(one: float, without: Floats, confidence: float) -> Estimate:
@@ -209,17 +209,17 @@ def _judgments_for(one: float, target: float) -> int | None:
 
 def _sets_estimate(value: float, one: Estimate, size: int, confidence: float) -> Estimate:
     """ρ of two sets of a size; the interval is that of one judgment, stepped up, and holds ρ."""
-    stepped = float(stepped_up(one.estimate, size))
+    stepped = float(spearman_brown(one.estimate, size))
 
     def ends(level: float) -> tuple[float, float]:
-        low, high = (float(stepped_up(end, size)) for end in one.interval(level))
+        low, high = (float(spearman_brown(end, size)) for end in one.interval(level))
         known = np.isfinite([low, high]).all()
         return (min(low, value), max(high, value)) if known else (np.nan, np.nan)
 
     def test(null: float) -> float:
         if min(value, stepped) <= null <= max(value, stepped):
             return 1.0
-        return one.p(float(stepped_up(null, 1 / size))) if 0 < null < 1 else np.nan
+        return one.p(float(spearman_brown(null, 1 / size))) if 0 < null < 1 else np.nan
 
     return EstimateByRule(value, *ends(confidence), np.nan, one.reason, ends=ends, test=test)
 
@@ -230,7 +230,7 @@ def _row(
     """ρ of two sets of a size."""
     n = len(judged)
     halves = 2 * size <= n
-    value = float(stepped_up(one.estimate, size))
+    value = float(spearman_brown(one.estimate, size))
     if halves:
         apart = half_agreement(judged, rng, settings.n_splits, size)
         value = float(apart[np.isfinite(apart)].mean()) if np.isfinite(apart).any() else float("nan")

@@ -23,13 +23,13 @@ from assay.data.chunks import Chunks
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimation.intervals import Estimate, Estimates, wilson, wilson_estimate
 from assay.estimation.options import LEAST_RESAMPLES, IntervalSettings, Method, question
-from assay.estimation.resampling import of_replicates
+from assay.estimation.resampling import estimate_replicates
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.ideas.choices import Choices, EmbeddingSettings, TripletSettings
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, said
-from assay.statistics.odd_one_out import KEPT, Model, alike_within, predicted_shares
+from assay.statistics.odd_one_out import KEPT, Model, predicted_shares, within_triplet_icc
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -210,7 +210,7 @@ def similarities(choices: Choices, floor: int, confidence: float) -> tuple[pl.Da
         kept = np.zeros((len(choices), 3))
         kept[np.arange(len(choices)), KEPT[choices.odd]] = 1.0
         position = pairs.position(choices.member, choices.texts.height)
-        alike, n = alike_within(position, kept, len(pairs), choices.item)
+        alike, n = within_triplet_icc(position, kept, len(pairs), choices.item)
     low, high = _ends(pairs.kept, pairs.n, confidence) if np.isnan(alike) else wilson(pairs.share, n, confidence)
     found = choices.named_pairs(pairs.first, pairs.second).with_columns(
         estimate=pl.Series(pairs.share), low=pl.Series(low), high=pl.Series(high), n=pl.Series(pairs.n),
@@ -360,7 +360,7 @@ def triplet_embedding(labels: Annotations | Chunks, settings: EmbeddingSettings)
         method=made, n_resamples=max(settings.n_resamples, LEAST_RESAMPLES), confidence=settings.confidence,
         seed=settings.seed,
     )  # fmt: skip
-    found = of_replicates(value, drawn, how, n_items=len(choices), n_units=choices.n_triplets, unit="triplets")
+    found = estimate_replicates(value, drawn, how, n_items=len(choices), n_units=choices.n_triplets, unit="triplets")
     table = choices.named_pairs(first, second).with_columns(
         estimate=pl.Series(value), low=pl.Series(found.low), high=pl.Series(found.high),
         n=pl.Series(_comparisons(choices, first, second)), reason=pl.Series(found.reasons, dtype=pl.String),

@@ -23,7 +23,7 @@ from assay.data.chunks import Chunks
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, missing
 from assay.estimation.options import IntervalSettings, question
-from assay.estimation.resampling import of_replicates
+from assay.estimation.resampling import estimate_replicates
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.ideas.choices import CONTENTS, Choices, ValidateSettings, odd_one_labels
@@ -48,7 +48,7 @@ from assay.statistics.odd_one_out import (
     Step,
     correlation,
     correlations,
-    halves_seen,
+    mean_half_correlation,
     step_of,
 )
 from assay.statistics.round_robin import (
@@ -671,7 +671,7 @@ class _MeasureComparison:
     def ceiling(self) -> Ceiling:
         """How well the experts' own judgments rank the pairs, over the pairs that measures are held against."""
         rng = np.random.default_rng((self.settings.seed, 2))
-        halves = halves_seen(self.robin, rng)
+        halves = mean_half_correlation(self.robin, rng)
         step = step_of(self.robin, self.member, rng)
         return Ceiling.of(halves, step, self.ranks.reliability(), self.robin, self.settings.confidence)
 
@@ -696,7 +696,7 @@ class _MeasureComparison:
         if len(known) < len(runs) or np.ptp(known) == 0:
             return missing("too few judgments")
         how = IntervalSettings(method="percentile", confidence=s.confidence, seed=s.seed)
-        return of_replicates(known.mean(), known[:, None], how, n_items=n, n_units=n, unit="judgments")[0]
+        return estimate_replicates(known.mean(), known[:, None], how, n_items=n, n_units=n, unit="judgments")[0]
 
 
 Row = tuple[dict[str, Any], Estimate]

@@ -19,7 +19,7 @@ from assay.errors import JudgeError, counted, listing
 from assay.judging.batch_formats import FORMS, BatchForm, Bodies, Order
 from assay.judging.client import Pricer, Tell, cost_of, expected_tokens, pricer
 from assay.judging.dry_run import WRITTEN, ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
-from assay.judging.http import CallFailed, Completion, kept_call
+from assay.judging.http import CallFailed, Completion, cached_call
 from assay.judging.plan import Plan, plan_study
 from assay.judging.providers import ABOUT_FORM, PROVIDERS, Service
 from assay.judging.run import build_answer, log
@@ -272,7 +272,7 @@ class _Batches:
 
     async def _write(self, service: Service, run: int, claim: Claim, result: Completion | CallFailed) -> None:
         request = self.plan.request(claim)
-        name, text = kept_call(await service.sent(request))
+        name, text = cached_call(await service.sent(request))
         about: dict[str, Any] = {"shown": claim.shown, "model": request.model, "fingerprint": name, "prompt": text}
         if isinstance(result, CallFailed):
             form = request.schema is not None and ABOUT_FORM.search(str(result))

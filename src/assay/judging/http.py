@@ -173,7 +173,7 @@ def _error_message(body: str) -> str:
     return " ".join(str(message).split())
 
 
-def asked_wait(headers: Mapping[str, str], body: str) -> float | None:
+def requested_wait(headers: Mapping[str, str], body: str) -> float | None:
     """Seconds that a service asks to wait: in its headers, or as Google says it, in the body."""
     milliseconds = retry_after(headers.get("retry-after-ms"))
     if milliseconds is not None:
@@ -274,7 +274,7 @@ def _take_images(value: Any, images: list[str]) -> Any:
     return [_take_images(one, images) for one in value] if isinstance(value, list | tuple) else value
 
 
-def kept_call(sent: Sent) -> tuple[str, str]:
+def cached_call(sent: Sent) -> tuple[str, str]:
     """The fingerprint of a call, and the text under which its body is kept."""
     if not sent.has_images:
         text = sent.text

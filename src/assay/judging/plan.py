@@ -372,7 +372,7 @@ class Plan:
             for question in part.questions
             for judge in part.models
             for condition in (
-                self.asked_conditions(judge, question) if part.role != "source" else self.system_conditions()
+                self.conditions_to_ask(judge, question) if part.role != "source" else self.system_conditions()
             )
         ]
         for item, digest in them:
@@ -413,7 +413,7 @@ class Plan:
 
     # -- probes ---------------------------------------------------------------------------------
 
-    def asked_conditions(self, judge: Judge, question: AskedQuestion) -> list[dict[str, Any]]:
+    def conditions_to_ask(self, judge: Judge, question: AskedQuestion) -> list[dict[str, Any]]:
         """What a judge is asked under: every combination, and the probes of the first."""
         them = self.conditions(question)
         return them + [them[0] | {"probe": probe} for probe in self._probes(judge, question)]

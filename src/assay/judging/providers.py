@@ -32,7 +32,17 @@ from assay.judging.formats import (
     ResponsesFormat,
     ServiceFormat,
 )
-from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, asked_wait, chat_body, failure, mask_key
+from assay.judging.http import (
+    CallFailed,
+    Completion,
+    Provider,
+    Request,
+    Sent,
+    chat_body,
+    failure,
+    mask_key,
+    requested_wait,
+)
 from assay.judging.prompts import Message
 from assay.judging.records import CommandJudge, FunctionJudge, Outputs, OutputsFirst, Program, Recorded, TrainedReplies
 from assay.study.items import canonical
@@ -357,7 +367,7 @@ class Service:
             async with self._open().request(method, url, allow_redirects=False, **options) as response:
                 text = await _text(response)
                 if response.status >= 300:
-                    raise failure(response.status, self.here.masked(text), asked_wait(response.headers, text), None)
+                    raise failure(response.status, self.here.masked(text), requested_wait(response.headers, text), None)
                 return text if header is None else str(response.headers.get(header, ""))
         except TimeoutError:
             raise CallFailed("retry", f"no reply within {self._timeout:g} s") from None

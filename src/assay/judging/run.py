@@ -21,7 +21,7 @@ from typing import Any, Literal
 from assay.errors import AssayError, JudgeError, StudyError
 from assay.judging.client import Budget, Endpoint, Health, Pricer, Tell, cost_of, duration, pricer, probe_request
 from assay.judging.dry_run import ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
-from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, kept_call
+from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, cached_call
 from assay.judging.plan import LEFT_TO_PEOPLE, Plan, check_comparisons, plan_study
 from assay.judging.records import Recording
 from assay.judging.replies import label_likelihood, read_reply
@@ -606,7 +606,7 @@ def _service_of(judge: Judge) -> str:
 
 def _prompt(sent: Sent) -> dict[str, str]:
     """What an answer says of the prompt: its name, and its text."""
-    name, text = kept_call(sent)
+    name, text = cached_call(sent)
     return {"fingerprint": name, "prompt": text}
 
 

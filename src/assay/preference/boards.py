@@ -20,7 +20,7 @@ from assay.data.annotations import Annotations
 from assay.data.columns import natural
 from assay.errors import DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, leave_out_variance
-from assay.estimation.resampling import estimate_sums, of_replicates, resampling_counts
+from assay.estimation.resampling import estimate_replicates, estimate_sums, resampling_counts
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.preference.votes import BradleyTerrySettings, EloSettings, RatingSettings, Votes, weight
@@ -197,7 +197,7 @@ def boards(votes: Votes, settings: RatingSettings, rate: Rate) -> tuple[Board, .
 
 def _no_board(poll: Poll, settings: RatingSettings, reason: str) -> Board:
     n = len(poll.votes.systems)
-    empty = of_replicates(np.full(n, np.nan), np.empty((0, n)), settings, n_items=poll.votes.n_items, n_units=1)
+    empty = estimate_replicates(np.full(n, np.nan), np.empty((0, n)), settings, n_items=poll.votes.n_items, n_units=1)
     empty = replace(empty, reasons=(reason,) * n)
     where = poll.who, poll.group, poll.component
     return Board(*where, poll.votes.systems, poll.votes.tally, empty, _slope(settings), reason)
@@ -253,7 +253,7 @@ def _raters(votes: Votes, who: Sequence[str] | None) -> Iterator[tuple[str, Bool
         yield one, chosen[votes.annotator]
 
 
-def asked_votes(votes: Votes, who: Sequence[str] | None) -> Votes:
+def votes_with_board(votes: Votes, who: Sequence[str] | None) -> Votes:
     """The votes of whoever has a board; the others are counted."""
     if who is None:
         return votes
@@ -562,7 +562,7 @@ class EloRate:
         units = votes.units(1)
         none = np.empty((0, len(value)))
         replicates = none if s.method == "none" else runs.resample(units.of_item, units.n)
-        found = of_replicates(value, replicates, s, n_items=votes.n_items, n_units=units.n, unit=units.name)
+        found = estimate_replicates(value, replicates, s, n_items=votes.n_items, n_units=units.n, unit=units.name)
         sd = orders.std(axis=0, ddof=1) if len(orders) > 1 else np.full(len(value), np.nan)
         where = poll.who, poll.group, poll.component
         return Board(*where, votes.systems, votes.tally, found, _slope(s), order_sd=sd)

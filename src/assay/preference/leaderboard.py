@@ -28,11 +28,11 @@ from assay.preference.boards import (
     EloRate,
     Poll,
     Rate,
-    asked_votes,
     boards,
     covariate_columns,
     covariate_values,
     orders_each,
+    votes_with_board,
 )
 from assay.preference.votes import BradleyTerrySettings, EloSettings, NextPairsSettings, RatingSettings, Votes
 from assay.reporting import pictures
@@ -380,7 +380,7 @@ SAME, FLIPPED, EVEN = "same", "flipped", "equal"
 
 def _make_boards(votes: Votes, settings: RatingSettings, rate: Rate) -> Leaderboard:
     """All boards, what they say of each other, and what made them."""
-    votes = asked_votes(votes, settings.who)
+    votes = votes_with_board(votes, settings.who)
     scaled, spreads = _scale_covariates(votes)
     asked: list[Poll] = []
 

@@ -17,7 +17,7 @@ from assay.data.ratings import Faceted, faceted
 from assay.errors import DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, missing
 from assay.estimation.options import IntervalSettings, number_in, question
-from assay.estimation.resampling import of_replicates
+from assay.estimation.resampling import estimate_replicates
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics.components import Fitted, fit_components, weights
@@ -523,7 +523,7 @@ class _Pairs:
             method="percentile", n_resamples=s.n_resamples, confidence=s.confidence, seed=s.seed
         )  # fmt: skip
         found = [
-            of_replicates(value[k : k + 1], drawn[:, k : k + 1], how, n_items=self.n, n_units=self.n)[0]
+            estimate_replicates(value[k : k + 1], drawn[:, k : k + 1], how, n_items=self.n, n_units=self.n)[0]
             for k in range(len(value))
         ]
         names: tuple[CoefficientName, ...] = ("generalizability", "dependability")

@@ -311,7 +311,7 @@ class AltTest(Result):
         if rho.reason:
             lines.append(f"No interval: {rho.reason}.")
         if self.n_annotators:
-            lines += [f"Smallest epsilon: {said_epsilon(self)}.", *self._items_sentences()]
+            lines += [f"Smallest epsilon: {epsilon_words(self)}.", *self._items_sentences()]
             if self.document_effect is not None and self.document_effect.design >= MATTERS:
                 lines.append(self.document_effect.words())
         return "\n".join([*lines, *self.run.closing()])
@@ -460,7 +460,7 @@ class AltTest(Result):
         return studies.pilot_of_test(self.tally)
 
 
-def said_epsilon(test: AltTest) -> str:
+def epsilon_words(test: AltTest) -> str:
     """The smallest epsilon as published, and where the true one lies, in words."""
     needed, smallest = test.needed_epsilon, test.smallest_epsilon
     published = "passes at no ε" if math.isnan(smallest) else f"passes at ε ≥ {smallest:.3f}"

@@ -217,7 +217,7 @@ def _same(grounds: decision.Grounds) -> decision.Grounds:
     return grounds
 
 
-def corrected_together(tests: Sequence[AltTest]) -> list[AltTest]:
+def correct_verdicts(tests: Sequence[AltTest]) -> list[AltTest]:
     """Tests whose verdicts are corrected for their number (Holm), whatever they were corrected for before."""
     found = decision.correct_grounds([replace(test, corrected=None).grounds for test in tests])
     return [
@@ -230,7 +230,7 @@ def correct_judges(found: Mapping[str, AltTestBy]) -> dict[str, AltTestBy]:
     """The verdicts of several judges, by domain, corrected for the number of all of them, where domains are (Holm)."""
     if len(found) < 2 or any(result.correction == "within" for result in found.values()):
         return dict(found)
-    each = iter(corrected_together([test for result in found.values() for test in result.tests.values()]))
+    each = iter(correct_verdicts([test for result in found.values() for test in result.tests.values()]))
     return {judge: replace(one, tests={name: next(each) for name in one.tests}) for judge, one in found.items()}
 
 

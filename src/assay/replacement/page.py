@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from assay._version import __version__
 from assay.errors import counted, listing
 from assay.estimation.options import short
-from assay.replacement.alt_test import MORE_ITEMS_TELL, AltTest, Reason, said_epsilon
+from assay.replacement.alt_test import MORE_ITEMS_TELL, AltTest, Reason, epsilon_words
 from assay.replacement.decision import FEWEST, TONES, Verdict
 from assay.replacement.domains import AltTestBy
 from assay.replacement.panel import AltTestSettings
@@ -206,7 +206,7 @@ def _side_lines(test: AltTest) -> list[str]:
         _closer(test),
         f"As published it {'passes' if test.passed else 'does not pass'}: winning rate ω = "
         f"{number(test.winning_rate)}, losing rate {number(test.losing_rate)}; {number(s.threshold)} is needed.",
-        f"The smallest ε: {said_epsilon(test)}; read off these labels, so for exploring: ε is chosen before.",
+        f"The smallest ε: {epsilon_words(test)}; read off these labels, so for exploring: ε is chosen before.",
     ]
     if test.speaks_of:
         lines.append(

@@ -30,7 +30,7 @@ from assay.similarity.embeddings import (
     setting,
     short_name,
 )
-from assay.similarity.protocol import BLOCK, Floats, Ints, Similarity, kept, kept_scores, key_of
+from assay.similarity.protocol import BLOCK, Floats, Ints, Similarity, cached_scores, kept, key_of
 
 DEFAULT_MODEL = "roberta-large"
 LAYERS = {
@@ -231,7 +231,7 @@ class BERTScore(Similarity):
         i, j = first[use], second[use]
         score = partial(match, texts, encoder=self.encoder)
         key = self.encoder.key
-        found[use] = kept_scores(f"bertscore {key}", texts, i, j, score) if key else score(i, j)
+        found[use] = cached_scores(f"bertscore {key}", texts, i, j, score) if key else score(i, j)
         if self.by_length:
             needed, where = np.unique(np.concatenate([i, j]), return_inverse=True)
             a, b = np.split(self.encoder.lengths([texts[k] for k in needed])[where.ravel()], 2)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from assay.errors import DataError, DesignError, require
-from assay.similarity.protocol import Floats, Ints, Similarity, kept_scores, shared_counts
+from assay.similarity.protocol import Floats, Ints, Similarity, cached_scores, shared_counts
 from assay.similarity.stemming import rouge_stem
 
 
@@ -240,7 +240,7 @@ class Entities(Similarity):
     def compare(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
         """Each text is read once."""
         score = partial(self._jaccard, texts)
-        return kept_scores(f"entities {self.key}", texts, first, second, score) if self.key else score(first, second)
+        return cached_scores(f"entities {self.key}", texts, first, second, score) if self.key else score(first, second)
 
     def _jaccard(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
         used, where = np.unique(np.concatenate([first, second]), return_inverse=True)

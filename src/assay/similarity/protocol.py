@@ -362,7 +362,7 @@ def kept(what: str, keys: Sequence[bytes], make: Make, at_once: int = AT_ONCE) -
     return _READ[place].rows_of(what, keys, make, at_once)
 
 
-def kept_scores(
+def cached_scores(
     what: str, texts: Sequence[str], first: Ints, second: Ints, score: Callable[[Ints, Ints], Floats]
 ) -> Floats:
     """The score of each pair of texts, kept by the texts; those that are not there are scored in one call."""

@@ -99,7 +99,7 @@ def pair_of_code(code: Ints, n_texts: int) -> tuple[Ints, Ints]:
     return first, code - starts[first] + first + 1
 
 
-def alike_within(position: Ints, kept: Floats, n_pairs: int, item: Ints) -> tuple[float, Floats]:
+def within_triplet_icc(position: Ints, kept: Floats, n_pairs: int, item: Ints) -> tuple[float, Floats]:
     """How much more alike choices about one triplet are, and what that leaves of each pair's number of choices.
 
     Several people who are asked the same triplet see the same third text, which counts for less than as many thirds.
@@ -335,13 +335,13 @@ def half_agreement(judged: Judged, rng: np.random.Generator, n_splits: int, size
     return found
 
 
-def without_groups(judged: Judged, rng: np.random.Generator, value: Callable[[Judged], float]) -> Floats:
+def leave_groups_out(judged: Judged, rng: np.random.Generator, value: Callable[[Judged], float]) -> Floats:
     """A value without each random group of the choices in turn: (groups,)."""
     group = rng.permutation(len(judged)) % GROUPS
     return np.array([value(judged.some(group != g)) for g in range(GROUPS)])
 
 
-def stepped_up(reliability: float | Floats, times: float | Floats) -> Floats:
+def spearman_brown(reliability: float | Floats, times: float | Floats) -> Floats:
     """Spearman and Brown: the reliability of ``times`` as many choices."""
     return np.asarray(times * reliability / (1 + (times - 1) * reliability))
 
@@ -417,7 +417,7 @@ def _z(value: float) -> float:
     return math.atanh(min(max(value, -NEARLY_ALIKE), NEARLY_ALIKE))
 
 
-def halves_seen(robin: RoundRobin, rng: np.random.Generator, n: int | None = None) -> float:
+def mean_half_correlation(robin: RoundRobin, rng: np.random.Generator, n: int | None = None) -> float:
     """Mean ρ of random halves of the choices over the ranked pairs that both halves hold; NaN where there is none."""
     if n is None:
         n = HALVES if len(robin.at) <= MOST_MODELLED else HALVES_OF_MANY

@@ -27,7 +27,7 @@ from torch.nn import functional
 
 from assay.errors import DataError, DesignError
 from assay.estimation.statistic import Floats, Ints
-from assay.reporting.page import written_whole
+from assay.reporting.page import atomic_write
 from assay.training.documents import Target, Texts
 
 CHECKPOINT_SECONDS = 20.0
@@ -432,7 +432,7 @@ class EncoderFit:
         state |= {"chance": torch.get_rng_state()}
         if self.device.startswith("cuda"):
             state["chance_cuda"] = torch.cuda.get_rng_state(self.device)
-        with written_whole(self.path) as part:
+        with atomic_write(self.path) as part:
             torch.save(state, part)
         self.saved = time.monotonic()
 

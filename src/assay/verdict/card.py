@@ -22,7 +22,7 @@ from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Bools, Ints
 from assay.psychometrics.covariances import LabelTables
 from assay.replacement.alt_test import AltTest, alt_test
-from assay.replacement.domains import corrected_together
+from assay.replacement.domains import correct_verdicts
 from assay.replacement.panel import Expertise
 from assay.reporting import pictures
 from assay.reporting.page import SIGNS, Marks, Part
@@ -595,7 +595,7 @@ def _judged_together(rows: Sequence[CardRow], settings: CardSettings) -> list[Ca
     found = list(rows)
     for kind in ("judge", "person"):
         mine = [(i, row, row.test) for i, row in enumerate(rows) if row.kind == kind and isinstance(row.test, AltTest)]
-        for (i, row, _), test in zip(mine, corrected_together([test for _, _, test in mine]), strict=True):
+        for (i, row, _), test in zip(mine, correct_verdicts([test for _, _, test in mine]), strict=True):
             parts = {**row.parts, "replacement": (_replacement(test, settings),)}
             found[i] = replace(row, test=test, parts=parts)
     return found

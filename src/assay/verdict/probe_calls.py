@@ -91,7 +91,7 @@ class CalledMeasure(ProbeMeasure):
         return f"prefers the {place} place, with both orders asked: first less last {signed(e.estimate)} {ends}"
 
 
-def asked_again(labels: Annotations) -> Annotations | None:
+def probe_answers(labels: Annotations) -> Annotations | None:
     """The answers to probes beside the labels they belong to; None where there are none.
 
     They are in the table, or in the store of the study that its labels are of.
@@ -113,7 +113,7 @@ def asked_again(labels: Annotations) -> Annotations | None:
     return replace(full, labels=full.labels.filter(*here))
 
 
-def without_probes(labels: Annotations) -> Annotations:
+def drop_probes(labels: Annotations) -> Annotations:
     """The labels alone: an answer to a probe is none."""
     if "probe" not in labels.conditions:
         return labels

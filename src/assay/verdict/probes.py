@@ -25,7 +25,7 @@ from assay.preference.position import PLACES, position_bias
 from assay.reporting import pictures
 from assay.reporting.page import Part
 from assay.reporting.tables import interval, said, signed
-from assay.verdict.probe_calls import CALLED, AnswersToProbes, CalledMeasure, asked_again, without_probes
+from assay.verdict.probe_calls import CALLED, AnswersToProbes, CalledMeasure, drop_probes, probe_answers
 from assay.verdict.probe_measures import CalledProbe, JudgeLabels, Probe, ProbeMeasure, halo_of, replies_needed
 
 if TYPE_CHECKING:
@@ -410,7 +410,7 @@ def probes(labels: Annotations | Chunks, settings: ProbeSettings) -> JudgeProbes
     The judge errs at random, and no probe accuses it.
     """
     given = labels.in_memory("the probes")
-    labels, asked = without_probes(given), asked_again(given)
+    labels, asked = drop_probes(given), probe_answers(given)
     chosen = [settings.judges] if isinstance(settings.judges, str) else list(settings.judges or labels.judges)
     if not chosen:
         raise DesignError("probes are of judges, and the table has none; name them with judges=[...] when reading")
@@ -433,7 +433,7 @@ def probes(labels: Annotations | Chunks, settings: ProbeSettings) -> JudgeProbes
 
 def called_probes(labels: Annotations, settings: ProbeSettings) -> JudgeProbes | None:
     """What judges answered when they were asked once more, for a report; None where they were not."""
-    asked = asked_again(labels)
+    asked = probe_answers(labels)
     if asked is None:
         return None
     names = list(settings.judges or labels.judges)

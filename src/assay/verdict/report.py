@@ -66,7 +66,7 @@ from assay.replacement.page import (
 )
 from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareSettings
 from assay.reporting import pictures, tables
-from assay.reporting.page import Card, Copy, NextStep, Page, Part, Picture, Section, section_of, written_whole
+from assay.reporting.page import Card, Copy, NextStep, Page, Part, Picture, Section, atomic_write, section_of
 from assay.reporting.references import bibtex
 from assay.verdict.card import CardSettings, JudgeCard, contrasts_part, judge_card
 from assay.verdict.changes import OldReport, changes_since
@@ -267,7 +267,7 @@ class Report(Result):
         """Write the page (.html or .md) and every number as .json beside it; the folder is made where it is missing."""
         found = replace(self.page, data=self.json())
         target = found.save(path)
-        with written_whole(target.with_suffix(".json")) as place:
+        with atomic_write(target.with_suffix(".json")) as place:
             place.write_text(found.data + "\n", encoding="utf-8")
         return target
 

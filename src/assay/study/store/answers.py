@@ -233,7 +233,7 @@ def withdraw(db: sa.Connection, task: Task, reason: str, now: float) -> None:
         append(db, answer | {"status": "withdrawn", "reason": reason, "answered_at": now})
 
 
-def given_by(db: sa.Connection, person: str, items: Collection[str]) -> Sequence[Any]:
+def answers_by(db: sa.Connection, person: str, items: Collection[str]) -> Sequence[Any]:
     """A person's answers to these items, in the order in which they came."""
     return db.execute(_GIVEN_BY, {"person": person, "names": list(items)}).all()
 

@@ -526,7 +526,7 @@ def all_places_taken(db: sa.Connection, slot: Slot, now: float) -> dict[str, int
     return {item: int(number) for item, number in db.execute(_BY_ITEM, _places(slot, now))}
 
 
-def given_so_far(db: sa.Connection, slot: Slot) -> dict[str, int]:
+def count_given(db: sa.Connection, slot: Slot) -> dict[str, int]:
     """How many items each person of any group has been given in the slot's session; reads all tasks."""
     return {name: int(number) for name, number in db.execute(_BY_PERSON, _places(slot, 0.0))}
 
@@ -651,7 +651,7 @@ def renew(db: sa.Connection, numbers: Sequence[int], until: float, older_than: f
     db.execute(sa.update(t).where(t.c.id.in_(numbers), t.c.expires_at < older_than).values(expires_at=until))
 
 
-def given_with_other_text(db: sa.Connection) -> list[Task]:
+def tasks_with_old_text(db: sa.Connection) -> list[Task]:
     """Tasks that were given with another text than their item has now; of those that were skipped, none."""
     t, i = tables.tasks, tables.items
     now = sa.and_(i.c.item == t.c.item, i.c.active, i.c.role == "item", t.c.shown["item"].as_string() != i.c.digest)

@@ -105,7 +105,7 @@ class WorkLog:
 
     # -- sums ---------------------------------------------------------------------------------------
 
-    def done_by_person(self, questions: Collection[str]) -> dict[str, Any]:
+    def progress_by_person(self, questions: Collection[str]) -> dict[str, Any]:
         """By person: tasks ``done``, ``skipped``, done of an ``earlier`` version, ``session``, and when ``last``.
 
         Questions that were added and put alone are no further items.
@@ -197,7 +197,7 @@ class WorkLog:
 
 @dataclass(frozen=True)
 class PersonSums:
-    """What one person has done, see `WorkLog.done_by_person`."""
+    """What one person has done, see `WorkLog.progress_by_person`."""
 
     annotator: str
     done: int
