@@ -19,7 +19,7 @@ from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
 from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate, wilson, wilson_estimate
-from assay.estimation.options import option, question_alone
+from assay.estimation.options import option, question_alone, seed_option
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.replacement import decision
@@ -139,7 +139,7 @@ class PlanSettings(RuleSettings):
         details="For each number of annotators. All sizes and epsilons look at the same studies, a study of 50 items "
         "being the first 50 of one of 500, so that differences between them are hardly disturbed by chance.",
     )  # fmt: skip
-    seed: int = option(0, "Same seed, same numbers.", low=0, always=True)
+    seed: int = seed_option(always=True)
 
     @classmethod
     def of(cls, options: Mapping[str, Any], question: str | None = None) -> Self:

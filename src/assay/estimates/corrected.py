@@ -24,7 +24,7 @@ from assay.estimates.contrasts import SourcePairs, SystemContrast, contrast_syst
 from assay.estimates.difference import LEAST_ITEMS, Corrected, JudgeMean, MeanSpread, difference, slope, tuned
 from assay.estimates.rogan_gladen import true_shares
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, missing
-from assay.estimation.options import Adjustment, Raters, Settings, option, question
+from assay.estimation.options import Adjustment, Raters, Settings, level_option, option, question, seed_option
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
@@ -110,8 +110,8 @@ class EstimateSettings(Settings):
         "test", "Whether labelled items that cannot be a sample of all are refused, or trusted."
     )
     repeats: Repeats = option("error", "What repeated answers stand for.")
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Of the folds: same seed, same numbers.", low=0)
+    confidence: float = level_option()
+    seed: int = seed_option("Of the folds: same seed, same numbers.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

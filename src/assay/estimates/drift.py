@@ -23,7 +23,7 @@ from assay.data.scales import Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimates.difference import FEW_OFF
 from assay.estimation.intervals import Estimate, EstimateByRule, missing, wilson, wilson_estimate
-from assay.estimation.options import Settings, option, question_of_two
+from assay.estimation.options import Settings, level_option, option, question_of_two
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Bools, Floats
 from assay.reporting.tables import estimated, interval, signed
@@ -59,7 +59,7 @@ class DriftSettings(Settings):
         first=True,
     )  # fmt: skip
     repeats: Repeats = option("error", "What repeated answers stand for.")
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
+    confidence: float = level_option()
 
 
 @dataclass(frozen=True, eq=False)

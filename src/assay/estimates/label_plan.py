@@ -21,7 +21,7 @@ from assay.data.chunks import Chunks
 from assay.errors import DesignError, counted
 from assay.estimates.checked import SpotChecks
 from assay.estimates.difference import LEAST_ITEMS, MeanSpread
-from assay.estimation.options import Settings, option, question_alone
+from assay.estimation.options import Settings, level_option, option, question_alone, seed_option
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
@@ -74,8 +74,8 @@ class LabelPlanSettings(Settings):
         first=True,
     )
     judge: str | None = option(None, "The judge of the pilot.", details="Needed where it has several.")
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Of the items that are chosen.", low=0)
+    confidence: float = level_option()
+    seed: int = seed_option("Of the items that are chosen.")
 
     def __post_init__(self) -> None:
         for name in ("sizes", "n_people"):

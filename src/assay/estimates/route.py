@@ -26,7 +26,7 @@ from assay.data.scales import Preference
 from assay.errors import DesignError, counted
 from assay.estimates.checked import judge_of
 from assay.estimation.intervals import Estimate, EstimateByRule, Pseudo
-from assay.estimation.options import Limits, Settings, option, question
+from assay.estimation.options import Limits, Settings, level_option, option, question
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
@@ -73,7 +73,7 @@ class RouteSettings(Settings):
     judge_price: float = option(0.0, "Price of a judge's label.", low=0)
     repeats: Repeats = option("error", "What repeated answers stand for.", details="With the signal repeats, the first "
                               "counts.")  # fmt: skip
-    confidence: float = option(0.95, "Level of the intervals of the curve.", above=0, below=1, key="level")
+    confidence: float = level_option("Level of the intervals of the curve.")
 
 
 @dataclass(frozen=True, eq=False)

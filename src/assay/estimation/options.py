@@ -107,6 +107,16 @@ def option(
     return dataclasses.field(default=default, metadata={"option": limits})
 
 
+def level_option(help: str = "Level of the intervals.", details: str = "") -> float:  # noqa: A002 - see `option`
+    """The field ``confidence`` of a question that makes intervals."""
+    return option(0.95, help, above=0, below=1, key="level", details=details)
+
+
+def seed_option(help: str = "Same seed, same numbers.", *, always: bool = False) -> int:  # noqa: A002 - see `option`
+    """The field ``seed`` of a question in which chance takes part."""
+    return option(0, help, low=0, always=always)
+
+
 @dataclass(frozen=True)
 class Settings:
     """Everything that decides a question's numbers besides the labels; a subclass has one field an option.
@@ -175,8 +185,8 @@ class IntervalSettings(Settings):
 
     method: Method = option("jackknife", "How intervals are made.")
     n_resamples: int = option(2000, "Bootstrap resamples.", low=LEAST_RESAMPLES, key="resamples")
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Same seed, same numbers.", low=0)
+    confidence: float = level_option()
+    seed: int = seed_option()
 
 
 # -- one statement: the function's parameters, its help and its types -------------------------------

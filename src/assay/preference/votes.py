@@ -23,7 +23,7 @@ from assay.data.names import Coded, factorize, sort_cells
 from assay.data.ratings import cluster_codes
 from assay.data.scales import Preference
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.options import IntervalSettings, Method, Settings, option
+from assay.estimation.options import IntervalSettings, Method, Settings, option, seed_option
 from assay.estimation.resampling import Units
 from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
@@ -234,7 +234,7 @@ class PairsSettings(Settings):
         "By chances that grow with separability, equally many from each quarter of its range, or the most separable.",
         details="The first is recommended in section 4 of the paper.",
     )
-    seed: int = option(0, "Same seed, same numbers.", low=0)
+    seed: int = seed_option()
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ class StabilitySettings(Settings):
 
     k: Sequence[int] = option((), "Numbers of outputs of each system, drawn without replacement; at least 2.")
     n_draws: int = option(20, "How often they are drawn.", low=1)
-    seed: int = option(0, "Same seed, same numbers.", low=0)
+    seed: int = seed_option()
     _: KW_ONLY
     c: Sequence[int] = option((), "Numbers of comparisons of outputs of both systems, drawn among all of them.")
     others: Mapping[str, Any] | None = option(

@@ -17,7 +17,7 @@ import numpy as np
 
 from assay.data.annotations import Repeats
 from assay.errors import DesignError, counted, listing, unknown
-from assay.estimation.options import Limits, Settings, option
+from assay.estimation.options import Limits, Settings, level_option, option, seed_option
 from assay.estimation.statistic import Floats, Ints
 from assay.statistics.blocks import (
     Balanced,
@@ -112,8 +112,8 @@ class GStudySettings(DesignSettings):
         "analysis of variance.",
     )  # fmt: skip
     n_resamples: int = option(200, "Samples drawn, where intervals come from some.", low=20, key="resamples")
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Same seed, same numbers.", low=0)
+    confidence: float = level_option()
+    seed: int = seed_option()
 
 
 @dataclass(frozen=True)
@@ -224,8 +224,8 @@ class DisattenuationSettings(DesignSettings):
         200, "Resamples of the objects.", low=20, key="resamples",
         details="Both families' reliabilities are estimated anew in each.",
     )  # fmt: skip
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Same seed, same numbers.", low=0)
+    confidence: float = level_option()
+    seed: int = seed_option()
     n_pairs: int = option(1500, "Pairs of each published resample.", low=20)
     observed_high: float = option(0.3, "An observed correlation of this size looks good.", low=0, high=1)
     implied_low: float = option(

@@ -25,7 +25,7 @@ from assay.data.names import natural, stems
 from assay.data.ratings import cluster_codes
 from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.options import Settings, option
+from assay.estimation.options import Settings, level_option, option, seed_option
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.similarity.embeddings import Embeddings, Encoder, OwnEncoder, SentenceEncoder, sentences
@@ -120,8 +120,8 @@ class TrainSettings(Settings):
         None, "Folder of what is finished, from which a training that was stopped goes on.", transient=True
     )
     n_resamples: int = option(2000, "Bootstrap resamples of documents.", low=20, key="resamples")
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Same seed, same numbers.", low=0)
+    confidence: float = level_option()
+    seed: int = seed_option()
     progress: Progress | None = option(
         None, "Called with (what, done, steps).", transient=True, details="For a progress bar."
     )

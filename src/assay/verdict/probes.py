@@ -17,7 +17,7 @@ from assay.data.chunks import Chunks
 from assay.data.ratings import cluster_codes
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, adjust_p
-from assay.estimation.options import Settings, option, question
+from assay.estimation.options import Settings, level_option, option, question
 from assay.estimation.resampling import Units
 from assay.estimation.result import Result, Run, fingerprint_with, json_safe
 from assay.estimation.statistic import Floats
@@ -61,10 +61,7 @@ class ProbeSettings(Settings):
         None, "Item column whose items are left out together, such as the document.", first=True
     )
     adjust: bool = option(True, "Correct for the number of everything that is tested (Holm).")
-    confidence: float = option(
-        0.95, "Level of the intervals; a fault is shown where its p is at most 1 less this.", above=0, below=1,
-        key="level",
-    )  # fmt: skip
+    confidence: float = level_option("Level of the intervals; a fault is shown where its p is at most 1 less this.")
     repeats: Repeats = option(
         "first", "What repeated answers stand for, in all probes but that of repeated replies.",
         details="See `Annotations.resolve_repeats`.",

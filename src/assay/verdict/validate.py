@@ -19,7 +19,7 @@ from assay.data.ratings import cluster_codes
 from assay.data.scales import Scale
 from assay.errors import DesignError
 from assay.estimation.intervals import Estimate, wilson, wilson_estimate
-from assay.estimation.options import Settings, option, question_alone
+from assay.estimation.options import Settings, level_option, option, question_alone, seed_option
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats
 from assay.replacement.alt_test import alt_test
@@ -100,8 +100,8 @@ class ValidateVerdictSettings(Settings):
         details="How many those are depends on the machine; n_studies alone gives the same numbers everywhere.",
         first=True,
     )  # fmt: skip
-    confidence: float = option(0.95, "Level of the intervals, which are of simulation.", above=0, below=1, key="level")
-    seed: int = option(0, "Same seed, same studies.", low=0)
+    confidence: float = level_option("Level of the intervals, which are of simulation.")
+    seed: int = seed_option("Same seed, same studies.")
     progress: Progress | None = option(None, "Called with (what, done, steps).", transient=True)
 
     def __post_init__(self) -> None:
