@@ -29,7 +29,7 @@ from assay.statistics.odd_one_out import (
     choice_probabilities,
     correlation,
     mean_half_correlation,
-    step_of,
+    step_to_whole,
 )
 from assay.statistics.round_robin import (
     ExpertRanks,
@@ -184,7 +184,7 @@ def minds(robin: RoundRobin, place: np.ndarray, lapse: float) -> np.ndarray:
 def ceiling_of(robin: RoundRobin, rng: np.random.Generator) -> Ceiling:
     member = robin.third[:, ::-1]
     halves = mean_half_correlation(robin, rng)
-    return Ceiling.of(halves, step_of(robin, member, rng), ExpertRanks(robin).reliability(), robin, 0.95)
+    return Ceiling.of(halves, step_to_whole(robin, member, rng), ExpertRanks(robin).reliability(), robin, 0.95)
 
 
 def ceiling(studies: int) -> None:

@@ -21,7 +21,7 @@ from assay.ideas.validate import (
     Needed,
     TextInference,
     decide,
-    numbers_that_tell,
+    numbers_needed,
 )
 from assay.reporting.tables import clip_name
 from assay.statistics.odd_one_out import Step
@@ -221,11 +221,11 @@ def test_numbers_that_would_tell_fall_with_what_there_is_to_see():
     needed = []
     for noise in (0.9, 1.0, 1.1, 1.2):
         of = measure(noise).plus(TOP.mind, -0.5)
-        needed.append(numbers_that_tell([of], INFERENCE, TOP, N).texts)
+        needed.append(numbers_needed([of], INFERENCE, TOP, N).texts)
     known = [n for n in needed if n is not None]
     assert known == sorted(known)
     assert known[0] >= 1
-    nothing = numbers_that_tell([measure(0).times(-1.0)], INFERENCE, TOP, N)
+    nothing = numbers_needed([measure(0).times(-1.0)], INFERENCE, TOP, N)
     assert nothing == Needed(None, None)
     assert str(nothing) == "Not even 20 times as many texts or judgments would tell."
     assert str(Needed(3, None)) == "About 3 more texts, judged as often, would tell."

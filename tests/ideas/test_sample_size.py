@@ -17,7 +17,7 @@ import references
 from assay.errors import DesignError
 from assay.ideas import sample_size
 from assay.reporting.tables import interval, said
-from assay.statistics.odd_one_out import Judged
+from assay.statistics.odd_one_out import PairChoices
 
 
 def test_truth_is_recovered_at_the_floor_that_the_plan_names():
@@ -212,7 +212,7 @@ def test_the_curve_steps_up_what_one_judgment_tells():
 def test_halves_share_no_judgment():
     rng = np.random.default_rng(0)
     position = np.array([[0, 1, 2], [3, 4, 5], [0, 3, 4], [1, 2, 5], [0, 1, 5], [2, 3, 4]])
-    judged = Judged(position, position[np.arange(6), [0, 1, 2, 0, 1, 2]], 6)
+    judged = PairChoices(position, position[np.arange(6), [0, 1, 2, 0, 1, 2]], 6)
     order = np.random.default_rng(0).permutation(6)
     shares = []
     for part in (order[:3], order[3:]):

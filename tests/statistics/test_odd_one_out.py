@@ -15,8 +15,8 @@ from assay.statistics import odd_one_out
 from assay.statistics.odd_one_out import (
     PENALTY,
     PLACES,
-    Judged,
     Model,
+    PairChoices,
     PairModel,
     PairTable,
     Step,
@@ -27,7 +27,7 @@ from assay.statistics.odd_one_out import (
     mean_ranks,
     predicted_shares,
     spearman_brown,
-    step_of,
+    step_to_whole,
 )
 
 
@@ -66,7 +66,7 @@ MEMBER[30:40] = MEMBER[:10, [2, 0, 1]]  # asked again, in another order
 ODD = RNG.integers(0, 3, 60)
 TABLE = PairTable.of(MEMBER, ODD, 7)
 NAMES = list(zip(TABLE.first.tolist(), TABLE.second.tolist(), strict=True))
-CHOICES = Judged.of(TABLE, MEMBER, ODD, 7)
+CHOICES = PairChoices.of(TABLE, MEMBER, ODD, 7)
 
 
 def kept_pair(three: np.ndarray, odd: int) -> tuple[int, int]:
@@ -238,7 +238,7 @@ def test_the_ceiling_is_what_the_experts_reach(texts, documents, repeats, near):
     for seed in range(20):
         robin, place = drawn(texts, documents, repeats=repeats, seed=seed)
         rng = np.random.default_rng(seed)
-        step = step_of(robin, robin.third[:, ::-1], rng)
+        step = step_to_whole(robin, robin.third[:, ::-1], rng)
         again = step.again_from(mean_half_correlation(robin, rng))
         said.append((again, step.best_from(again)))
         shares = [asked_again(robin, place, rng) for _ in range(8)]
@@ -251,9 +251,9 @@ def test_the_ceiling_is_what_the_experts_reach(texts, documents, repeats, near):
 def test_many_texts_take_a_simpler_step(monkeypatch):
     robin, _ = drawn(16, repeats=2)
     member = robin.third[:, ::-1]
-    model = step_of(robin, member, np.random.default_rng(0))
+    model = step_to_whole(robin, member, np.random.default_rng(0))
     monkeypatch.setattr(odd_one_out, "MOST_MODELLED", 10)
-    simple = step_of(robin, member, np.random.default_rng(0))
+    simple = step_to_whole(robin, member, np.random.default_rng(0))
     assert simple.again_from(0.5) == pytest.approx(model.again_from(0.5), abs=0.08)
     assert simple.best_from(0.6) == pytest.approx(model.best_from(0.6), abs=0.08)
 
@@ -263,5 +263,5 @@ def test_experts_by_chance_have_no_ceiling():
     for seed in range(20):
         robin, _ = drawn(10, sharp=0.0, seed=seed)
         rng = np.random.default_rng(seed)
-        found.append(step_of(robin, robin.third[:, ::-1], rng).again_from(mean_half_correlation(robin, rng)))
+        found.append(step_to_whole(robin, robin.third[:, ::-1], rng).again_from(mean_half_correlation(robin, rng)))
     assert abs(np.mean(found)) < 0.08

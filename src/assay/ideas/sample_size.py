@@ -37,7 +37,7 @@ from assay.reporting.tables import interval, said
 from assay.statistics.odd_one_out import (
     GROUPS,
     PLACES,
-    Judged,
+    PairChoices,
     choice_probabilities,
     correlation,
     half_agreement,
@@ -158,7 +158,7 @@ def judgments_needed(labels: Annotations | Chunks, settings: SampleSizeSettings)
     if len(choices) < LEAST:
         raise DesignError(f"{counted(len(choices), 'choice')} cannot be halved; {LEAST} are the least")
     order = np.lexsort((choices.odd, choices.item))
-    judged = Judged.of(choices.pairs, choices.member[order], choices.odd[order], choices.texts.height)
+    judged = PairChoices.of(choices.pairs, choices.member[order], choices.odd[order], choices.texts.height)
     rng = np.random.default_rng(settings.seed)
     one = _single_reliability(judged, rng, n_splits)
     without = leave_groups_out(judged, rng, lambda some: _single_reliability(some, rng, max(n_splits // 5, 10)))
@@ -174,7 +174,7 @@ def judgments_needed(labels: Annotations | Chunks, settings: SampleSizeSettings)
     return Judgments(curve, needed, least, most, run, estimates)
 
 
-def _single_reliability(judged: Judged, rng: np.random.Generator, n_splits: int) -> float:
+def _single_reliability(judged: PairChoices, rng: np.random.Generator, n_splits: int) -> float:
     """Reliability of one judgment's worth, by Spearman and Brown from halves: r = R / (n − (n − 1) R)."""
     halves = half_agreement(judged, rng, n_splits)
     halves = halves[np.isfinite(halves)]
@@ -225,7 +225,7 @@ def _sets_estimate(value: float, one: Estimate, size: int, confidence: float) ->
 
 
 def _row(
-    size: int, one: Estimate, judged: Judged, rng: np.random.Generator, settings: SampleSizeSettings
+    size: int, one: Estimate, judged: PairChoices, rng: np.random.Generator, settings: SampleSizeSettings
 ) -> tuple[Estimate, dict[str, Any]]:
     """ρ of two sets of a size."""
     n = len(judged)

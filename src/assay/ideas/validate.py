@@ -44,12 +44,12 @@ from assay.reporting.tables import clip_name, estimated, interval, p_value, said
 from assay.statistics.odd_one_out import (
     KEPT,
     NEARLY_ALIKE,
-    Judged,
+    PairChoices,
     Step,
     correlation,
     correlations,
     mean_half_correlation,
-    step_of,
+    step_to_whole,
 )
 from assay.statistics.round_robin import (
     ExpertRanks,
@@ -70,7 +70,7 @@ SPLITS = 50
 their mean is known to a seventh of their spread."""
 
 MOST_BOOTSTRAPPED = 1_000_000
-"""Choices up to which the paper's ceiling is made, which is a footnote: beyond it takes longer than the answer."""
+"""The paper's ceiling, a footnote, is computed for at most this many choices: more take longer than the answer."""
 
 MANY_DOCUMENTS = 6
 """From this number on, a sweep's setting is chosen on half of the documents; below, on half of the texts, as halves of
@@ -84,16 +84,16 @@ MOST = 0.8
 more, 3 to 7% are said to (`benchmarks/ideas_texts.py`), and one that reaches all is told from 15 texts on."""
 
 HALF = 0.5
-"""Share of the best possible that "not shown" must be shown to stay below."""
+"""A measure sees at most half where its ρ is shown to stay below this share of the best possible."""
 
 HOPELESS = 0.3
-"""Where even the upper end of the experts' agreement is below, more of the same is not advised."""
+"""Where the upper end of the experts' agreement is below this, more of the same judgments is not advised."""
 
 POWER = 0.8
-"""With which the numbers of texts and judgments that would tell are to tell."""
+"""Power at which the numbers of further texts and judgments are computed."""
 
 MOST_TIMES = 20
-"""Times as many texts or judgments beyond which no number is named."""
+"""No number is named where more than this many times the texts or judgments at hand would be needed."""
 
 Answer = Literal[
     "sees what experts see",
@@ -463,7 +463,7 @@ class _MeasureComparison:
 
     @cached_property
     def shift(self) -> Floats:
-        """What being the best of a sweep flatters each measure by."""
+        """By how much ρ of each measure is too high because it was chosen as the best of a sweep."""
         found = np.zeros(len(self.measures))
         for _, best, optimism in self.nested.values():
             found[best] = optimism
@@ -631,7 +631,7 @@ class _MeasureComparison:
         return list(dict.fromkeys(m.family for m in self.measures if m.family is not None))
 
     def nested_choice(self, family: str) -> tuple[Ints, int, float]:
-        """The settings of a sweep, the best, and by how much being the best flatters it.
+        """The settings of a sweep, the best of them, and by how much its ρ is too high because it was chosen.
 
         The setting is chosen on half of the documents, or of the texts where documents are few, and scored on the other
         half. What is lost there is scaled to all pairs: noise goes with one over the root of their number.
@@ -672,7 +672,7 @@ class _MeasureComparison:
         """How well the experts' own judgments rank the pairs, over the pairs that measures are held against."""
         rng = np.random.default_rng((self.settings.seed, 2))
         halves = mean_half_correlation(self.robin, rng)
-        step = step_of(self.robin, self.member, rng)
+        step = step_to_whole(self.robin, self.member, rng)
         return Ceiling.of(halves, step, self.ranks.reliability(), self.robin, self.settings.confidence)
 
     def ceiling_rows(self, ceiling: Ceiling) -> list[Row]:
@@ -689,7 +689,7 @@ class _MeasureComparison:
             return missing("too many judgments for a footnote")
         rng = np.random.default_rng((s.seed, 4))
         order = np.lexsort((self.experts.odd, self.experts.item))
-        judged = Judged.of(self.experts.pairs, self.member, self.experts.odd[order], self.experts.texts.height)
+        judged = PairChoices.of(self.experts.pairs, self.member, self.experts.odd[order], self.experts.texts.height)
         whole = judged.shares()
         runs = [correlation(judged.some(rng.integers(0, n, n)).shares(), whole) for _ in range(2 * SPLITS)]
         known = np.array(runs)[np.isfinite(runs)]
@@ -807,16 +807,16 @@ def _no_interval(value: float, reason: str) -> Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Ceiling:
-    """How well the experts' own choices rank the pairs.
+    """How well the experts' own choices rank the pairs: the ceiling of a measure.
 
     Attributes
     ----------
     again : Estimate
         ρ of the same number of other choices of these experts.
     best : Estimate
-        ρ of a measure that knew what they think.
+        ρ of a measure that knew how alike the experts find any two texts.
     mind : Influence
-        The best's, for contrasts with it.
+        Influence of the best, for contrasts with it.
     """
 
     again: Estimate
@@ -883,7 +883,7 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Needed:
-    """What would tell, with 80% power, if measure and experts are as they look.
+    """How many further texts or judgments would decide, with 80% power, if measure and experts are as estimated.
 
     Attributes
     ----------
@@ -980,7 +980,7 @@ def decide(
             return MeasureVerdict(ANSWERS[0], share, p)
         if inference.lower(whole.times(-1.0)) > 0:
             return MeasureVerdict(ANSWERS[1], share, p)
-        needed = numbers_that_tell([whole.times(np.sign(whole.value))], inference, ceiling, n_choices)
+        needed = numbers_needed([whole.times(np.sign(whole.value))], inference, ceiling, n_choices)
         return MeasureVerdict(ANSWERS[2], share, p, needed=needed)
     half = of.times(-1.0).plus(ceiling.mind, HALF)
     if p > ALPHA and inference.lower(half) > 0:
@@ -988,16 +988,16 @@ def decide(
     more = [of.plus(one, -1.0) for name, one in trivial if name in beaten_by]
     # To see anything, and more than each trivial measure, is told by the hardest of these; or that it sees little is.
     needed = _smaller_need(
-        numbers_that_tell([of, *more], inference, ceiling, n_choices),
-        numbers_that_tell([half], inference, ceiling, n_choices),
+        numbers_needed([of, *more], inference, ceiling, n_choices),
+        numbers_needed([half], inference, ceiling, n_choices),
     )
     return MeasureVerdict(ANSWERS[4], share, p, beaten_by, needed)
 
 
-def numbers_that_tell(
+def numbers_needed(
     contrasts: Sequence[Influence], inference: TextInference, ceiling: Ceiling, n_choices: int
 ) -> Needed:
-    """More texts, or more judgments, with which all these contrasts would be shown to be above 0, at 80% power each."""
+    """Further texts, or judgments, with which each of these contrasts would be shown to be above 0, at 80% power."""
     found = [_numbers_for_one(one, inference.robin, ceiling.again.estimate, n_choices) for one in contrasts]
     texts, judgments = ([getattr(one, name) for one in found] for name in ("texts", "judgments"))
     return Needed(*(None if None in some else max(some) for some in (texts, judgments)))
@@ -1023,13 +1023,13 @@ def _numbers_for_one(of: Influence, robin: RoundRobin, again: float, n_choices: 
 
 
 def _errors_to_show(among: Floats) -> Floats:
-    """Standard errors that a gap must have to be shown with power."""
+    """How many standard errors a contrast must be from 0 to be shown with that power."""
     df = np.array([degrees(int(one)) for one in among])
     return np.asarray(stdtrit(df, 1 - ALPHA) + stdtrit(df, POWER))
 
 
 def _smaller_need(one: Needed, other: Needed) -> Needed:
-    """Whichever needs less, of each kind."""
+    """The smaller number of each kind."""
     known = [[n for n in pair if n is not None] for pair in zip(
         (one.texts, one.judgments), (other.texts, other.judgments), strict=True)]  # fmt: skip
     return Needed(*(min(some) if some else None for some in known))

@@ -271,7 +271,7 @@ GROUPS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class PairChoices:
     """Choices about pairs: which pairs each concerns, and which it keeps together.
 
     Attributes
@@ -288,7 +288,7 @@ class Judged:
     n_pairs: int
 
     @classmethod
-    def of(cls, pairs: PairTable, member: Ints, odd: Ints, n_texts: int) -> Judged:
+    def of(cls, pairs: PairTable, member: Ints, odd: Ints, n_texts: int) -> PairChoices:
         """From the texts of each choice and the place of the odd one."""
         position = pairs.position(member, n_texts)
         return cls(position, np.take_along_axis(position, KEPT[odd][:, None], axis=1)[:, 0], len(pairs))
@@ -296,9 +296,9 @@ class Judged:
     def __len__(self) -> int:
         return len(self.kept)
 
-    def some(self, which: Ints | Bools) -> Judged:
+    def some(self, which: Ints | Bools) -> PairChoices:
         """Some of the choices, or some of them several times."""
-        return Judged(self.position[which], self.kept[which], self.n_pairs)
+        return PairChoices(self.position[which], self.kept[which], self.n_pairs)
 
     def counts(self) -> tuple[Floats, Floats]:
         """How often each pair was kept, and compared: (pairs,) each."""
@@ -325,7 +325,7 @@ def correlation(first: Floats, second: Floats) -> float:
     return float(correlations(first[both][None], second[both][None])[0, 0])
 
 
-def half_agreement(judged: Judged, rng: np.random.Generator, n_splits: int, size: int | None = None) -> Floats:
+def half_agreement(judged: PairChoices, rng: np.random.Generator, n_splits: int, size: int | None = None) -> Floats:
     """ρ between two random sets of choices that share none, each of ``size`` or of half of them: (splits,)."""
     half = len(judged) // 2 if size is None else size
     found = np.empty(n_splits)
@@ -335,7 +335,7 @@ def half_agreement(judged: Judged, rng: np.random.Generator, n_splits: int, size
     return found
 
 
-def leave_groups_out(judged: Judged, rng: np.random.Generator, value: Callable[[Judged], float]) -> Floats:
+def leave_groups_out(judged: PairChoices, rng: np.random.Generator, value: Callable[[PairChoices], float]) -> Floats:
     """A value without each random group of the choices in turn: (groups,)."""
     group = rng.permutation(len(judged)) % GROUPS
     return np.array([value(judged.some(group != g)) for g in range(GROUPS)])
@@ -346,7 +346,7 @@ def spearman_brown(reliability: float | Floats, times: float | Floats) -> Floats
     return np.asarray(times * reliability / (1 + (times - 1) * reliability))
 
 
-# -- How well other choices of the same experts, or who knew their minds, would rank pairs -----------
+# -- How well other choices of the same experts, or the strengths behind them, would rank pairs ------
 # Two random halves of the choices show how alike halves rank; the whole ranks better, and how much better is not what
 # Spearman and Brown say: halves see pairs unequally often, and beside other third texts. So a model of pairs, fitted to
 # the choices, is simulated, and only its *step* from halves to the whole is taken; the level stays as seen.
@@ -372,13 +372,13 @@ ROUNDS = 6
 """Of expectation and maximisation: the ridge variances no longer move the step after this number."""
 
 MOST_MODELLED = 200_000
-"""Choices up to which pairs are modelled: beyond, hundreds of gradients take longer than all else."""
+"""The model of pairs is fitted to at most this many choices: with more, its gradients take longer than all else."""
 
 MOST_OF_MODEL = 45_000
-"""Pairs of one document up to which they are modelled (300 texts): each is a mean over all thirds in every draw."""
+"""The same for pairs of one document (300 texts): each is a mean over all thirds in every draw."""
 
 MOST_SIMULATED = 200_000
-"""Pairs of the simulation that stands in for the model beyond."""
+"""Pairs of the simulation that replaces the model where it is not fitted."""
 
 NEARLY_ALIKE = 0.9999
 """Correlations are kept below, so that z stays finite."""
@@ -386,7 +386,7 @@ NEARLY_ALIKE = 0.9999
 
 @dataclass(frozen=True)
 class Step:
-    """What the model says of halves and of the whole.
+    """ρ of halves, of the whole and of the strengths behind the choices, in the model.
 
     Attributes
     ----------
@@ -407,7 +407,7 @@ class Step:
         return math.tanh(_z(halves) + _z(self.again) - _z(self.halves))
 
     def best_from(self, again: float) -> float:
-        """ρ of what knew the experts' minds, from that of other choices; 0 where those do not agree."""
+        """ρ of the strengths behind the choices, from that of other choices; 0 where those do not agree."""
         if not again > 0:
             return 0.0
         return max(math.tanh(_z(self.mind) + _z(math.sqrt(again)) - _z(math.sqrt(max(self.again, 0.0)))), 0.0)
@@ -439,18 +439,18 @@ def _shares(at: Ints, kept: Floats, n_pairs: int) -> Floats:
         return np.asarray(together / n)
 
 
-def step_of(robin: RoundRobin, member: Ints, rng: np.random.Generator) -> Step:
-    """The step of these choices: by the model of pairs, or by pairs that know nothing of thirds where they are many."""
+def step_to_whole(robin: RoundRobin, member: Ints, rng: np.random.Generator) -> Step:
+    """The step from halves of these choices to the whole: by the model or, of many pairs, without their third texts."""
     sizes = np.bincount(robin.document)
     if len(member) > MOST_MODELLED or int((sizes * (sizes - 1) // 2).max()) > MOST_OF_MODEL:
-        return _pairs_alone(robin, rng)
+        return _step_of_pairs(robin, rng)
     model = PairModel.of(robin, member)
     model.fit()
     drawn = [model.draw(rng) for _ in range(DRAWS)]
     return Step(*(float(np.nanmean(column)) if np.isfinite(column).any() else 0.0 for column in np.array(drawn).T))
 
 
-def _pairs_alone(robin: RoundRobin, rng: np.random.Generator) -> Step:
+def _step_of_pairs(robin: RoundRobin, rng: np.random.Generator) -> Step:
     """Pairs whose chance to be kept is drawn from a beta distribution with the moments of equation 1."""
     x, n = robin.share, robin.counts[1]
     many = n > 1
@@ -522,7 +522,7 @@ class PairModel:
         return same, np.bincount(code, minlength=3 * len(same)).reshape(-1, 3).astype(float), pairs
 
     def fit(self) -> None:
-        """θ at its mode, and how sure it is of t and u."""
+        """θ at its mode, and the variances of t and u around it."""
         from scipy.optimize import minimize
 
         n, p = len(self.robin.document), len(self.first)
@@ -548,32 +548,35 @@ class PairModel:
             self.t, self.u = x[:n], x[n:]
             chance = choice_probabilities((self.t[self.first] + self.t[self.second] + self.u)[pairs])
             open_ = number * chance * (1 - chance)
-            # A text's own level moves its two pairs together, so what it tells is that of the pair without it.
-            told_t = sum(np.bincount(same[:, 2 - k], open_[:, k], n) for k in range(3))
-            told_u = np.bincount(pairs.ravel(), open_.ravel(), p)
-            self.sure_t, self.sure_u = 1 / (told_t + 1 / self.spread_t), 1 / (told_u + 1 / self.spread_u)
-            there = told_t > 0
-            self.spread_t = max(float((self.t**2 + self.sure_t)[there].mean()), 1e-4)
-            seen = told_u > 0
-            self.spread_u = max(float((self.u**2 + self.sure_u)[seen].mean()), 1e-4)
+            # A text's own level moves its two pairs together, so its information is that of the pair without it.
+            information_t = sum(np.bincount(same[:, 2 - k], open_[:, k], n) for k in range(3))
+            information_u = np.bincount(pairs.ravel(), open_.ravel(), p)
+            self.variance_t, self.variance_u = (
+                1 / (information_t + 1 / self.spread_t),
+                1 / (information_u + 1 / self.spread_u),
+            )
+            there = information_t > 0
+            self.spread_t = max(float((self.t**2 + self.variance_t)[there].mean()), 1e-4)
+            seen = information_u > 0
+            self.spread_u = max(float((self.u**2 + self.variance_u)[seen].mean()), 1e-4)
 
     def draw(self, rng: np.random.Generator) -> tuple[float, float, float]:
-        """One study in a world that these choices leave possible: ρ of its halves, of another, of the minds behind."""
-        theta = self._world(rng)
+        """A study simulated from the fit and its uncertainty: ρ of its halves, of another study, of true strengths."""
+        theta = self._draw_strengths(rng)
         at, n = self.robin.at, len(self.robin)
         kept = self._choose(theta, self.member, rng)
         shares = _shares(at, kept, n)
-        renamed = self._rename(rng)[self.member]
-        other = _shares(self._ranked_at(renamed), self._choose(theta, renamed, rng), n)
+        renamed = self._permute_texts(rng)[self.member]
+        other = _shares(self._ranked_pairs(renamed), self._choose(theta, renamed, rng), n)
         halves = [_half_correlation(at, kept, n, rng) for _ in range(HALVES_OF_DRAW)]
         known = [one for one in halves if math.isfinite(one)]
         mean = float(np.mean(known)) if known else float("nan")
-        return mean, correlation(shares, other), correlation(shares, self._minds(theta))
+        return mean, correlation(shares, other), correlation(shares, self._mean_chances(theta))
 
-    def _world(self, rng: np.random.Generator) -> Floats:
+    def _draw_strengths(self, rng: np.random.Generator) -> Floats:
         """θ of every two texts, drawn around its mode, as spread as equation 1 is; laid out as `blocks`."""
-        t = self.t + np.sqrt(self.sure_t) * rng.normal(size=len(self.t))
-        u = self.u + np.sqrt(self.sure_u) * rng.normal(size=len(self.u))
+        t = self.t + np.sqrt(self.variance_t) * rng.normal(size=len(self.t))
+        u = self.u + np.sqrt(self.variance_u) * rng.normal(size=len(self.u))
         theta = self.blocks.fill(self.first, self.second, t[self.first] + t[self.second] + u)
         wanted = float(self.robin.share.var())
         low, high = 0.0, 4.0
@@ -600,7 +603,7 @@ class PairModel:
         place = (rng.random(len(member))[:, None] > edges).sum(axis=1)
         return np.asarray(place[:, None] == np.arange(3), dtype=float)
 
-    def _rename(self, rng: np.random.Generator) -> Ints:
+    def _permute_texts(self, rng: np.random.Generator) -> Ints:
         """Other names for the texts of each document: the same design with other thirds."""
         there = np.unique(self.member)
         document = self.robin.document[there]
@@ -616,10 +619,10 @@ class PairModel:
         index[self.blocks.where(first, second)] = index[self.blocks.where(second, first)] = np.arange(len(first))
         return index
 
-    def _ranked_at(self, member: Ints) -> Ints:
+    def _ranked_pairs(self, member: Ints) -> Ints:
         return np.asarray(self._index[self._pair_places(member)])
 
-    def _minds(self, theta: Floats) -> Floats:
+    def _mean_chances(self, theta: Floats) -> Floats:
         """Mean chance of each ranked pair over all thirds of its document: (pairs,)."""
         first, second, document = self.robin.first, self.robin.second, self.robin.document
         there = np.unique(self.member)
