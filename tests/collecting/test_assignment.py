@@ -638,7 +638,7 @@ def test_what_people_differ_on_is_looked_up_every_ten_seconds(site, monkeypatch)
     monkeypatch.setattr(
         assignment, "disputed_items", lambda *_: looked.append(1) or ({"r0": 1.0} if looked[1:] else {})
     )
-    found = [(assigner.disputed(None, "{}", at), len(looked)) for at in (100.0, 101.0, 111.0, 111.1, 121.2)]
+    found = [(assigner.find_disputed(None, "{}", at), len(looked)) for at in (100.0, 101.0, 111.0, 111.1, 121.2)]
     assert found == [([], 1), (["r0"], 2), (["r0"], 2), (["r0"], 3), (["r0"], 4)]
 
 

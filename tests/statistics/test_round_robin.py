@@ -75,7 +75,7 @@ def test_the_influence_of_a_pair_is_that_of_leaving_it_out():
     assert found.value == pytest.approx(spearmanr(x, VALUES).statistic)
     n = len(x)
     without = [spearmanr(np.delete(x, p), np.delete(VALUES, p)).statistic for p in range(n)]
-    pseudo = ROBIN.centred(-(n - 1) * (np.array(without) - found.value))
+    pseudo = ROBIN.centre(-(n - 1) * (np.array(without) - found.value))
     assert np.corrcoef(pseudo, found.pair)[0, 1] > 0.9999
     assert found.pair.std() == pytest.approx(pseudo.std(), rel=0.03)
     for d in (0, 1):

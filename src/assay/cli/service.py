@@ -248,14 +248,14 @@ def record(
     from assay.reporting.page import atomic_write
     from assay.study.definition import load_study
     from assay.study.store.connection import store_in_use
-    from assay.study.store.people import invited
+    from assay.study.store.people import invited_person
 
     require("fastapi", "serve", "the record of a study")
     from assay.collecting.lead import archive
 
     check_target(out, study, suffixes=(".zip",), force=force)
     with store_in_use(load_study(study), store) as opened:
-        name = None if person is None else invited(opened, " ".join(person.split())).name
+        name = None if person is None else invited_person(opened, " ".join(person.split())).name
         with atomic_write(out) as part:
             part.write_bytes(archive(opened, name))
     print(out)

@@ -541,7 +541,7 @@ def erase(study: StudyFolder, name: str, *, yes: bool = False, store: StoreName 
 
     one = " ".join(name.split())
     with _open_store(study, store) as opened:
-        people.invited(opened, one)
+        people.invited_person(opened, one)
         if not yes and not _sure(f"Remove {one} and all that they answered for good? Type the name: ", one):
             raise AssayError("nothing was erased; on the terminal type the name, elsewhere give --yes")
         number = people.erase(opened, one)

@@ -124,7 +124,7 @@ class Assigner:
         with self.store.exclusive() as db:
             return AssignmentTurn(self, db, person).hold(after, most)
 
-    def disputed(self, db: Connection, condition: str, now: float) -> list[str]:
+    def find_disputed(self, db: Connection, condition: str, now: float) -> list[str]:
         """Items on which people differ, most of all first; looked up now and then, as it reads all labels."""
         at, found = self._disputed.get(condition, (0.0, []))
         if now - at > LOOK_EVERY or not found:
@@ -386,7 +386,7 @@ class AssignmentTurn:
     def _give_disputed(self, session: Session, mine: Sequence[Task]) -> tuple[int | None, End | None]:
         """To an adjudicator: of the items that nobody has decided, the one on which people differ most."""
         taken = adjudicated_items(self.db, session.condition, self.now) | {t.item for t in mine}
-        ranked = self.assigner.disputed(self.db, session.condition, self.now)
+        ranked = self.assigner.find_disputed(self.db, session.condition, self.now)
         name = next((one for one in ranked if one not in taken), None)
         if name is not None:
             return self._add(session, [name], "item", 1), None

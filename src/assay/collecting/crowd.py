@@ -40,7 +40,7 @@ from assay.study.store.people import (
     end_visit,
     everybody,
     find,
-    invited,
+    invited_person,
     places_in_use,
     put_visit,
     visit_of,
@@ -215,7 +215,7 @@ def _end_page(state: AppState, person: Person, outcome: Outcome) -> HeldPages:
 def _exclude_stopped(state: AppState, db: Connection, person: Person) -> None:
     """Where the study says so, nothing counts of somebody who failed too many checks."""
     checks = state.design.people.checks
-    if checks is None or not checks.exclude or invited(db, person.name).excluded_at is not None:
+    if checks is None or not checks.exclude or invited_person(db, person.name).excluded_at is not None:
         return
     why = stop_reasons(state.design, db, person.name).get(person.name, "")
     store_people.exclude(state.store, person.name, why, end_link=False)

@@ -160,7 +160,7 @@ def question_form(
         Where that label is a tie, whether both or neither were acceptable.
     """
     question, scale = asked.definition, asked.scale
-    own = None if label is None else question.shuffled(label, order)
+    own = None if label is None else question.shuffle(label, order)
     widget, choices = _widget(question, scale, item, order, images, markdown)
     low, high = (scale.bounds if widget == "number" else None) or (None, None)
     return QuestionForm(

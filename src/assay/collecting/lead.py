@@ -601,7 +601,7 @@ def labels(state: Shared) -> Response:
 def of_person(name: Named, state: Shared) -> Response:
     """What is kept of one person, for whoever asks for their data."""
     with _refuse_in_words():
-        person = store_people.invited(state.store, answers.clean(name))
+        person = store_people.invited_person(state.store, answers.clean(name))
     return _download(archive(state.store, person.name), "person.zip", "application/zip")
 
 

@@ -22,7 +22,7 @@ from assay.concordance.coefficient import (
     describe_values,
     groups_left_out,
     offers_of,
-    recommended,
+    recommend,
     small_sample_intervals,
     sums_of,
     undefined_reason,
@@ -373,7 +373,7 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
     judges = whole.judges if isinstance(whole, Annotations) else first.judges
     n_items = whole.n_items if isinstance(whole, Annotations) else first.n_items
     table = _adjust(pl.DataFrame(rows, schema={k: v for k, v in SCHEMA.items() if k != "p_adjusted"}), settings.adjust)
-    advice = {one.name: one for one in map(recommended, _scales(whole)) if one is not None}
+    advice = {one.name: one for one in map(recommend, _scales(whole)) if one is not None}
     headline = _headline(advice, [one.name for one in measures], table["coefficient"].unique().to_list())
     scale = ", ".join(sorted({s.spec for s in _scales(whole)}))
     interval = table.filter(pl.col("coefficient") == headline)["interval"][0]
@@ -402,14 +402,14 @@ def _parts(
     if isinstance(labels, Chunks):
         if settings.by is not None:
             raise DesignError("by=... needs the whole table in memory; scan the parts of the folder with where={...}")
-        return labels, [(nowhere, Ratings.of(labels, clusters=settings.clusters).at_least(2, "agreement"))]
+        return labels, [(nowhere, Ratings.of(labels, clusters=settings.clusters).require_annotators(2, "agreement"))]
     labels = labels.resolve_repeats(settings.repeats)
     found = []
     for criterion in labels.criteria or (None,):
         one = labels if criterion is None else labels.where(criterion=criterion)
         for group, part in _groups(one, settings.by):
             place = {"criterion": criterion, "group": None if group is None else str(group)}
-            found.append((place, Ratings.of(part, clusters=settings.clusters).at_least(2, "agreement")))
+            found.append((place, Ratings.of(part, clusters=settings.clusters).require_annotators(2, "agreement")))
     return labels, found
 
 

@@ -481,7 +481,7 @@ class Advice(NamedTuple):
     why: str
 
 
-def recommended(scale: Scale) -> Advice | None:
+def recommend(scale: Scale) -> Advice | None:
     """Which coefficient to report: the one that counts what labels on this scale can say, for any annotators.
 
     None for free text and odd ones out, which have no such coefficient.
@@ -725,7 +725,7 @@ def small_sample_intervals(
 def ratings_of(labels: Annotations | Chunks, settings: CoefficientSettings) -> Ratings:
     """The labels that a coefficient is asked of: at least two annotators."""
     found = Ratings.of(labels, settings.annotators, repeats=settings.repeats, clusters=settings.clusters)
-    return found.at_least(2, "agreement")
+    return found.require_annotators(2, "agreement")
 
 
 WithoutEach = Iterable[tuple[Floats, Floats]]
@@ -848,7 +848,7 @@ def wrap(
         run=Run(measure.name, settings, ratings.fingerprint, facts, interval, tuple(exclusions), tuple(notes)),
         found=found,
         measure=measure,
-        advice=recommended(ratings.scale) if ratings.scale.ordered else None,
+        advice=recommend(ratings.scale) if ratings.scale.ordered else None,
     )
 
 

@@ -193,7 +193,7 @@ class Comparisons:
                 combine = partial(_medians, centre=None if scale.categories is None else self.table.centre)
             places = tuple(map(self._places, (first, second)))
             make = partial(_two_annotators, places=places, combine=row_means if mean else combine, names=names)
-            return self.table.derived(make, names, Interval(*(scale.bounds or ())) if mean else None)
+            return self.table.derive(make, names, Interval(*(scale.bounds or ())) if mean else None)
 
         return lambda takes_means: consensus(scale.numeric and takes_means)
 

@@ -225,7 +225,7 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
     data, words, agreed, several = labels.fingerprint, "", 0, 0
     for criterion in resolved.criteria or (None,):
         one = resolved if criterion is None else resolved.where(criterion=criterion)
-        ratings = Ratings.of(one, clusters=settings.clusters).at_least(2, "disagreement")
+        ratings = Ratings.of(one, clusters=settings.clusters).require_annotators(2, "disagreement")
         if not (ratings.scale.ordered or ratings.scale.kind in ("nominal", "preference")):
             raise DesignError(
                 "disagreement needs labels that can be equal or in order, and these are free text. Say with scale=... "
@@ -510,7 +510,7 @@ def _category_kappa(
 ) -> tuple[Estimate, str]:
     """κ of one category against all others, with the intervals that rare labels have."""
     names = ("other", label_word(part, value))
-    two = part.derived(partial(_one_category, value=value, names=names), part.annotators, Nominal(list(names)))
+    two = part.derive(partial(_one_category, value=value, names=names), part.annotators, Nominal(list(names)))
     given = {f: getattr(settings, f) for f in ("method", "n_resamples", "confidence", "seed")}
     if first is None or second is None:
         found = estimate_ratings(fleiss(), two, CoefficientSettings(**given))

@@ -364,7 +364,7 @@ class Annotations:
         ordered = self.labels.sort("repeat", maintain_order=True)
         if how in ("first", "last"):
             kept = ordered.unique(key, keep=how, maintain_order=True).drop("repeat")
-            return replace(self, labels=kept, reading=self.reading.noted(f"repeated answers: the {how} one counts"))
+            return replace(self, labels=kept, reading=self.reading.add_notes(f"repeated answers: the {how} one counts"))
         group = ordered.group_by(key, maintain_order=True)
         scales: Mapping[str | None, Scale] = self.scales
         if how == "mean":
@@ -380,7 +380,7 @@ class Annotations:
             self,
             labels=kept,
             scales=scales,
-            reading=self.reading.noted(f"repeated answers: their {how} counts"),
+            reading=self.reading.add_notes(f"repeated answers: their {how} counts"),
         )
 
     def _repeats_as_annotators(self) -> Annotations:
@@ -397,7 +397,7 @@ class Annotations:
             self,
             labels=labels,
             annotators=people,
-            reading=self.reading.noted("repeated answers: each counts as an annotator of its own"),
+            reading=self.reading.add_notes("repeated answers: each counts as an annotator of its own"),
         )
 
     # -- arrays ---------------------------------------------------------------------------------

@@ -279,7 +279,7 @@ def scan(folder: str | Path | Sequence[str | Path], settings: ScanSettings) -> C
             raise DataError(unknown("judge", name, everybody, "the folder"))
     reading = Reading(str(folder) if isinstance(folder, str | Path) else _words(source.files), found.n_rows)
     reading = reading.without("no label in it", n_blank)
-    reading = reading.noted(*_checked_names(everybody, settings, reading.source))
+    reading = reading.add_notes(*_checked_names(everybody, settings, reading.source))
     people = tuple(name for name in everybody if name in source.judges)
     return Chunks(
         everybody, source.scale, sum(c.n_items for c in contents), people, reading, source, contents, place, everybody

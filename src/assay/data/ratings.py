@@ -175,7 +175,7 @@ class Ratings:
             chosen.fingerprint,
         )  # fmt: skip
 
-    def at_least(self, n: int, question: str) -> Ratings:
+    def require_annotators(self, n: int, question: str) -> Ratings:
         """The same ratings, where there are enough annotators.
 
         Raises
@@ -284,7 +284,7 @@ class Ratings:
 
     def only(self, names: tuple[str, ...]) -> Ratings:
         """The labels of some annotators, in that order; the items stay."""
-        found = self.derived(partial(choose, names=names), names)
+        found = self.derive(partial(choose, names=names), names)
         if "joint" in vars(self):
             place = [self.annotators.index(name) for name in names]
             vars(found).update(joint=self.joint[np.ix_(place, place)])
@@ -302,7 +302,7 @@ class Ratings:
         """The labels of all others."""
         return self.only(tuple(name for name in self.annotators if name not in names))
 
-    def derived(
+    def derive(
         self, make: Callable[[Answers], Answers], names: tuple[str, ...], scale: Scale | None = None
     ) -> Ratings:  # fmt: skip
         """Other labels of the same items, made slice by slice where the labels come in chunks."""
@@ -747,7 +747,7 @@ class Faceted:
         return replace(self, value=self.value[keep], codes={f: c[keep] for f, c in self.codes.items()})
 
 
-def faceted(
+def facet_ratings(
     labels: Annotations,
     columns: Mapping[str, str],
     *,

@@ -189,7 +189,7 @@ class SpotChecks:
         if clusters is not None:
             made = replace(made, cluster=cluster_codes(labels, clusters))
         if strata is not None:
-            made = made.of_strata(cluster_codes(labels, strata), strata)
+            made = made.stratify(cluster_codes(labels, strata), strata)
         if probabilities is not None:
             chance = item_column(labels, probabilities).cast(pl.Float64, strict=False).to_numpy()[made.position]
             if not ((chance > 0) & (chance <= 1)).all():
@@ -201,7 +201,7 @@ class SpotChecks:
             made = replace(made, weight=1 / chance)
         return made
 
-    def balanced(self, groups: Ints, units: Ints) -> SpotChecks:
+    def balance(self, groups: Ints, units: Ints) -> SpotChecks:
         """As if people had labelled the same share of every group, and units had been drawn whole: each (items,)."""
         codes = groups if self.stratum is None else groups * (int(self.stratum.max()) + 1) + self.stratum
         sizes = np.bincount(codes)
@@ -209,7 +209,7 @@ class SpotChecks:
         weight = (sizes / np.maximum(drawn, 1))[codes[self.position]]
         return replace(self, weight=weight, stratum=None, cluster=units)
 
-    def of_strata(self, codes: Ints, name: str) -> SpotChecks:
+    def stratify(self, codes: Ints, name: str) -> SpotChecks:
         """The same, with items drawn for people within strata: (items,)."""
         sizes = np.bincount(codes)
         drawn = np.bincount(codes[self.position], minlength=len(sizes))
@@ -275,10 +275,10 @@ class SpotChecks:
         if not single:
             return self
         out = Exclusion("person", len(single), "labelled fewer than 2 items", tuple(single[:8]))
-        made = self.of_people(tuple(name for name in self.people if name not in single))
+        made = self.select_people(tuple(name for name in self.people if name not in single))
         return replace(made, exclusions=(*self.exclusions, replace(out, what="annotator")))
 
-    def of_people(self, people: tuple[str, ...]) -> SpotChecks:
+    def select_people(self, people: tuple[str, ...]) -> SpotChecks:
         """The labels of some of the people; items that only others labelled are no longer labelled."""
         code = np.array([people.index(name) if name in people else -1 for name in self.people])
         keep = code[self.person] >= 0
@@ -313,7 +313,7 @@ class SpotChecks:
     def present(self) -> SpotChecks:
         """The same, without people who labelled fewer than two of these items."""
         loads = np.bincount(self.person, minlength=len(self.people))
-        return self.of_people(tuple(name for name, load in zip(self.people, loads, strict=True) if load > 1))
+        return self.select_people(tuple(name for name, load in zip(self.people, loads, strict=True) if load > 1))
 
     # -- what the estimator takes --------------------------------------------------------------------
 
@@ -360,7 +360,7 @@ class SpotChecks:
         lacking = ~np.isfinite(self.values[:, 0])
         return int(lacking.sum() if self.counts is None else self.counts[lacking].sum())
 
-    def predicted(self, number: Callable[[Floats], Floats], folds: int, seed: int) -> JudgeMean:
+    def predict_people(self, number: Callable[[Floats], Floats], folds: int, seed: int) -> JudgeMean:
         """A prediction of people's mean from all judges and columns, fitted on other items than it is used on."""
         x = self._regressors()
         y = np.bincount(self.row, number(self.y), self.n) / np.bincount(self.row, minlength=self.n)

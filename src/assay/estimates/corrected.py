@@ -21,7 +21,7 @@ from assay.data.names import natural
 from assay.errors import DataError, DesignError, counted, listing
 from assay.estimates.checked import DOUBTED, REFUSED, Population, SpotChecks, doubts, item_column
 from assay.estimates.contrasts import SourcePairs, SystemContrast, contrast_systems
-from assay.estimates.difference import LEAST_ITEMS, Corrected, JudgeMean, MeanSpread, difference, slope, tuned
+from assay.estimates.difference import LEAST_ITEMS, Corrected, JudgeMean, MeanSpread, difference, slope, tune_lambda
 from assay.estimates.rogan_gladen import true_shares
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, missing
 from assay.estimation.options import Adjustment, Raters, Settings, level_option, option, question, seed_option
@@ -445,7 +445,7 @@ def _group_by_system(checks: SpotChecks, settings: EstimateSettings) -> SpotChec
         return checks
     table = _table_of(checks, settings.contrast)
     system, source = (_codes(item_column(table, name)) for name in (settings.contrast, settings.sources))
-    return checks.balanced(system, source if checks.cluster is None else checks.cluster)
+    return checks.balance(system, source if checks.cluster is None else checks.cluster)
 
 
 def _slices(checks: SpotChecks, settings: EstimateSettings) -> tuple[list[tuple[str | None, SpotChecks]], list[str]]:
@@ -537,7 +537,7 @@ def _has_several(checks: SpotChecks, settings: EstimateSettings) -> bool:
 
 def _prediction(checks: SpotChecks, settings: EstimateSettings, number: Number) -> JudgeMean:
     if _has_several(checks, settings):
-        return checks.predicted(number, settings.folds, settings.seed)
+        return checks.predict_people(number, settings.folds, settings.seed)
     return checks.seen(number)
 
 
@@ -547,7 +547,7 @@ def _weight(
     """One λ for all labels, so that their shares add up to 1."""
     u, v = (np.stack(parts) for parts in zip(*(slope(drawn, y, f.row) for y, f in zip(labels, judged, strict=True)),
                                              strict=True))  # fmt: skip
-    return tuned(u.T, v.T, clip=_has_several(checks, settings))
+    return tune_lambda(u.T, v.T, clip=_has_several(checks, settings))
 
 
 def _judge_mean(checks: SpotChecks, number: Number) -> float:
@@ -758,7 +758,7 @@ def _systems(
     checked = {name: checks.where(mine).present() for name, mine in parts.items()}
     if settings.strata is not None:
         checked = {
-            name: part.of_strata(part.stratum, f"{settings.strata}' of '{name}")
+            name: part.stratify(part.stratum, f"{settings.strata}' of '{name}")
             for name, part in checked.items() if part.stratum is not None
         }  # fmt: skip
     lines = [line for name, part in checked.items() for line in _lines(part, settings, target, name)]

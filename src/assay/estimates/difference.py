@@ -223,7 +223,7 @@ def slope(checked: Checked, y: Floats, f: Floats) -> tuple[Floats, Floats]:
     return checked.by_item(checked.share * dy), checked.by_item(checked.share * dv)
 
 
-def tuned(u: Floats, v: Floats, *, clip: bool) -> float:
+def tune_lambda(u: Floats, v: Floats, *, clip: bool) -> float:
     """λ = Σuv / Σv²; of a single judge 0 unless it tells more than chance does, of a prediction between 0 and 1.
 
     u and v are (items,) or (items, labels): one λ for all labels keeps their shares at a sum of 1. A useless judge

@@ -193,10 +193,10 @@ def drift(before: Annotations, after: Annotations, settings: DriftSettings) -> D
             f"the runs are on different scales ({old.scale.spec}; {new.scale.spec}); read both with one scale=..."
         )
     key = _key(old, new, settings)
-    pairs = _pair_anchors(anchor.keyed(key), new.keyed(key))
-    found, n, reason = _changes(old.keyed(key), new.keyed(key), pairs, _span(old), settings)
+    pairs = _pair_anchors(anchor.labels_by(key), new.labels_by(key))
+    found, n, reason = _changes(old.labels_by(key), new.labels_by(key), pairs, _span(old), settings)
     same = settings.anchors is None and len(pairs.x) == len(old.value) == len(new.value)
-    doubt = None if same else reason or _unlike(new, new.keyed(key), pairs, key)
+    doubt = None if same else reason or _unlike(new, new.labels_by(key), pairs, key)
     if doubt is not None:
         found[SYSTEM] = missing(doubt)
     people, counts = _agreement_changes(old, new, anchor, pairs, key, settings)
@@ -230,7 +230,7 @@ class ScoredRun:
     categories: tuple[Any, ...] | None = None
     exclusions: tuple[Any, ...] = ()
 
-    def keyed(self, key: str) -> dict[str, float]:
+    def labels_by(self, key: str) -> dict[str, float]:
         """The judge's label by item, or by text."""
         return dict(zip(self.keys(key), self.value.tolist(), strict=True))
 

@@ -18,7 +18,7 @@ from assay.data.columns import PARTS
 from assay.data.scales import Label, Listed, RankedTexts, Scale, parse_scale, plain_number
 from assay.errors import AssayError, DesignError, StudyError, counted, listing, unknown
 from assay.judging.http import Request, identity
-from assay.judging.prompts import Demonstration, Message, Prompt, complaint, reformatted, reply_schema, with_words
+from assay.judging.prompts import Demonstration, Message, Prompt, complaint, reformat, reply_schema, with_words
 from assay.preference.separability import check_similarity, separability
 from assay.preference.votes import chosen_items, pairs_of
 from assay.reading import outputs_of
@@ -613,11 +613,11 @@ class Plan:
     def _messages(self, way: Way, item: Item, order: tuple[str, ...]) -> list[Message]:
         """What one judge is told in order to ask it one question about one item, in one way."""
         if way.probe in ("padded", "stripped"):
-            item = reformatted(item, way.probe, self.study.config.items.images)
+            item = reformat(item, way.probe, self.study.config.items.images)
         messages = way.prompt.messages(item, order=order, demonstrations=self._demonstrations(way, item))
         if way.probe != "hint":
             return messages
-        label = way.asked.shuffled(self._hint(way, item), order)
+        label = way.asked.shuffle(self._hint(way, item), order)
         word = way.asked.judge_words(way.scale).get(label, label)
         word = plain_number(word) if isinstance(word, float) else word
         return with_words(messages, f"Another annotator gave the label {word}.")

@@ -189,7 +189,7 @@ class _Filling:
     marked: int = 0
     """Texts that were put between marks."""
 
-    def fenced(self, text: str) -> str:
+    def fence(self, text: str) -> str:
         """A text between marks."""
         if self.mark is None or not text:
             return text
@@ -244,7 +244,7 @@ class ItemText:
         return self._value if isinstance(self._value, str) else canonical(self._value)
 
     def __str__(self) -> str:
-        return self._filling.fenced(self.bare())
+        return self._filling.fence(self.bare())
 
     def __eq__(self, other: object) -> bool:
         return bool(self._value == (other._value if isinstance(other, ItemText) else other))
@@ -488,7 +488,7 @@ class Prompt:
 
     def _answer(self, one: Demonstration, order: Sequence[str]) -> Message:
         """How a demonstration is answered: as a reply would be for the options in the order shown."""
-        label = self.question.shuffled(one.label, order)
+        label = self.question.shuffle(one.label, order)
         word: Any = kind_of(self.scale).words.get(label, label)
         if isinstance(self.scale, Listed):
             word = list(self.scale.chosen(label) or ())
@@ -550,17 +550,17 @@ _MARKDOWN = re.compile(
 """Signs of headings, lists and quotes at the beginning of a line, and those around words."""
 
 
-def reformatted(item: Item, way: str, images: Collection[str]) -> Item:
+def reformat(item: Item, way: str, images: Collection[str]) -> Item:
     """An item whose texts say the same in another form: their lines as a list, or all of it without Markdown."""
 
-    def formed(text: str) -> str:
+    def reformat_text(text: str) -> str:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         if way == "padded":
             return "\n\n".join(f"- {line}" for line in lines)
         return " ".join(_MARKDOWN.sub("", line).strip() for line in lines)
 
     fields = {
-        column: formed(value) if isinstance(value, str) and column not in images else value
+        column: reformat_text(value) if isinstance(value, str) and column not in images else value
         for column, value in item.fields.items()
     }
     return replace(item, fields=fields)

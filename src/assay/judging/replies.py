@@ -196,10 +196,10 @@ def label_on_scale(stated: Any, scale: Scale) -> Label | None:
     words = str(stated)
     options = scale.categories
     if options is None:
-        return unwrapped(words) or None
+        return unwrap(words) or None
     if len(words) > _NEAR + max(len(str(one)) for one in options):
         return None  # a text, not a label
-    found = _named_labels(options, words.strip(), unwrapped(words))
+    found = _named_labels(options, words.strip(), unwrap(words))
     return found[0] if len(found) == 1 else None
 
 
@@ -244,10 +244,10 @@ def tokens(words: str) -> tuple[str, ...]:
 
 def spoken(words: str) -> str:
     """Words and numbers with one space between them, and signs among them."""
-    return " ".join(tokens(unwrapped(words)))
+    return " ".join(tokens(unwrap(words)))
 
 
-def unwrapped(words: str) -> str:
+def unwrap(words: str) -> str:
     """A label without quotes, brackets, full stops and Markdown around it; signs that may be its own stay."""
     words = _strip_markdown(words).strip()
     while words:
@@ -844,7 +844,7 @@ def _list(answer: str, scale: Listed) -> Label | None:
         given = [] if none else re.split(r"\s*(?:[,;|>\n]|\band\b)\s*", words)
     if not isinstance(given, list):
         return None
-    names = [_named_labels(scale.names, str(one).strip(), unwrapped(str(one))) for one in given if str(one).strip()]
+    names = [_named_labels(scale.names, str(one).strip(), unwrap(str(one))) for one in given if str(one).strip()]
     return None if any(len(one) != 1 for one in names) else scale.read([one[0] for one in names])
 
 
@@ -859,7 +859,7 @@ def _spans(answer: str, scale: SpanLabels, source: str) -> tuple[Label | None, s
     times: Counter[str] = Counter()
     for one in quotes:
         words, named = (one.get("text"), one.get("label")) if isinstance(one, dict) else (None, None)
-        names = _named_labels(scale.names, str(named).strip(), unwrapped(str(named)))
+        names = _named_labels(scale.names, str(named).strip(), unwrap(str(named)))
         if not isinstance(words, str) or not words.strip() or len(names) != 1:
             return None, OFF_SCALE
         # The second time that words are quoted they are those that stand there next, or have another label.

@@ -578,7 +578,7 @@ def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[s
     if label is not None and way.has_likelihood:
         found = label_likelihood(completion.tokens, label, way.scale, asked.judge_words(way.scale))
         if found.reason is None:
-            shares = {asked.unshuffled(one, order)[0]: share for one, share in found.shares.items()}
+            shares = {asked.unshuffle(one, order)[0]: share for one, share in found.shares.items()}
             beside = {"probability": round(found.shares.get(label, 0.0), 6), "on_labels": round(found.on_labels, 6)}
             beside |= {f"p_{one}": round(share, 6) for one, share in shares.items()}
         if way.is_expected:
@@ -591,7 +591,7 @@ def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[s
     rule = plan.routes.get(claim.annotator)
     if rule is not None and rule.of_answer and not rule.keeps(beside.get(rule.signal)):
         return Answer("missing", reason=rule.reason(beside.get(rule.signal)), **kept)
-    label, position = asked.unshuffled(label, order)
+    label, position = asked.unshuffle(label, order)
     shown = dict(claim.shown or {})
     if order:
         shown["position"] = position

@@ -193,7 +193,7 @@ class Leaderboard(Result):
             (b.who, b.group, b.component): dict(zip(b.systems, b.estimates.value.tolist(), strict=True))
             for b in self.boards
         }
-        return _make_boards(self.votes.joined(further), settings, BradleyTerryRate(settings, known))
+        return _make_boards(self.votes.combine(further), settings, BradleyTerryRate(settings, known))
 
     def summary(self) -> str:
         """How each judge's order differs from the people's; who leads, by how much, and each system's place."""

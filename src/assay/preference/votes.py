@@ -488,7 +488,7 @@ class Votes:
         systems = tuple(name for name, n in zip(self.systems, there, strict=True) if n)
         return replace(kept, systems=systems, first=place[kept.first], second=place[kept.second])._sort_items()
 
-    def joined(self, other: Votes) -> Votes:
+    def combine(self, other: Votes) -> Votes:
         """These votes and further ones."""
         systems = natural({*self.systems, *other.systems})
         items, places = _merge_names(self.items, other.items.cast(self.items.dtype))

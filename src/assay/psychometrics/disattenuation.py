@@ -13,7 +13,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
-from assay.data.ratings import Faceted, faceted
+from assay.data.ratings import Faceted, facet_ratings
 from assay.errors import DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, missing
 from assay.estimation.options import IntervalSettings, number_in, question
@@ -435,7 +435,7 @@ def _family_table(
     """Labels of both families with their facets, and which family each is of."""
     wanted = {str(v): v for v in labels.values_of(settings.by)}
     labels = labels.where(**{settings.by: [wanted[name] for name in pair]})
-    table = faceted(
+    table = facet_ratings(
         labels, {**columns, "\0family": settings.by}, annotators=settings.annotators, repeats=settings.repeats,
         reverse=settings.reverse or (),
     )  # fmt: skip

@@ -12,7 +12,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations
 from assay.data.chunks import Chunks
-from assay.data.ratings import Faceted, faceted
+from assay.data.ratings import Faceted, facet_ratings
 from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import question
@@ -267,7 +267,7 @@ def g_study(labels: Annotations | Chunks, settings: GStudySettings) -> GStudy:
     for criterion, group, part in _parts(labels, columns, settings):
         present = {*part.humans, *part.judges}
         mine, caution = _raters_of_one(part, columns, settings)
-        table = faceted(
+        table = facet_ratings(
             part, mine, repeats=settings.repeats,
             annotators=None if settings.annotators is None else [a for a in settings.annotators if a in present],
             reverse=[c for c in settings.reverse or () if criterion in (None, c)],

@@ -463,7 +463,7 @@ class Question(StudyPart):
         of_each = isinstance(value, Mapping) and self.drawn_from is not None and set(value) == set(self.choices)
         return value if of_each else None
 
-    def unshuffled(self, label: Label, order: Sequence[str]) -> tuple[Label, int | None]:
+    def unshuffle(self, label: Label, order: Sequence[str]) -> tuple[Label, int | None]:
         """A label given for the order shown, in terms of the item's own order; and the place that was chosen."""
         if order and isinstance(scale := scale_of(self.scale), RankedTexts):
             names = dict(zip(scale.names, (scale.names[self.choices.index(one)] for one in order), strict=True))
@@ -473,7 +473,7 @@ class Question(StudyPart):
             return label, None
         return self.kind.at_place(label, self.choices.index(order[place])), place + 1
 
-    def shuffled(self, label: Label, order: Sequence[str]) -> Label:
+    def shuffle(self, label: Label, order: Sequence[str]) -> Label:
         """A label in the item's own order, in terms of the order shown: the way back from `unshuffled`."""
         if order and isinstance(scale := scale_of(self.scale), RankedTexts):
             names = dict(zip((scale.names[self.choices.index(one)] for one in order), scale.names, strict=True))

@@ -198,7 +198,7 @@ class Material:
     train: Ints
     held: Ints
 
-    def scaled(self) -> tuple[Floats, Floats]:
+    def centre_and_spread(self) -> tuple[Floats, Floats]:
         """Centre and spread of people's means in training, by criterion; 0 and 1 where there are none."""
         centre, spread = np.zeros(len(self.targets)), np.ones(len(self.targets))
         for c, target in enumerate(self.targets):
@@ -313,7 +313,7 @@ class EncoderFit:
         self.material, self.sizes, self.seed, self.device = material, sizes, tuple(seed), device
         self.path, self.key = path, key
         self.heads = tuple(len(target.categories) for target in material.targets)
-        self.centre, self.spread = material.scaled()
+        self.centre, self.spread = material.centre_and_spread()
         self._sow(0)
         self.model = SequenceRater(material.vectors[0].shape[1], sizes, self.heads).to(device)
         self.optimizer = torch.optim.Adamax(

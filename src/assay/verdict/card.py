@@ -13,7 +13,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations, Repeats
 from assay.data.chunks import Chunks
-from assay.data.ratings import faceted
+from assay.data.ratings import facet_ratings
 from assay.data.scales import Interval
 from assay.errors import AssayError, DataError, DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p
@@ -434,7 +434,7 @@ class _Criterion:
         if not self.scale.ordered:
             labels = _number_labels(labels, self.criterion)
         facets = {"i": s.object or "item", "o": s.lesson or "item", "s": "item", "r": "annotator"}
-        found = faceted(labels, facets)
+        found = facet_ratings(labels, facets)
         self.data = found.fingerprint
         self.n_objects = len(found.names["i"])
         value = found.value[:, None]

@@ -335,7 +335,7 @@ def _quote_rows(rows: Sequence[Sequence[str | None]]) -> str:
 # -- packed files and standard input ------------------------------------------------------------------
 
 
-def unpacked(path: Path) -> tuple[Path, str] | None:
+def unpack(path: Path) -> tuple[Path, str] | None:
     """The file inside a .gz or .zip, in a folder that goes with the process, and what it is called; None for others."""
     if path.suffix.lower() not in PACKED or not path.is_file():
         return None

@@ -124,7 +124,7 @@ def _check_free(db: sa.Connection, name: str) -> None:
 def set_state(store: Store, name: str, state: State) -> None:
     """Let a person answer, have them wait, or end their link for good, which frees their places at once."""
     with store.exclusive() as db:
-        person = invited(db, name)
+        person = invited_person(db, name)
         if state != "revoked":
             _check_counts(person)
         _change(db, name, state=state)
@@ -145,10 +145,10 @@ def _free_places(db: sa.Connection, whose: sa.ColumnElement[bool], now: float) -
 def new_link(store: Store, name: str) -> Person:
     """A new link for a person, who is let in again if theirs was ended; those before it open nothing any more."""
     with store.exclusive() as db:
-        person = invited(db, name)
+        person = invited_person(db, name)
         _check_counts(person)
         _change(db, name, link=person.link + 1, state="active" if person.state == "revoked" else person.state)
-        return invited(db, name)
+        return invited_person(db, name)
 
 
 def _check_counts(person: Person) -> None:
@@ -183,7 +183,7 @@ def exclude(store: Store, name: str, reason: str = "", *, end_link: bool = True)
         How many labels of theirs counted so far.
     """
     with store.exclusive() as db:
-        person = invited(db, name)
+        person = invited_person(db, name)
         if person.excluded_at is None:
             _change(db, name, excluded_at=store.now(db), excluded_for=reason)
             if end_link:
@@ -203,7 +203,7 @@ def readmit(store: Store, name: str) -> int:
         How many labels of theirs count again.
     """
     with store.exclusive() as db:
-        if invited(db, name).excluded_at is None:
+        if invited_person(db, name).excluded_at is None:
             raise StudyError(f"'{name}' is not excluded")
         _change(db, name, excluded_at=None, excluded_for=None)
         return _n_labels(db, name)
@@ -227,7 +227,7 @@ def erase(store: Store, name: str) -> int:
     """
     t, d, a, s = tables.tasks, tables.drafts, tables.assignments, tables.answers
     with store.exclusive() as db:
-        invited(db, name)
+        invited_person(db, name)
         tasks = sa.select(t.c.id).where(t.c.annotator == name)
         assignments = sa.select(a.c.id).where(a.c.annotator == name)
         db.execute(sa.delete(d).where(d.c.task.in_(tasks)))
@@ -283,7 +283,7 @@ def find(source: Store | sa.Connection, name: str) -> Person | None:
     return None if row is None else _person(row)
 
 
-def invited(source: Store | sa.Connection, name: str) -> Person:
+def invited_person(source: Store | sa.Connection, name: str) -> Person:
     """A person by name; refused where nobody of that name is invited."""
     with connect(source) as db:
         person = find(db, name)
