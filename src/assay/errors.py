@@ -57,7 +57,7 @@ class StudyError(AssayError):
 
 
 class ChangedStudyError(StudyError):
-    """A change of the study would take answers out of count, and nobody has said so; nothing was changed.
+    """After this change of the study some answers would no longer count, and nobody agreed to it; nothing was changed.
 
     ``what`` says how many answers of which question; ``can_keep`` whether some may go on counting if somebody says
     that it is the same question still.

@@ -256,8 +256,8 @@ def study_labels(
     reasoning : bool
         What judges said before their label, in the column ``reasoning``.
 
-    Nobody's answers are taken out of count by looking: where the folder has changed so that some would, the table is
-    that of the study before the change, and ``reading`` says so.
+    Reading never changes which answers count: where the folder has changed so that some would no longer count, the
+    table is that of the study before the change, and ``reading`` says so.
 
     Raises
     ------

@@ -19,7 +19,7 @@ LEAST_GOLD = 5
 """Gold items of a label below which the judge's errors on it are not known: at 4 the width of a rate is .8."""
 
 SINGULAR = 3.0
-"""The judge tells labels apart where Youden's index is so many errors above or below 0."""
+"""The judge tells labels apart where Youden's index is at least this many standard errors from 0."""
 
 
 def true_shares(

@@ -347,7 +347,7 @@ def _advantages(
 
 
 def _signal(labels: Annotations, judge: str, settings: RouteSettings) -> Floats:
-    """How sure the judge is of each item of the table: (items,), NaN where nothing says it."""
+    """How sure the judge is of each item of the table: (items,), NaN where there is no signal."""
     mine = labels.where(annotator=judge)
     if settings.signal == REPEATS:
         if not mine.has_repeats:

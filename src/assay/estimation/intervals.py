@@ -1015,7 +1015,7 @@ def adjust_p(p: Floats, method: Adjustment = "by", family: Sequence[object] | No
 
 
 def partial_conjunction(p: Floats, least: int | Ints) -> Floats:
-    """P-value of "fewer than ``least`` of these hypotheses are false" along the last axis: small where so many are.
+    """P-value of "fewer than ``least`` of these hypotheses are false", along the last axis.
 
     Benjamini & Heller (2008), section 2: of m p-values the ``least`` − 1 smallest are set aside, and Simes' test of the
     others' intersection is made, min over i of (m − u + 1) / i · p_(u − 1 + i). NaN is no hypothesis.

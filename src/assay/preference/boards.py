@@ -602,7 +602,7 @@ class _EloRuns:
         return column.rank("dense").to_numpy().argsort(kind="stable").astype(np.int64)
 
     def declared_order(self) -> Floats | None:
-        """Ratings by one run through the votes as they came; None where nothing says how."""
+        """Ratings by one run through the votes in their order; None where no column gives the order."""
         return None if self.settings.order is None else self.ratings(self.order[:, None])[0]
 
     def random_orders(self) -> Floats:

@@ -707,7 +707,7 @@ def _own_rates(rare: Bools, common: float) -> Floats:
 
 
 def curve(statistic: PanelStatistic, patterns: Patterns | Thresholds, n_items: int) -> tuple[Floats, Floats]:
-    """The statistic's first value for each of the correlations, and its standard error on so many items."""
+    """The statistic's first value for each of the correlations, and its standard error on ``n_items`` items."""
     moments, often = _merge_patterns(statistic.moments(patterns.answers), patterns.often)
     sums = often @ moments
     sharing = getattr(statistic, "value_sharing", None)

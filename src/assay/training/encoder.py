@@ -176,7 +176,7 @@ def windows_of_items(texts: Texts, items: Ints, window: int) -> Windows:
 
 
 def random_windows(texts: Texts, items: Ints, sizes: Sizes, rng: np.random.Generator) -> Windows:
-    """Of each sequence that holds some of the items: itself, or so many random windows; in a random order."""
+    """Each sequence that holds some of the items, or random windows of a long one; in a random order."""
     rows = []
     for s in np.unique(texts.sequence[items]).tolist():
         n = int(texts.length[s])

@@ -37,7 +37,7 @@ _SECONDS: dict[str, pl.DataType] = {
 _OPEN = ("given", "reopened")
 
 MANY = 20_000
-"""New answers from which on all tasks are read again: about as quick as reading those of so many items."""
+"""With this many new answers all tasks are read again: about as quick as reading those of the items answered."""
 
 
 class WorkLog:
