@@ -1,4 +1,4 @@
-"""How often is each cell of the card right? Simulated observations of teachers with planted judges; docs/card.md.
+"""How often is each cell of the card right? Simulated observations of teachers with planted judges; docs/coverage.md.
 
     python benchmarks/card_right.py middle 40
 

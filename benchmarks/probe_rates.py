@@ -1,4 +1,4 @@
-"""How often does a probe find a judge with its fault, and how often does it accuse one without? Tables of docs/card.md.
+"""How often does a probe find a judge with its fault, and accuse one without? The tables of docs/coverage.md.
 
     python benchmarks/probe_rates.py 200        # all of it
     python benchmarks/probe_rates.py 200 rest   # without length and own family

@@ -5,7 +5,7 @@ A new command or public name is on its page by itself; a name from a new package
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -14,14 +14,22 @@ from assay.cli.app import all_commands, visible_arguments
 from assay.cli.commands import COMMANDS
 from assay.cli.labels import LabelOptions
 from assay.cli.output import Output
+from assay.replacement.panel import RuleSettings
 
 FOLDER = Path(__file__).parent
 
-COMMON = {"Reading the labels": LabelOptions, "Output": Output}
-"""Options that many commands take, and where they are said."""
+COMMON = {
+    "Reading the labels": ("labels", LabelOptions, "agreement"),
+    "Output": ("output", Output, "agreement"),
+    "The alternative annotator test": ("test", RuleSettings, "alt-test"),
+}
+"""Sections of options that many commands take: the word of a link, whose fields they are, a command that has all."""
+
+ALONE = {"repeats"}
+"""Fields of these that many commands take without the others: they are in `SEVERAL`."""
 
 SEVERAL, OFTEN = "Several commands", 3
-"""The section of options that this many commands take and say in the same words."""
+"""The section of further options that this many commands take and describe in the same words."""
 
 SECTIONS = {
     "Reading": ("assay.reading", "assay.looking", "assay.data"),
@@ -54,15 +62,23 @@ COMMANDS_HEAD = """\
 
 <!-- Written by docs/make.py; change the commands, not this page. -->
 
-Every command prints what it found and exits with 0. It exits with 1 where `--fail-under` was not reached or a run
-stopped before its end, and with 2 on bad input, with one line on standard error. Notes go to standard error as well, so
-that `--json`, `--csv` and `--latex` leave nothing but the answer on standard output. A bar is drawn on a terminal, for
-work that takes longer than a second.
+`assay COMMAND --help` shows an example and the options that most people need, `--help-all` every option. `python -m
+assay` is the same as `assay`. `assay --install-completion` installs completion by the tab key for bash, zsh, fish or
+PowerShell (`--shell` names the shell): it adds a line to the shell's startup file and says where.
 
-`python -m assay` is the same as `assay`. `assay COMMAND --help` shows the options that most people need,
-`--help-all` what is below. `assay --install-completion` lets
-bash, zsh, fish or PowerShell complete commands and options with the tab key: it writes a script where the shell looks
-for one, adds a line to the shell's startup file, and says where; `--shell` names a shell that it does not find itself.
+| exit status | when |
+|---|---|
+| 0 | the command did what was asked |
+| 1 | `--fail-under` was not reached, or a run stopped before its end |
+| 2 | bad input: one line on standard error says what to change |
+
+`assay gate` and `assay monitor` have statuses of their own. Notes and progress go to standard error; the answer alone
+goes to standard output.
+
+How to read this page: `,...` is a list separated by commas, `--seed=0` has the default 0, and brackets hold the default
+among words and the range. Options that many commands take are described once, in the first four sections, and a command
+names them under *Also*: *labels*, *output* and *test* stand for a whole section, and a name without a link is in
+[several commands](#several-commands). `SOURCE` and `STUDY` are as described there where a command says nothing else.
 
 """
 
@@ -77,42 +93,61 @@ Every public name, by question. `import assay` brings them all, and imports each
 
 
 def commands_page() -> str:
-    """Every command: what it does, its options, an example."""
+    """Every command: its purpose, an example, its own options, and the names of those that others take too."""
     apps = all_commands()
     shown = {name: visible_arguments(name) for name in apps}
-    own = {name: [a for a in arguments if _common(a) is None] for name, arguments in shown.items()}
-    several = _several_say(own.values())
+    shared = {title: _fields(options, shown[command]) for title, (_, options, command) in COMMON.items()}
+    shared[SEVERAL] = _several(shown, {entry for section in shared.values() for entry in section.values()})
     found = [COMMANDS_HEAD]
     for group, rows in COMMANDS.items():
         found.append(f"- **{group}**: " + ", ".join(f"[{row.name}](#assay-{row.name})" for row in rows) + "\n")
+    for title, section in shared.items():
+        found += [f"\n## {title}\n\n", *(f"{entry}\n" for entry in section.values())]
+    earlier: dict[str, str] = {}
     for row in (row for rows in COMMANDS.values() for row in rows):
         needs = f"# needs {row.needs}\n" if row.needs else ""
-        found.append(f"\n## assay {row.name}\n\n{_prose(apps[row.name].help)}\n\n```sh\n{needs}{row.line}\n```\n")
-        alone = [a for a in own[row.name] if _row(a) not in several]
-        found.append("\n" + _table(map(_row, alone)) if alone else "")
-        beside = [f"`{a.names[0]}`" for a in own[row.name] if _row(a) in several]
-        shared = dict.fromkeys(name for name in map(_common, shown[row.name]) if name is not None)
-        links = [f"the options of {' and '.join(map(_link, shared))}"] if shared else []
-        links += [f"{', '.join(beside)} of {_link(SEVERAL)}"] if beside else []
-        found.append(f"\nBeside these: {', and '.join(links)}.\n" if links else "")
-    found.append(f"\n## {SEVERAL}\n\n" + _table(several))
-    of_labels = shown["agreement"]
-    found += [f"\n## {title}\n\n" + _table(_row(a) for a in of_labels if _common(a) == title) for title in COMMON]
+        found.append(f"\n## assay {row.name}\n\n{_purpose(apps[row.name].help)}\n\n```sh\n{needs}{row.line}\n```\n")
+        entries = {_names(a): _entry(a) for a in shown[row.name]}
+        also = [words for title, section in shared.items() if (words := _also(title, section, entries))]
+        beside = [", ".join(also)] if also else []  # with semicolons between what stands in different places
+        entries = {n: entry for n, entry in entries.items() if all(entry != said.get(n) for said in shared.values())}
+        for name in dict.fromkeys(earlier[entry] for entry in entries.values() if entry in earlier):
+            names = [_first(n) for n, entry in entries.items() if earlier.get(entry) == name]
+            beside.append(f"as in [{name}](#assay-{name}): {', '.join(names)}")
+        alone = [entry for entry in entries.values() if entry not in earlier]
+        earlier.update(dict.fromkeys(alone, row.name))
+        found += ["\n", *(f"{entry}\n" for entry in alone)] if alone else []
+        found += [f"\n*Also* {'; '.join(beside)}.\n"] if beside else []
     return "".join(found)
 
 
-def _several_say(commands: Iterable[list[Any]]) -> list[str]:
-    """The rows that `OFTEN` commands share, by name; of two rows of one name the commoner, and none of a place."""
-    often = Counter((a.names[0], _row(a)) for arguments in commands for a in arguments if a.index is None)
+def _fields(options: type, arguments: Sequence[Any]) -> dict[str, str]:
+    """The entries of a command's options that are fields of these settings, by name."""
+    fields = set(options.__dataclass_fields__) - ALONE
+    return {_names(a): _entry(a) for a in arguments if a.name.lstrip("-").replace("-", "_") in fields}
+
+
+def _several(shown: Mapping[str, Sequence[Any]], said: set[str]) -> dict[str, str]:
+    """What `OFTEN` commands say in the same words, by name; of two of one name the commoner."""
+    often = Counter((_names(a), _entry(a)) for arguments in shown.values() for a in arguments)
     shared: dict[str, str] = {}
-    for (name, row), times in often.most_common():
-        if times >= OFTEN:
-            shared.setdefault(name, row)
-    return [shared[name] for name in sorted(shared)]
+    for (names, entry), times in often.most_common():
+        if times >= OFTEN and entry not in said:
+            shared.setdefault(names, entry)
+    return dict(sorted(shared.items(), key=lambda one: (one[0].startswith("`-"), one[0])))
 
 
-def _link(title: str) -> str:
-    return f"[{title.lower()}](#{title.lower().replace(' ', '-')})"
+def _also(title: str, section: Mapping[str, str], entries: Mapping[str, str]) -> str:
+    """Which options of a section a command takes: a link to it where these are all, else their names."""
+    taken = [names for names, entry in section.items() if entries.get(names) == entry]
+    if title in COMMON and taken:
+        assert len(taken) == len(section), f"some of {title} and not all: {taken}"
+        return f"[{COMMON[title][0]}](#{title.lower().replace(' ', '-')})"
+    return ", ".join(_first(names) for names in taken if names.startswith("`-"))
+
+
+def _first(names: str) -> str:
+    return names.partition(", ")[0]
 
 
 def reference_page() -> str:
@@ -139,56 +174,62 @@ def _heading(name: str) -> str:
     raise LookupError(f"assay.{name} comes from {path}, which has no heading in SECTIONS of docs/make.py")
 
 
-def _common(argument: Any) -> str | None:
-    """The section that says an option for all commands."""
-    name = argument.name.lstrip("-").replace("-", "_")
-    for title, options in COMMON.items():
-        if name in options.__dataclass_fields__ and argument.parameter.group[0].name == title:
-            return title
-    return None
+def _purpose(text: str) -> str:
+    """The first line of a docstring, names in double backticks as code."""
+    return text.partition("\n")[0].strip().replace("``", "`")
 
 
-def _prose(text: str) -> str:
-    """A docstring before its sections, names in double backticks as code."""
-    return re.split(r"\n\s*Parameters\n\s*-+", text)[0].strip().replace("``", "`")
+def _names(argument: Any) -> str:
+    if argument.index is not None:
+        return f"`{argument.field_info.names[0].upper()}`"
+    return ", ".join(f"`{name}`" for name in argument.names)
 
 
-def _table(rows: Iterable[str]) -> str:
-    return "\n".join(["| option | takes | default | what |", "|---|---|---|---|", *rows]) + "\n"
+def _entry(argument: Any) -> str:
+    """One line of a list: how an option is typed, its default and range, what it is for."""
+    about = " ".join((argument.parameter.help or "").split())
+    notes = dict(re.findall(r" \[(range|choices): ([^\]]*)\]", about))
+    about = re.sub(r" \[(range|choices): [^\]]*\]", "", about).replace("<", r"\<")
+    words = argument.get_choices() or tuple(filter(None, notes.get("choices", "").split(", ")))
+    takes = "|".join(f"'{word}'" if " " in word else word for word in words) or _kind(argument.hint)
+    more = ",..." if _is_list(argument) and takes else ""
+    about = re.sub(r",? separated by commas", "", about) if more else about
+    if argument.parameter.env_var:
+        about += " Also the environment variable " + ", ".join(f"`{name}`" for name in argument.parameter.env_var) + "."
+    default, value = _default(argument), ""
+    if argument.index is None and takes:
+        # A default shows of which kind a value is, except one word of several and where it is described.
+        if default and not words and " " not in default:
+            value, default = f"={default}{'' if ',' in default else more}", ""
+        else:
+            value = f" {takes}{more}"
+    brackets = ", ".join(filter(None, (default, _range(notes.get("range", "")))))
+    first, _, others = _names(argument).partition("`, ")
+    named = f"{first.rstrip('`')}{value}`" + (f", {others}" if others else "")
+    return f"- {named}{f' ({brackets})' if brackets else ''}: {about}"
 
 
-def _row(argument: Any) -> str:
-    place = argument.index is not None
-    typed = f"`{argument.field_info.names[0].upper()}`" if place else ", ".join(f"`{name}`" for name in argument.names)
-    about, takes = _taken(argument)
-    cells = (typed, takes, _default(argument), about)
-    return re.sub(r"(?<=\|) +(?=\|)", " ", f"| {' | '.join(cells)} |")
+def _range(words: str) -> str:
+    """A range in signs: >0, <1; nothing where it only says that a count or an amount is no less than 0 or 1."""
+    if words in ("at least 0", "at least 1"):
+        return ""
+    for word, sign in {"at least ": "≥", "at most ": "≤", "above ": ">", "below ": "<", " and ": ", "}.items():
+        words = words.replace(word, sign)
+    return re.sub(r"^(\d+) to (\d+)$", r"\1–\2", words)
 
 
 def _default(argument: Any) -> str:
     shown = argument.show_default
     if shown is True or callable(shown):
         shown = argument.field_info.default
-    if shown is False or shown is None:
-        return "required" if argument.required else ""
-    return str(shown) if " " in str(shown) else f"`{shown}`"
+    if shown is False or shown is None or shown == "":
+        return ""
+    if str(shown) == "True":
+        return "on"
+    return str(shown)
 
 
-def _taken(argument: Any) -> tuple[str, str]:
-    """What an option is for, and what it takes, with its range."""
-    about = argument.parameter.help or ""
-    notes = dict(re.findall(r" \[(range|choices): ([^\]]*)\]", about))
-    about = re.sub(r" \[(range|choices): [^\]]*\]", "", about).replace("|", r"\|").replace("<", r"\<")
-    words = argument.get_choices() or tuple(filter(None, notes.get("choices", "").split(", ")))
-    takes = ", ".join(f"`{word}`" for word in words) or _kind(argument.hint)
-    if _several(argument) and "commas" not in about:
-        takes += ", separated by commas"
-    if argument.parameter.env_var:
-        about += " Also the environment variable " + ", ".join(f"`{name}`" for name in argument.parameter.env_var) + "."
-    return about, takes + (f", {notes['range']}" if "range" in notes else "")
-
-
-def _several(argument: Any) -> bool:
+def _is_list(argument: Any) -> bool:
     return argument.parameter.converter is not None and get_origin(_plain(argument.hint)) is list
 
 
@@ -199,11 +240,11 @@ def _plain(hint: Any) -> Any:
 
 
 def _kind(hint: Any) -> str:
+    """What stands for a value, as in ``--seed INTEGER``; nothing for a flag."""
     hint = _plain(hint)
     if get_origin(hint) in (list, tuple):
-        words = {int: "whole numbers", float: "numbers"}
-        return words.get(get_args(hint)[0], "texts")
-    return {bool: "", int: "whole number", float: "number", Path: "path"}.get(hint, "text")
+        hint = get_args(hint)[0]
+    return {bool: "", int: "INTEGER", float: "NUMBER", Path: "PATH"}.get(hint, "TEXT")
 
 
 PAGES = {"commands.md": commands_page, "reference.md": reference_page}

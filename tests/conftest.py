@@ -49,6 +49,10 @@ def pytest_xdist_auto_num_workers() -> int:
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
 
 
+ENCODERS = ("test_bertscore", "test_embeddings", "test_named_in_questions")
+"""Files whose tests import PyTorch, which takes seconds: one worker does, and has the trained raters too."""
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One worker has the PostgreSQL cluster, and the tests of a file stay together, with ``--dist loadgroup``.
@@ -63,7 +67,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("postgres"), append=False)  # before any other group
             item.add_marker(pytest.mark.served)
         if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+            encoders = item.path.parent.name == "training" or item.path.stem in ENCODERS
+            item.add_marker(pytest.mark.xdist_group("encoders" if encoders else item.path.stem))
 
 
 def pytest_collection_finish() -> None:
@@ -102,7 +107,8 @@ def real_data() -> Path:
 def quick_stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """New SQLite stores are made as the migrations leave them, and share the statements that SQLAlchemy has compiled.
 
-    Hundreds of tests make one; the migrations took each .08 s, the statements of a study that is served .05 s.
+    Hundreds of tests make one; the migrations took each .08 s, the statements of a study that is served .05 s. Nor does
+    a test wait for the disk, 16 ms an answer; who flushes and when, and who waits for it, is `test_promises`'.
     """
     connection = sys.modules.get("assay.study.store.connection")
     if connection is None:
@@ -136,6 +142,7 @@ def quick_stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(connection, "_migrate", quickly)
         patch.setattr(connection, "_engine", sharing_engine)
+        patch.setattr(connection, "flush_file", lambda file: None)
         yield
 
 

@@ -24,6 +24,7 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.M | re.S)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     code = [b for b in blocks(page, "python") if not NEEDS_EXTRA.search(b)]
@@ -37,6 +38,7 @@ def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path
     assert names
 
 
+@pytest.mark.slow
 def test_the_card_in_the_readme_is_what_the_code_draws(tmp_path: Path) -> None:
     """Its marks and names; where exactly they are placed is matplotlib's."""
     draw = [sys.executable, str(ROOT / "docs" / "draw.py"), "card", "--to", str(tmp_path)]
@@ -71,6 +73,7 @@ def test_the_tutorial_shows_what_look_prints(
     assert blocks(tutorial, "sh")[1] == f"{command}\n"
 
 
+@pytest.mark.slow
 def test_the_first_commands_about_judges_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("aiohttp", reason='asking models needs the extra "judge"')
     from assay.cli.app import main
@@ -98,7 +101,9 @@ def modules() -> list[str]:
 
 
 @pytest.mark.parametrize("name", modules())
-def test_docstring_examples(name: str) -> None:
+def test_docstring_examples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Whether files have changed is looked up for each of thousands before each example: a third of the time.
+    monkeypatch.setattr("linecache.checkcache", lambda filename=None: None)
     try:
         module = importlib.import_module(name)
     except assay.AssayError as error:

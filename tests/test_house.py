@@ -273,7 +273,9 @@ def test_results_and_holders_of_arrays_are_not_compared():
     assert seen > 100
 
 
-@pytest.mark.parametrize("command", WAYS)
+@pytest.mark.parametrize(
+    "command", [pytest.param(one, marks=pytest.mark.slow) if one == "report" else one for one in WAYS]
+)
 def test_a_command_enters_few_files(command, tmp_path, capsys):
     """What runs while modules are imported does not count, so that the command runs once before."""
     if command == "raters":

@@ -33,23 +33,45 @@ pytestmark = pytest.mark.usefixtures("few_truths")
 BY_NAME = {q.name: q for q in QUESTIONS}
 
 
+def marks_of(name: str) -> list[pytest.MarkDecorator]:
+    """Laws of one question run in one process, which asks it once. Trainings take .3 s each, with PyTorch's seconds."""
+    alone = name != "train"
+    return (
+        [pytest.mark.xdist_group(f"laws of {name}")]
+        if alone
+        else [pytest.mark.xdist_group("encoders"), pytest.mark.slow]
+    )
+
+
 def each(names: Iterable[str]) -> list[Any]:
-    """Questions as parameters; those of one question run in one process, which asks it once."""
-    return [pytest.param(name, id=name, marks=pytest.mark.xdist_group(f"laws of {name}")) for name in names]
+    """Questions as parameters."""
+    return [pytest.param(name, id=name, marks=marks_of(name)) for name in names]
+
+
+def each_in_parts(names: Iterable[str]) -> list[Any]:
+    """Questions as parameters, with the first value of each option; with the further values they are `slow`."""
+    further = [
+        pytest.param(name, True, id=f"{name}, further values", marks=[*marks_of(name), pytest.mark.slow])
+        for name in names if any(len(values) > 1 for values in BY_NAME[name].values.values())
+    ]  # fmt: skip
+    return [pytest.param(name, False, id=name, marks=marks_of(name)) for name in names] + further
 
 
 EVERY = pytest.mark.parametrize("name", each(BY_NAME))
+EVERY_PART = pytest.mark.parametrize(("name", "further"), each_in_parts(BY_NAME))
 WITH_LABELS = pytest.mark.parametrize("name", each(q.name for q in QUESTIONS if q.takes_labels))
 
 
 # -- asking -----------------------------------------------------------------------------------------
 
 
-def variants(question: Question) -> list[tuple[str, dict[str, Any]]]:
-    """Every option at every value of the list: what it is called, and the options."""
+def variants(question: Question, further: bool) -> list[tuple[str, dict[str, Any]]]:
+    """Every option at its first value in the list, or at the further ones: what it is called, and the options."""
     found = [("as it is", dict(question.base))]
     for option, values in question.values.items():
         for i, value in enumerate(values):
+            if (i > 0) != further:
+                continue
             several = isinstance(value, Given) or (isinstance(value, dict) and option in value)
             found.append((f"{option} {i}", {**question.base, **(value if several else {option: value})}))
     return found
@@ -72,16 +94,23 @@ def base(name: str) -> Any:
 
 
 @functools.cache
-def answers(name: str) -> dict[str, Any]:
-    """The answers to every variant of a question, asked once."""
-    first, *others = variants(BY_NAME[name])
+def answers(name: str, further: bool = False) -> dict[str, Any]:
+    """The answers to the variants of a question in one part, asked once."""
+    first, *others = variants(BY_NAME[name], further)
     return {first[0]: base(name), **{called: ask(BY_NAME[name], options) for called, options in others}}
 
 
+def all_answers(name: str) -> dict[str, Any]:
+    """The answers to every variant, in the order of the list."""
+    both = answers(name) | answers(name, further=True)
+    listed = (f"{option} {i}" for option, values in BY_NAME[name].values.items() for i in range(len(values)))
+    return {called: both[called] for called in ("as it is", *listed)}
+
+
 @functools.cache
-def told(name: str) -> dict[str, dict[str, Any]]:
+def told(name: str, further: bool = False) -> dict[str, dict[str, Any]]:
     """What each of the answers stores of itself."""
-    return {called: found.to_dict() for called, found in answers(name).items()}
+    return {called: found.to_dict() for called, found in answers(name, further).items()}
 
 
 def numbers(stored: dict[str, Any]) -> str:
@@ -124,9 +153,9 @@ def test_every_option_of_a_question_is_varied(name):
     )
 
 
-@EVERY
-def test_every_variant_is_answered(name):
-    refused = {called: str(found) for called, found in answers(name).items() if isinstance(found, AssayError)}
+@EVERY_PART
+def test_every_variant_is_answered(name, further):
+    refused = {called: str(found) for called, found in answers(name, further).items() if isinstance(found, AssayError)}
     assert not refused
 
 
@@ -157,11 +186,14 @@ def test_every_kind_of_result_is_the_answer_to_a_question():
 # -- signatures -------------------------------------------------------------------------------------
 
 
-@EVERY
-def test_numbers_differ_so_signatures_differ(name):
+@EVERY_PART
+def test_numbers_differ_so_signatures_differ(name, further):
+    """With the further values, all are held against one another."""
+    asked = all_answers(name) if further else answers(name)
+    stored = told(name) | (told(name, further) if further else {})
     seen: dict[str, tuple[str, str]] = {}
-    for called, found in answers(name).items():
-        mine = numbers(told(name)[called])
+    for called, found in asked.items():
+        mine = numbers(stored[called])
         other = seen.setdefault(found.signature, (called, mine))
         assert other[1] == mine, f"'{other[0]}' and '{called}' have other numbers and one signature: {found.signature}"
 
@@ -354,31 +386,33 @@ def test_a_cluster_column_that_is_not_there_is_refused(name):
 # -- results ----------------------------------------------------------------------------------------
 
 
-@EVERY
-def test_a_result_draws_says_and_stores_itself(name):
-    for called, found in answers(name).items():
+@EVERY_PART
+def test_a_result_draws_says_and_stores_itself(name, further):
+    for called, found in answers(name, further).items():
         words = found.summary()
         assert words.splitlines()[-1] == found.signature, called
         assert not re.search(r"\bnan\b", words.lower().split("|")[0]), called
         hyphens = re.findall(r"(?<![\w.])-\d", words.removesuffix(found.signature))
         assert not hyphens, f"{called}: a hyphen stands for a minus sign"
-        stored = json.loads(json.dumps(told(name)[called], allow_nan=False))
+        stored = json.loads(json.dumps(told(name, further)[called], allow_nan=False))
         assert stored["signature"] == found.signature
         assert found.signature in found._repr_html_().replace("&#x27;", "'").replace("&amp;", "&")
     assert base(name).plot().figure is not None
 
 
-@pytest.mark.parametrize("name", each(name for name in BY_NAME if name not in pinned.NOT_KEPT))
-def test_answers_are_those_of_before(name):
+@pytest.mark.parametrize(("name", "further"), each_in_parts([name for name in BY_NAME if name not in pinned.NOT_KEPT]))
+def test_answers_are_those_of_before(name, further):
     """Words, numbers and pictures, as `tests/pinned.py` keeps them; it also says how to keep new ones."""
     wanted = json.loads(pinned.path_of(name).read_text("utf-8"))
-    found = pinned.of_answers(answers(name))
-    assert not list(pinned.differences(found, wanted))
+    asked = answers(name, further)
+    assert set(asked) <= set(wanted)
+    found = pinned.of_answers(asked)
+    assert not list(pinned.differences(found, {called: wanted[called] for called in asked}))
 
 
-@EVERY
-def test_the_table_has_its_columns(name):
-    for called, found in answers(name).items():
+@EVERY_PART
+def test_the_table_has_its_columns(name, further):
+    for called, found in answers(name, further).items():
         table = found.table
         assert table.height, called
         assert "estimate" in table.columns, called
@@ -387,13 +421,13 @@ def test_the_table_has_its_columns(name):
             assert dtype != pl.Object, f"{called}: {column}"
 
 
-@EVERY
-def test_every_interval_can_be_asked_again(name):
+@EVERY_PART
+def test_every_interval_can_be_asked_again(name, further):
     """At the level of the table the table's own ends; a lower level lies inside; a p-value is a share.
 
     Of a variant every third row is asked, each variant others: the rows of one table are asked by the same code.
     """
-    for number, (called, found) in enumerate(answers(name).items()):
+    for number, (called, found) in enumerate(answers(name, further).items()):
         rows, each = found.table, found.row_estimates()
         assert len(repr(found).splitlines()) == 1
         if not {"low", "high"} <= set(rows.columns) or not rows["low"].is_not_null().any():
@@ -429,10 +463,10 @@ def test_another_level_is_that_of_asking_with_it(name):
             assert one.interval(levels[0]) == pytest.approx((row["low"], row["high"]))
 
 
-@EVERY
-def test_what_is_missing_has_a_reason(name):
+@EVERY_PART
+def test_what_is_missing_has_a_reason(name, further):
     """NaN comes with a reason, and no interval has no width."""
-    for called, found in answers(name).items():
+    for called, found in answers(name, further).items():
         rows = found.table
         if not {"low", "high"} <= set(rows.columns):
             continue
@@ -485,7 +519,9 @@ def plain() -> Annotations:
     return Annotations.from_frame(rows, judges=["gpt", "llama"], scale=assay.Ordinal(1, 5))
 
 
-@pytest.fixture(scope="module", params=[40, pytest.param(10_000, marks=pytest.mark.slow), None], ids=str)
+@pytest.fixture(
+    scope="module", params=[40, *(pytest.param(n, marks=pytest.mark.slow) for n in (10_000, None))], ids=str
+)
 def chunks(request, tmp_path_factory) -> Any:
     """The same in a folder, so many labels at a time, as one too large to be held; as it is, where no number says."""
     with pytest.MonkeyPatch.context() as patch:
@@ -544,7 +580,9 @@ def spread_out(n: int) -> Annotations:
     return Annotations.from_frame(rows, judges=["gpt", "llama", "phi"], scale=assay.Interval(1, 5))
 
 
-@pytest.mark.parametrize("annotators", [None, ("ann", "gpt"), ("phi", "ann", "llama")], ids=str)
+@pytest.mark.parametrize(
+    "annotators", [pytest.param(None, marks=pytest.mark.slow), ("ann", "gpt"), ("phi", "ann", "llama")], ids=str
+)
 def test_every_row_of_chunks_is_that_of_memory(annotators, tmp_path, monkeypatch):
     """All comparisons and coefficients, of everybody and of some, whose items are fewer."""
     monkeypatch.setattr(data_ratings, "LABELS", 500)

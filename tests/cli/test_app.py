@@ -253,6 +253,7 @@ def test_import_is_quick_because_it_is_lazy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.usefixtures("without_pictures")
 def test_the_issue_s_own_commands(run: Run, tmp_path: Path, real_data: Path) -> None:

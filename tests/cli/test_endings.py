@@ -154,6 +154,7 @@ def test_python_m_assay() -> None:
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
 
 
+@pytest.mark.slow
 def test_whoever_reads_may_stop_reading(table: str) -> None:
     command = [*ASSAY, "agreement", table, *READ, "--csv", "--who", "humans"]
     read, write = os.pipe()
@@ -163,6 +164,7 @@ def test_whoever_reads_may_stop_reading(table: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_is_said_in_a_line(table: str) -> None:
     with Path("/dev/full").open("w") as full:
@@ -173,6 +175,7 @@ def test_a_full_disk_is_said_in_a_line(table: str) -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_letters_that_the_encoding_lacks_stop_nothing(table: str) -> None:
     command = [*ASSAY, "alt-test", table, *READ, "--expertise", "crowd"]
     done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=False)

@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from assay.cli.app import all_commands
 from assay.cli.commands import BY_NAME
 from assay.cli.labels import _question
 from assay.cli.output import import_named
@@ -34,6 +35,18 @@ WRITERS = {
     "votes": (("ratings", "votes.csv", "--scale", "preference", "--repeat", "repeat", *FEW, "--judges", "gpt-4o", "-o"),
               ".html"),
 }  # fmt: skip
+
+
+WITHOUT_FORCE = {"plan", "judge"}
+"""A plan is decided once; the record of a run only grows."""
+
+
+def test_what_writes_a_file_may_be_told_to_write_over_it():
+    """A refusal says so, whatever the command."""
+    for name, command in all_commands().items():
+        names = {one for argument in command.assemble_argument_collection() for one in argument.names}
+        if names & {"--output", "--write", "--record"} and name not in WITHOUT_FORCE:
+            assert "--force" in names, name
 
 
 @pytest.fixture
@@ -204,3 +217,17 @@ def test_devices_are_written_to_as_they_are(tmp_path: Path) -> None:
 def test_a_page_is_no_pdf(tmp_path: Path) -> None:
     with pytest.raises(AssayError, match=r"written as .html, .htm, .md, not as 'x.pdf'"):
         Page("t", "", (), ()).save(tmp_path / "x.pdf")
+
+
+def test_items_to_ask_people_about_are_written_to_a_table(run: Run, tmp_path: Path) -> None:
+    chosen, pilot = tmp_path / "next.csv", str(EXAMPLES / "checked.csv")
+    asked = ("--half-width", ".1", "--choose", "20", "--judges", "gpt-4o")
+    command = ("plan", "labels", "--pilot", pilot, *asked, "-o", chosen)
+    code, _, said = run(*command)
+    assert code == 0, said
+    items = pl.read_csv(chosen)
+    assert f"{items['ask'].sum()} items to ask people about" in said
+    assert items.columns == ["item", "chance", "ask"]
+    assert items["chance"].is_between(0, 1).all()
+    assert "say --force" in run(*command)[2]
+    assert run(*command, "--force")[0] == 0

@@ -86,6 +86,7 @@ def test_judges_are_asked_about_development_items_until_told_otherwise(run: Run,
     assert "versions of the prompt" not in out
 
 
+@pytest.mark.slow
 def test_versions_of_a_prompt_that_saw_test_items_are_counted_and_said_first(run: Run, study: Path) -> None:
     run("split", study)
     tested = load_study(study).tested_items()
@@ -184,6 +185,7 @@ def test_a_plan_of_a_study_knows_its_judges_and_items(run: Run, study: Path) -> 
     )
 
 
+@pytest.mark.slow
 def test_a_plan_of_a_split_study_is_about_its_test_items(run: Run, study: Path) -> None:
     run("split", study)
     run("plan", "--study", study, "--expertise", "crowd", "--n-studies", "20")
@@ -193,6 +195,7 @@ def test_a_plan_of_a_split_study_is_about_its_test_items(run: Run, study: Path) 
     assert out.splitlines()[2].startswith("As planned")
 
 
+@pytest.mark.slow
 def test_looks_are_counted_by_the_data(run: Run, study: Path) -> None:
     rewrite(study, looks=2)
     items = (study / "items.csv").read_text().splitlines(keepends=True)

@@ -51,6 +51,22 @@ _Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 STARS = {"name": "stars", "text": "How many stars?", "scale": "1-5"}
 
 
+class Clock:
+    """The store's clock, so many seconds ahead; it can be stopped."""
+
+    ahead = 0.0
+    stopped: float | None = None
+
+    def now(self) -> float:
+        return (time.time() if self.stopped is None else self.stopped) + self.ahead
+
+    def stop(self) -> None:
+        self.stopped = time.time()
+
+    def later(self, *, minutes: float = 0, days: float = 0) -> None:
+        self.ahead += minutes * 60 + days * 86400
+
+
 # -- a study ----------------------------------------------------------------------------------------
 
 

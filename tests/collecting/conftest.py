@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 pytest.importorskip("sqlalchemy", reason='the page needs the extra "serve"')
 pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
 
-from annotating import Served, write_study
+from annotating import Clock, Served, write_study
 from browsing import Browser, in_thread
 
 from assay.study.store.connection import Store
@@ -32,22 +31,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.served)
         elif item.path.name in ("test_promises.py", "test_security.py"):
             item.add_marker(pytest.mark.served)
-
-
-class Clock:
-    """The store's clock, so many seconds ahead; it can be stopped."""
-
-    ahead = 0.0
-    stopped: float | None = None
-
-    def now(self) -> float:
-        return (time.time() if self.stopped is None else self.stopped) + self.ahead
-
-    def stop(self) -> None:
-        self.stopped = time.time()
-
-    def later(self, *, minutes: float = 0, days: float = 0) -> None:
-        self.ahead += minutes * 60 + days * 86400
 
 
 @pytest.fixture

@@ -8,14 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from annotating import Annotator, Reply, Served, write_study
+from annotating import Annotator, Clock, Reply, Served, write_study
 
 from assay.collecting.crowd import PAY_COLUMNS, amount_due, crowd_counts, pay_table
 from assay.errors import StudyError
 from assay.study.definition import load_study
 from assay.study.schema import Crowd, Pay
 from assay.study.store import tables
-from conftest import Clock
 
 CODES = {"completed": "C-DONE", "screened": "C-OUT", "full": "C-FULL", "failed": "C-FAIL", "returned": "C-NO"}
 PROLIFIC = {"platform": "prolific", "places": 3, "codes": CODES}

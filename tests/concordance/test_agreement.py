@@ -289,6 +289,7 @@ def test_summary_table_and_pictures(found):
     assert set(WHO) == set(found.table["who"])
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_lesion_per_feature(real_data):
     from assay.reading import read

@@ -70,6 +70,7 @@ def test_a_criterion_that_a_family_did_not_rate_is_not_counted():
     assert dict(table.select("rater", "criteria").rows()) == {"encoders": 2, "enc1": 2, "enc2": 2, "gpt": 1}
 
 
+@pytest.mark.slow
 def test_one_who_is_as_good_as_people_is_seldom_shown_better_or_worse():
     """Six exchangeable judges on 10 studies of three criteria: 180 claims of each direction could be wrong."""
     alike = {f"j{k}": 1.0 for k in range(6)} | {"enc1": 0.3, "enc2": 0.3, "gpt": 3.0}

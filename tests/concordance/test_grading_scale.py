@@ -253,14 +253,14 @@ def test_judges_alone_have_table_1(labels, study):
 
 
 def test_repeats_have_a_reliability_of_their_own():
-    repeated = scale_study(repeats=3, per_benchmark=10)
+    repeated = scale_study(repeats=3, per_benchmark=6)
     study = grading_scale_study(repeated, repeats="first", by="benchmark")
     part = repeated.labels.filter((pl.col("annotator") == "llama") & (pl.col("scale") == "0-10"))
     cells = part.pivot("repeat", index="item", values="label").drop("item").to_numpy() / 10
     found = row(study.repeats, annotator="llama", scale="0-10", benchmark=POOLED)
     alone = icc(from_grid(cells, Interval(0, 1)), form="ICC(1)", raters="fixed")
     assert (found["estimate"], found["low"], found["high"]) == pytest.approx((alone.estimate, alone.low, alone.high))
-    assert (found["n"], found["repeats"]) == (30, 3)
+    assert (found["n"], found["repeats"]) == (18, 3)
     assert set(study.repeats["annotator"]) == {"gpt", "llama", "qwen"}
     assert "Repeated answers on 0-5 with each other, ICC(1): gpt 0." in study.summary()
     assert grading_scale_study(scale_study(per_benchmark=5)).repeats is None
@@ -353,6 +353,7 @@ def shown_for_one_judge(seeds: int, **world) -> int:
     return found
 
 
+@pytest.mark.slow
 def test_a_scale_with_twice_the_noise_is_found_for_one_judge():
     """12 people, 6 judges, 60 items: power .8 and more; the same noise on both is hardly ever called better."""
     assert shown_for_one_judge(12, noise=2.0) >= 9
@@ -413,6 +414,7 @@ def illusions(seeds: int, **world) -> int:
     return sum(study.pooling("0-5")["shown"].any() for study in studies)
 
 
+@pytest.mark.slow
 def test_the_illusion_is_found_by_default_and_only_where_it_is():
     essay = {"spreads": (0.25, 0.25, 0.05), "noise": (0.06, 0.06, 0.11)}
     assert illusions(8, **essay) >= 6

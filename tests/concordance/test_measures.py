@@ -73,7 +73,7 @@ def same(one, two) -> bool:
     )
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=3, deadline=None)  # laws hold it of every question on a larger table
 @given(cells=tables, seed=st.integers(0, 100))
 def test_order_and_names_of_items_and_annotators_change_nothing(cells, seed):
     rng = np.random.default_rng(seed)

@@ -210,6 +210,7 @@ def test_the_iccs_of_panels_are_of_random_annotators_and_say_so():
 # -- the study of scales ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_study_of_scales_takes_raters_for_a_sample():
     labels = scale_study(per_benchmark=12)
     sample, these = grading_scale_study(labels), grading_scale_study(labels, raters="fixed")

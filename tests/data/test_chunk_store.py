@@ -73,7 +73,7 @@ def test_sorted_files_are_cut_between_items(tmp_path):
     assert not [name for name in (p.name for p in Path(chunks.folder.path).iterdir()) if name.startswith("rows")]
 
 
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(st.integers(0, 10**6), st.integers(1, 40), st.integers(1, 4), st.booleans())
 def test_the_fingerprint_does_not_depend_on_chunks_or_files(tmp_path_factory, seed, labels_per_chunk, files, whole):
     rng = np.random.default_rng(seed)

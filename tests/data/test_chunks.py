@@ -201,6 +201,7 @@ def _many(folder):
     return scan(folder, item="text", annotator="who", label="stars", scale=Interval(0, 10))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_two_processes_of_a_dask_cluster_give_the_same_numbers(tmp_path):
     distributed = pytest.importorskip("distributed")

@@ -180,6 +180,7 @@ def test_a_part_that_length_makes_needs_five_sources():
     assert np.isnan(contrast(fewer, length="length").contrasts[0].by_length.estimate)
 
 
+@pytest.mark.slow
 def test_a_judge_that_does_not_see_length_has_no_part_of_it():
     inside = []
     for seed in range(100):

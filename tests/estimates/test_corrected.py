@@ -256,6 +256,7 @@ def flagged() -> assay.Annotations:
     return labels._keep_rows(keep)
 
 
+@pytest.mark.slow
 def test_a_random_sample_is_hardly_ever_refused_or_doubted():
     refused = doubted = 0
     for seed in range(40):
@@ -347,6 +348,7 @@ def benchmark():
 # -- coverage ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "design",
     [

@@ -85,6 +85,7 @@ def test_intervals_cover_and_the_systems_are_blamed_in_five_of_a_hundred():
     assert np.mean(shown) > 0.95
 
 
+@pytest.mark.slow
 def test_nothing_changed_is_hardly_ever_shown():
     shown = []
     for seed in range(20):

@@ -27,6 +27,7 @@ def alarm(rng, p0: float, *, baseline: int = 2000, looks: int = 5000, shift: flo
     return int(over[0]) if len(over) else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("p0", [0.05, 0.5, 0.8])
 def test_false_alarms_are_few_over_whole_trajectories(p0):
     """Of a known baseline: one candidate, so hundreds of trajectories are quick."""
@@ -91,6 +92,7 @@ def test_a_change_of_a_tenth_is_found_within_six_hundred_looks(p0):
     assert sum(d < 0 for d in delays) <= 2
 
 
+@pytest.mark.slow
 def test_a_change_of_a_twentieth_needs_a_large_baseline():
     """Half of the changes, .05 at a share of .3, are found within 1,100 looks or so."""
     rng = np.random.default_rng(3)

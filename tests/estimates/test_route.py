@@ -44,6 +44,7 @@ def planted(
     return assay.Annotations.from_frame(pl.concat(frames), judges=["judge"], scale="0-1", items=items)
 
 
+@pytest.mark.slow
 def test_a_judge_that_is_good_where_it_is_sure_has_those_items():
     """The mean share offered at 600 labelled items is within .25 of the true .70."""
     found = np.array([assay.route(planted(seed), signal="sure", epsilon=0.1).share for seed in range(20)])

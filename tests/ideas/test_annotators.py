@@ -163,6 +163,7 @@ def test_labels_that_are_no_text_are_refused():
         assay.annotator_similarity(study(like=same_as_people, n_items=3))
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_kilogram(real_data):
     """The words of gpt-4o are as those of people, and gemini_pro's are not."""

@@ -72,6 +72,7 @@ def test_what_knows_the_experts_minds_sees_what_experts_see():
     assert found.table["share"][0] == pytest.approx(found.table["estimate"][0] / found.table["estimate"][2])
 
 
+@pytest.mark.slow
 def test_noise_constants_and_levels_of_documents_are_never_praised():
     """Each alone, so that nothing is corrected: at most 5% of the studies say that noise sees anything."""
     praised, n = 0, 10
@@ -89,6 +90,7 @@ def test_noise_constants_and_levels_of_documents_are_never_praised():
     assert "beats" not in found.summary()
 
 
+@pytest.mark.slow
 def test_experts_who_choose_by_chance_let_nobody_be_praised():
     blind = World(WORLD.names, WORLD.document, np.zeros_like(WORLD.alike))
     told = 0

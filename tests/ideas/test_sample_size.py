@@ -20,6 +20,7 @@ from assay.reporting.tables import interval, said
 from assay.statistics.odd_one_out import PairChoices
 
 
+@pytest.mark.slow
 def test_truth_is_recovered_at_the_floor_that_the_plan_names():
     """Studies simulated apart from the planner, at the floor that it names, rank pairs as the truth does."""
     plan = assay.plan_triplets(12, agreement=0.62, floors=(3, 10, 20, 40), n_studies=60, seed=3)

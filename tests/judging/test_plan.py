@@ -823,7 +823,9 @@ def test_replies_and_reasoning_are_stored_as_they_came_but_for_the_key(make_stud
     assert row["reasoning"] == "My key-words: ***"
 
 
-@pytest.mark.parametrize("provider", ["anthropic", "google", "openai"])
+@pytest.mark.parametrize(
+    "provider", ["openai", *(pytest.param(each, marks=pytest.mark.slow) for each in ("anthropic", "google"))]
+)
 def test_a_key_that_a_library_finds_by_itself_is_masked_too(monkeypatch, provider):
     pytest.importorskip("pydantic_ai")
     from pydantic_ai.exceptions import UserError

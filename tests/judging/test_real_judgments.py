@@ -48,6 +48,7 @@ def replayed(name: str, folder: Path):
     return load_study(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", list(SCALES))
 def test_replayed_judges_give_the_published_verdicts(name, tmp_path):

@@ -221,7 +221,8 @@ def rates(people: list[float], judge: list[float], n: int, studies: int) -> tupl
     return float(np.mean(flips)), float(np.mean(wrong)), float(np.mean(covered))
 
 
-@pytest.mark.parametrize("studies", [30, pytest.param(120, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("studies", [120])
 def test_a_flip_is_told_and_nobody_is_accused_of_one(studies):
     """Of 300 studies of 600 items flips were told in 1.00, and in .00 of those of a judge with the people's order."""
     told, wrong, covered = rates(*FLIPPED, 600, studies)
@@ -257,7 +258,8 @@ def test_what_covariates_are_worth_is_said_of_each_who_where_there_are_several()
     assert _covariate_lines(pl.DataFrame(rows[1:2]), 0.95) == []
 
 
-@pytest.mark.parametrize("studies", [20, pytest.param(120, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("studies", [120])
 @pytest.mark.parametrize(
     ("people", "judge"),
     [([0, 0, 0.8, 1.6], [0, 0.8, 0.8, 1.6]), ([0, 0, 0, 0], [0, 0.5, 1, 1.5]), ([0, 0.6, 1.2, 1.8], [0, 0, 0, 0])],
@@ -413,7 +415,8 @@ def test_what_length_decides_is_taken_out_and_what_it_does_not_is_kept():
     assert "the column plain has them as the votes are" in found.summary()
 
 
-@pytest.mark.parametrize("studies", [40, pytest.param(120, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("studies", [120])
 def test_a_length_that_decides_nothing_is_seldom_said_to(studies):
     said, covered, led = 0, 0, 0
     for seed in range(studies):

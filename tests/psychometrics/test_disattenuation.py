@@ -49,6 +49,7 @@ def test_equation_3_and_the_better_ones_by_hand():
     assert found.published.estimate < found.dependable.estimate
 
 
+@pytest.mark.slow
 def test_the_structural_estimate_finds_the_true_correlation_and_equation_3_falls_short():
     """Universe scores correlate .6; severity of raters is large, and Eρ² does not hold it."""
     variances, values = (0.6, 0.2, 0.6, 0.05, 0.3), []
@@ -271,6 +272,7 @@ def structural(labels):
     return both_roads(labels)[0].structural()
 
 
+@pytest.mark.slow
 def test_a_true_correlation_of_one_is_one_whatever_the_number_of_objects():
     """Six systems: by the mean over all of them, covariances were 5 / 6 of what they are."""
     found = [structural(simulated(6, 1.0, seed, variances=(1.5, 0.3, 0.2, 0.1, 0.4))) for seed in range(30)]
@@ -290,6 +292,7 @@ def test_structural_intervals_cover(objects, correlation):
     assert 0.915 <= np.mean(held) <= (0.99 if objects < 16 else 0.985)
 
 
+@pytest.mark.slow
 def test_families_without_anything_in_common_are_not_said_to_share():
     """The planted nothing: universe scores of both families independent; 40 tables, 2.5% of one side and chance."""
     found = [structural(simulated(20, 0.0, 300 + seed)) for seed in range(40)]

@@ -277,7 +277,7 @@ def test_every_number_answers_at_another_level_and_of_a_null(method):
         study.generalizability.interval(1.5)
 
 
-@pytest.mark.parametrize("method", ["profile", "delta", "parametric", "objects"])
+@pytest.mark.parametrize("method", [pytest.param("profile", marks=pytest.mark.slow), "delta", "parametric", "objects"])
 def test_rows_at_another_level_are_those_of_asking_with_it(method):
     """Of the study's own table, and of other numbers of raters, whose level is the study's."""
     wide, narrow = (

@@ -209,6 +209,7 @@ def test_a_rater_who_is_severer_on_one_criterion_is_named():
     assert one.bias.height == 12
 
 
+@pytest.mark.slow
 def test_raters_without_bias_are_not_named():
     """The planted nothing: 12 comparisons, of 20 tables at most 3 name anybody."""
     found = [assay.many_facet_rasch(several(0.0, seed)).bias for seed in range(20)]

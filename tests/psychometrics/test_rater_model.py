@@ -307,6 +307,7 @@ def test_parties_that_share_no_items_are_told_of():
     assert not any("disjoint subsets" in c for c in assay.rater_model(labels, quick=True, starts=1).cautions)
 
 
+@pytest.mark.slow
 def test_a_large_table_of_raters_who_share_teachers_alone_arrives(monkeypatch):
     """Each lesson has one rater. Of the part that is fitted first, one rater and one criterion have no label."""
     from assay.psychometrics.raters import fit

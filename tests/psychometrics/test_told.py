@@ -217,6 +217,7 @@ def upside_down(kind, seed):
     return raters_upside_down(rater_table(one_rater(kind, seed), RaterSettings()), 0.05)
 
 
+@pytest.mark.slow
 def test_a_rater_upside_down_is_named_and_one_by_chance_is_not():
     """Before, the scale turned round was only erratic. Who answers by chance is named in 5% of tables at most."""
     turned = assay.rater_model(one_rater("turned", 0), quick=True, starts=1, draws=100)

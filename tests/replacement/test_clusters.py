@@ -105,6 +105,7 @@ def p_of(group: np.ndarray, cluster: np.ndarray, sign: np.ndarray, epsilon: floa
 UNEQUAL = {10: [60, 30, 20, 20, 15, 15, 10, 10, 10, 10], 30: [40] * 2 + [12] * 8 + [4] * 20}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_clusters", [10, 30])
 @pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize("alike", [0.0, 0.3])

@@ -206,6 +206,7 @@ def test_a_test_that_tells_clearly_would_have_told_with_fewer_items():
     assert test.items_to_decide() < test.n_items
 
 
+@pytest.mark.slow
 def test_the_items_that_would_tell_do_tell():
     labels = random_study(8, n_items=60, n_humans=3, missing=0)
     test = alt_test(labels, "good", epsilon=0.05)

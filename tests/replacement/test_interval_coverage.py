@@ -84,6 +84,7 @@ def test_an_interval_of_the_mean_difference_holds_its_value_and_stays_inside_its
         assert value in (low, high)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "m", "judge", "person"), [(30, 10, 0.08, 0.04), (60, 3, 0.04, 0.04), (60, 10, 0.15, 0.04)]
 )

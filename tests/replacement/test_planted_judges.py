@@ -211,6 +211,7 @@ def texts(seed: int, judge: str, stray: float, n: int = 100) -> Annotations:
     return Annotations.from_frame(frame, judges=["judge"], scale=Text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", ["draws", "stock"])
 def test_texts_that_were_drawn_without_a_look_are_found_out(judge):
     """People agree on stock phrases alone, and their commonest texts are dashes, farther off than any stock phrase."""

@@ -123,6 +123,7 @@ def independent(m: int, beaten: int, n: int, n_simulated: int, ties: float = 0.5
     return float(false.mean()), float(np.mean(rejected.mean(axis=1) >= 0.5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "beaten"), [(3, 0), (3, 1), (5, 0), (5, 2), (10, 5), (10, 9)])
 def test_by_keeps_the_false_discovery_rate_of_independent_annotators(m, beaten):
     # Under independence it is q · (true nulls / m) / (1 + 1/2 + … + 1/m) for exact p-values; .05 is the promise.
@@ -178,6 +179,7 @@ def boundary(epsilon: float, human: float = 0.3, m: int = 3) -> float:
     return low
 
 
+@pytest.mark.slow
 def test_the_boundary_is_where_the_calculation_says():
     # Two roads: 100,000 simulated items, on which the standard error of the mean of d is below .002.
     noise = boundary(0.15)
@@ -201,6 +203,7 @@ def at_the_boundary(epsilon: float, m: int, n: int, n_studies: int) -> tuple[flo
     return float((p <= LEVEL).mean()), float(rejected.any(axis=1).mean()), float((rejected.mean(axis=1) >= 0.5).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [30, 100])
 def test_the_whole_test_from_labels_keeps_its_promise(n):
     one, some, passes = at_the_boundary(0.15, 3, n, 4000)

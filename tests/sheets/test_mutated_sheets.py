@@ -18,7 +18,7 @@ from assay.errors import AssayError
 
 pytestmark = pytest.mark.xdist_group("sheets")
 
-ALL, SHARE = int(os.environ.get("ASSAY_SHEETS", "400")), 24
+ALL, SHARE = int(os.environ.get("ASSAY_SHEETS", "400")), 12
 LEAST_READ = 0.35
 """Share of a block that is read: about half are in all, and blocks are small."""
 
@@ -138,6 +138,7 @@ def test_all_mutated_sheets(tmp_path: Path, start: int) -> None:
     of_all(range(start, start + ALL // 8), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_advice_leads_on(name: str, tmp_path: Path) -> None:
     """What a refusal advises is done, again and again: each time another problem, in the end a table or a dead end."""

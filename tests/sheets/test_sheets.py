@@ -80,6 +80,7 @@ def test_most_are_answered() -> None:
     assert sum(not kind.wanted.refused for kind in KINDS.values()) >= LEAST_ANSWERED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n, kind in KINDS.items() if not kind.wanted.refused])
 def test_the_printed_command_reads_it(name: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -99,6 +99,7 @@ def of_package(model: str, layer: int, texts: list[str], **tokenizer: bool) -> n
     return np.array([scorer.score([b], [a])[2].item() for a, b in pairs])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("layer", [1, 3])
 def test_a_small_bert_as_bert_score_has_it(bert, layer):
@@ -107,6 +108,7 @@ def test_a_small_bert_as_bert_score_has_it(bert, layer):
     assert np.abs(matrix[np.triu_indices(6, 1)] - of_package(bert, layer, texts)).max() < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_small_roberta_as_bert_score_has_it(tmp_path):
     model = small_roberta(tmp_path / "small-roberta")

@@ -258,6 +258,7 @@ def test_many_texts_take_a_simpler_step(monkeypatch):
     assert simple.best_from(0.6) == pytest.approx(model.best_from(0.6), abs=0.08)
 
 
+@pytest.mark.slow
 def test_experts_by_chance_have_no_ceiling():
     found = []
     for seed in range(20):

@@ -261,6 +261,7 @@ def test_so_many_pairs_are_looked_at_as_time_allows(monkeypatch):
 # -- promises -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_random_measure_is_excluded_and_permuted_as_often_as_said():
     """The permutation rejects noise in 5%; an interval that leaves 0 out on either side does in 5% at most."""
     out, seen, n = 0, 0, 120

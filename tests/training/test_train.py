@@ -54,6 +54,7 @@ def test_the_same_seed_gives_the_same_digits_and_chance_elsewhere_is_left_alone(
     assert not other.predictions["value"].equals(one.predictions["value"])
 
 
+@pytest.mark.slow
 def test_it_learns_and_explains_by_the_words_that_count():
     """A few hundred numbers learn that good raises and bad lowers; r .97 in this run, ridge's .98."""
     found = quick(
@@ -84,6 +85,7 @@ class Stopped(Exception):  # noqa: N818 - it is what it is
     pass
 
 
+@pytest.mark.slow
 def test_a_training_that_was_stopped_goes_on_to_the_same_digits(tmp_path, monkeypatch, kept_encoder):
     """In the midst of an epoch, with every step kept; the slow test kills a process."""
     from assay.training import encoder
@@ -152,6 +154,7 @@ def test_a_written_table_is_read_again_as_it_was(tmp_path):
     assert back.fingerprint == table.fingerprint
 
 
+@pytest.mark.slow
 def test_criteria_are_learnt_together_and_missing_ones_do_not_count():
     labels = reviews()
     names = labels.items["item"].to_list()
@@ -244,7 +247,9 @@ def test_the_network_by_a_slow_road():
                 np.testing.assert_allclose(logits[0][0].numpy(), wanted, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(
+    "name", [name if name == "train_categories" else pytest.param(name, marks=pytest.mark.slow) for name in SMALL]
+)
 def test_small_trainings_are_those_of_before(name):
     """Words, numbers and pictures, as `tests/pinned.py` keeps them; 32 bits of other processors differ by little."""
     wanted = json.loads(pinned.path_of(name).read_text("utf-8"))

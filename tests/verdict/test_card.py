@@ -86,6 +86,7 @@ DESERVED = {
 }
 
 
+@pytest.mark.slow
 def test_planted_families_get_the_marks_that_they_deserve():
     right, wrong, asked = 0, 0, 0
     for seed in range(2):
@@ -100,6 +101,7 @@ def test_planted_families_get_the_marks_that_they_deserve():
     assert right / asked >= 0.9
 
 
+@pytest.mark.slow
 def test_a_judge_of_no_worth_is_shown_good_in_nothing():
     """A coin, a constant and a copy of one who guesses, 12 studies: none is as concordant as people, nor helps."""
     claims = 0

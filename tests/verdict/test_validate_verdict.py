@@ -57,6 +57,7 @@ def test_the_unfair_judge_is_a_point_stricter_with_one_group_only():
     assert (unfair[group == "b"] == np.maximum(good[group == "b"] - 1, 1)).all()
 
 
+@pytest.mark.slow
 def test_useless_judges_stay_out_and_a_good_one_gets_in_where_the_study_is_large_enough():
     found = validate(n_items=150, n_annotators=5, scale="1-5", epsilon=0.2, n_studies=8, seed=1, annotator_noise=0.2)
     rows = {row["judge"]: row for row in found.table.iter_rows(named=True)}

@@ -881,7 +881,7 @@ def _benchmarks(source: str, others: Sequence[str], labels: LabelOptions) -> dic
     return {name: labels.outputs(path) for name, path in zip(names, paths, strict=True)}
 
 
-def sweep(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
+def sweep(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """How much does separability depend on the numbers of outputs and comparisons, and on the temperature?
 
     Parameters
@@ -891,7 +891,8 @@ def sweep(source: str, *, out: Page = None, ask: Ask = ASK) -> None:
     """
     condition = ask.options.options().get("condition")
     conditions = list(dict.fromkeys([*(ask.labels.conditions or ()), *filter(None, [condition])]))
-    ask.answer(BY_NAME["sweep"], source, out, replace(ask.labels, conditions=conditions or None).outputs)
+    read = replace(ask.labels, conditions=conditions or None).outputs
+    ask.answer(BY_NAME["sweep"], source, out, read, force=force)
 
 
 def ideas(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from assay.cli.commands import BY_NAME
 from assay.cli.labels import ALL_JUDGES, ASK, NAMES, PLAIN, TERMINAL, Ask, Tested, hidden_columns
-from assay.cli.output import FIRST, Force, Page, note, progress_bar, target
+from assay.cli.output import FIRST, Force, Page, note, progress_bar
 from assay.errors import AssayError
 
 
@@ -176,6 +176,7 @@ def plan_labels(
     pilot: Annotated[str | None, Parameter(group="The plan")] = None,
     choose: Annotated[int | None, Parameter(group="The plan")] = None,
     out: Annotated[Path | None, Parameter(name=["--output", "-o"], group="The plan")] = None,
+    force: Force = False,
     tested: Tested = ALL_JUDGES,
     ask: Ask = ASK,
 ) -> None:
@@ -188,12 +189,12 @@ def plan_labels(
     choose
         With --pilot and -o: about so many items to ask people about next, with known probabilities.
     out
-        With --choose: a .csv file for the items.
+        With --choose: a file for the items, such as next.csv.
     """
-    from assay.data.formats.exports import write_frame
+    from assay.data.formats.exports import TABLES, write_frame
     from assay.estimates.label_plan import plan_labels as plan_them
 
-    target(out)
+    ask.to(out, pilot, force=force, suffixes=TABLES)
     if (choose is None) != (out is None) or (choose is not None and pilot is None):
         raise AssayError(
             "items are chosen from a pilot and written to a file: give --pilot, --choose and --output together"

@@ -314,7 +314,7 @@ that was tried held there in both directions."""
 
 MOST_RARE = 0.25
 """Share of labels up to which the rarer of two is rare. The jackknife of κ covers .83 at 5% and 200 items, .93 and more
-from 25% on; `docs/coverage.md` has the table."""
+from 25% on, by `benchmarks/agreement_rare.py`."""
 
 MOST_ITEMS = 10_000
 """Among more items than this, few do not decide, or hardly; it is where items are merged into blocks, too."""

@@ -293,7 +293,7 @@ def _wish_words(settings: LabelPlanSettings) -> str:
 def _need_words(row: dict[str, Any]) -> str:
     if row["n"] is None and row["people_alone"] is None:
         return (
-            "give half_width=... or difference=... to hear how many items it takes"
+            "name a half-width or a difference to hear how many items it takes"
             if row["cost"] is None
             else ("no number of labelled items reaches it: the judge's own items are too few")
         )

@@ -39,7 +39,7 @@ steps leave up to .03 to .05 where there is no effect."""
 
 LEAST_LEVELS = 0.8
 """Share of people's levels in use that a judge should have: shown to have less, none of 600 faultless judges is accused
-(docs/card.md), where any difference from people is shown of most that people label a part of the items."""
+(docs/coverage.md), where any difference from people is shown of most that people label a part of the items."""
 
 LABELS_A_LEVEL = 5
 """Labels that a person shares with the judge, for each level: with fewer, rare levels decide an entropy."""

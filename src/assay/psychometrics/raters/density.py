@@ -367,13 +367,8 @@ class Density:
         by_unit : tuple of function
             Rows by cell of a grid, summed over the cells of each unit.
         """
-        table, k = self.table, np.arange(self.table.n_categories)
-        phi, log_psi = xp.asarray(self.layout.phi) @ x, self.log_psi(x, xp)
-        distance = (k[:, None] - k[None, :])[None] - phi[:, None, None]
-        spread = xp.exp(-2 * log_psi)
-        there = np.repeat(self.valid, len(table.raters), axis=0)[:, :, None]
-        raw = xp.where(there, -0.5 * distance**2 * spread[:, None, None], IMPOSSIBLE)
-        detection = raw - _log_sum(raw, xp, 1)
+        table = self.table
+        distance, spread, detection = self.detection(x, xp)
         summed = by_cell(detection.reshape(-1, table.n_categories))
         there = self.valid[table.cells.block]
         summed = xp.where(there, summed, IMPOSSIBLE)
@@ -382,13 +377,26 @@ class Density:
         value = (top * table.cells.count).sum()
         ideal, mixed, unit = [], [], []
         for grid, sums in zip(self.grids, by_unit, strict=True):
-            ideal.append(self._ideal(x, xp, grid))
+            ideal.append(self.ideal(x, xp, grid))
             mixed.append(self._mixtures(likelihood, ideal[-1], grid, xp) + TINY)
             unit.append(sums(xp.log(mixed[-1])) + xp.asarray(grid.traits.log_weights))
             value = value + (_log_sum(unit[-1], xp, 1)[:, 0] * grid.count).sum()
         return Stages(distance, spread, detection, likelihood, tuple(ideal), tuple(mixed), tuple(unit), value)
 
-    def _ideal(self, x: Any, xp: Any, grid: Grid) -> Any:
+    def detection(self, x: Any, xp: Any) -> tuple[Any, Any, Any]:
+        """What each block's raters make of an ideal rating: how far off it is, 1 / ψ², and ln p(label | ideal).
+
+        The first and last are (blocks × raters, labels, ideal ratings), the second (blocks × raters,).
+        """
+        table, k = self.table, np.arange(self.table.n_categories)
+        phi, log_psi = xp.asarray(self.layout.phi) @ x, self.log_psi(x, xp)
+        distance = (k[:, None] - k[None, :])[None] - phi[:, None, None]
+        spread = xp.exp(-2 * log_psi)
+        there = np.repeat(self.valid, len(table.raters), axis=0)[:, :, None]
+        raw = xp.where(there, -0.5 * distance**2 * spread[:, None, None], IMPOSSIBLE)
+        return distance, spread, raw - _log_sum(raw, xp, 1)
+
+    def ideal(self, x: Any, xp: Any, grid: Grid) -> Any:
         """p(ξ | θ_q) of each block on a grid: (blocks, q, categories)."""
         gamma = self.layout.gamma[grid.blocks]
         steps = xp.where(gamma >= 0, x[gamma], 0.0)

@@ -153,13 +153,13 @@ def predictive(found: RaterFit) -> pl.DataFrame:
 def _simulate(density: Density, x: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Counts by rater and category: expected, and of labels drawn anew."""
     table, cells = density.table, density.table.cells
-    stages = density.evaluate(x)
-    detect = np.exp(stages.detection).reshape(table.n_blocks, len(table.raters), *stages.detection.shape[1:])
+    _, _, detection = density.detection(x, np)
+    detect = np.exp(detection).reshape(table.n_blocks, len(table.raters), *detection.shape[1:])
     ideal = np.zeros(len(cells.kind), dtype=np.int64)
     marginal = np.zeros((table.n_blocks, table.n_categories))
     block = cells.block[cells.kind]
-    for grid, share in zip(density.grids, stages.ideal, strict=True):
-        weight = np.exp(grid.traits.log_weights)
+    for grid in density.grids:
+        share, weight = density.ideal(x, np, grid), np.exp(grid.traits.log_weights)
         marginal[grid.blocks] = np.einsum("q,bqk->bk", weight, share)
         point = rng.choice(len(weight), size=len(table.subjects), p=weight / weight.sum())
         mine = np.flatnonzero(np.isin(cells.criterion, grid.traits.criteria))
