@@ -21,9 +21,16 @@ import numpy as np
 
 import assay
 from assay.estimation.intervals import adjust_p
-from assay.ideas.measure_verdict import ANSWERS, Ceiling, TextInference, decide
-from assay.statistics.choice_ceiling import halves_seen, step_of
-from assay.statistics.odd_one_out import KEPT, PLACES, PairTable, choice_probabilities, correlation
+from assay.ideas.validate import ANSWERS, Ceiling, TextInference, decide
+from assay.statistics.odd_one_out import (
+    KEPT,
+    PLACES,
+    PairTable,
+    choice_probabilities,
+    correlation,
+    mean_half_correlation,
+    step_to_whole,
+)
 from assay.statistics.round_robin import (
     ExpertRanks,
     RoundRobin,
@@ -176,8 +183,8 @@ def minds(robin: RoundRobin, place: np.ndarray, lapse: float) -> np.ndarray:
 
 def ceiling_of(robin: RoundRobin, rng: np.random.Generator) -> Ceiling:
     member = robin.third[:, ::-1]
-    halves = halves_seen(robin, rng)
-    return Ceiling.of(halves, step_of(robin, member, rng), ExpertRanks(robin).reliability(), robin, 0.95)
+    halves = mean_half_correlation(robin, rng)
+    return Ceiling.of(halves, step_to_whole(robin, member, rng), ExpertRanks(robin).reliability(), robin, 0.95)
 
 
 def ceiling(studies: int) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import assay
-from assay.cli.app import all_commands, shown_arguments
+from assay.cli.app import all_commands, visible_arguments
 from assay.cli.commands import COMMANDS
 from assay.cli.labels import LabelOptions
 from assay.cli.output import Output
@@ -95,7 +95,7 @@ Every public name, by question. `import assay` brings them all, and imports each
 def commands_page() -> str:
     """Every command: its purpose, an example, its own options, and the names of those that others take too."""
     apps = all_commands()
-    shown = {name: shown_arguments(name) for name in apps}
+    shown = {name: visible_arguments(name) for name in apps}
     shared = {title: _fields(options, shown[command]) for title, (_, options, command) in COMMON.items()}
     shared[SEVERAL] = _several(shown, {entry for section in shared.values() for entry in section.values()})
     found = [COMMANDS_HEAD]

@@ -58,7 +58,7 @@ WRITTEN_TO = {
     "data.formats.intake.PlatformAnswer",
     "judging.client._Known",
     "judging.prompts._Filling",
-    "statistics.choice_ceiling.PairModel",
+    "statistics.odd_one_out.PairModel",
     "statistics.triplets.PairCounts",
     "study.store.connection.Store",
     "study.store.work.Change",
@@ -89,12 +89,11 @@ WAYS = {
     "agreement": (26, ["labels.csv"]),
     "raters": (26, ["labels.csv", "--quick"]),
     "ratings": (26, ["votes.csv", "--scale", "preference", "--repeat", "repeat", "--judges", "gpt-4o"]),
-    "ideas": (31, ["odd_ones.csv", "--scale", "odd-one-out", "--judges", "gpt-4o"]),
+    "ideas": (26, ["odd_ones.csv", "--scale", "odd-one-out", "--judges", "gpt-4o"]),
     "g-study": (26, ["labels.csv", "--design", "i x a", "--object", "i", "--facets", "i=item,a=annotator"]),
     "report": (60, ["labels.csv", "--expertise", "crowd"]),
 }
-"""Files that a command enters until its line is printed, at most; `ideas` holds measures against shared words, which
-takes two files of `similarity`."""
+"""Files that a command enters until its line is printed, at most."""
 
 LABELS = ["--item", "id", "--annotator", "worker", "--label", "stars", "--judges", "gpt-4o,llama", "--scale", "1-5"]
 """How examples/labels.csv is read."""

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 import assay
-from assay.cli.app import COMMANDS, all_commands, shown_arguments
+from assay.cli.app import COMMANDS, all_commands, visible_arguments
 
 # Both pages and their options are read in one process, which asks each command once.
 pytestmark = pytest.mark.xdist_group("pages")
@@ -52,7 +52,7 @@ def test_every_command_and_every_option_says_what_it_is_for() -> None:
     assert len(apps) == sum(len(rows) for rows in COMMANDS.values())
     for name, command in apps.items():
         assert (command.help or "").strip(), name
-        for argument in shown_arguments(name):
+        for argument in visible_arguments(name):
             assert (argument.parameter.help or "").strip(), f"{name} {argument.name}"
 
 

@@ -206,8 +206,7 @@ def test_a_paired_difference_of_two_judges_by_leaving_out_each_item():
     def lead(some: Any) -> float:
         return mean(a == 2 for a, _ in some) - mean(b == 2 for _, b in some)
 
-    from assay.estimation.resampling import estimate
-    from assay.estimation.statistic import Mean
+    from assay.estimation.resampling import Mean, estimate
 
     data = np.array([[a == 2, b == 2] for a, b in pairs], dtype=float)
     found = estimate(Mean(), data, method="jackknife").contrast([[1, -1]])[0]

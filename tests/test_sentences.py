@@ -20,7 +20,7 @@ from assay.cli.output import _whole as whole_table
 from assay.concordance.grading_scale import grading_scale_study
 from assay.concordance.measures import cohen_kappa, krippendorff_alpha
 from assay.estimation.intervals import Estimate, missing
-from assay.ideas.measure_verdict import MeasureVerdict
+from assay.ideas.validate import MeasureVerdict
 from assay.reporting.tables import decimals, estimated, interval, said, signed
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

@@ -30,11 +30,12 @@ def serve(address: str) -> None:
     import signal
 
     for name in (
-        "assay.cli.app", "assay.cli.labels", "assay.cli.estimates", "assay.cli.studies", "assay.cli.service",
-        "assay.verdict.report", "assay.verdict.probes", "assay.judging.run", "assay.judging.dry_run",
-        "assay.judging.batch", "assay.collecting.app", "assay.collecting.lead", "assay.ideas.validate",
-        "assay.psychometrics.raters.model", "assay.preference.boards", "assay.planning", "assay.reporting.page",
-        "matplotlib.figure", "matplotlib.backends.backend_svg", "jinja2", "alembic.command", "scipy.stats",
+        "assay.cli.app", "assay.cli.labels", "assay.cli.plans", "assay.cli.estimates", "assay.cli.studies",
+        "assay.cli.service", "assay.verdict.report", "assay.verdict.probes", "assay.judging.run",
+        "assay.judging.dry_run", "assay.judging.batch", "assay.collecting.app", "assay.collecting.lead",
+        "assay.ideas.validate", "assay.psychometrics.raters.model", "assay.preference.boards", "assay.planning",
+        "assay.reporting.page", "matplotlib.figure", "matplotlib.backends.backend_svg", "jinja2", "alembic.command",
+        "scipy.stats",
     ):  # fmt: skip
         with contextlib.suppress(ImportError):
             importlib.import_module(name)

@@ -53,8 +53,6 @@ from assay.estimates.route import Route as Route
 from assay.estimates.route import route as route
 from assay.ideas.annotators import AnnotatorSimilarity as AnnotatorSimilarity
 from assay.ideas.annotators import annotator_similarity as annotator_similarity
-from assay.ideas.embedding import TripletEmbedding as TripletEmbedding
-from assay.ideas.embedding import triplet_embedding as triplet_embedding
 from assay.ideas.reliability import OddOneOutAgreement as OddOneOutAgreement
 from assay.ideas.reliability import odd_one_out_agreement as odd_one_out_agreement
 from assay.ideas.sample_size import Judgments as Judgments
@@ -65,7 +63,9 @@ from assay.ideas.sampling import TripletSample as TripletSample
 from assay.ideas.sampling import sample_triplets as sample_triplets
 from assay.ideas.style import StyleEffect as StyleEffect
 from assay.ideas.style import style_effect as style_effect
+from assay.ideas.triplets import TripletEmbedding as TripletEmbedding
 from assay.ideas.triplets import TripletSimilarity as TripletSimilarity
+from assay.ideas.triplets import triplet_embedding as triplet_embedding
 from assay.ideas.triplets import triplet_similarity as triplet_similarity
 from assay.ideas.validate import SimilarityValidation as SimilarityValidation
 from assay.ideas.validate import validate_similarity as validate_similarity

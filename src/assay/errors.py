@@ -57,7 +57,7 @@ class StudyError(AssayError):
 
 
 class ChangedStudyError(StudyError):
-    """A change of the study would take answers out of count, and nobody has said so; nothing was changed.
+    """After this change of the study some answers would no longer count, and nobody agreed to it; nothing was changed.
 
     ``what`` says how many answers of which question; ``can_keep`` whether some may go on counting if somebody says
     that it is the same question still.
@@ -85,7 +85,7 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise _missing(extra, purpose) from error
+        raise _missing_extra(extra, purpose) from error
 
 
 def require_installed(modules: Iterable[str], extra: str, purpose: str) -> None:
@@ -93,10 +93,10 @@ def require_installed(modules: Iterable[str], extra: str, purpose: str) -> None:
     for module in modules:
         found = sys.modules[module] if module in sys.modules else importlib.util.find_spec(module)
         if found is None:
-            raise _missing(extra, purpose)
+            raise _missing_extra(extra, purpose)
 
 
-def _missing(extra: str, purpose: str) -> MissingExtra:
+def _missing_extra(extra: str, purpose: str) -> MissingExtra:
     return MissingExtra(f"{purpose} needs more than the base install: {install_command(extra)}")
 
 

@@ -205,7 +205,7 @@ def _looked_at(rows: Rows, settings: ReadSettings, name: str, paths: tuple[Path,
         if not guess.lacking:
             options |= {k: v for k, v in guess.options.items() if k != "judges"}
     lacking = list(missing)
-    labels = None if lacking else _tried(rows, settings, options, doubts, lacking)
+    labels = None if lacking else _try_reading(rows, settings, options, doubts, lacking)
     if "judges" in options and settings.judges is None and not any("judge" in one for one in doubts):
         doubts = [f"{listing([f'{one}' for one in options['judges']])} taken as judges, by their names"]
     if labels is not None:
@@ -219,7 +219,7 @@ def _looked_at(rows: Rows, settings: ReadSettings, name: str, paths: tuple[Path,
                 options, labels, paths)  # fmt: skip
 
 
-def _tried(
+def _try_reading(
     rows: Rows, settings: ReadSettings, options: dict[str, Any], doubts: list[str], lacking: list[str]
 ) -> Annotations | None:  # fmt: skip
     """The table as the options read it, with the likelier of each doubt added to them; None where nothing does."""

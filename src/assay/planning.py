@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate, wilson, wilson_estimate
-from assay.estimation.options import option, question_alone
+from assay.estimation.options import option, question_alone, seed_option
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.replacement import decision
@@ -139,7 +139,7 @@ class PlanSettings(RuleSettings):
         details="For each number of annotators. All sizes and epsilons look at the same studies, a study of 50 items "
         "being the first 50 of one of 500, so that differences between them are hardly disturbed by chance.",
     )  # fmt: skip
-    seed: int = option(0, "Same seed, same numbers.", low=0, always=True)
+    seed: int = seed_option(always=True)
 
     @classmethod
     def of(cls, options: Mapping[str, Any], question: str | None = None) -> Self:
@@ -154,7 +154,7 @@ class PlanSettings(RuleSettings):
             if (given := getattr(self, name)) is None:
                 continue
             drawn = name in ("annotator_noise", "prior")  # their order counts
-            made = tuple(np.atleast_1d(given).tolist()) if drawn else _ascending(given)
+            made = tuple(np.atleast_1d(given).tolist()) if drawn else _ascending_values(given)
             object.__setattr__(self, name, made)
             if not made:
                 raise DesignError(f"{name} is empty; give at least one number", option=name)
@@ -176,17 +176,17 @@ class PlanSettings(RuleSettings):
     @property
     def sizes(self) -> tuple[int, ...]:
         """Numbers of items, ascending."""
-        return _ascending(self.n_items)
+        return _ascending_values(self.n_items)
 
     @property
     def panels(self) -> tuple[int, ...]:
         """Numbers of annotators, ascending."""
-        return _ascending(self.n_annotators)
+        return _ascending_values(self.n_annotators)
 
     @property
     def epsilons(self) -> tuple[float, ...]:
         """Values of epsilon, ascending."""
-        return _ascending(self.epsilon)
+        return _ascending_values(self.epsilon)
 
     def signed(self) -> dict[str, str]:
         """The options of the plan, then those of the alt-test."""
@@ -195,7 +195,7 @@ class PlanSettings(RuleSettings):
         return own | tests
 
 
-def _ascending(given: Any) -> tuple[Any, ...]:
+def _ascending_values(given: Any) -> tuple[Any, ...]:
     """One number, or ascending different ones."""
     return tuple(sorted(set(given))) if isinstance(given, list | tuple | np.ndarray) else (given,)
 
@@ -497,7 +497,7 @@ class PilotSource:
         if isinstance(settings.pilot, str):
             raise DesignError("pilot=... takes labels, such as assay.read(...) gives", option="pilot")
         assert settings.pilot is not None
-        pilot, defaults = in_memory(settings.pilot, "a plan from a pilot"), PlanSettings()
+        pilot, defaults = settings.pilot.in_memory("a plan from a pilot"), PlanSettings()
         for name in ASSUMED:
             if getattr(settings, name) != getattr(defaults, name):
                 raise DesignError(f"a pilot brings its own labels; leave {name}=... out", option=name)

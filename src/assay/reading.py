@@ -27,7 +27,7 @@ from assay.data.formats.tables import arena_rows, is_arena, read_table
 from assay.data.scales import parse_scale
 from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError
 from assay.estimation.options import question
-from assay.reporting.page import READING_MARK, writable, written_whole
+from assay.reporting.page import READING_MARK, atomic_write, writable
 
 if TYPE_CHECKING:
     from assay.study.definition import Study
@@ -78,7 +78,7 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
             raise DesignError(f"option '{name}' is of exports of a platform, and {held} is none", option=name)
     if is_study:
         return None, settings
-    beside = {name: _beside(getattr(settings, name)) for name in ("items", "annotators")}
+    beside = {name: _attribute_table(getattr(settings, name)) for name in ("items", "annotators")}
     settings = replace(settings, **beside, codes=_codes(settings.codes, paths))
     if not paths:
         return _rows_of_frame(source, settings), settings
@@ -113,9 +113,9 @@ def labels_of(question: str, given: tuple[Any, ...], judge: str | None) -> tuple
     if isinstance(first, Mapping) and question in TAKE_SEVERAL:
         return ({name: _table(question, one) for name, one in first.items()}, *given[1:])
     if _is_array(first) and len(given) > 1 and _is_array(given[1]):
-        return (_of_arrays(question, first, given[1]), *given[2:])
+        return (_read_arrays(question, first, given[1]), *given[2:])
     if _is_array(first) and not _is_paths(first):
-        return (_of_matrix(question, first), *given[1:])
+        return (_read_matrix(question, first), *given[1:])
     try:
         return (read(first), *given[1:])
     except AssayError as error:
@@ -144,14 +144,14 @@ def _is_paths(value: Any) -> bool:
     return one and all(isinstance(v, os.PathLike) or (isinstance(v, str) and Path(v).exists()) for v in value)
 
 
-def _of_arrays(question: str, first: Any, second: Any) -> Annotations:
+def _read_arrays(question: str, first: Any, second: Any) -> Annotations:
     one, two = list(first), list(second)
     if len(one) != len(two):
         raise DataError(f"{question}: two arrays are labels of the same items; they have {len(one)} and {len(two)}")
-    return _of_columns(question, dict(zip(ARRAYS, (one, two), strict=True)))
+    return _read_columns(question, dict(zip(ARRAYS, (one, two), strict=True)))
 
 
-def _of_matrix(question: str, matrix: Any) -> Annotations:
+def _read_matrix(question: str, matrix: Any) -> Annotations:
     rows = [list(row) if _is_array(row) else row for row in matrix]
     if not rows or not all(isinstance(row, list) for row in rows) or len({len(row) for row in rows}) != 1:
         raise DataError(
@@ -164,10 +164,10 @@ def _of_matrix(question: str, matrix: Any) -> Annotations:
             "with one row an item, and read it with assay.read(frame, layout='wide')"
         )
     items = rows if len(rows) > len(rows[0]) else [list(row) for row in zip(*rows, strict=True)]
-    return _of_columns(question, {f"annotator {j + 1}": [row[j] for row in items] for j in range(len(items[0]))})
+    return _read_columns(question, {f"annotator {j + 1}": [row[j] for row in items] for j in range(len(items[0]))})
 
 
-def _of_columns(question: str, columns: Mapping[str, Sequence[Any]]) -> Annotations:
+def _read_columns(question: str, columns: Mapping[str, Sequence[Any]]) -> Annotations:
     """Labels of each annotator, item by item."""
     found = [(f"item {i + 1}", who, label) for who, each in columns.items() for i, label in enumerate(each)]
     there = [row for row in found if row[2] is not None and row[2] == row[2]]
@@ -228,7 +228,7 @@ def write_reading(path: Path, sources: Sequence[Path], options: Mapping[str, Any
     names = [os.path.relpath(one.resolve(), target.resolve().parent) for one in sources]
     values = {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
     text = _HEAD + yaml.safe_dump({"read": names, **values}, sort_keys=False, allow_unicode=True)
-    with written_whole(target) as place:
+    with atomic_write(target) as place:
         place.write_text(text, encoding="utf-8")
     return target
 
@@ -256,8 +256,8 @@ def study_labels(
     reasoning : bool
         What judges said before their label, in the column ``reasoning``.
 
-    Nobody's answers are taken out of count by looking: where the folder has changed so that some would, the table is
-    that of the study before the change, and ``reading`` says so.
+    Reading never changes which answers count: where the folder has changed so that some would no longer count, the
+    table is that of the study before the change, and ``reading`` says so.
 
     Raises
     ------
@@ -345,10 +345,10 @@ def _codes(given: Any, paths: tuple[Path, ...]) -> Any:
     """A table of codes: from a frame, a file, or a sheet of the workbook that holds the labels."""
     if isinstance(given, str) and not Path(given).exists() and len(paths) == 1 and paths[0].suffix in SPREADSHEETS:
         return read_table(paths[0], given).labels.drop("_row", strict=False)
-    return given if isinstance(given, Mapping) else _beside(given)
+    return given if isinstance(given, Mapping) else _attribute_table(given)
 
 
-def _beside(frame: Any) -> Any:
+def _attribute_table(frame: Any) -> Any:
     """A table of items or annotators, from a frame or a file."""
     if frame is None or not isinstance(frame, str | os.PathLike):
         return None if frame is None else to_polars(frame)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from assay.data.annotations import Annotations, Reading
 from assay.data.scales import Label, Nominal, Scale, parse_scale
 from assay.errors import DesignError, unknown
-from assay.estimation.options import Settings, number_in, option, question_alone
+from assay.estimation.options import Settings, number_in, option, question_alone, seed_option
 
 Floats = NDArray[np.float64]
 P = ParamSpec("P")
@@ -85,7 +85,7 @@ class SimulationSettings(Settings):
     missing: float | Mapping[str, float] = option(
         0.0, "Share of the items for which a judge has no label; one number, or one a judge."
     )
-    seed: int = option(0, "Same seed, same labels.", low=0)
+    seed: int = seed_option("Same seed, same labels.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

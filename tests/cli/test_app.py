@@ -168,7 +168,7 @@ def test_short_help_is_a_page_with_an_example_and_what_most_people_need(row: Com
     assert f"Example: {row.line} " in re.sub(r"\s+", " ", out)
     assert out.count("Example:") == 1
     shown = set(re.findall(r"(?m)^  (--[\w-]+)", out))
-    everything = {one.name for one in cli.shown_arguments(row.name) if one.index is None}
+    everything = {one.name for one in cli.visible_arguments(row.name) if one.index is None}
     assert shown <= everything
     left = re.search(rf"(\d+) more options?: assay {row.name} --help-all", out)
     assert len(everything) - len(shown) == (int(left[1]) if left else 0)

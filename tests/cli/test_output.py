@@ -66,7 +66,7 @@ def test_defaults_as_they_would_be_typed(value, text):
     ],
 )  # fmt: skip
 def test_what_is_typed_for_an_option_of_a_type(hint, typed):
-    assert output._typed(hint) == typed
+    assert output._typed_kind(hint) == typed
     assert output._optional(hint) == (hint is Any or type(None) in getattr(hint, "__args__", ()))
 
 
@@ -76,12 +76,12 @@ def tokens(*texts: str) -> list[Any]:
 
 def test_names_and_numbers_between_commas():
     assert output.commas(None, tokens("a, b,,icc(a,1)", "c")) == ["a", "b", "icc(a,1)", "c"]
-    assert output._several(int)(None, tokens("30,50")) == [30, 50]
-    assert output._several(float)(None, tokens(".5, 2")) == [0.5, 2.0]
-    assert output._several(str)(None, tokens("30,x")) == ["30", "x"]
+    assert output._list_parser(int)(None, tokens("30,50")) == [30, 50]
+    assert output._list_parser(float)(None, tokens(".5, 2")) == [0.5, 2.0]
+    assert output._list_parser(str)(None, tokens("30,x")) == ["30", "x"]
     for kind, words in ((int, "'1.5' is not a whole number"), (float, "'x' is not a number")):
         with pytest.raises(ValueError, match=words):
-            output._several(kind)(None, tokens("1,1.5,x"))
+            output._list_parser(kind)(None, tokens("1,1.5,x"))
 
 
 @pytest.mark.parametrize(

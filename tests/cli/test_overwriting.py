@@ -13,9 +13,9 @@ import pytest
 from assay.cli.app import all_commands
 from assay.cli.commands import BY_NAME
 from assay.cli.labels import _question
-from assay.cli.output import found_at
+from assay.cli.output import import_named
 from assay.errors import AssayError
-from assay.reporting.page import Page, refuse_overwriting, writable, written_whole
+from assay.reporting.page import Page, atomic_write, refuse_overwriting, writable
 
 Run = Callable[..., tuple[int, str, str]]
 pytestmark = [pytest.mark.xdist_group("overwriting"), pytest.mark.usefixtures("few_truths", "sketches")]
@@ -112,7 +112,7 @@ def test_a_page_of_ours_is_made_again(run: Run, desk: Path) -> None:
 
 
 def test_no_command_is_forced_unless_it_is_told() -> None:
-    runs = {row.name: found_at(row.run) if row.run else _question(row) for row in BY_NAME.values()}
+    runs = {row.name: import_named(row.run) if row.run else _question(row) for row in BY_NAME.values()}
     parameters = {name: inspect.signature(run).parameters for name, run in runs.items()}
     forced = {name: each["force"].default for name, each in parameters.items() if "force" in each}
     assert len(forced) > 20
@@ -121,11 +121,11 @@ def test_no_command_is_forced_unless_it_is_told() -> None:
 
 def test_what_commands_do_unless_they_are_told() -> None:
     """Every switch is off; the numbers are these."""
-    from assay.cli import app, drop, estimates, labels, output, service, studies
+    from assay.cli import app, drop, estimates, labels, output, plans, service, studies
 
     made = {
         f"{function.__name__}.{one.name}": one.default
-        for module in (app, drop, estimates, labels, output, service, studies)
+        for module in (app, drop, estimates, labels, output, plans, service, studies)
         for function in vars(module).values()
         if inspect.isfunction(function) and function.__module__ == module.__name__
         for one in inspect.signature(function).parameters.values()
@@ -182,7 +182,7 @@ def test_whole_or_not_at_all(tmp_path: Path) -> None:
     file.write_text("before")
 
     def interrupted() -> None:
-        with written_whole(file) as place:
+        with atomic_write(file) as place:
             place.write_text("half")
             raise KeyboardInterrupt
 
@@ -190,7 +190,7 @@ def test_whole_or_not_at_all(tmp_path: Path) -> None:
         interrupted()
     assert file.read_text() == "before"
     file.chmod(0o640)
-    with written_whole(file) as place:
+    with atomic_write(file) as place:
         place.write_text("all")
     assert file.read_text() == "all"
     assert file.stat().st_mode & 0o777 == 0o640
@@ -200,7 +200,7 @@ def test_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "real.csv").write_text("before")
     (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
-    with written_whole(tmp_path / "link.csv") as place:
+    with atomic_write(tmp_path / "link.csv") as place:
         place.write_text("after")
     assert (tmp_path / "link.csv").is_symlink()
     assert (tmp_path / "real.csv").read_text() == "after"
@@ -209,7 +209,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
 def test_devices_are_written_to_as_they_are(tmp_path: Path) -> None:
     place = writable(Path("/dev/null"), suffixes=(".html",))
     refuse_overwriting(place, [], force=False)
-    with written_whole(place) as same:
+    with atomic_write(place) as same:
         assert same == place
     assert not Path("/dev/null").is_file()
 

@@ -625,12 +625,12 @@ def test_how_many_items_are_counted_together(site, monkeypatch, wanted, together
 
 def test_full_items_are_looked_at_again_after_a_minute(site):
     assigner = site(items=1).assigner
-    assigner._known_full("slot", 100.0).add("r0")
-    assert assigner._known_full("slot", 160.0) == {"r0"}
-    assert assigner._known_full("other", 160.0) == set()
-    assert assigner._known_full("slot", 160.1) == set()
-    assigner._known_full("slot", 161.0).add("r1")
-    assert assigner._known_full("slot", 220.0) == {"r1"}
+    assigner._full_items("slot", 100.0).add("r0")
+    assert assigner._full_items("slot", 160.0) == {"r0"}
+    assert assigner._full_items("other", 160.0) == set()
+    assert assigner._full_items("slot", 160.1) == set()
+    assigner._full_items("slot", 161.0).add("r1")
+    assert assigner._full_items("slot", 220.0) == {"r1"}
 
 
 def test_what_people_differ_on_is_looked_up_every_ten_seconds(site, monkeypatch):
@@ -641,7 +641,7 @@ def test_what_people_differ_on_is_looked_up_every_ten_seconds(site, monkeypatch)
     monkeypatch.setattr(
         assignment, "disputed_items", lambda *_: looked.append(1) or ({"r0": 1.0} if looked[1:] else {})
     )
-    found = [(assigner.disputed(None, "{}", at), len(looked)) for at in (100.0, 101.0, 111.0, 111.1, 121.2)]
+    found = [(assigner.find_disputed(None, "{}", at), len(looked)) for at in (100.0, 101.0, 111.0, 111.1, 121.2)]
     assert found == [([], 1), (["r0"], 2), (["r0"], 2), (["r0"], 3), (["r0"], 4)]
 
 

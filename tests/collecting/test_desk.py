@@ -10,7 +10,7 @@ import pytest
 from annotating import STARS, Annotator, Served, tasks_of
 
 from assay.collecting.assignment import disputed_items
-from assay.collecting.desk import _line, _longest_run, _style, item_sheet, person_sheet
+from assay.collecting.lead import _answer_line, _longest_run, _style, item_sheet, person_sheet
 from assay.data.scales import parse_scale
 from assay.study.store import tables
 from assay.study.store.table import stored_annotations
@@ -298,7 +298,7 @@ def test_an_answer_in_a_line(changed: dict[str, Any], answer: str, counts: bool)
            "condition": '{"scale": "1-5", "show": "all"}', "repeat": 2, "seconds": 4.0, "flag": "odd", "comment": "hm",
            "excluded_at": None, "does": None, "question": 1}  # fmt: skip
     asked: Any = SimpleNamespace(questions=())
-    line = _line(asked, SimpleNamespace(**row | changed), {})
+    line = _answer_line(asked, SimpleNamespace(**row | changed), {})
     assert (line.answer, line.counts, line.condition) == (answer, counts, "scale 1-5, show all")
     assert line.remarks == ("flagged: odd", "hm")
     assert line.kind == ("adjudicator" if "does" in changed else "human")

@@ -146,7 +146,7 @@ def test_a_ranking_is_turned_with_the_letters_shown():
     question = Question.model_validate({"name": "q", "text": "?", "scale": "ranking", "options": columns})
     assert question.scale == "ranking:4"
     order = ["third", "one", "empty", "two_b"]
-    assert question.unshuffled('["B","C","D","A"]', order) == ('["A","D","B","C"]', None)
+    assert question.unshuffle('["B","C","D","A"]', order) == ('["A","D","B","C"]', None)
 
 
 def test_fields_are_what_any_question_shows():

@@ -547,7 +547,7 @@ def test_the_table_is_not_changed_by_what_is_done_to_it():
 
 
 def test_what_was_read_in_lines():
-    reading = Reading("x.csv", 9).without("no label in it", 1).without("nothing", 0).noted("labels taken as text")
+    reading = Reading("x.csv", 9).without("no label in it", 1).without("nothing", 0).add_notes("labels taken as text")
     assert reading.lines() == ["1 row excluded: no label in it", "labels taken as text"]
 
 

@@ -20,7 +20,6 @@ from assay.concordance.measures import (
 )
 from assay.data import chunk_store
 from assay.data.annotations import Annotations
-from assay.data.chunks import in_memory as whole_table
 from assay.data.chunks import scan
 from assay.data.ratings import Derived, choose
 from assay.data.scales import Interval, Nominal, Ordinal
@@ -225,8 +224,8 @@ def test_who_needs_memory_says_so(tmp_path):
     write(tmp_path)
     chunks = scanned(tmp_path)
     memory = in_memory(pl.read_parquet(tmp_path / "*.parquet"))
-    assert whole_table(memory, "the study") is memory
+    assert memory.in_memory("the study") is memory
     with pytest.raises(DesignError, match=r"^the study needs the whole table in memory; read a part .* assay.read$"):
-        whole_table(chunks, "the study")
+        chunks.in_memory("the study")
     assert repr(chunks).startswith("Chunks(")
     assert "3 humans, 0 judges, ordinal:1-5, 1 chunk of" in repr(chunks)

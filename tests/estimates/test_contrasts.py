@@ -352,7 +352,7 @@ def test_of_outputs_that_are_all_labelled_a_difference_is_a_count():
                                                  ).contrasts[0].found.standard_error  # fmt: skip
 
 
-def of_these(seed: int, design: str) -> tuple[assay.Annotations, float]:
+def same_outputs(seed: int, design: str) -> tuple[assay.Annotations, float]:
     """Labels of half of 200 sources by three people, and their true difference on all 200."""
     whole = drawn_by(seed, "alike", sources=200, labelled=200, people=3, lean=0.3)
     person = whole.labels["annotator"] != "judge"
@@ -377,7 +377,7 @@ def test_differences_of_these_outputs_cover_the_difference_of_these(design):
     """200 studies: standard error .0154."""
     inside, narrower = [], []
     for seed in range(200):
-        labels, truth = of_these(seed, design)
+        labels, truth = same_outputs(seed, design)
         one, wide = (
             contrast(labels, sampling="trust", population=p).contrasts[0].found for p in ("finite", "infinite")
         )

@@ -17,7 +17,7 @@ from assay.estimates.drift import (
     _changes,
     _mean_estimate,
     _moments_of,
-    _paired,
+    _pair_anchors,
     _retention,
     _retention_changes,
     _two_means,
@@ -230,7 +230,7 @@ def test_the_whole_change_and_what_is_left_of_it_by_hand():
     """Old texts a to e and new ones c to g, c to e anchors; numbers without ends."""
     old = {"a": 1.0, "b": 2.0, "c": 4.0, "d": 5.0, "e": 3.0}
     new = {"c": 5.0, "d": 7.0, "e": 3.0, "f": 2.0, "g": 4.0}
-    pairs = _paired(old, new)
+    pairs = _pair_anchors(old, new)
     assert (pairs.names, pairs.d.tolist()) == (["c", "d", "e"], [1.0, 2.0, 0.0])
     found, n, reason = _changes(old, new, pairs, None, DriftSettings())
     assert reason.startswith("3 anchors, and ")
@@ -243,7 +243,7 @@ def test_the_whole_change_and_what_is_left_of_it_by_hand():
     names = [f"t{i:02}" for i in range(30)]
     old = dict.fromkeys(names, 1.0) | dict.fromkeys(names[::3], 3.0) | {"old": 2.0}
     new = {k: v + (i % 4) for i, (k, v) in enumerate(list(old.items())[:30])} | {"new": 9.0}
-    pairs = _paired(old, new)
+    pairs = _pair_anchors(old, new)
     found, _, reason = _changes(old, new, pairs, None, DriftSettings())
     assert reason is None
     d = np.array([i % 4 for i in range(30)], dtype=float)

@@ -12,7 +12,7 @@ from scipy import stats
 
 import assay
 from assay.errors import DesignError
-from assay.estimates.label_plan import LabelPlanSettings, _chances, _needed, _of_pilot, strata_of
+from assay.estimates.label_plan import LabelPlanSettings, _chances, _need_words, _pilot_moments, strata_of
 
 
 def test_a_useless_judge_saves_nothing():
@@ -174,7 +174,7 @@ def test_two_people_of_a_pilot_are_correlated_item_by_item():
     frame = pl.concat([pl.DataFrame({"item": names[: len(x)], "annotator": who, "label": x})
                        for who, x in (("judge", judge), *people.items())])  # fmt: skip
     pilot = assay.read(frame, judges=["judge"], scale="interval:0-70")
-    known, checks, words = _of_pilot(LabelPlanSettings(pilot=pilot))
+    known, checks, words = _pilot_moments(LabelPlanSettings(pilot=pilot))
     assert known.shared == pytest.approx(np.corrcoef(people["a"], people["b"])[0, 1])
     y = np.r_[people["a"], people["b"]]
     assert (known.mean, known.sd) == pytest.approx((y.mean(), y.std(ddof=1)))
@@ -190,9 +190,9 @@ def test_two_people_of_a_pilot_are_correlated_item_by_item():
 
 def test_what_a_plan_says_is_needed():
     row = {"n": 1200, "people_alone": 2400, "cost": 1300.4, "cost_alone": 2400.0}
-    assert _needed(row) == "1,200 labelled items (cost 1,300); people alone would need 2,400 (cost 2,400)"
-    assert _needed({**row, "people_alone": None}).endswith("(cost 1,300); people alone would not reach it")
-    assert _needed({**row, "n": None}).startswith("no number of labelled items reaches it")
+    assert _need_words(row) == "1,200 labelled items (cost 1,300); people alone would need 2,400 (cost 2,400)"
+    assert _need_words({**row, "people_alone": None}).endswith("(cost 1,300); people alone would not reach it")
+    assert _need_words({**row, "n": None}).startswith("no number of labelled items reaches it")
     plan = assay.plan_labels(difference=0.1, power=0.9, n_people=(1, 2), n_items=2000)
     lines = plan.summary().splitlines()
     wanted = [line for line in lines if line.startswith("To show a difference of 0.1 with power 0.9 with ")]

@@ -11,7 +11,7 @@ from scipy import stats
 
 import assay
 from assay.errors import DataError, DesignError
-from assay.estimates.route import Route, RouteSettings, _advantages, _signal, _tested, _thresholds, largest
+from assay.estimates.route import Route, RouteSettings, _advantages, _signal, _test_advantage, _thresholds, largest
 from assay.estimation.result import Run
 
 
@@ -202,25 +202,25 @@ def test_shares_and_thresholds_of_a_signal():
 def test_one_share_is_tested_on_the_items_it_keeps():
     d, agreement = np.tile([0.1, 0.3, -0.1, 0.2], 10), np.tile([0.5, 0.7, 0.9, 0.8], 10)
     settings = RouteSettings(signal="s", epsilon=0.1)
-    p, found, n, agree = _tested(d, agreement, np.arange(40) < 20, None, settings)
+    p, found, n, agree = _test_advantage(d, agreement, np.arange(40) < 20, None, settings)
     error = np.std(d[:20], ddof=1) / np.sqrt(20)
     assert (n, agree, found.estimate, found.standard_error) == pytest.approx((20, 0.725, 0.125, error))
     assert p == pytest.approx(stats.t.sf(0.125 / error, 19), abs=0.003)  # Hall's correction is small here
     assert found.low < 0.125 < found.high
-    p, found, n, _ = _tested(d, agreement, np.arange(40) < 19, None, settings)
+    p, found, n, _ = _test_advantage(d, agreement, np.arange(40) < 19, None, settings)
     assert (p, n, found.reason) == (1.0, 19, "19 labelled items kept, and 20 are needed")
     assert found.estimate == pytest.approx(d[:19].mean())
-    assert np.isnan(_tested(d, agreement, np.zeros(40, bool), None, settings)[1].estimate)
+    assert np.isnan(_test_advantage(d, agreement, np.zeros(40, bool), None, settings)[1].estimate)
     for value, expected in ((0.2, 0.0), (0.0, 1.0), (-0.2, 1.0)):
-        p, found, _, _ = _tested(np.full(40, value), agreement, np.ones(40, bool), None, settings)
+        p, found, _, _ = _test_advantage(np.full(40, value), agreement, np.ones(40, bool), None, settings)
         assert (p, found.estimate, found.reason) == (expected, value, "the judge is as close on every item")
     # Ten clusters of two items: sums times 10 / 20 are what varies.
     units = np.repeat(np.arange(20), 2)
-    p, found, _, _ = _tested(d, agreement, np.arange(40) < 20, units, settings)
+    p, found, _, _ = _test_advantage(d, agreement, np.arange(40) < 20, units, settings)
     assert found.estimate == pytest.approx(0.125)
     assert found.standard_error == pytest.approx(np.std(np.tile([0.2, 0.05], 5), ddof=1) / np.sqrt(10))
-    assert _tested(d, agreement, np.arange(40) < 20, units // 2, settings)[1].reason == "too few clusters kept"
-    assert _tested(d * np.arange(40), agreement, np.ones(40, bool), units // 2, settings)[1].reason is None
+    assert _test_advantage(d, agreement, np.arange(40) < 20, units // 2, settings)[1].reason == "too few clusters kept"
+    assert _test_advantage(d * np.arange(40), agreement, np.ones(40, bool), units // 2, settings)[1].reason is None
 
 
 def test_the_advantage_is_agreement_with_people_less_theirs_plus_epsilon():

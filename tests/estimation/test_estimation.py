@@ -25,19 +25,19 @@ from assay.estimation.resampling import (
     LEAST_UNITS,
     MAX_UNITS,
     SPARSE,
+    Mean,
     Units,
     add_rows,
     estimate,
     estimate_sums,
-    most_units,
-    most_width,
     resample,
     resampling_counts,
     sum_pieces,
+    unit_limit,
+    width_limit,
 )
 from assay.estimation.result import Exclusion, Result, Run, json_safe
 from assay.estimation.small_samples import Score
-from assay.estimation.statistic import Mean
 from assay.reporting.tables import said
 
 MEAN = Mean()
@@ -399,9 +399,9 @@ def test_one_item_a_cluster_is_no_clustering():
 
 @pytest.mark.parametrize("n", [1, LEAST_UNITS, LEAST_UNITS + 1, 3_000, MAX_UNITS, MAX_UNITS + 1])
 def test_how_wide_sums_may_be_is_the_rule_of_blocks_the_other_way_round(n):
-    edge = most_width(n)
+    edge = width_limit(n)
     for width in (1, 7, 1_000, 10**6, *((int(edge), int(edge) + 1) if 0 < edge < np.inf else ())):
-        assert (width <= edge) == (n <= most_units(width))
+        assert (width <= edge) == (n <= unit_limit(width))
 
 
 @given(st.integers(1, 300), st.integers(1, 60))

@@ -25,7 +25,7 @@ def test_the_largest_mean_square_that_the_likelihood_allows(dimensions):
         means.append(d * scales * nu / (nu - 2))
     logs, means = np.array(logs), np.array(means)
     wanted = means[logs >= logs.max() - t**2 / 2].max()
-    assert Tailed(x, dimensions)._of_likelihood(t) == pytest.approx(wanted, rel=0.01)
+    assert Tailed(x, dimensions)._likelihood_bound(t) == pytest.approx(wanted, rel=0.01)
 
 
 def test_the_ends_are_the_lower_of_the_log_scale_and_the_higher_of_two():
@@ -34,7 +34,7 @@ def test_the_ends_are_the_lower_of_the_log_scale_and_the_higher_of_two():
     value, error, t = float(np.sqrt(x.mean())), 0.2, 1.5
     low, high = one.interval(value, error, 0.0, t)
     assert low == pytest.approx(value * np.exp(-t * error / value))
-    above = (value * np.exp(t * error / value), one._of_likelihood(t) ** 0.5)
+    above = (value * np.exp(t * error / value), one._likelihood_bound(t) ** 0.5)
     assert high == pytest.approx(max(above))
     assert Tailed(x, highest=value + 0.01).interval(value, error, 0.0, t)[1] == value + 0.01
     assert one.interval(value, np.nan, 0.0, t) is None

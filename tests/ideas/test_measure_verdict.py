@@ -12,7 +12,8 @@ from scipy.stats import spearmanr
 from worlds import World, noisy, pair_values
 
 import assay
-from assay.ideas.measure_verdict import (
+from assay.ideas.measures import AUTHOR, LENGTH, WORDS, short_measure
+from assay.ideas.validate import (
     ANSWERS,
     SEES,
     Ceiling,
@@ -20,11 +21,10 @@ from assay.ideas.measure_verdict import (
     Needed,
     TextInference,
     decide,
-    numbers_that_tell,
+    numbers_needed,
 )
-from assay.ideas.measures import AUTHOR, LENGTH, WORDS, short_measure
 from assay.reporting.tables import clip_name
-from assay.statistics.choice_ceiling import Step
+from assay.statistics.odd_one_out import Step
 from assay.statistics.round_robin import ExpertRanks, RoundRobin
 
 WORLD = World.of(14, 2, sharpness=1)
@@ -223,11 +223,11 @@ def test_numbers_that_would_tell_fall_with_what_there_is_to_see():
     needed = []
     for noise in (0.9, 1.0, 1.1, 1.2):
         of = measure(noise).plus(TOP.mind, -0.5)
-        needed.append(numbers_that_tell([of], INFERENCE, TOP, N).texts)
+        needed.append(numbers_needed([of], INFERENCE, TOP, N).texts)
     known = [n for n in needed if n is not None]
     assert known == sorted(known)
     assert known[0] >= 1
-    nothing = numbers_that_tell([measure(0).times(-1.0)], INFERENCE, TOP, N)
+    nothing = numbers_needed([measure(0).times(-1.0)], INFERENCE, TOP, N)
     assert nothing == Needed(None, None)
     assert str(nothing) == "Not even 20 times as many texts or judgments would tell."
     assert str(Needed(3, None)) == "About 3 more texts, judged as often, would tell."

@@ -17,7 +17,7 @@ import references
 from assay.errors import DesignError
 from assay.ideas import sample_size
 from assay.reporting.tables import interval, said
-from assay.statistics.odd_one_out import Judged
+from assay.statistics.odd_one_out import PairChoices
 
 
 @pytest.mark.slow
@@ -138,7 +138,7 @@ def test_random_texts_are_as_sharp_as_the_agreement_asks():
     """Two who choose by the same chances agree with Σp²: the mean over every triplet of the texts."""
     found = []
     for seed in range(30):
-        alike = sample_size._alike(9, 3, 0.62, np.random.default_rng(seed))
+        alike = sample_size._random_strengths(9, 3, 0.62, np.random.default_rng(seed))
         for a, b, c in itertools.combinations(range(9), 3):
             weights = np.exp([alike[a, b], alike[a, c], alike[b, c]])
             found.append(((weights / weights.sum()) ** 2).sum())
@@ -213,7 +213,7 @@ def test_the_curve_steps_up_what_one_judgment_tells():
 def test_halves_share_no_judgment():
     rng = np.random.default_rng(0)
     position = np.array([[0, 1, 2], [3, 4, 5], [0, 3, 4], [1, 2, 5], [0, 1, 5], [2, 3, 4]])
-    judged = Judged(position, position[np.arange(6), [0, 1, 2, 0, 1, 2]], 6)
+    judged = PairChoices(position, position[np.arange(6), [0, 1, 2, 0, 1, 2]], 6)
     order = np.random.default_rng(0).permutation(6)
     shares = []
     for part in (order[:3], order[3:]):

@@ -15,7 +15,7 @@ from assay.data.scales import parse_scale
 from assay.errors import JudgeError, StudyError
 from assay.judging.dry_run import requests_of
 from assay.judging.formats import AnthropicFormat, ChatFormat, GoogleFormat, ResponsesFormat
-from assay.judging.http import CallFailed, Request, asked_wait, failure
+from assay.judging.http import CallFailed, Request, failure, requested_wait
 from assay.judging.providers import PROVIDERS, Access, provider_for
 from assay.judging.replies import label_likelihood
 from assay.judging.run import judge_study
@@ -330,10 +330,10 @@ def test_tokens_of_a_cache_and_of_reasoning_are_counted_in_each_format(form, rep
 
 
 def test_the_wait_that_a_service_asks_for():
-    assert asked_wait({"retry-after-ms": "250", "Retry-After": "9"}, "") == 0.25
-    assert asked_wait({"Retry-After": "9"}, "") == 9
-    assert asked_wait({}, '{"error": {"details": [{"retryDelay": "13.5s"}]}}') == 13.5
-    assert asked_wait({}, "busy") is None
+    assert requested_wait({"retry-after-ms": "250", "Retry-After": "9"}, "") == 0.25
+    assert requested_wait({"Retry-After": "9"}, "") == 9
+    assert requested_wait({}, '{"error": {"details": [{"retryDelay": "13.5s"}]}}') == 13.5
+    assert requested_wait({}, "busy") is None
 
 
 def test_a_dead_key_of_google_is_a_dead_key():

@@ -14,12 +14,12 @@ from assay.judging.http import (
     CallFailed,
     Request,
     Sent,
+    cached_call,
     chat_body,
     failure,
     fingerprint,
     identity,
     keepable,
-    kept_call,
     mask_key,
     not_sent,
     retry_after,
@@ -82,7 +82,7 @@ def test_images_are_kept_as_digests_and_keys_not_at_all():
         "source": {"media_type": "image/png", "data": digest}, "inline": {"mimeType": "image/png", "data": digest},
         "plain": {"data": data}, "none": None,
     }  # fmt: skip
-    name, text = kept_call(Sent(body=body, url="http://x", key="sk-secret-key-1"))
+    name, text = cached_call(Sent(body=body, url="http://x", key="sk-secret-key-1"))
     assert (name, json.loads(text)) == (fingerprint(found), found)
 
 
@@ -99,8 +99,8 @@ def test_the_json_of_a_body_with_images_is_that_of_any_other(said):
     assert request.has_images
     assert sent.text == json.dumps(sent.body)
     assert identity(request) == fingerprint(sent.body)
-    assert kept_call(sent) == kept_call(Sent(sent.body, "http://x", "k" * 9))
-    assert "QUJD" not in kept_call(sent)[1]
+    assert cached_call(sent) == cached_call(Sent(sent.body, "http://x", "k" * 9))
+    assert "QUJD" not in cached_call(sent)[1]
     assert not Request("m", [{"role": "user", "content": url}]).has_images
 
 
@@ -118,7 +118,7 @@ def test_a_call_is_kept_alike_whichever_way_its_key_is_looked_for(said, key, kep
     body = {"messages": [{"content": said}]}
     found = keepable(body, key)
     assert found == {"messages": [{"content": kept}]}
-    assert kept_call(Sent(body, key=key)) == (fingerprint(found), json.dumps(found))
+    assert cached_call(Sent(body, key=key)) == (fingerprint(found), json.dumps(found))
 
 
 @pytest.mark.parametrize("said", ["x" * 1_000_000, "x-" * 500_000, "x…" * 50_000], ids=["a word", "hyphens", "many"])

@@ -245,8 +245,8 @@ def test_a_judge_is_told_the_grades_and_its_demonstrations_are_turned_with_the_o
         "second: a bit",
         "second: much",
     ]
-    assert [question.shuffled(n, ("two", "one")) for n in (-2, 0, 1)] == [2, 0, -1]
-    assert question.unshuffled(2, ("two", "one")) == (-2, 2)
+    assert [question.shuffle(n, ("two", "one")) for n in (-2, 0, 1)] == [2, 0, -1]
+    assert question.unshuffle(2, ("two", "one")) == (-2, 2)
 
 
 def test_a_judge_is_asked_for_a_list_where_several_labels_apply():

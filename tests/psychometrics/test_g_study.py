@@ -8,7 +8,7 @@ import pytest
 from tables import CLASS, FACETS, ITEMS, LESSONS, SEGMENTS, brennan, lessons, table
 
 import assay
-from assay.data.ratings import faceted
+from assay.data.ratings import facet_ratings
 from assay.errors import DataError, DesignError
 from assay.psychometrics.design import DesignSettings, parse, resolve_confounding
 from assay.psychometrics.g_study import g_study
@@ -345,7 +345,7 @@ def test_segments_without_a_solution_are_told_with_the_reason(observed):
     design, settings = parse("r x (s:o:i)"), DesignSettings(design="r x (s:o:i)", object="i")
     told = set()
     for item in ITEMS:
-        rows = faceted(observed.where(criterion=item), SEGMENTS)
+        rows = facet_ratings(observed.where(criterion=item), SEGMENTS)
         found = resolve_confounding(design, rows.value, rows.codes, settings)
         if any("have no solution" in c for c in found.cautions):
             told.add(item)

@@ -15,7 +15,7 @@ import references
 from assay.data.annotations import Answers
 from assay.statistics import tournaments
 from assay.statistics.categories import Alpha, ChanceCorrected, agreement_weights
-from assay.statistics.odd_one_out import code_of_pair, pair_of_code, stepped_up
+from assay.statistics.odd_one_out import code_of_pair, pair_of_code, spearman_brown
 from assay.statistics.pairs import Distance, Kappa, MeanOfPairs, Moments2, RankTable, WithinItems
 from assay.statistics.ranks import AlphaRanks, PairRanks
 from assay.statistics.variance import Components, IntraclassCorrelation, OneWay, TwoWay
@@ -272,9 +272,9 @@ def test_codes_of_pairs_count_through_the_triangle():
 
 
 def test_twice_as_many_choices_by_spearman_and_brown():
-    assert float(stepped_up(0.5, 2)) == pytest.approx(2 / 3)
-    assert float(stepped_up(2 / 3, 0.5)) == pytest.approx(0.5)
-    assert stepped_up(np.array([0.2, 0.8]), 3).tolist() == pytest.approx([0.6 / 1.4, 2.4 / 2.6])
+    assert float(spearman_brown(0.5, 2)) == pytest.approx(2 / 3)
+    assert float(spearman_brown(2 / 3, 0.5)) == pytest.approx(0.5)
+    assert spearman_brown(np.array([0.2, 0.8]), 3).tolist() == pytest.approx([0.6 / 1.4, 2.4 / 2.6])
 
 
 def test_groups_without_a_finite_strength():

@@ -17,8 +17,8 @@ from assay.statistics.round_robin import (
     Ordering,
     RoundRobin,
     TextBlocks,
+    _known_correlation,
     _known_ranks,
-    _over_known,
     degrees,
     p_of_permutations,
     permuted_correlations,
@@ -75,7 +75,7 @@ def test_the_influence_of_a_pair_is_that_of_leaving_it_out():
     assert found.value == pytest.approx(spearmanr(x, VALUES).statistic)
     n = len(x)
     without = [spearmanr(np.delete(x, p), np.delete(VALUES, p)).statistic for p in range(n)]
-    pseudo = ROBIN.centred(-(n - 1) * (np.array(without) - found.value))
+    pseudo = ROBIN.centre(-(n - 1) * (np.array(without) - found.value))
     assert np.corrcoef(pseudo, found.pair)[0, 1] > 0.9999
     assert found.pair.std() == pytest.approx(pseudo.std(), rel=0.03)
     for d in (0, 1):
@@ -249,12 +249,12 @@ def test_values_that_are_not_known_leave_their_pairs_out():
 def test_correlations_over_what_is_known_are_those_of_scipy():
     rng = np.random.default_rng(2)
     a, b = rng.random(12) + 5, rng.random(12)
-    assert _over_known(a, b) == pytest.approx(stats.pearsonr(a, b).statistic)
+    assert _known_correlation(a, b) == pytest.approx(stats.pearsonr(a, b).statistic)
     b[[1, 4, 7]] = np.nan
     kept = np.isfinite(b)
-    assert _over_known(a, b) == pytest.approx(stats.pearsonr(a[kept], b[kept]).statistic)
-    assert _over_known(a[:3], np.array([1.0, 2.0, np.nan])) == 0  # two pairs tell nothing
-    assert _over_known(a, np.ones(12)) == 0
+    assert _known_correlation(a, b) == pytest.approx(stats.pearsonr(a[kept], b[kept]).statistic)
+    assert _known_correlation(a[:3], np.array([1.0, 2.0, np.nan])) == 0  # two pairs tell nothing
+    assert _known_correlation(a, np.ones(12)) == 0
     ranks = _known_ranks(b)
     assert np.isnan(ranks[~kept]).all()
     assert np.corrcoef(ranks[kept], stats.rankdata(b[kept]))[0, 1] == pytest.approx(1)

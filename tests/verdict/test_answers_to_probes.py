@@ -14,7 +14,7 @@ import yaml
 import assay
 from assay import Annotations
 from assay.cli.app import main
-from assay.verdict.probe_calls import LEAST_ASKED, ONCE_MORE, asked_again, sign_p, without_probes
+from assay.verdict.probe_calls import LEAST_ASKED, ONCE_MORE, drop_probes, probe_answers, sign_p
 from assay.verdict.probe_measures import CalledProbe
 
 N = 24
@@ -119,10 +119,10 @@ def test_the_sign_test_is_exact():
 
 def test_answers_to_probes_are_no_labels_of_the_other_probes():
     full = called({"": ["a"] * N, "repeat": ["b"] * N}, "nominal:a,b")
-    plain = without_probes(full)
+    plain = drop_probes(full)
     assert (len(plain), plain.conditions) == (N, ())
-    assert without_probes(plain) is plain
-    assert asked_again(plain) is None
+    assert drop_probes(plain) is plain
+    assert probe_answers(plain) is None
     cells = assay.probes(full).cells
     assert cells.columns[-1] == "repeat"
     assert "repeat" not in assay.probes(plain).cells.columns
@@ -198,7 +198,7 @@ def test_a_study_s_probes_stand_in_assay_probes_and_on_the_page_of_its_report(st
     assert "</span> m1, stars follows a hint: +" in page
     assert "Do labels change when nothing should?" in page
     assert "gives the same label when asked again on 1.00 of 30 items" in page
-    asked = asked_again(assay.read(str(folder)))
+    asked = probe_answers(assay.read(str(folder)))
     assert asked is not None
     assert asked.labels["probe"].null_count() == 30 * 4
 

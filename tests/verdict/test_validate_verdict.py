@@ -18,9 +18,9 @@ from assay.verdict.validate import (
     ValidateVerdictSettings,
     VerdictValidation,
     _commonest,
-    _in_words,
+    _describe_studies,
     _noise_of,
-    _planted,
+    _plant_judges,
     _shape_of_pilot,
 )
 
@@ -34,7 +34,7 @@ def settings(**given):
 def test_the_judges_are_what_they_are_said_to_be():
     """2,000 items: shares of labels that are the truth's, under p = noise · prior + (1 − noise)."""
     s = settings(n_items=2000, n_annotators=2, scale=2, skew=0.7, annotator_noise=0.2)
-    labels = _planted(s, 5, np.random.default_rng(5))
+    labels = _plant_judges(s, 5, np.random.default_rng(5))
     truth = labels.items.sort("item")["truth"]
     given = {name: labels.where(annotator=name).labels.sort("item")["label"] for name in labels.judges}
     right = {name: float((label == truth).mean()) for name, label in given.items()}
@@ -50,7 +50,7 @@ def test_the_judges_are_what_they_are_said_to_be():
 
 
 def test_the_unfair_judge_is_a_point_stricter_with_one_group_only():
-    labels = _planted(settings(n_items=400, scale="1-9"), 1, np.random.default_rng(1))
+    labels = _plant_judges(settings(n_items=400, scale="1-9"), 1, np.random.default_rng(1))
     good, unfair = (labels.where(annotator=name).labels.sort("item")["label"].to_numpy() for name in ("good", "unfair"))
     group = labels.items.sort("item")["group"].to_numpy()
     assert (unfair[group == "a"] == good[group == "a"]).all()
@@ -85,7 +85,9 @@ def validation(n: int = 100, seconds: float | None = None, **counts: tuple[int, 
     rates = tuple(JudgeRate(name.replace("_", " "), *PLANTED[name.replace("_", " ")], *both, n, 0.95)
                   for name, both in counts.items())  # fmt: skip
     s = settings(seconds=seconds)
-    return VerdictValidation(rates, n, _in_words(s), Run("validate", s, "none", {}, "95% intervals of simulation"))
+    return VerdictValidation(
+        rates, n, _describe_studies(s), Run("validate", s, "none", {}, "95% intervals of simulation")
+    )
 
 
 def test_sentences_name_the_judge_let_in_most_and_the_one_found_out_least():
@@ -118,12 +120,12 @@ def test_sentences_name_the_judge_let_in_most_and_the_one_found_out_least():
 
 
 def test_studies_are_named_in_words():
-    assert _in_words(settings(scale="1-3", prior=(0.25, 0.25, 0.5), labels_per_item=2, documents=10)) == (
+    assert _describe_studies(settings(scale="1-3", prior=(0.25, 0.25, 0.5), labels_per_item=2, documents=10)) == (
         "40 items of 10 documents, 3 people, 2 an item with noise 0.30, labels a whole number from 1 to 3, "
         "shares 0.25, 0.25, 0.5"
     )  # fmt: skip
-    assert _in_words(settings(scale="interval:0-1", n_items=1234)).startswith("1,234 items, 3 people with")
-    assert _in_words(settings(scale="interval:0-1")).endswith(", uniform")
+    assert _describe_studies(settings(scale="interval:0-1", n_items=1234)).startswith("1,234 items, 3 people with")
+    assert _describe_studies(settings(scale="interval:0-1")).endswith(", uniform")
     assert settings(scale="1-5", skew=0.6).shares == pytest.approx((0.1, 0.1, 0.1, 0.1, 0.6))
 
 

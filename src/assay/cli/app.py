@@ -85,9 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except AssayError as error:
-        _stop(_as_typed(str(error), given))
+        _stop(_command_words(str(error), given))
     except CycloptsError as error:
-        _stop(_as_typed(_renamed(given) or str(error), given))
+        _stop(_command_words(_new_name(given) or str(error), given))
     except OSError as error:
         _stop(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except Exception as error:
@@ -135,7 +135,7 @@ def _asks_for_help(given: Sequence[str]) -> Command | None:
 
 def short_help(row: Command) -> str:
     """What a command does, an example, and the options that most people need; ``--help-all`` has the others."""
-    arguments = shown_arguments(row.name)
+    arguments = visible_arguments(row.name)
     places = [one for one in arguments if one.index is not None]
     options = [one for one in arguments if one.index is None]
     own = [one for one in options if _heading(one) == "Parameters"]
@@ -188,7 +188,7 @@ _PARAMETER = re.compile(r"^(\w+)\n((?: {4}.*\n?)+)", flags=re.M)
 
 
 @cache
-def shown_arguments(command: str) -> tuple[Argument, ...]:
+def visible_arguments(command: str) -> tuple[Argument, ...]:
     """What a command takes, as its help has it.
 
     Only what is not in settings has its words in the docstring; the parser's way to them reads the sources of all
@@ -209,7 +209,7 @@ def typed_options(command: str) -> dict[str, str]:
     return {a.field_info.names[0]: a.name for a in arguments if a.name.startswith("--")}
 
 
-def _as_typed(message: str, given: Sequence[str]) -> str:
+def _command_words(message: str, given: Sequence[str]) -> str:
     """A message in the words of the command that was given."""
     from assay.cli.labels import NAMES
 
@@ -222,7 +222,7 @@ def _as_typed(message: str, given: Sequence[str]) -> str:
     return as_typed(message, {**known_names, **typed, **({"judge": typed["only"]} if "judge" in typed else {})})
 
 
-def _renamed(given: Sequence[str]) -> str | None:
+def _new_name(given: Sequence[str]) -> str | None:
     """Where an option has another word today: which."""
     row = next((BY_NAME[word] for word in given if word in BY_NAME), None)
     if row is None:

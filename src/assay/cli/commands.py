@@ -2,7 +2,7 @@
 
 A question that is asked of labels alone needs its row and nothing else: its options are those of its settings. Where
 a command does more (draws pairs, reads a plan, tests several judges), ``run`` names a function of
-`assay.cli.labels`, `assay.cli.estimates`, `assay.cli.studies` or `assay.cli.service`.
+`assay.cli.labels`, `assay.cli.plans`, `assay.cli.estimates`, `assay.cli.studies` or `assay.cli.service`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Command(NamedTuple):
         return f"assay.cli.labels:{self.name} command" if self.settings or self.ask else self.run
 
 
-_LABELS, _AFTER = "assay.cli.labels", "assay.cli.estimates"
+_LABELS, _PLANS, _AFTER = "assay.cli.labels", "assay.cli.plans", "assay.cli.estimates"
 _STUDIES = "assay.cli.studies"
 _SERVICE = "assay.cli.service"
 _ALT_TEST, _AGREEMENT, _VOTES, _IDEAS = "The alternative annotator test", "Agreement", "Votes", "Ideas"
@@ -184,6 +184,7 @@ QUESTIONS = (
         "disagreement",
         "examples/labels.csv --item id --annotator worker --label stars --judges gpt-4o,llama --first people",
         run=f"{_LABELS}:disagreement",
+        ask="assay.concordance.disagreement:disagreement",
         page="assay.concordance.page:disagreement_parts",
         title="Where do annotators disagree?",
         heading=_AGREEMENT,
@@ -271,7 +272,7 @@ QUESTIONS = (
     Command(
         "plan",
         "--n-items 30,50,100,200 --expertise crowd --judge-noise 0.2",
-        run=f"{_LABELS}:plan",
+        run=f"{_PLANS}:plan",
         heading=_PLAN,
         settings=("assay.planning:PlanSettings", "assay.replacement.panel:AltTestSettings"),
         without=("expert", "gold", "clusters", "method", "n_resamples", "confidence", "judge"),
@@ -280,7 +281,7 @@ QUESTIONS = (
     Command(
         "validate",
         "--n-items 150 --n-annotators 4 --categories 1-5 --skew 0.6 --expertise crowd --seconds 5",
-        run=f"{_LABELS}:validate",
+        run=f"{_PLANS}:validate",
         heading=_PLAN,
         settings=("assay.verdict.validate:ValidateVerdictSettings",),
         named={"scale": "--categories"},
@@ -288,7 +289,7 @@ QUESTIONS = (
     Command(
         "triplets",
         "examples/notes.csv --document lesson --name item --text note --floor 5 -o triplets.csv",
-        run=f"{_LABELS}:triplets",
+        run=f"{_PLANS}:triplets",
         heading=_PLAN,
         settings=("assay.ideas.choices:PlanTripletsSettings", "assay.ideas.choices:SampleSettings"),
         named={"n": "--n-triplets"},
@@ -296,7 +297,7 @@ QUESTIONS = (
     Command(
         "labels",
         "--half-width 0.03 --share 0.2 --correlation 0.7 --n-items 10000",
-        run=f"{_AFTER}:plan_labels",
+        run=f"{_PLANS}:plan_labels",
         heading=_PLAN,
         settings=("assay.estimates.label_plan:LabelPlanSettings",),
         without=("judge",),
@@ -315,7 +316,7 @@ QUESTIONS = (
         "d-study",
         "examples/lessons.csv --design 'r x (o:i)' --object i --facets r=annotator,o=lesson,i=teacher --levels r=1-3 "
         "--levels o=1-10",
-        run=f"{_LABELS}:d_study",
+        run=f"{_PLANS}:d_study",
         page="assay.psychometrics.page:d_study_parts",
         title="How many raters and lessons?",
         heading=_G_STUDY,

@@ -1,4 +1,4 @@
-"""The commands for after a yes: estimate, drift, monitor, route, gate, and how many labels people must give."""
+"""The commands for after a yes: estimate, drift, monitor, route, gate."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def gate(
     junit
         Write the checks as JUnit XML to this file.
     """
-    from assay.reporting.page import written_whole
+    from assay.reporting.page import atomic_write
     from assay.verdict.gate import gate as hold
 
     try:
@@ -161,48 +161,7 @@ def gate(
         found = hold(policy, **ask.options.options())
     for path, text in ((comment, found.markdown), (junit, found.junit)):
         if path is not None:
-            with written_whole(path) as part:
+            with atomic_write(path) as part:
                 part.write_text(text(), encoding="utf-8")
     ask.output.words(found)
     return found.exit_code
-
-
-def plan_labels(
-    *,
-    pilot: Annotated[str | None, Parameter(group="The plan")] = None,
-    choose: Annotated[int | None, Parameter(group="The plan")] = None,
-    out: Annotated[Path | None, Parameter(name=["--output", "-o"], group="The plan")] = None,
-    force: Force = False,
-    tested: Tested = ALL_JUDGES,
-    ask: Ask = ASK,
-) -> None:
-    """How many items must people label beside a judge, which, and at which price? Also: assay plan labels.
-
-    Parameters
-    ----------
-    pilot
-        A file or folder of labels at hand: the judge's of all items, people's of some.
-    choose
-        With --pilot and -o: about so many items to ask people about next, with known probabilities.
-    out
-        With --choose: a file for the items, such as next.csv.
-    """
-    from assay.data.formats.exports import TABLES, write_frame
-    from assay.estimates.label_plan import plan_labels as plan_them
-
-    ask.to(out, pilot, force=force, suffixes=TABLES)
-    if (choose is None) != (out is None) or (choose is not None and pilot is None):
-        raise AssayError(
-            "items are chosen from a pilot and written to a file: give --pilot, --choose and --output together"
-        )
-    given = ask.options.options()
-    if pilot is not None:
-        given["pilot"] = ask.labels.read(pilot)
-        if (names := tested.names()) is not None:
-            given["judge"] = tested.among(given["pilot"])[0] if len(names) == 1 else None
-    found = plan_them(**given)
-    ask.output.show(found, drop=hidden_columns(found.table), width=TERMINAL, symbol="half-width")
-    if out is not None and choose is not None:
-        chosen = found.choose(choose)
-        write_frame(chosen, out)
-        note(f"{chosen['ask'].sum():,} items to ask people about, and every item's chance, written to {out}")

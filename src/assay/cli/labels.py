@@ -1,7 +1,8 @@
 """The commands of the questions: labels in, an answer out. No statistics here.
 
 First how labels are read and a question is asked of them (a row of `assay.cli.commands` suffices where a command does
-no more), then a function for each command that does more. What one asks after a yes is in `assay.cli.estimates`.
+no more), then a function for each command that does more. What one asks before there are labels is in
+`assay.cli.plans`, after a yes in `assay.cli.estimates`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from assay.cli.output import (
     Page,
     as_typed,
     command_line,
-    found_at,
+    import_named,
     note,
     options_of,
     print_json,
@@ -181,7 +182,7 @@ class LabelOptions:
             if error.advised and _accepts_reading(error):
                 return self.given(error.advised).read(source)
             if error.advised:
-                raise AssayError(_with_command(error)) from error
+                raise AssayError(_advise_command(error)) from error
             # Said here, because a question may have an option of the same name.
             raise type(error)(as_typed(str(error), NAMES)) from error
         tell(labels)
@@ -245,7 +246,7 @@ class LabelOptions:
         return format_of(Path(source), self.format).options_from(self.option)
 
 
-def _with_command(error: AssayError) -> str:
+def _advise_command(error: AssayError) -> str:
     """What is not clear, with the whole command that reads the table where the likelier is right."""
     said = str(error)
     if isinstance(error, UnclearTableError):
@@ -257,7 +258,7 @@ def _accepts_reading(error: AssayError) -> bool:
     """Whether somebody at a terminal says that the likelier reading is right."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    note(f"{_with_command(error)}\nRead it so? [y/N] ")
+    note(f"{_advise_command(error)}\nRead it so? [y/N] ")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
@@ -405,11 +406,18 @@ class Ask:
         force: bool = False,
     ) -> Any:  # fmt: skip
         """A question read, asked, printed, and written as a page where one was asked for."""
-        table, given = self.read(source, out, read, force=force)
-        with progress_bar(row.bar):
-            found = found_at(row.ask)(table, **given)
+        found = self.compute(row, source, out, read, force=force)
         self.show(row, found, out)
         return found
+
+    def compute(
+        self, row: Command, source: str, out: Path | None, read: Callable[[str], Any] | None = None, *,
+        force: bool = False,
+    ) -> Any:  # fmt: skip
+        """The answer alone, where the page asked for may be written."""
+        table, given = self.read(source, out, read, force=force)
+        with progress_bar(row.bar):
+            return import_named(row.ask)(table, **given)
 
     def read(
         self, source: str, out: Path | None, read: Callable[[str], Any] | None = None, *, force: bool = False
@@ -426,7 +434,7 @@ class Ask:
     def show(self, row: Command, found: Result, out: Path | None, **how: Any) -> None:
         """Print what was found, and write its page where one was asked for."""
         self.output.show(found, **{"drop": hidden_columns(found.table), **how})
-        write_page(out, row.title, found, found_at(row.page))
+        write_page(out, row.title, found, import_named(row.page))
 
 
 ASK = Ask()
@@ -439,7 +447,7 @@ def __getattr__(name: str) -> Any:
     if kind != "command" or command not in BY_NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     row = BY_NAME[command]
-    function = cast(types.FunctionType, found_at(row.run) if row.run else _question(row))
+    function = cast(types.FunctionType, import_named(row.run) if row.run else _question(row))
     if row.settings or row.ask:
         typed = options_of(row, READ.get(command, READ[""]))
         about = {"__module__": __name__}
@@ -646,11 +654,11 @@ def _ask_of_judges(name: str, source: str, out: Path | None, *, force: bool, tes
     table, given = ask.read(source, out, force=force)
     tested.among(table)
     with progress_bar("Comparing"):
-        found = found_at(f"assay.verdict.{name}:{name}")(table, judges=tested.names(), **given)
+        found = import_named(f"assay.verdict.{name}:{name}")(table, judges=tested.names(), **given)
     row = BY_NAME[name]
     if ask.output.for_people:
         ask.output.words(found)
-        write_page(out, row.title, found, found_at(row.page))
+        write_page(out, row.title, found, import_named(row.page))
     else:
         ask.show(row, found, out)
 
@@ -677,13 +685,13 @@ def alt_test(
     table = ask.labels.read(source)
     judges = tested.among(table)
     with progress_bar("Testing"):
-        found, drop = _tested(table, judges, given)
+        found, drop = _run_tests(table, judges, given)
     ask.output.show(*found, drop=drop)
     tests = [test for one in found for test in (one.tests.values() if hasattr(one, "tests") else (one,))]
     return int(fail_under is not None and not all(test.winning_rate >= fail_under for test in tests))
 
 
-def _tested(table: Annotations, judges: list[str], given: dict[str, Any]) -> tuple[list[Any], tuple[str, ...]]:
+def _run_tests(table: Annotations, judges: list[str], given: dict[str, Any]) -> tuple[list[Any], tuple[str, ...]]:
     """What was found of each judge, or of all of them, and the columns that are not printed."""
     from assay.replacement.alt_test import alt_test as test_one
     from assay.replacement.compare import compare_judges
@@ -745,13 +753,9 @@ def disagreement(source: str, *, out: Page = None, force: Force = False, ask: As
     source
         A file or folder of labels.
     """
-    from assay.concordance.disagreement import disagreement as disagree
-
-    table, given = ask.read(source, out, force=force)
-    with progress_bar("Comparing"):
-        found = disagree(table, **given)
-    drop = ("interval", *hidden_columns(found.rows))
-    ask.show(BY_NAME["disagreement"], found, out, drop=drop, rows=found.rows, width=TERMINAL)
+    row = BY_NAME["disagreement"]
+    found = ask.compute(row, source, out, force=force)
+    ask.show(row, found, out, drop=("interval", *hidden_columns(found.rows)), rows=found.rows, width=TERMINAL)
 
 
 def scales(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
@@ -800,13 +804,11 @@ def ratings(
     if next_pairs is not None:
         number_in("--next", next_pairs, low=1, whole=True)
     row = BY_NAME["ratings"]
-    table, given = ask.read(source, out, force=force)
-    with progress_bar(row.bar):
-        found = found_at(row.ask)(table, **given)
+    found = ask.compute(row, source, out, force=force)
     if next_pairs is None or ask.output.for_people:
         ask.show(row, found, out, width=TERMINAL)
     else:
-        write_page(out, row.title, found, found_at(row.page))
+        write_page(out, row.title, found, import_named(row.page))
     if next_pairs is not None:
         if ask.output.for_people:
             from assay.reporting import tables
@@ -893,163 +895,6 @@ def sweep(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK
     ask.answer(BY_NAME["sweep"], source, out, read, force=force)
 
 
-def plan(
-    *,
-    pilot: Annotated[str | None, Parameter(group="The plan")] = None,
-    write: Annotated[Path | None, Parameter(group="The plan")] = None,
-    study: Annotated[Path | None, Parameter(group="The plan")] = None,
-    tested: Tested = ALL_JUDGES,
-    ask: Ask = ASK,
-) -> None:
-    """How many items and annotators does the alternative annotator test need?
-
-    Parameters
-    ----------
-    pilot
-        A file or folder of labels at hand, drawn from in place of a simulation.
-    write
-        Write what is decided to this file, such as plan.yaml, for assay report --plan; for a study, plan.yaml in its
-        folder.
-    study
-        With --write: the study's folder, whose questions, judges, prompts and items are decided.
-    """
-    from assay.planning import plan_alt_test
-    from assay.study.schema import PLAN_FILE
-    from assay.verdict.preregistration import Preregistration
-
-    given = ask.options.options()
-    names = tested.names()
-    decided = None
-    if study is not None:
-        from assay.study.definition import load_study
-
-        decided, write = load_study(study), write or study / PLAN_FILE
-        given.setdefault("n_items", len(decided.tested_items()))
-        given.setdefault("looks", decided.config.looks or 1)
-    ask.to(write, pilot, force=True, suffixes=(".yaml", ".yml"))  # a plan is never written over: it says so itself
-    _refuse_unread(ask, pilot)
-    if pilot is not None:
-        given["pilot"] = ask.labels.read(pilot)
-        names = names and tested.among(given["pilot"])
-    if names and (write is None or pilot is not None):
-        if len(names) > 1:
-            raise AssayError(f"a plan is made for one judge of the pilot; --only names {len(names)}")
-        given["judge"] = names[0]
-    with progress_bar("Planning"):
-        found = plan_alt_test(**given)
-    made = None if write is None else Preregistration.of(found, decided, names or ()).write(write)
-    ask.output.show(found)
-    if made is not None:
-        note(f"decided: {made.summary()}; written to {made.source}")
-
-
-def _refuse_unread(ask: Ask, pilot: str | None) -> None:
-    """Options that say how labels are read, where none are."""
-    unread = next((f.name for f in fields(PLAIN) if getattr(ask.labels, f.name) != getattr(PLAIN, f.name)), None)
-    if pilot is None and unread is not None:
-        instead = {"items": "how many items there are is --n-items", "scale": "the scale is --categories"}
-        advice = instead.get(unread, "leave it out, or name a --pilot")
-        raise AssayError(f"{NAMES[unread]} says how labels are read, and there are none to read: {advice}")
-
-
-def validate(*, pilot: Annotated[str | None, Parameter(group="The plan")] = None, ask: Ask = ASK) -> None:
-    """How often would the verdict be right for a study like yours? Planted judges in simulated studies.
-
-    Parameters
-    ----------
-    pilot
-        A file or folder of labels at hand, whose shape is taken wherever an option says nothing else.
-    """
-    from assay.verdict.validate import validate as simulate_verdicts
-
-    given = ask.options.options()
-    _refuse_unread(ask, pilot)
-    if pilot is not None:
-        given["pilot"] = ask.labels.read(pilot)
-    with progress_bar("Simulating") as progress:
-        found = simulate_verdicts(**given, progress=progress)
-    ask.output.words(found)
-
-
-def triplets(
-    source: Annotated[str | None, Parameter(group="The plan"), FIRST] = None,
-    *,
-    out: Annotated[Path | None, Parameter(name=["--output", "-o"], group="The plan"), FIRST] = None,
-    force: Force = False,
-    pilot: Annotated[str | None, Parameter(group="The plan"), FIRST] = None,
-    document: Annotated[str | None, Parameter(group="The plan"), FIRST] = None,
-    name: Annotated[str | None, Parameter(group="The plan"), FIRST] = None,
-    text: Annotated[str | None, Parameter(group="The plan"), FIRST] = None,
-    ask: Ask = ASK,
-) -> None:
-    """How many odd ones out are enough, and which triplets to ask about? Also: assay plan triplets.
-
-    Parameters
-    ----------
-    source
-        A table of texts, one row a text: triplets are drawn from it (--floor, --n-triplets), and written with -o.
-        Without it, a plan: how many comparisons of each pair rank the pairs as experts see them.
-    out
-        Where the triplets are written: .csv, .tsv, .jsonl or .parquet.
-    pilot
-        A file or folder of odd ones out at hand: experts agree as far as there.
-    document
-        Column of the texts that names their document; triplets stay within it.
-    name
-        Column that names the texts.
-    text
-        Column that holds the texts.
-    """
-    given = ask.options.options()
-    own = {k: given.pop(k) for k in ("floor", "n") if k in given}
-    if source is None:
-        typed = {"floor": own.get("floor"), "n-triplets": own.get("n"), "output": out, "document": document}
-        for option in (k for k, v in {**typed, "name": name, "text": text}.items() if v is not None):
-            raise AssayError(f"--{option} is about drawing triplets; name the file of texts, or plan with --floors")
-        _planned_triplets(pilot, given, ask)
-        return
-    if set(given) - {"seed"} or pilot is not None:
-        strange = "pilot" if pilot is not None else next(k for k in given if k != "seed")
-        raise AssayError(
-            f"--{strange.replace('_', '-')} is about a plan, and '{source}' is a file to draw triplets from; "
-            f"leave one out"
-        )
-    from assay.data.formats.exports import TABLES, write_frame
-    from assay.data.formats.tables import read_table
-    from assay.ideas.sampling import sample_triplets
-
-    ask.to(out, source, force=force, suffixes=TABLES)
-    if not Path(source).is_file():
-        raise AssayError(f"there is no file '{source}'")
-    texts = read_table(Path(source)).labels.drop("_row", strict=False)
-    with progress_bar("Drawing"):
-        found = sample_triplets(texts, document=document, name=name, text=text, **own, **given)
-    ask.output.words(found)
-    if out is not None:
-        write_frame(found.triplets, out)
-        note(f"written to {out}")
-
-
-def _planned_triplets(pilot: str | None, given: dict[str, Any], ask: Ask) -> None:
-    from assay.ideas.sample_size import judgments_needed, plan_triplets
-
-    if pilot is None:
-        with progress_bar("Planning"):
-            ask.output.show(plan_triplets(**given))
-        return
-    table = (
-        replace(ask.labels, scale=ask.labels.scale or ["odd-one-out"]).read(pilot)
-        if Path(pilot).is_file()
-        else ask.labels.read(pilot)
-    )
-    with progress_bar("Planning"):
-        found = plan_triplets(pilot=table, **given)
-        needed = judgments_needed(table, **{k: given[k] for k in ("target", "seed") if k in given})
-    ask.output.show(found)
-    if ask.output.for_people:
-        print(needed.summary())
-
-
 def ideas(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
     """Do texts carry the same ideas? Measures against experts' odd ones out; or where each judge sits among people.
 
@@ -1070,7 +915,7 @@ def ideas(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK
             "ideas are in odd ones out, read with scale='odd-one-out', or in texts, read with scale='text'; these "
             f"labels are {listing([scale.describe() for scale in table.scales.values()], 2)}"
         )
-    _only_known(given, MapSettings, "texts", "odd ones out of three texts")
+    _refuse_other_options(given, MapSettings, "texts", "odd ones out of three texts")
     from assay.ideas.annotators import annotator_similarity
     from assay.ideas.page import annotator_parts
 
@@ -1089,7 +934,7 @@ def _show_choices(table: Annotations, given: dict[str, Any], out: Path | None, a
     from assay.ideas.triplets import triplet_similarity
     from assay.ideas.validate import validate_similarity
 
-    _only_known(given, ValidateSettings, "odd ones out of three texts", "texts")
+    _refuse_other_options(given, ValidateSettings, "odd ones out of three texts", "texts")
     asked = given.pop("measures", [])
     brief = {short_measure(name) for name in asked}
     names = map(short_measure, asked) if len(brief) == len(asked) else asked
@@ -1143,30 +988,12 @@ def _read_measure(name: str, labels: LabelOptions) -> Annotations:
         return labels.given(advised).read(name)
 
 
-def _only_known(given: dict[str, Any], settings: type[Settings], about: str, other: str) -> None:
+def _refuse_other_options(given: dict[str, Any], settings: type[Settings], about: str, other: str) -> None:
     """Options of the other kind of labels are refused."""
     known = {f.name for f in fields(settings)}
     strange = [name for name in given if name not in known]
     if strange:
         raise AssayError(f"--{strange[0].replace('_', '-')} is about {other}; the labels are {about}")
-
-
-def d_study(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
-    """How many raters and lessons would be enough? A D-study; also: assay plan d-study.
-
-    Parameters
-    ----------
-    source
-        A file or folder of labels: the G-study that is projected.
-    """
-    from assay.psychometrics.design import DStudySettings
-    from assay.psychometrics.g_study import g_study
-
-    table, given = ask.read(source, out, force=force)
-    own = {f.name: given.pop(f.name) for f in fields(DStudySettings) if f.name in given}
-    with progress_bar("Fitting"):
-        found = g_study(table, **given).d_study(**own)
-    ask.show(BY_NAME["d-study"], found, out)
 
 
 def raters(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
@@ -1200,7 +1027,7 @@ def hidden_columns(frame: DataFrame) -> tuple[str, ...]:
     return (*empty_columns(frame), *(("who",) if alone else ()))
 
 
-def _several_measures(text: str) -> list[str]:
+def _split_measures(text: str) -> list[str]:
     """``words,rouge-l,embeddings:MODEL,split=whole``: commas apart, but for those before an option."""
     return [part.strip() for part in re.split(r",(?![a-z_]+=)", text) if part.strip()]
 
@@ -1215,6 +1042,6 @@ READ: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
     "": {"similarity": similarity},
     "plan": {"similarity": similarity, **_CATEGORIES},
     "validate": _CATEGORIES,
-    "ideas": {"measures": _several_measures},
+    "ideas": {"measures": _split_measures},
 }
 """What makes of the text typed for an option the value that a question takes, by command."""

@@ -266,7 +266,7 @@ def options_of(row: Command, read: Mapping[str, Callable[[Any], Any]]) -> type[G
     for settings in settings_of(row):
         defaults = {f.name: None if f.default is MISSING else f.default for f in fields(settings)}
         for name, (hint, limits) in hints_of(settings).items():
-            typed = _typed(hint)
+            typed = _typed_kind(hint)
             if name in offered or name in row.without or limits.hidden or typed is None:
                 continue
             offered[name] = (hint, limits)
@@ -279,7 +279,7 @@ def options_of(row: Command, read: Mapping[str, Callable[[Any], Any]]) -> type[G
             unset = field(default=defaults[name] if flag else None)
             shown = FIRST if limits.first else None
             parts.append((name, Annotated[typed if flag else typed | None, parameter, shown], unset))
-    mappings = {name: dict for name, (hint, _) in offered.items() if _mapped(hint) is not None}
+    mappings = {name: dict for name, (hint, _) in offered.items() if _mapping_value(hint) is not None}
     about = {"known": offered, "required": tuple(required), "read": {**mappings, **read}, "__module__": __name__}
     kind = make_dataclass("Given", parts, bases=(Given,), namespace=about, frozen=True)
     return cast("type[Given]", Parameter(name="*", group=Group(row.heading, sort_key=2))(kind))
@@ -287,10 +287,10 @@ def options_of(row: Command, read: Mapping[str, Callable[[Any], Any]]) -> type[G
 
 def settings_of(row: Command) -> list[type[Settings]]:
     """Where the options of a command come from: the settings that its row names, or its question's own."""
-    return [*map(found_at, row.settings)] if row.settings or not row.ask else [found_at(row.ask).settings]
+    return [*map(import_named, row.settings)] if row.settings or not row.ask else [import_named(row.ask).settings]
 
 
-def found_at(place: str) -> Any:
+def import_named(place: str) -> Any:
     """What stands at ``module:name``."""
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(module), name)
@@ -299,10 +299,10 @@ def found_at(place: str) -> Any:
 # -- from a setting to a parameter ------------------------------------------------------------------
 
 
-def _typed(hint: Any) -> Any:
+def _typed_kind(hint: Any) -> Any:
     """What is typed for an option of this type; None where it cannot be typed: a function, a mapping."""
     members = [m for m in members_of(hint) if m is not type(None)]
-    if _mapped(hint) is not None:
+    if _mapping_value(hint) is not None:
         return list[object]
     if Any in members:
         return str
@@ -320,7 +320,7 @@ def _optional(hint: Any) -> bool:
     return type(None) in members_of(hint) or hint is Any
 
 
-def _mapped(hint: Any) -> Any:
+def _mapping_value(hint: Any) -> Any:
     """What a mapping has for each name; None where the option is no mapping of names."""
     found = (typing.get_args(m) for m in members_of(hint) if typing.get_origin(m) is Mapping)
     return next((value for name, value in found if name is str and value is not Any), None)
@@ -332,16 +332,16 @@ def _parameter(name: str, hint: Any, typed: Any, limits: Limits, default: str) -
     negative = None if default == "True" else ()
     if typing.get_origin(typed) is not list:
         return Parameter(name=name, help=about, show_default=default or False, negative=negative)
-    if _mapped(hint) is not None:
-        pairs = _pairs(name, _mapped(hint))
+    if _mapping_value(hint) is not None:
+        pairs = _pairs(name, _mapping_value(hint))
         return Parameter(name=name, help=about, show_default=default or False, converter=pairs, n_tokens=1)
     # The words of a list are checked by the settings: cyclopts takes the whole list for one word.
     about += f" [choices: {', '.join(map(str, words_of(hint)))}]" if words_of(hint) else ""
-    several = _several(typing.get_args(typed)[0])
+    several = _list_parser(typing.get_args(typed)[0])
     return Parameter(name=name, help=about, show_default=default or False, converter=several, n_tokens=1)
 
 
-def _several(kind: Any) -> Callable[[Any, Sequence[Any]], list[Any]]:
+def _list_parser(kind: Any) -> Callable[[Any, Sequence[Any]], list[Any]]:
     """``30,50`` as a list of numbers, ``a,b`` as one of texts."""
 
     def one(part: str) -> Any:
@@ -450,7 +450,7 @@ def _option(match: re.Match[str], typed: Mapping[str, str]) -> str:
         return typed["wide"]
     if name in typed:
         return f"{typed[name]} {value}{more}"
-    return f"--option {name}={value}{more}" if name in _of_readers() else match[0]
+    return f"--option {name}={value}{more}" if name in _reader_options() else match[0]
 
 
 def _plain(value: str) -> str:
@@ -467,7 +467,7 @@ def typed_value(value: str) -> str:
     return value if re.fullmatch(r"[\w.,:/@%+=()…-]+", value) and "(" not in value else shlex.quote(value)
 
 
-def _of_readers() -> set[str]:
+def _reader_options() -> set[str]:
     """The options of all formats' readers."""
     from assay.data.formats.registry import FORMATS
 

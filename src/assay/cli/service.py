@@ -133,7 +133,7 @@ def backup(
     out
         The copy, a .zip. It holds everybody's answers and what links are made with: keep it as safe as the study.
     """
-    from assay.reporting.page import written_whole
+    from assay.reporting.page import atomic_write
     from assay.study.definition import load_study
     from assay.study.store.connection import STORE_FILE, store_in_use
 
@@ -143,7 +143,7 @@ def backup(
         copy = Path(folder) / STORE_FILE
         opened.copy_to(copy)
         number = _n_answers(copy)
-        with written_whole(out) as part:
+        with atomic_write(out) as part:
             part.touch(mode=0o600)
             with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as file:
                 file.write(copy, STORE_FILE)
@@ -245,17 +245,17 @@ def record(
     out
         The file.
     """
-    from assay.reporting.page import written_whole
+    from assay.reporting.page import atomic_write
     from assay.study.definition import load_study
     from assay.study.store.connection import store_in_use
-    from assay.study.store.people import invited
+    from assay.study.store.people import invited_person
 
     require("fastapi", "serve", "the record of a study")
     from assay.collecting.lead import archive
 
     check_target(out, study, suffixes=(".zip",), force=force)
     with store_in_use(load_study(study), store) as opened:
-        name = None if person is None else invited(opened, " ".join(person.split())).name
-        with written_whole(out) as part:
+        name = None if person is None else invited_person(opened, " ".join(person.split())).name
+        with atomic_write(out) as part:
             part.write_bytes(archive(opened, name))
     print(out)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from assay.study.store.work import Changed
 
 
-# -- What a command does where a change of the study takes answers out of count --------------------
+# -- What a command does where answers no longer count after a change of the study ------------------
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ _KEEP = """  s  it is the same question: they go on counting
 @Parameter(name="*", group=_GROUP)
 @dataclass(frozen=True)
 class ChangeOptions:
-    """What a change means that takes answers out of count; asked on a terminal, and needed elsewhere."""
+    """What a change means after which answers no longer count; asked on a terminal, required elsewhere."""
 
     new_version: Annotated[
         bool, Parameter(help="Answers to what was changed no longer count; judges are asked again.", show_default=False)
@@ -64,7 +64,7 @@ class ChangeOptions:
         return "new-version" if self.new_version else "same-question" if self.same_question else None
 
     def decided(self, work: Callable[[Changed | None], T]) -> T:
-        """What the work gives; where it would take answers out of count, once somebody has said what the change means.
+        """The result of the work; where answers would no longer count, once somebody has said what the change means.
 
         Raises
         ------
@@ -541,7 +541,7 @@ def erase(study: StudyFolder, name: str, *, yes: bool = False, store: StoreName 
 
     one = " ".join(name.split())
     with _open_store(study, store) as opened:
-        people.invited(opened, one)
+        people.invited_person(opened, one)
         if not yes and not _sure(f"Remove {one} and all that they answered for good? Type the name: ", one):
             raise AssayError("nothing was erased; on the terminal type the name, elsewhere give --yes")
         number = people.erase(opened, one)

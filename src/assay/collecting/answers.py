@@ -136,7 +136,7 @@ class _AnswerWriter:
             raise UnknownTaskError
         self.task = task
         self.asked = assigner.design.asked(task.questions, task.condition)
-        self.removed = {one.id for one in self.asked} - {one.id for one in assigner.design.asked_of(task)}
+        self.removed = {one.id for one in self.asked} - {one.id for one in assigner.design.questions_of(task)}
         """Questions that are not asked any more, and that a page made before may still answer."""
         self.ties: dict[int, str] = {}
         """By question, whether a tie is one of two acceptable ones, where that is asked."""
@@ -195,7 +195,7 @@ class _AnswerWriter:
                 wrong[str(one.id)] = Said("The answer must be {allowed}.", allowed=_allowed_words(one))
             else:
                 order = self.task.shown["order"].get(str(one.id), [])
-                found[one.id] = one.definition.unshuffled(label, order)[0]
+                found[one.id] = one.definition.unshuffle(label, order)[0]
         if not found and not wrong:  # each may be left alone, but nothing at all is not an answer
             wrong[str(self.asked[0].id)] = Said("Please answer at least one of the questions, or skip the item.")
         if wrong:
@@ -351,7 +351,7 @@ def _position(one: Asked, label: Label | None, order: list[str]) -> int | None:
 
 def answer_words(one: Asked, label: Label, order: Sequence[str], text: str = "") -> str:
     """A label as people read it, for the options in the order shown; of spans, with their words in the text."""
-    shown = one.definition.shuffled(label, order)
+    shown = one.definition.shuffle(label, order)
     if isinstance(one.scale, SpanLabels):
         spans = one.scale.chosen(shown) or ()
         return "; ".join(f"{name}: {text[start:end]}" for start, end, name in spans) or Said("Nothing to mark")

@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from assay._version import __version__
-from assay.collecting import crowd, desk, lead, people, serving
+from assay.collecting import crowd, lead, people, serving
 from assay.collecting.languages import Said
 from assay.collecting.serving import POLICY, Refused, Serving
 from assay.study.definition import Study
@@ -76,14 +76,14 @@ class Protection:
         headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
         refusal = self._refusal(scope["method"], headers)
         if refusal is not None:
-            await _answer(send, headers, *_in_language(scope, *refusal))
+            await _answer(send, headers, *_translate_refusal(scope, *refusal))
             return
         reply = _GuardedReply(send)
         try:
             await self.app(scope, _limit_body(receive), reply.send)
         except _TooLargeError:
             if not reply.began:
-                await _answer(send, headers, *_in_language(scope, 413, _TOO_LONG))
+                await _answer(send, headers, *_translate_refusal(scope, 413, _TOO_LONG))
 
     def _refusal(self, method: str, headers: dict[bytes, str]) -> tuple[int, str] | None:
         """Status and words for a request that is refused unread."""
@@ -140,7 +140,7 @@ class _GuardedReply:
         await self._send(message)
 
 
-def _in_language(scope: Scope, status: int, said: str) -> tuple[int, str]:
+def _translate_refusal(scope: Scope, status: int, said: str) -> tuple[int, str]:
     """What is refused here, in the language of whoever asks."""
     serving: Serving = scope["app"].state.assay
     return status, str(serving.held.words(Request(scope)).own(said))
@@ -159,7 +159,7 @@ async def _answer(send: Send, headers: dict[bytes, str], status: int, words: str
 # -- The application -------------------------------------------------------------------------------
 
 
-_ROUTERS = (serving.router, crowd.router, people.router, lead.entrance, lead.router, desk.router)
+_ROUTERS = (serving.router, crowd.router, people.router, lead.entrance, lead.router)
 # As they are: a router that is included in an application makes each of its routes anew, 0.1 s at the first request.
 _ROUTES = tuple(route for router in _ROUTERS for route in router.routes)
 

@@ -39,10 +39,10 @@ from assay.study.store.people import (
     answered_with,
     close_pages,
     closed_up_to,
+    count_given,
     everybody,
     free_places_of,
     give,
-    given_so_far,
     items_had,
     left_out,
     places_of_others,
@@ -124,7 +124,7 @@ class Assigner:
         with self.store.exclusive() as db:
             return AssignmentTurn(self, db, person).hold(after, most)
 
-    def disputed(self, db: Connection, condition: str, now: float) -> list[str]:
+    def find_disputed(self, db: Connection, condition: str, now: float) -> list[str]:
         """Items on which people differ, most of all first; looked up now and then, as it reads all labels."""
         at, found = self._disputed.get(condition, (0.0, []))
         if now - at > LOOK_EVERY or not found:
@@ -166,7 +166,7 @@ class Assigner:
         wanted = self.design.overlap(slot.party)
         if wanted == 0:
             return None
-        full = self._known_full(slot, now)
+        full = self._full_items(slot, now)
         if safe is not None:
             order = (group for group in order if self.design.page_of(group[0]) in safe)
         rest = ([name for name in group if name not in seen and name not in full] for group in order)
@@ -185,7 +185,7 @@ class Assigner:
             full.update(answered_enough(db, slot, names, wanted))
         return None
 
-    def _known_full(self, slot: Slot, now: float) -> set[str]:
+    def _full_items(self, slot: Slot, now: float) -> set[str]:
         """Items found to have all their answers, forgotten from time to time."""
         if now - self._full_since > FULL_FOR:
             self._full.clear()
@@ -213,7 +213,7 @@ class Assigner:
         self, db: Connection, slot: Slot, now: float, wanted: int, quota: int, size: int
     ) -> OpenPlaces | None:
         """The cheapest question first: who has room says mostly that there is no need to look at the items."""
-        given = given_so_far(db, slot)
+        given = count_given(db, slot)
         room = self._room(db, slot.party, given, quota, size)
         least = len(self.design.names) - sum(given.values()) // wanted  # items that have places, at least
         if len(room) < 2 or least // size * len(room) > MOST_PAIRS:  # one alone may go wherever there is a place
@@ -386,7 +386,7 @@ class AssignmentTurn:
     def _give_disputed(self, session: Session, mine: Sequence[Task]) -> tuple[int | None, End | None]:
         """To an adjudicator: of the items that nobody has decided, the one on which people differ most."""
         taken = adjudicated_items(self.db, session.condition, self.now) | {t.item for t in mine}
-        ranked = self.assigner.disputed(self.db, session.condition, self.now)
+        ranked = self.assigner.find_disputed(self.db, session.condition, self.now)
         name = next((one for one in ranked if one not in taken), None)
         if name is not None:
             return self._add(session, [name], "item", 1), None

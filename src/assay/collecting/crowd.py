@@ -40,7 +40,7 @@ from assay.study.store.people import (
     end_visit,
     everybody,
     find,
-    invited,
+    invited_person,
     places_in_use,
     put_visit,
     visit_of,
@@ -171,7 +171,7 @@ def hold(state: AppState, person: Person, after: int, most: int) -> HeldPages:
     with state.store.exclusive() as db:
         visit = present(state, db, person)
         if visit is not None and visit.outcome is not None:
-            return _ended(state, person, visit.outcome)
+            return _end_page(state, person, visit.outcome)
         held = state.assigner.hold(person, after, most)
         kind = None if held.end is None else held.end.kind
         if kind == "stopped":
@@ -182,7 +182,7 @@ def hold(state: AppState, person: Person, after: int, most: int) -> HeldPages:
         ways: dict[str | None, Outcome] = {"stopped": "failed", "over": "late"}
         outcome = ways.get(kind, "completed" if worked else "full")
         end_visit(db, person.name, outcome, state.store.now(db))
-        return _ended(state, person, outcome)
+        return _end_page(state, person, outcome)
 
 
 def present(state: AppState, db: Connection, person: Person) -> Visit | None:
@@ -206,7 +206,7 @@ def refuse_ended(state: AppState, person: Person) -> None:
         raise Refused(403, title, Said("{title}. {text}", title=title, text=text), error="link")
 
 
-def _ended(state: AppState, person: Person, outcome: Outcome) -> HeldPages:
+def _end_page(state: AppState, person: Person, outcome: Outcome) -> HeldPages:
     with state.store.reading() as db:
         closed = store_people.closed_up_to(db, person.name)
     return HeldPages((), state.design.sessions(person.name)[-1], End(outcome), closed)
@@ -215,7 +215,7 @@ def _ended(state: AppState, person: Person, outcome: Outcome) -> HeldPages:
 def _exclude_stopped(state: AppState, db: Connection, person: Person) -> None:
     """Where the study says so, nothing counts of somebody who failed too many checks."""
     checks = state.design.people.checks
-    if checks is None or not checks.exclude or invited(db, person.name).excluded_at is not None:
+    if checks is None or not checks.exclude or invited_person(db, person.name).excluded_at is not None:
         return
     why = stop_reasons(state.design, db, person.name).get(person.name, "")
     store_people.exclude(state.store, person.name, why, end_link=False)

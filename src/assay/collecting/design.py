@@ -81,7 +81,7 @@ class StudyDesign:
     def __init__(self, study: Study, store: Store) -> None:
         self.study, self.store = study, store
         self.people: People = study.config.people
-        self.questions: tuple[AskedQuestion, ...] = self._asked_of_people()
+        self.questions: tuple[AskedQuestion, ...] = self._people_questions()
         self.asked_now = canonical([q.id for q in self.questions])
         """Names the questions in their present versions; a task keeps the ones it was given with."""
         self.counted = self._counted_sets()
@@ -103,7 +103,7 @@ class StudyDesign:
 
     # -- what is asked --------------------------------------------------------------------------
 
-    def _asked_of_people(self) -> tuple[AskedQuestion, ...]:
+    def _people_questions(self) -> tuple[AskedQuestion, ...]:
         """All questions, but for one that systems answer."""
         asked = questions(self.store)
         compared = {question.definition.outputs_of for question in asked}
@@ -137,7 +137,7 @@ class StudyDesign:
             found.append(Asked(number, definition.on(own), own))
         return tuple(found)
 
-    def asked_of(self, task: Any) -> tuple[Asked, ...]:
+    def questions_of(self, task: Any) -> tuple[Asked, ...]:
         """The questions of a task: of an open one those that were not removed since it was given."""
         asked = self.asked(task.questions, task.condition)
         now = {q.id for q in self.questions}

@@ -160,7 +160,7 @@ def question_form(
         Where that label is a tie, whether both or neither were acceptable.
     """
     question, scale = asked.definition, asked.scale
-    own = None if label is None else question.shuffled(label, order)
+    own = None if label is None else question.shuffle(label, order)
     widget, choices = _widget(question, scale, item, order, images, markdown)
     low, high = (scale.bounds if widget == "number" else None) or (None, None)
     return QuestionForm(
@@ -169,8 +169,8 @@ def question_form(
         ticks=() if low is None or high is None else slider_ticks(low, high, whole=scale.kind == "ordinal"),
         optional=question.optional,
         meanings=tuple(question.meanings.items()) if widget == "number" else (),
-        allowed=_allowed(question, scale),
-        given=None if own is None else _as_sent(own, scale, tie),
+        allowed=_allowed_answers(question, scale),
+        given=None if own is None else _browser_value(own, scale, tie),
         marked=None if question.marked is None else _words_apart(question.marked, question.marked_text(item.fields)),
     )
 
@@ -186,7 +186,7 @@ def _words_apart(column: str, text: str) -> FormField:
     return FormField(column.replace("_", " "), markup=Markup("".join(made)))
 
 
-def _as_sent(own: Label, scale: Scale, tie: str | None) -> str:
+def _browser_value(own: Label, scale: Scale, tie: str | None) -> str:
     """A person's own answer as the browser sends it; a list is kept so."""
     return str(own) if isinstance(scale, Listed) else canonical(tie or kind_of(scale).words.get(own, own))
 
@@ -206,7 +206,7 @@ def slider_ticks(low: float, high: float, *, whole: bool) -> tuple[str, ...]:
     return (f"{low:g}", f"{high:g}")
 
 
-def _allowed(question: Question, scale: Scale) -> str:
+def _allowed_answers(question: Question, scale: Scale) -> str:
     words = kind_of(scale).words
     ties = question.page_words(words) == words
     return allowed_words(scale if ties else kind_of(scale).allowed(question.page_words(words)))

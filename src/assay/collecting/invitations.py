@@ -15,7 +15,7 @@ from assay.errors import StudyError, listing
 from assay.study.definition import Study
 from assay.study.store.connection import Store
 from assay.study.store.intake import sync_study
-from assay.study.store.people import ADJUDICATOR, Person, add_people, find, invited
+from assay.study.store.people import ADJUDICATOR, Person, add_people, find, invited_person
 
 LONGEST_NAME = 200
 
@@ -165,7 +165,7 @@ def invite(design: StudyDesign, name: str, attributes: Mapping[str, Any] | None 
         empty or too long; and for attributes that leave open to which group the person belongs.
     """
     _invite(design, {one_line(name): attributes or {}})
-    return invited(design.store, one_line(name))
+    return invited_person(design.store, one_line(name))
 
 
 def invite_all(study: Study, store: Store, people: Mapping[str, Mapping[str, Any]]) -> list[Person]:
@@ -241,7 +241,7 @@ def invite_adjudicator(design: StudyDesign, name: str) -> Person:
     if design.drawn_from is not None:
         raise StudyError("triplets are drawn while people answer, so there is nothing to decide between")
     _invite(design, {one_line(name): {}}, ADJUDICATOR)
-    return invited(design.store, one_line(name))
+    return invited_person(design.store, one_line(name))
 
 
 def one_line(name: str) -> str:

@@ -1,4 +1,8 @@
-"""What the lead of a study sees and decides: progress, people, downloads."""
+"""What the lead of a study sees and decides: progress, one item, one person, adjudication, downloads.
+
+Adjudicators decide between the answers of others: they are given the items on which people differ, those first on which
+they differ most, with the answers but not whose they are. What they say is kept as theirs, beside all others.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +10,267 @@ import csv
 import io
 import json
 import math
+import statistics
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from assay._version import __version__
 from assay.collecting import answers, crowd, invitations
 from assay.collecting.answers import LONGEST_WORDS, UnknownTaskError
-from assay.collecting.assignment import PAUSED, additions_words
+from assay.collecting.assignment import PAUSED, additions_words, failed_checks
+from assay.collecting.design import Asked, StudyDesign, is_wrong
 from assay.collecting.overview import Overview, PersonRow
+from assay.collecting.people import preview_pages
 from assay.collecting.serving import BIGGEST, LEAD_COOKIE, AppState, Refused, Shared, check_lead, lead
 from assay.data.annotations import Annotations
+from assay.data.scales import Label, RankedTexts, Scale
 from assay.errors import AssayError, StudyError
+from assay.study.items import canonical
+from assay.study.schema import kind_of, scale_of
 from assay.study.store import people as store_people
-from assay.study.store.connection import Store
-from assay.study.store.items import items
-from assay.study.store.table import stored_annotations, study_record
+from assay.study.store.connection import Connection, Store
+from assay.study.store.items import items, items_named
+from assay.study.store.people import ADJUDICATOR, everybody
+from assay.study.store.table import answers_about, human_answers, stored_annotations, study_record
+
+JUDGES_SHOWN = "judges shown to the lead"
+"""Setting: whether the lead's pages show what judges answered. Off at first, as a lead may answer too."""
+
+FEWEST_ITEMS = 5
+"""With fewer items that others answered too, nothing is said of a person's agreement with them."""
+
+
+# -- one item ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AnswerLine:
+    """One answer to one question of an item, as the lead reads it."""
+
+    who: str
+    kind: str
+    question: str
+    answer: str
+    condition: str
+    repeat: int
+    seconds: float | None
+    remarks: tuple[str, ...]
+    counts: bool
+
+
+@dataclass(frozen=True)
+class ItemSheet:
+    """An item, and what was answered about it."""
+
+    name: str
+    fields: tuple[tuple[str, str], ...]
+    lines: tuple[AnswerLine, ...]
+    judges_hidden: int
+    """Answers of judges that are there and not shown."""
+
+
+def item_sheet(design: StudyDesign, name: str) -> ItemSheet | None:
+    """What is known of an item; None where the study has none of this name."""
+    with design.store.reading() as db:
+        found = items_named(db, [name]).get(name)
+        if found is None:
+            return None
+        rows = answers_about(db, item=name)
+        judges = bool(design.store.setting(JUDGES_SHOWN))
+    lines = tuple(_answer_line(design, row, found.fields) for row in rows if judges or row.kind == "human")
+    fields = tuple(
+        (column, value if isinstance(value, str) else canonical(value)) for column, value in found.fields.items()
+    )
+    return ItemSheet(name, fields, lines, 0 if judges else sum(row.kind == "judge" for row in rows))
+
+
+def _answer_line(design: StudyDesign, row: Any, fields: Mapping[str, Any]) -> AnswerLine:
+    remarks = [f"flagged: {row.flag}"] if row.flag else []
+    remarks += [row.comment] if row.comment else []
+    counts = row.status == "valid" and row.excluded_at is None and row.does != ADJUDICATOR
+    return AnswerLine(
+        who=row.annotator,
+        kind=row.kind if row.does != ADJUDICATOR else ADJUDICATOR,
+        question=row.criterion,
+        answer=_answer(design, row, fields) if row.status == "valid" else row.reason or row.status,
+        condition=", ".join(f"{key} {value}" for key, value in json.loads(row.condition).items()),
+        repeat=row.repeat,
+        seconds=row.seconds,
+        remarks=tuple(remarks),
+        counts=counts,
+    )
+
+
+def _answer(design: StudyDesign, row: Any, fields: Mapping[str, Any]) -> str:
+    """An answer as the lead reads it: of a list its names, of spans their words."""
+    one = next((q.definition for q in design.questions if q.id == row.question), None)
+    if one is None or not one.kind.lists:
+        return _words(row.label)
+    scale = scale_of(one.scale)
+    if isinstance(scale, RankedTexts):
+        return " > ".join(one.options[scale.names.index(letter)] for letter in scale.chosen(row.label) or ())
+    return answers.answer_words(Asked(row.question, one, scale), row.label, (), one.marked_text(fields))
+
+
+def _words(label: Label | None) -> str:
+    return "" if label is None else f"{label:g}" if isinstance(label, float) else str(label)
+
+
+# -- one person --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class QuestionStyle:
+    """How a person answers one question, and how all others do.
+
+    Attributes
+    ----------
+    shares : tuple of (label, share of theirs, share of everybody else's)
+        Empty for free text and for numbers with fractions.
+    run, of : int
+        The longest row of equal answers one after the other, and how many they gave.
+    agree, low, high : float, optional
+        Of the answers of others to the same items, the share that is theirs too, with its 95% interval over items (on
+        scales with fractions: within a tenth of the range). None with fewer than `FEWEST_ITEMS` items.
+    others : float, optional
+        The same share among the others, on these items.
+    items : int
+        Items that others answered too.
+    """
+
+    question: str
+    shares: tuple[tuple[str, float, float], ...]
+    run: int
+    of: int
+    agree: float | None
+    low: float | None
+    high: float | None
+    others: float | None
+    items: int
+
+
+@dataclass(frozen=True)
+class PersonSheet:
+    """What one person did."""
+
+    name: str
+    attributes: tuple[tuple[str, str], ...]
+    quartiles: tuple[float, float, float] | None
+    """Seconds on an item: a quarter took less, half, three quarters."""
+    everybody_median: float | None
+    checks_failed: int
+    checks: int
+    styles: tuple[QuestionStyle, ...]
+    lines: tuple[tuple[str, AnswerLine], ...]
+    """(item, answer), the newest first; the first hundred."""
+
+
+MOST_LINES = 100
+
+
+def person_sheet(design: StudyDesign, name: str, minutes: Mapping[str, float]) -> PersonSheet | None:
+    """What is known of how a person answers; None where nobody of this name is invited.
+
+    Parameters
+    ----------
+    minutes : dict
+        Median minutes on an item, by person, see `assay.collecting.overview.Watch.minutes`.
+    """
+    with design.store.reading() as db:
+        person = store_people.find(db, name)
+        if person is None:
+            return None
+        rows = answers_about(db, person=name)
+        checks = failed_checks(design, db).get(name, [])
+        styles = tuple(_styles(design, db, name, rows))
+        shown = rows[-MOST_LINES:]
+        fields = {item: found.fields for item, found in items_named(db, {row.item for row in shown}).items()}
+    seconds = sorted({(row.item, row.repeat, row.condition): row.seconds for row in rows if row.seconds}.values())
+    quartiles = tuple(statistics.quantiles(seconds, n=4, method="inclusive")) if len(seconds) > 1 else None
+    others = [value for other, value in minutes.items() if other != name]
+    lines = tuple((row.item, _answer_line(design, row, fields.get(row.item, {}))) for row in reversed(shown))
+    attributes = tuple((str(k), str(v)) for k, v in person.attributes.items())
+    return PersonSheet(
+        *(name, attributes, quartiles, 60 * statistics.median(others) if others else None),
+        *(sum(checks), len(checks), styles, lines),
+    )
+
+
+def _styles(design: StudyDesign, db: Connection, name: str, rows: Sequence[Any]) -> Iterable[QuestionStyle]:
+    for question in design.questions:
+        scale = scale_of(question.definition.scale)
+        if kind_of(scale).free_text:
+            continue
+        theirs = [row for row in rows if row.question == question.id and row.status == "valid"]
+        mine = {(row.item, row.condition): row.label for row in reversed(theirs)}  # the first, where there are two
+        others: dict[tuple[str, str], dict[str, Label]] = {}
+        for row in human_answers(db, [question.id]):
+            if row.annotator != name:
+                others.setdefault((row.item, row.condition), {}).setdefault(row.annotator, row.label)
+        if theirs:
+            given = [row.label for row in theirs]
+            rest = {place: list(some.values()) for place, some in others.items()}
+            yield _style(question.definition.name, scale, given, mine, rest)
+
+
+def _style(
+    name: str, scale: Scale, given: Sequence[Label], mine: Mapping[Any, Label], others: Mapping[Any, Sequence[Label]]
+) -> QuestionStyle:
+    from assay.estimation.intervals import wilson
+
+    both = [place for place in mine if others.get(place)]
+    agree = low = high = among = None
+    if len(both) >= FEWEST_ITEMS:
+        # A share of shares: each item is one trial at most, which makes the interval wide rather than narrow.
+        agree = statistics.fmean(_share_alike([(mine[place], one) for one in others[place]], scale) for place in both)
+        low, high = (float(end) for end in wilson(np.array(agree), len(both)))
+        pairs = [list(combinations(others[place], 2)) for place in both if len(others[place]) > 1]
+        among = statistics.fmean(_share_alike(some, scale) for some in pairs) if pairs else None
+    labels = [] if scale.kind == "interval" else list(scale.categories or ())
+    theirs, rest = Counter(given), Counter(label for some in others.values() for label in some)
+    shares = tuple((_words(c), theirs[c] / len(given), rest[c] / max(rest.total(), 1)) for c in labels)
+    return QuestionStyle(name, shares, _longest_run(given), len(given), agree, low, high, among, len(both))
+
+
+def _share_alike(pairs: Sequence[tuple[Label, Label]], scale: Scale) -> float:
+    return statistics.fmean(not is_wrong(one, other, scale, scale) for one, other in pairs)
+
+
+def _longest_run(labels: Sequence[Label]) -> int:
+    """How many equal labels follow one another at most."""
+    longest = now = 0
+    before: Any = object()
+    for label in labels:
+        now = now + 1 if label == before else 1
+        longest, before = max(longest, now), label
+    return longest
+
+
+# -- adjudication ------------------------------------------------------------------------------------
+
+
+def adjudicated_csv(store: Store) -> bytes:
+    """The outcomes: item, criterion, label, who decided; those of an item in the order in which they came."""
+    import polars as pl
+
+    with store.reading() as db:
+        people = [person.name for person in everybody(db) if person.role == ADJUDICATOR]
+        rows = [row for name in people for row in answers_about(db, person=name) if row.status == "valid"]
+    columns = ("item", "criterion", "label", "annotator", "comment")
+    found = {c: [_words(row.label) if c == "label" else getattr(row, c) for row in rows] for c in columns}
+    return pl.DataFrame(found, schema=dict.fromkeys(columns, pl.String)).write_csv().encode()
+
 
 # -- What was collected, to take away --------------------------------------------------------------
 
@@ -128,6 +370,7 @@ README = (Path(__file__).parent / "templates" / "record.txt").read_text("utf-8")
 # -- The routes of whoever leads the study ---------------------------------------------------------
 
 Words = Annotated[str, Form(max_length=LONGEST_WORDS)]
+Named = Annotated[str, Query(max_length=LONGEST_WORDS)]
 
 entrance = APIRouter(prefix="/lead")
 """The one route that anybody may ask for: it opens the others."""
@@ -178,7 +421,7 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
     if view.every:
         said.append(f"Summing up all answers takes a while: these numbers are new about every {view.every:.0f} s.")
     return {
-        "view": _arranged(view, sort, find),
+        "view": _arrange(view, sort, find),
         "links": links,
         "paused": bool(state.store.setting(PAUSED)),
         "changes": [one for one in said if one],
@@ -202,13 +445,52 @@ SORTS: dict[str, Callable[[PersonRow], Any]] = {
 """What the table of people can be sorted by, beside the order of invitations."""
 
 
-def _arranged(view: Overview, sort: str, find: str) -> Overview:
+def _arrange(view: Overview, sort: str, find: str) -> Overview:
     """The people whose name or attributes hold these words, in this order; and remarks by or about them."""
     words = find.lower()
     people = [one for one in view.people if words in f"{one.name} {dict(one.attributes)}".lower()]
     remarks = [one for one in view.remarks if words in f"{one.person} {one.item} {one.flag} {one.comment}".lower()]
     people = sorted(people, key=SORTS[sort]) if sort in SORTS else people
     return replace(view, people=tuple(people), remarks=tuple(remarks))
+
+
+@router.get("/item")
+def item_page(name: Named, state: Shared) -> Response:
+    """One item, and every answer to it."""
+    sheet = item_sheet(state.design, name)
+    if sheet is None:
+        raise Refused(404, "There is no such item", f"The study has no item '{name}'.")
+    shown = bool(state.store.setting(JUDGES_SHOWN))
+    return state.page("lead_item.html", sheet=sheet, judges_shown=shown)
+
+
+@router.get("/person")
+def person_page(name: Named, state: Shared) -> Response:
+    """One person, and how they answer."""
+    sheet = person_sheet(state.design, name, state.watch.minutes())
+    if sheet is None:
+        raise Refused(404, "There is no such person", f"Nobody called '{name}' is invited.")
+    return state.page("lead_person.html", sheet=sheet)
+
+
+@router.get("/preview")
+def preview(state: Shared) -> Response:
+    """The study as a person sees it first; without a script, so that nothing of it is sent or kept."""
+    try:
+        pages = preview_pages(state.design)
+    except AssayError as error:
+        raise Refused(422, "There is no preview", str(error)) from None
+    people = state.design.people
+    return state.page("lead_preview.html", pages=pages, consent=people.consent, instructions=people.instructions)
+
+
+@router.post("/judges")
+def show_judges(shown: Annotated[Literal["yes", "no"], Form()], item: Words, state: Shared) -> Response:
+    """Show the lead what judges answered, or no longer."""
+    from urllib.parse import quote
+
+    state.store.set(JUDGES_SHOWN, shown == "yes")
+    return RedirectResponse(f"/lead/item?name={quote(item, safe='')}", 303)
 
 
 # -- what the lead decides --------------------------------------------------------------------------
@@ -281,6 +563,14 @@ def reopen(task: Annotated[int, Form(ge=1, le=BIGGEST)], state: Shared) -> Respo
     return _back()
 
 
+@router.post("/adjudicators")
+def add_adjudicator(name: Words, state: Shared) -> Response:
+    """Invite somebody to decide between the answers of others."""
+    with _refuse_in_words():
+        invitations.invite_adjudicator(state.design, answers.clean(name))
+    return _back()
+
+
 @contextmanager
 def _refuse_in_words() -> Iterator[None]:
     """Show what cannot be done as a page."""
@@ -308,10 +598,10 @@ def labels(state: Shared) -> Response:
 
 
 @router.get("/person.zip")
-def of_person(name: Annotated[str, Query(max_length=LONGEST_WORDS)], state: Shared) -> Response:
+def of_person(name: Named, state: Shared) -> Response:
     """What is kept of one person, for whoever asks for their data."""
     with _refuse_in_words():
-        person = store_people.invited(state.store, answers.clean(name))
+        person = store_people.invited_person(state.store, answers.clean(name))
     return _download(archive(state.store, person.name), "person.zip", "application/zip")
 
 
@@ -327,6 +617,12 @@ def pay(state: Shared) -> Response:
 def everything(state: Shared) -> Response:
     """The whole record."""
     return _download(archive(state.store), "answers.zip", "application/zip")
+
+
+@router.get("/adjudicated.csv")
+def adjudicated(state: Shared) -> Response:
+    """What was decided."""
+    return _download(adjudicated_csv(state.store), "adjudicated.csv", "text/csv; charset=utf-8")
 
 
 def _download(content: bytes, name: str, kind: str) -> Response:

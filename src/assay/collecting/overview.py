@@ -455,7 +455,7 @@ class Snapshot:
     def _row(self, person: Person, checks: list[bool], flags: int, minutes: float | None) -> PersonRow:
         expected = self.design.expected_tasks(self.design.party(person.attributes))
         expected = None if expected is None or person.role == ADJUDICATOR else expected * len(self.sessions)
-        mine = self._done.get(person.name)
+        mine = self._person_sums.get(person.name)
         last = mine and mine.last
         return PersonRow(
             name=person.name,
@@ -486,9 +486,9 @@ class Snapshot:
         return stop_reasons(self.design, self.db)
 
     @cached_property
-    def _done(self) -> dict[str, PersonSums]:
+    def _person_sums(self) -> dict[str, PersonSums]:
         """By person, how many tasks they have done, and when last."""
-        return self.log.done_by_person(self.design.counted)
+        return self.log.progress_by_person(self.design.counted)
 
     # -- what was remarked --------------------------------------------------------------------------
 
@@ -641,7 +641,7 @@ class Snapshot:
             busy=sum(one.last is not None and one.last.seconds_ago < BUSY for one in people),
             filled=pairs.of - pairs.short if pairs else sum(one.filled for one in short),
             wanted=pairs.of if pairs else sum(one.wanted for one in short),
-            earlier=sum(int(row.earlier) for name, row in self._done.items() if name not in excluded),
+            earlier=sum(int(row.earlier) for name, row in self._person_sums.items() if name not in excluded),
             excluded=len(excluded),
         )
 

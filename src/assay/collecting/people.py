@@ -58,7 +58,7 @@ from assay.study.checks import CAPTIONS, IMAGES, MEDIA, is_allowed_address, medi
 from assay.study.items import Item, chance, file_within
 from assay.study.schema import Language
 from assay.study.store import people as store_people
-from assay.study.store.answers import given_by
+from assay.study.store.answers import answers_by
 from assay.study.store.connection import Connection
 from assay.study.store.items import items_given, items_named
 from assay.study.store.people import (
@@ -82,7 +82,7 @@ def pages_of(design: StudyDesign, person: Person, numbers: Sequence[int]) -> lis
     with design.store.reading() as db:
         closed = closed_up_to(db, person.name)
         tasks = [task for task in tasks_on_pages(db, person.name, numbers) if not is_closed(task, closed)]
-        given = _given_answers(db, person, tasks)
+        given = _answers_by_task(db, person, tasks)
         drafts = drafts_of(db, [task.id for task in tasks])
     items = items_given(design.store, ((task.item, task.shown["item"]) for task in tasks))
     found: dict[int, list[TaskForm]] = {}
@@ -158,7 +158,7 @@ def _page(number: int, tasks: Sequence[TaskForm]) -> PageForm:
 def _task_form(
     design: StudyDesign, task: Task, item: Item, given: GivenAnswers, draft: Mapping[str, Any] | None
 ) -> TaskForm:
-    asked = design.asked_of(task)
+    asked = design.questions_of(task)
     images = _addresses(design, task, item)
     part = design.study.config.items
     markdown = WithFormulas(part.markdown) if part.formulas else part.markdown
@@ -223,7 +223,7 @@ def _letters(place: int) -> str:
     return (_letters(place // 26 - 1) if place >= 26 else "") + chr(ord("A") + place % 26)
 
 
-def _given_answers(db: Connection, person: Person, tasks: Iterable[Task]) -> dict[int, GivenAnswers]:
+def _answers_by_task(db: Connection, person: Person, tasks: Iterable[Task]) -> dict[int, GivenAnswers]:
     """By task, what the person has answered: the latest of each question."""
     place = {
         (task.item, task.condition, task.repeat, question): task.id
@@ -233,7 +233,7 @@ def _given_answers(db: Connection, person: Person, tasks: Iterable[Task]) -> dic
     if not place:
         return {}
     found: dict[int, GivenAnswers] = {}
-    for row in given_by(db, person.name, {key[0] for key in place}):
+    for row in answers_by(db, person.name, {key[0] for key in place}):
         task = place.get((row.item, row.condition, row.repeat, row.question))
         if task is None:
             continue

@@ -340,7 +340,7 @@ Shared = Annotated[AppState, Depends(app_state)]
 # What is `async def` here waits for nothing, so it takes no thread of the pool.
 
 
-async def held_state(request: Request) -> AppState:
+async def current_state(request: Request) -> AppState:
     """The same, whatever has happened to the study."""
     found: AppState = request.app.state.assay.held
     return found
@@ -418,7 +418,7 @@ def health_of_store(request: Request) -> dict[str, bool]:
 
 # The version stands in the path, so that the files that a script imports by their names have it too.
 @router.get("/static/{version}/{name}")
-def static(version: str, name: str, state: Annotated[AppState, Depends(held_state)]) -> Response:
+def static(version: str, name: str, state: Annotated[AppState, Depends(current_state)]) -> Response:
     """A file of the page: script, style, icon."""
     if name not in state.static:
         raise HTTPException(404, "No such file.")

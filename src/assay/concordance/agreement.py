@@ -20,12 +20,12 @@ from assay.concordance.coefficient import (
     Spread,
     Who,
     describe_values,
+    groups_left_out,
     offers_of,
-    recommended,
+    recommend,
     small_sample_intervals,
     sums_of,
     undefined_reason,
-    with_groups_out,
 )
 from assay.concordance.comparisons import (
     A_HUMAN,
@@ -38,9 +38,9 @@ from assay.concordance.comparisons import (
     swapping_p,
 )
 from assay.concordance.measures import all_measures
-from assay.data.annotations import Annotations
+from assay.data.annotations import Annotations, digest_of_columns
 from assay.data.chunks import Chunks
-from assay.data.ratings import Ratings, digest_of_columns
+from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import (
@@ -53,7 +53,7 @@ from assay.estimation.intervals import (
     quantile_estimate,
 )
 from assay.estimation.options import Adjustment, Raters, question
-from assay.estimation.resampling import Sums, most_width
+from assay.estimation.resampling import Sums, width_limit
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats
 from assay.reporting.tables import estimated, said
@@ -373,7 +373,7 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
     judges = whole.judges if isinstance(whole, Annotations) else first.judges
     n_items = whole.n_items if isinstance(whole, Annotations) else first.n_items
     table = _adjust(pl.DataFrame(rows, schema={k: v for k, v in SCHEMA.items() if k != "p_adjusted"}), settings.adjust)
-    advice = {one.name: one for one in map(recommended, _scales(whole)) if one is not None}
+    advice = {one.name: one for one in map(recommend, _scales(whole)) if one is not None}
     headline = _headline(advice, [one.name for one in measures], table["coefficient"].unique().to_list())
     scale = ", ".join(sorted({s.spec for s in _scales(whole)}))
     interval = table.filter(pl.col("coefficient") == headline)["interval"][0]
@@ -402,14 +402,14 @@ def _parts(
     if isinstance(labels, Chunks):
         if settings.by is not None:
             raise DesignError("by=... needs the whole table in memory; scan the parts of the folder with where={...}")
-        return labels, [(nowhere, Ratings.of(labels, clusters=settings.clusters).at_least(2, "agreement"))]
+        return labels, [(nowhere, Ratings.of(labels, clusters=settings.clusters).require_annotators(2, "agreement"))]
     labels = labels.resolve_repeats(settings.repeats)
     found = []
     for criterion in labels.criteria or (None,):
         one = labels if criterion is None else labels.where(criterion=criterion)
         for group, part in _groups(one, settings.by):
             place = {"criterion": criterion, "group": None if group is None else str(group)}
-            found.append((place, Ratings.of(part, clusters=settings.clusters).at_least(2, "agreement")))
+            found.append((place, Ratings.of(part, clusters=settings.clusters).require_annotators(2, "agreement")))
     return labels, found
 
 
@@ -484,7 +484,7 @@ class _Block:
         self.measures = [m for m in measures if m.needs in offers_of(ratings.scale)]
         self.how, self.excluded = settings, excluded
         self.raters = {random: settings.raters_for(random=random) for random in (False, True)}
-        self.most_width = most_width(ratings.n_items)
+        self.width_limit = width_limit(ratings.n_items)
         self.families: Families = ()
         self.with_people: list[tuple[Pairing, list[_Ready]]] | None = None
         self._inner: dict[str, PanelStatistic | Ranks] = {}
@@ -510,7 +510,7 @@ class _Block:
             for consensus, items in comparison.tied.items():
                 where = f"{self.place}: " if self.place else ""
                 self._exclude(f"{where}no majority, a tie between categories in the {consensus}", items, "item")
-            for found in self._found(comparison, ready):
+            for found in self._coefficients(comparison, ready):
                 if comparison.second == A_RANDOM_HUMAN:
                     among[found.measure.name] = found.draws
                 known = among.get(found.measure.name) if comparison.second not in self.humans else None
@@ -526,7 +526,7 @@ class _Block:
                     },
                 )
 
-    def _found(self, comparison: Pairing, ready: Sequence[_Ready]) -> Iterator[_Found]:
+    def _coefficients(self, comparison: Pairing, ready: Sequence[_Ready]) -> Iterator[_Found]:
         """The coefficients of a comparison."""
         return (self._draw if comparison.who == "random human" else self._estimate)(comparison, ready)
 
@@ -535,7 +535,7 @@ class _Block:
         if self._again is None or self._again[0] is not comparison:
             quiet = copy(self)
             quiet.excluded = {}
-            found = quiet._found(comparison, list(quiet._prepare(comparison)))
+            found = quiet._coefficients(comparison, list(quiet._prepare(comparison)))
             self._again = comparison, {one.measure.name: one.one for one in found}
         return self._again[1][coefficient]
 
@@ -563,7 +563,7 @@ class _Block:
                 continue
             sides = [*ready, *(people[r.measure.name] for r in ready)]
             joint, k = _side_by_side(sides), len(ready)
-            if sum(joint.widths) <= self.most_width:
+            if sum(joint.widths) <= self.width_limit:
                 yield from self._differences(judge, among[0], ready, joint)
                 continue
             for i in range(k):
@@ -577,9 +577,9 @@ class _Block:
         found = sums.estimate(self.how, [one.measure.transform for one in ready] * 2)
         if self._raters(judge, ready[0].measure) == "random":
             measures = [one.measure for one in ready]
-            left, right = (self._without_each(side, measures, sums) for side in (judge, people))
+            left, right = (self._leave_one_out(side, measures, sums) for side in (judge, people))
             parts = ((np.append(v, w), np.hstack([x, y])) for (v, x), (w, y) in zip(left, right, strict=True))
-            found = with_groups_out(found, [parts])
+            found = groups_left_out(found, [parts])
         found = found.contrast(np.hstack([np.eye(k), -np.eye(k)]))
         assert judge.second is not None
         swapped = swapping_p(
@@ -652,7 +652,7 @@ class _Block:
             mine = [i for i, one in enumerate(raters) if one == kind]
             part, some = found if len(mine) == len(ready) else found.part(np.array(mine)), [ready[i] for i in mine]
             if kind == "random" and self.how.method != "none":
-                part = with_groups_out(part, [self._without_each(comparison, [one.measure for one in some], sums)])
+                part = groups_left_out(part, [self._leave_one_out(comparison, [one.measure for one in some], sums)])
             finished |= zip(mine, _wrap_found(some, part), strict=True)
             for k, few in small_sample_intervals([(one.measure, one.statistic) for one in some], part, spread).items():
                 finished[mine[k]] = _wrap_found([some[k]], few)[0]
@@ -662,7 +662,7 @@ class _Block:
         panel = comparison.who in ("humans", "judges")
         return "fixed" if comparison.fewer is None else self.raters[measure.random_raters and panel]
 
-    def _without_each(
+    def _leave_one_out(
         self, comparison: Pairing, measures: Sequence[Measure], sums: Sums
     ) -> Iterator[tuple[Floats, Floats]]:
         """The coefficients of the comparison without each person in turn, and without each unit of `sums` besides."""
@@ -715,7 +715,7 @@ class _Block:
                 same.setdefault(id(one.ratings), []).append(i)
         for members in same.values():
             joint = _side_by_side([ready[i] for i in members])
-            if sum(joint.widths) <= self.most_width:
+            if sum(joint.widths) <= self.width_limit:
                 yield members, joint
                 continue
             scale = [ready[i].measure.transform for i in members]

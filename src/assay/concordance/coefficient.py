@@ -374,7 +374,7 @@ class Spread:
         clustered = self.ratings.clusters is not None and found.n_units < FEW_CLUSTERS
         if min(rare, split) >= FEW and not clustered:
             return None
-        patterns = self.of_anyone if isinstance(statistic, Alpha | ChanceCorrected) else self.of_each
+        patterns = self.joint_patterns if isinstance(statistic, Alpha | ChanceCorrected) else self.separate_patterns
         if patterns is None or patterns.too_many_for(statistic):
             return None
         return Score(*curve(statistic, patterns, self.ratings.n_items), stepwise=not measure.rare_label)
@@ -394,12 +394,12 @@ class Spread:
         return Score(values[known], errors[known], name="score-rates", words=words) if known.any() else None
 
     @cached_property
-    def of_anyone(self) -> Patterns | None:
+    def joint_patterns(self) -> Patterns | None:
         """The patterns of these labels, whoever gave them."""
         return None if self.answers is None else Patterns.of(self.answers, anyone=True)
 
     @cached_property
-    def of_each(self) -> Patterns | None:
+    def separate_patterns(self) -> Patterns | None:
         """The patterns of these labels, each annotator's by itself."""
         return None if self.answers is None else Patterns.of(self.answers, anyone=False)
 
@@ -481,7 +481,7 @@ class Advice(NamedTuple):
     why: str
 
 
-def recommended(scale: Scale) -> Advice | None:
+def recommend(scale: Scale) -> Advice | None:
     """Which coefficient to report: the one that counts what labels on this scale can say, for any annotators.
 
     None for free text and odd ones out, which have no such coefficient.
@@ -725,7 +725,7 @@ def small_sample_intervals(
 def ratings_of(labels: Annotations | Chunks, settings: CoefficientSettings) -> Ratings:
     """The labels that a coefficient is asked of: at least two annotators."""
     found = Ratings.of(labels, settings.annotators, repeats=settings.repeats, clusters=settings.clusters)
-    return found.at_least(2, "agreement")
+    return found.require_annotators(2, "agreement")
 
 
 WithoutEach = Iterable[tuple[Floats, Floats]]
@@ -738,10 +738,10 @@ def leave_raters_out(
     """The first value with annotators as a sample."""
     if found.method == "none":
         return found
-    return with_groups_out(found.part(np.array([0])), [parts], len(ratings.annotators))
+    return groups_left_out(found.part(np.array([0])), [parts], len(ratings.annotators))
 
 
-def with_groups_out(found: Estimates, groups: Sequence[WithoutEach], n_annotators: int | None = None) -> Estimates:
+def groups_left_out(found: Estimates, groups: Sequence[WithoutEach], n_annotators: int | None = None) -> Estimates:
     """Values with the annotators of each group as a sample."""
     values: list[list[Floats]] = [[] for _ in groups]
 
@@ -848,7 +848,7 @@ def wrap(
         run=Run(measure.name, settings, ratings.fingerprint, facts, interval, tuple(exclusions), tuple(notes)),
         found=found,
         measure=measure,
-        advice=recommended(ratings.scale) if ratings.scale.ordered else None,
+        advice=recommend(ratings.scale) if ratings.scale.ordered else None,
     )
 
 

@@ -193,7 +193,7 @@ class Comparisons:
                 combine = partial(_medians, centre=None if scale.categories is None else self.table.centre)
             places = tuple(map(self._places, (first, second)))
             make = partial(_two_annotators, places=places, combine=row_means if mean else combine, names=names)
-            return self.table.derived(make, names, Interval(*(scale.bounds or ())) if mean else None)
+            return self.table.derive(make, names, Interval(*(scale.bounds or ())) if mean else None)
 
         return lambda takes_means: consensus(scale.numeric and takes_means)
 
@@ -343,7 +343,7 @@ def swapping_p(ratings: Ratings, joint: Together, judge: str, *, swaps: int, see
     some = max(1, MOST_SUMS // (SWAPS_PER_BLOCK * len(total)))
     for first in range(0, swaps, some * SWAPS_PER_BLOCK):
         starts = range(first, min(first + some * SWAPS_PER_BLOCK, swaps), SWAPS_PER_BLOCK)
-        sums = [changes.sums(_drawn_places(places, start, swaps, seed)) for start in starts]
+        sums = [changes.sums(_draw_places(places, start, swaps, seed)) for start in starts]
         found = _difference(joint, total + np.concatenate(sums))
         # What is undefined after a swap speaks for neither side.
         above += (~(found < observed - LEAST_DIFFERENT)).sum(axis=0)
@@ -352,7 +352,7 @@ def swapping_p(ratings: Ratings, joint: Together, judge: str, *, swaps: int, see
     return np.where(np.isnan(observed), np.nan, np.minimum(p, 1.0))
 
 
-def _drawn_places(places: Ints, start: int, swaps: int, seed: int) -> Ints:
+def _draw_places(places: Ints, start: int, swaps: int, seed: int) -> Ints:
     """The place whose label stands in the judge's, for a block of swaps: (swaps, units)."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(start // SWAPS_PER_BLOCK,)))
     drawn = rng.random((min(SWAPS_PER_BLOCK, swaps - start), len(places))) * places

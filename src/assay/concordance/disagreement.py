@@ -22,7 +22,7 @@ from assay.concordance.coefficient import (
 )
 from assay.concordance.measures import fleiss, scott
 from assay.data.annotations import Annotations, Answers, Repeats
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Nominal
 from assay.errors import DesignError, counted, listing, unknown
@@ -218,14 +218,14 @@ def disagreement(labels: Annotations | Chunks, settings: DisagreementSettings) -
     >>> found.items.select("item", "disagreement", "labels").row(0)
     ('a', 1.0, 'ann 1, bob 5')
     """
-    labels = in_memory(labels, "disagreement item by item")
+    labels = labels.in_memory("disagreement item by item")
     resolved = labels.resolve_repeats(settings.repeats)
     items, rows, confusions, estimates = [], [], [], []
     exclusions: list[Exclusion] = []
     data, words, agreed, several = labels.fingerprint, "", 0, 0
     for criterion in resolved.criteria or (None,):
         one = resolved if criterion is None else resolved.where(criterion=criterion)
-        ratings = Ratings.of(one, clusters=settings.clusters).at_least(2, "disagreement")
+        ratings = Ratings.of(one, clusters=settings.clusters).require_annotators(2, "disagreement")
         if not (ratings.scale.ordered or ratings.scale.kind in ("nominal", "preference")):
             raise DesignError(
                 "disagreement needs labels that can be equal or in order, and these are free text. Say with scale=... "
@@ -510,7 +510,7 @@ def _category_kappa(
 ) -> tuple[Estimate, str]:
     """κ of one category against all others, with the intervals that rare labels have."""
     names = ("other", label_word(part, value))
-    two = part.derived(partial(_one_category, value=value, names=names), part.annotators, Nominal(list(names)))
+    two = part.derive(partial(_one_category, value=value, names=names), part.annotators, Nominal(list(names)))
     given = {f: getattr(settings, f) for f in ("method", "n_resamples", "confidence", "seed")}
     if first is None or second is None:
         found = estimate_ratings(fleiss(), two, CoefficientSettings(**given))

@@ -17,16 +17,16 @@ import numpy as np
 import polars as pl
 
 from assay.concordance import plots
-from assay.concordance.coefficient import GradingScaleSettings, with_groups_out
+from assay.concordance.coefficient import GradingScaleSettings, groups_left_out
 from assay.concordance.comparisons import row_means
-from assay.data.annotations import Annotations, Answers
-from assay.data.chunks import Chunks, in_memory
+from assay.data.annotations import Annotations, Answers, digest_of_columns
+from assay.data.chunks import Chunks
 from assay.data.columns import natural
-from assay.data.ratings import cluster_codes, digest_of_columns
+from assay.data.ratings import cluster_codes
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, Transform, adjust_p
 from assay.estimation.options import question
-from assay.estimation.resampling import Sums, Units, add_rows, of_replicates
+from assay.estimation.resampling import Sums, Units, add_rows, estimate_replicates
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting.tables import decimals, said
@@ -240,13 +240,13 @@ class GradingScaleStudy(Result):
 
     def plot_icc_nmae(self, ax: Axes | None = None, *, scale: str | None = None) -> Axes:
         """The ICC against the nMAE of each benchmark: a small error can hide a judge who tells items apart badly."""
-        shown = self.scales if scale is None else (self._known(scale),)
+        shown = self.scales if scale is None else (self._check_scale(scale),)
         rows = self.alignment.filter(judge=JUDGES_MEAN)
         return plots.icc_against_nmae(rows, shown, scale or self._needs_people(), self.well_aligned, ax)
 
     def plot_consensus(self, ax: Axes | None = None, *, benchmark: str | None = None, scale: str | None = None) -> Axes:
         """The judges' mean against the people's mean, one point an item (figure 2)."""
-        chosen = self._known(scale or self._needs_people())
+        chosen = self._check_scale(scale or self._needs_people())
         items = self.items.filter(scale=chosen)
         if benchmark is not None and self.by is not None:
             items = items.filter(pl.col(self.by).cast(pl.String) == benchmark)
@@ -264,7 +264,7 @@ class GradingScaleStudy(Result):
             raise DesignError("this picture sets people against judges, and the table has only judges")
         return self.best
 
-    def _known(self, scale: str) -> str:
+    def _check_scale(self, scale: str) -> str:
         if scale not in self.scales:
             raise DesignError(unknown("scale", scale, self.scales, "the study"))
         return scale
@@ -302,7 +302,7 @@ def grading_scale_study(labels: Annotations | Chunks, settings: GradingScaleSett
     compared twice: for the mean of the judges, and for one judge such as they are, which takes three judges. Both have
     the items in their variance, or what judges share on an item would count as an effect of the scale.
     """
-    study = ScaleTables(in_memory(labels, "a study of grading scales"), settings)
+    study = ScaleTables(labels.in_memory("a study of grading scales"), settings)
     alignment, differences = study.alignment()
     pooled = alignment.filter(benchmark=POOLED, judge=JUDGES_MEAN, measure="icc")
     pooled = pooled.sort("estimate", descending=True, nulls_last=True)
@@ -350,7 +350,7 @@ class ScaleTables:
         self.names = (*self.humans, *self.judges)
         self.clusters: Ints | None = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
         self.exclusions: list[Exclusion] = []
-        self.by = self._found_by() if settings.by is None else None if settings.by == NO_SPLIT else settings.by
+        self.by = self._guess_by() if settings.by is None else None if settings.by == NO_SPLIT else settings.by
         self.notes = [f"repeated answers: {settings.repeats}"] if self.whole.has_repeats else []
         scale, condition = settings.scale_column, settings.condition
         frame = labels.labels.with_columns(pl.col(scale).cast(pl.String).alias("_scale"))
@@ -373,7 +373,7 @@ class ScaleTables:
                 f"items are split by their column '{self.by}'; by=... names another, by='{NO_SPLIT}' none"
             )
 
-    def _found_by(self) -> str | None:
+    def _guess_by(self) -> str | None:
         """The one column by whose few values items can be split, or the first that is called as benchmarks are."""
         items, found = self.labels.items, []
         for name, kind in items.schema.items():
@@ -527,7 +527,7 @@ class ScaleTables:
                 (_sums(numbers(name), items, units).value_and_without(whole.used) for name in group)
                 for group in several
             ]
-            found = with_groups_out(found, parts)
+            found = groups_left_out(found, parts)
         if self.interval == "no interval":
             self.interval = found.describe_interval()
         return found, list(whole.n_items)
@@ -625,7 +625,7 @@ class ScaleTables:
                 yield others @ each, less @ others.T
 
         people = [without_people()] if len(self.humans) > 1 else []
-        return with_groups_out(mean, [*people, without_judges()]), n
+        return groups_left_out(mean, [*people, without_judges()]), n
 
     def _compare(self, found: Estimates, n: int) -> list[dict[str, Any]]:
         """Each scale less each other, under the same resamples."""
@@ -934,7 +934,7 @@ def _combine(found: Estimates, weights: Sequence[Mapping[int, float]]) -> Estima
         return found.contrast(rows)
     value = np.array([found.value[list(one)] @ list(one.values()) for one in weights])
     empty = np.empty((0, len(weights)))
-    return of_replicates(value, empty, found, n_items=found.n_items, n_units=found.n_units)
+    return estimate_replicates(value, empty, found, n_items=found.n_items, n_units=found.n_units)
 
 
 def _range(name: str, ranges: Mapping[str, tuple[float, float]] | None) -> tuple[float, float]:

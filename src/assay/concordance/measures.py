@@ -285,7 +285,7 @@ def near_agreement(k: float) -> Measure:
 
 def _share(name: str, title: str, needs: Needs, k: float) -> Measure:
     def panel(ratings: Ratings) -> ChanceCorrected:
-        return ChanceCorrected(_few(ratings.values), k, "none")
+        return ChanceCorrected(_require_few(ratings.values), k, "none")
 
     return Measure(name, title, needs, panel=panel, transform="share", zero=False, share=True)
 
@@ -294,10 +294,10 @@ def _credit(ratings: Ratings, weights: Weights | LabelDistance) -> Weights | Flo
     """Weights by name, or a caller's as a matrix of each two categories."""
     if not callable(weights):
         return weights
-    return credits_of(weights, [label_of(ratings, v) for v in _few(ratings.categories)])
+    return credits_of(weights, [label_of(ratings, v) for v in _require_few(ratings.categories)])
 
 
-def _weighted(weights: Weights | LabelDistance, name: str, title: str) -> tuple[str, str, Needs]:
+def _name_weights(weights: Weights | LabelDistance, name: str, title: str) -> tuple[str, str, Needs]:
     """Name, title and needs of a coefficient with weights."""
     if callable(weights):
         return f"{name}-custom", f"{title}, own weights", "categories"
@@ -316,8 +316,8 @@ def kappa(weights: Weights | LabelDistance) -> Measure:
         title = "Cohen's κ, quadratic weights"
         return Measure("qwk", title, "order", pair=moments, takes_means=True, rare_label=True)
     return Measure(
-        *_weighted(weights, "cohen-kappa", "Cohen's κ"),
-        pair=lambda s: Kappa(_few(s.categories), _credit(s, weights)),
+        *_name_weights(weights, "cohen-kappa", "Cohen's κ"),
+        pair=lambda s: Kappa(_require_few(s.categories), _credit(s, weights)),
         rare_label=True,
     )
 
@@ -332,16 +332,16 @@ def conger(weights: Weights | LabelDistance) -> Measure:
                 f"Conger's κ sets each two annotators' distributions beside each other, and {m} are too many; name "
                 "some with annotators=..., or take fleiss_kappa"
             )
-        return Conger(_few(ratings.categories), _credit(ratings, weights), m)
+        return Conger(_require_few(ratings.categories), _credit(ratings, weights), m)
 
-    return Measure(*_weighted(weights, "conger-kappa", "Conger's κ"), panel=panel, rare_label=True)
+    return Measure(*_name_weights(weights, "conger-kappa", "Conger's κ"), panel=panel, rare_label=True)
 
 
 def uniform(weights: Weights | LabelDistance) -> Measure:
     """Brennan and Prediger's coefficient."""
     return Measure(
-        *_weighted(weights, "brennan-prediger", "Brennan and Prediger's coefficient"),
-        panel=lambda s: ChanceCorrected(_few(s.categories), _credit(s, weights), "uniform"),
+        *_name_weights(weights, "brennan-prediger", "Brennan and Prediger's coefficient"),
+        panel=lambda s: ChanceCorrected(_require_few(s.categories), _credit(s, weights), "uniform"),
         item_rate=True,
     )
 
@@ -350,7 +350,7 @@ def scott() -> Measure:
     """Scott's π."""
 
     def pair(ratings: Ratings) -> Kappa:
-        return Kappa(_few(ratings.categories), "none", shared=True)
+        return Kappa(_require_few(ratings.categories), "none", shared=True)
 
     return Measure("scott-pi", "Scott's π", "categories", pair=pair, rare_label=True)
 
@@ -359,7 +359,7 @@ def fleiss() -> Measure:
     """Fleiss's κ."""
 
     def panel(ratings: Ratings) -> ChanceCorrected:
-        return ChanceCorrected(_few(ratings.categories), "none", "fleiss")
+        return ChanceCorrected(_require_few(ratings.categories), "none", "fleiss")
 
     return Measure("fleiss-kappa", "Fleiss's κ", "categories", panel=panel, rare_label=True)
 
@@ -368,8 +368,8 @@ def gwet(weights: Weights | LabelDistance) -> Measure:
     """Gwet's AC1 or AC2."""
     plain = weights == "none"
     return Measure(
-        *_weighted(weights, "gwet-ac1" if plain else "gwet-ac2", "Gwet's AC1" if plain else "Gwet's AC2"),
-        panel=lambda s: ChanceCorrected(_few(s.categories), _credit(s, weights), "gwet"),
+        *_name_weights(weights, "gwet-ac1" if plain else "gwet-ac2", "Gwet's AC1" if plain else "Gwet's AC2"),
+        panel=lambda s: ChanceCorrected(_require_few(s.categories), _credit(s, weights), "gwet"),
         item_rate=True,
     )
 
@@ -393,7 +393,7 @@ def _alpha(ratings: Ratings, level: Level | LabelDistance) -> Alpha | AlphaRanks
         return Alpha.of(level, np.empty(0), ratings.centre)
     if level == "ordinal" and len(ratings.values) > MOST_VALUES:
         return AlphaRanks(ratings.answers)
-    values = _few(ratings.values)
+    values = _require_few(ratings.values)
     if level == "ratio" and values[0] < 0:
         raise DesignError(f"the ratio level needs labels of 0 or more; the lowest is {values[0]:g}")
     if callable(level):
@@ -401,7 +401,7 @@ def _alpha(ratings: Ratings, level: Level | LabelDistance) -> Alpha | AlphaRanks
     return Alpha.of(level, values)
 
 
-def _few(categories: Floats) -> Floats:
+def _require_few(categories: Floats) -> Floats:
     """The categories, where they are few enough to count each; before anything is made for each two of them.
 
     Raises

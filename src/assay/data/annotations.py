@@ -142,7 +142,7 @@ class Annotations:
         rows = self.labels.head(SHOWN).iter_rows()
         head = "".join(f"<th>{escape(name)}</th>" for name in self.labels.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td>{'' if cell is None else escape(_clipped(cell))}</td>" for cell in row) + "</tr>"
+            "<tr>" + "".join(f"<td>{'' if cell is None else escape(_clip_cell(cell))}</td>" for cell in row) + "</tr>"
             for row in rows
         )
         more = f"<p>... and {len(self) - SHOWN} more labels</p>" if len(self) > SHOWN else ""
@@ -195,6 +195,10 @@ class Annotations:
 
     def _names(self, kind: Kind) -> tuple[str, ...]:
         return natural(self.annotators.filter(pl.col("kind") == kind)["annotator"].to_list())
+
+    def in_memory(self, question: str) -> Annotations:
+        """The table itself; `Chunks` refuse a question that needs the whole of it."""
+        return self
 
     # -- choosing -------------------------------------------------------------------------------
 
@@ -281,7 +285,7 @@ class Annotations:
 
     def _value_of_each(self, role: str, column: pl.Series) -> pl.Series | None:
         """The value of each item (or annotator), where it has one only."""
-        names, codes = self._coded(role)
+        names, codes = self._code_column(role)
         row = np.empty(len(names), dtype=np.uint32)
         row[codes] = np.arange(len(codes), dtype=np.uint32)
         each = column.gather(pl.Series(row))
@@ -296,7 +300,7 @@ class Annotations:
             return self
         rows = keep.to_numpy()
         labels = self.labels.filter(keep)
-        ids = {role: self._coded(role) for role in ("item", "annotator")}
+        ids = {role: self._code_column(role) for role in ("item", "annotator")}
         left = {role: np.bincount(found.codes[rows], minlength=len(found.names)) > 0 for role, found in ids.items()}
         scales = dict(self.scales)
         if "criterion" in labels.columns and None not in scales:
@@ -360,7 +364,7 @@ class Annotations:
         ordered = self.labels.sort("repeat", maintain_order=True)
         if how in ("first", "last"):
             kept = ordered.unique(key, keep=how, maintain_order=True).drop("repeat")
-            return replace(self, labels=kept, reading=self.reading.noted(f"repeated answers: the {how} one counts"))
+            return replace(self, labels=kept, reading=self.reading.add_notes(f"repeated answers: the {how} one counts"))
         group = ordered.group_by(key, maintain_order=True)
         scales: Mapping[str | None, Scale] = self.scales
         if how == "mean":
@@ -376,7 +380,7 @@ class Annotations:
             self,
             labels=kept,
             scales=scales,
-            reading=self.reading.noted(f"repeated answers: their {how} counts"),
+            reading=self.reading.add_notes(f"repeated answers: their {how} counts"),
         )
 
     def _repeats_as_annotators(self) -> Annotations:
@@ -393,7 +397,7 @@ class Annotations:
             self,
             labels=labels,
             annotators=people,
-            reading=self.reading.noted("repeated answers: each counts as an annotator of its own"),
+            reading=self.reading.add_notes("repeated answers: each counts as an annotator of its own"),
         )
 
     # -- arrays ---------------------------------------------------------------------------------
@@ -424,7 +428,7 @@ class Annotations:
                     f"({listing(self.values_of(name), 4)}); choose one with labels.where({name}=...)"
                 )
         labels = single.labels["label"]
-        items, annotators = single._coded("item").names, single._coded("annotator").names
+        items, annotators = single._code_column("item").names, single._code_column("annotator").names
         scale = self.scale_of(self.criteria[0] if self.criteria else None)
         categories: tuple[Label, ...] | None = None
         value: NDArray[Any]
@@ -437,8 +441,8 @@ class Annotations:
             seen, codes = factorize(labels)
             categories, value = tuple(seen.to_list()), codes.astype(np.int64)
         # One order whatever the order of the rows, so that sums agree to the last digit.
-        order, cells = single._in_order
-        single.__dict__.pop("_in_order")  # as long as the table, and needed once
+        order, cells = single._row_order
+        single.__dict__.pop("_row_order")  # as long as the table, and needed once
         item = cells // len(annotators)
         return Answers(
             item,
@@ -489,23 +493,23 @@ class Annotations:
         if not numeric:
             rows.add("label", seen, codes)
             return
-        names, criterion = self._coded("criterion")
+        names, criterion = self._code_column("criterion")
         is_number = names.is_in(numeric).to_numpy()[criterion]
         texts, numbers = (hashes(s, "label") for s in (seen, seen.cast(pl.Float64, strict=False)))
         rows.add_hashed(np.concatenate([texts, numbers]), codes + len(seen) * is_number)
 
     @cached_property
-    def _in_order(self) -> tuple[NDArray[Any] | None, NDArray[np.int64]]:
+    def _row_order(self) -> tuple[NDArray[Any] | None, NDArray[np.int64]]:
         """Rows' order by item, then annotator, None where they stand in it; and each one's cell, in that order."""
-        n_cells = len(self._coded("item").names) * len(self._coded("annotator").names)
+        n_cells = len(self._code_column("item").names) * len(self._code_column("annotator").names)
         return sort_cells(self._cells(["item", "annotator"]), n_cells)
 
     def _cells(self, key: Sequence[str]) -> NDArray[np.int64]:
         """One number a label that tells its combination of ``key`` from every other."""
-        names, codes = self._coded(key[0])
+        names, codes = self._code_column(key[0])
         cells, n_cells = codes.astype(np.int64), len(names)
         for name in key[1:]:
-            names, codes = self._coded(name)
+            names, codes = self._code_column(name)
             if n_cells * len(names) >= 2**62:
                 different, cells = np.unique(cells, return_inverse=True)
                 n_cells = len(different)
@@ -514,7 +518,7 @@ class Annotations:
             n_cells *= len(names)
         return cells
 
-    def _coded(self, name: str) -> Coded:
+    def _code_column(self, name: str) -> Coded:
         """The different values of a label column, in one order, and each row's position among them."""
         if name not in self._codes:
             column = self.labels[name]
@@ -527,11 +531,11 @@ class Annotations:
 
     def codes_of(self, name: str) -> Coded:
         """The different values of a column of the labels, in one order, and each row's position; found once."""
-        return self._coded(name)
+        return self._code_column(name)
 
     def hashed(self, name: str) -> tuple[Hashes, NDArray[Any]]:
         """A number for each different value of a column of the labels, for fingerprints, and each row's position."""
-        values, codes = self._coded(name)
+        values, codes = self._code_column(name)
         if name not in self._hashes:
             # The first answer reads as one in a table without repeats.
             self._hashes[name] = hashes(values.set(values == 1, None) if name == "repeat" else values, name)
@@ -552,13 +556,13 @@ def from_frame(frame: Any, settings: FrameSettings) -> Annotations:
     made = Annotations(*parts[:7])
     made._codes.update(parts.codes)
     key = [k for k in (*KEY, *made.conditions) if k in made.labels.columns]
-    if any_twice(made._in_order[1] if key == ["item", "annotator"] else made._cells(key)):
+    if any_twice(made._row_order[1] if key == ["item", "annotator"] else made._cells(key)):
         where = made.labels.with_columns(_row=parts.rows)
         raise DataError(f"{made.reading.source}: {duplicate_words(where, key)}")
     return made._move_attributes([c for c in made.labels.columns if c not in (*KEY, "label")])
 
 
-def _clipped(cell: Any) -> str:
+def _clip_cell(cell: Any) -> str:
     """A cell of a table in a notebook."""
     text = str(cell)
     return text if len(text) <= 80 else text[:77] + "..."
@@ -694,3 +698,26 @@ def digits(sums: Hashes, scales: Sequence[tuple[str | None, str]], kinds: Mappin
     """
     said = [[f"{c!r}", spec] for c, spec in sorted(scales, key=repr)], sorted(kinds.items())
     return hashlib.blake2b(sums.astype("<u8").tobytes() + repr(said).encode(), digest_size=6).hexdigest()
+
+
+def digest_of_columns(labels: Annotations, *columns: str | None) -> dict[str, str]:
+    """Fingerprints of further columns that a question uses, by table; the order of rows does not matter."""
+    wanted = sorted({labels.column_name(c) for c in columns if c is not None})
+    found, left = {}, wanted
+    for table, frame in (("items", labels.items), ("annotators", labels.annotators), ("labels", labels.labels)):
+        mine = [name for name in left if name in frame.columns]
+        left = [name for name in left if name not in mine]
+        if not mine:
+            continue
+        rows = LabelHashes(frame.height)
+        for name in dict.fromkeys(k for k in (*KEY, *mine) if k in frame.columns):
+            column = frame[name]
+            if column.dtype.is_numeric() and not column.null_count():
+                rows.add_numbers(name, column.to_numpy())
+            elif table == "labels":
+                rows.add_hashed(*labels.hashed(name))
+            else:
+                rows.add_hashed(hashes(column, name), np.arange(frame.height))
+        digest = hashlib.blake2b(rows.sums().astype("<u8").tobytes(), digest_size=6).hexdigest()
+        found[f"{table}: {', '.join(mine)}"] = digest
+    return found

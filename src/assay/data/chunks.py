@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from assay.data import chunk_store
-from assay.data.annotations import Annotations, Answers, Reading, digits
+from assay.data.annotations import Answers, Reading, digits
 from assay.data.chunk_store import MOST_VALUES, ChunkSource, Contents, Folder
 from assay.data.names import Coded, Spelling, settle_kinds, unify_spelling
 from assay.data.scales import Label, Scale, parse_scale
@@ -108,7 +108,7 @@ class Chunks:
         """
         values = frozenset[float]().union(*(c.values for c in self.contents))
         many = any(not c.values for c in self.contents if c.n_labels)
-        return few_values(np.arange(MOST_VALUES + 1.0) if many else np.array(sorted(values)))
+        return require_few_values(np.arange(MOST_VALUES + 1.0) if many else np.array(sorted(values)))
 
     @property
     def categories(self) -> tuple[Label, ...] | None:
@@ -124,6 +124,16 @@ class Chunks:
             total += chunk.sums[[name in wanted for name in chunk.annotators]].sum(axis=0, dtype=np.uint64)
         kinds = {name: "judge" if name in self.judges else "human" for name in self.annotators}
         return digits(total, [(self.source.criterion, self.scale.spec)], kinds)
+
+    def in_memory(self, question: str) -> NoReturn:
+        """An error, for a question that needs the whole table.
+
+        Raises
+        ------
+        DesignError
+            Always; it names the question.
+        """
+        raise DesignError(f"{question} needs the whole table in memory; read a part of the folder with assay.read")
 
     def only(self, annotators: Sequence[str]) -> Chunks:
         """The labels of some annotators, in that order."""
@@ -154,7 +164,7 @@ class Chunks:
         return partial(chunk_store.answers, self.folder, parts, self.annotators, self.categories)
 
 
-def few_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def require_few_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Different labels, where they can be listed.
 
     Raises
@@ -168,19 +178,6 @@ def few_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
             "numbers (interval alpha, icc, nmae), or put the labels on a coarser scale"
         )
     return values
-
-
-def in_memory(labels: Annotations | Chunks, question: str) -> Annotations:
-    """The table, for a question that needs the whole of it.
-
-    Raises
-    ------
-    DesignError
-        Where the labels come in chunks.
-    """
-    if isinstance(labels, Chunks):
-        raise DesignError(f"{question} needs the whole table in memory; read a part of the folder with assay.read")
-    return labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,7 +279,7 @@ def scan(folder: str | Path | Sequence[str | Path], settings: ScanSettings) -> C
             raise DataError(unknown("judge", name, everybody, "the folder"))
     reading = Reading(str(folder) if isinstance(folder, str | Path) else _words(source.files), found.n_rows)
     reading = reading.without("no label in it", n_blank)
-    reading = reading.noted(*_checked_names(everybody, settings, reading.source))
+    reading = reading.add_notes(*_checked_names(everybody, settings, reading.source))
     people = tuple(name for name in everybody if name in source.judges)
     return Chunks(
         everybody, source.scale, sum(c.n_items for c in contents), people, reading, source, contents, place, everybody

@@ -212,7 +212,7 @@ class Reading:
         """What else a table of several criteria can be told, in a message: names that were split may stay whole."""
         return ", or read with split_item='no' to pool them" if self.split_unasked else ""
 
-    def noted(self, *notes: str) -> Reading:
+    def add_notes(self, *notes: str) -> Reading:
         """The same reading with more notes."""
         return replace(self, notes=self.notes + notes)
 
@@ -371,7 +371,7 @@ def table_parts(frame: Any, settings: FrameSettings) -> Parts:
             raise DataError(unknown("condition", name, table.columns, sheet.source))
     rest = [c for c in table.columns if c not in (*KEY, "label", "kind", "_row")]
     order = [k for k in (*KEY[:3], "label", *KEY[3:]) if k in table.columns] + rest
-    reading = sheet.reading.noted(*sheet.notes)
+    reading = sheet.reading.add_notes(*sheet.notes)
     return Parts(table.select(order), items, people, scales, declared, reading, names, sheet.ids, table["_row"])
 
 
@@ -543,7 +543,7 @@ class _Sheet:
             self.source,
         )
         self.notes += notes
-        self.ids["annotator"] = who.reordered(names)
+        self.ids["annotator"] = who.reorder(names)
         rest = [c for c in frame.columns if c not in ("annotator", "kind")]
         return frame.with_columns(kind=pl.Series(found, dtype=pl.String)).select("annotator", "kind", *rest)
 

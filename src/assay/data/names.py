@@ -35,13 +35,13 @@ class Coded(NamedTuple):
             return Coded(self.names, codes)
         return Coded(self.names.filter(pl.Series(left)), (np.cumsum(left, dtype=np.int32) - np.int32(1))[codes])
 
-    def reordered(self, names: Sequence[str]) -> Coded:
+    def reorder(self, names: Sequence[str]) -> Coded:
         """The same with the names in another order."""
         place = {name: i for i, name in enumerate(names)}
         moved = np.array([place[name] for name in self.names.to_list()], dtype=np.int32)
         return Coded(pl.Series(self.names.name, names, dtype=pl.String), moved[self.codes])
 
-    def renamed(self, names: pl.Series) -> Coded:
+    def rename_all(self, names: pl.Series) -> Coded:
         """The same with other names, one for each; those that become equal are one."""
         found = factorize(names)
         return Coded(found.names, found.codes[self.codes])
@@ -350,7 +350,9 @@ def trim_names(found: Coded, role: str) -> tuple[Coded, list[str]]:
         return found, []
     rows = int(np.isin(found.codes, np.flatnonzero(changed.to_numpy())).sum())
     shown = listing([repr(name) for name in found.names.filter(changed).head(4)], 3)
-    return found.renamed(bare), [f"spaces around names of {PLURALS[role]} taken off in {counted(rows, 'row')}: {shown}"]
+    return found.rename_all(bare), [
+        f"spaces around names of {PLURALS[role]} taken off in {counted(rows, 'row')}: {shown}"
+    ]
 
 
 def strip_spaces(names: pl.Series) -> pl.Series:
@@ -388,7 +390,7 @@ def unify_spelling(found: Coded, role: str, how: Spelling, source: str) -> tuple
     if how == "apart":
         return found, [f"{PLURALS[role]} that differ only in spelling are kept apart: {shown}"]
     chosen = table.select(pl.col("name").sort_by("rows", descending=True, maintain_order=True).first().over("key"))
-    return found.renamed(chosen["name"]), [f"{PLURALS[role]} that differ only in spelling are taken as one: {shown}"]
+    return found.rename_all(chosen["name"]), [f"{PLURALS[role]} that differ only in spelling are taken as one: {shown}"]
 
 
 def spelling_refusal(role: str, shown: str, source: str) -> str:
@@ -590,8 +592,8 @@ def annotator_kinds(
     The labels may have a column ``kinds``, a table of annotators ``beside`` them one too, and the user may name both.
     """
     names = natural(who.names.to_list())
-    said_judges = None if judges is None else _known(judges, "judge", names, how, source)
-    said_humans = None if humans is None else _known(humans, "human", names, how, source)
+    said_judges = None if judges is None else _match_names(judges, "judge", names, how, source)
+    said_humans = None if humans is None else _match_names(humans, "human", names, how, source)
     only_words = judges is not None or humans is not None
     said = {} if beside is None else _kinds_beside(beside, only_words=only_words)
     if kinds is not None:
@@ -599,7 +601,7 @@ def annotator_kinds(
     return settle_kinds(names, said, said_judges, said_humans, source)
 
 
-def _known(given: Iterable[str], kind: str, names: Sequence[str], how: Spelling, source: str) -> tuple[str, ...]:
+def _match_names(given: Iterable[str], kind: str, names: Sequence[str], how: Spelling, source: str) -> tuple[str, ...]:
     """The annotators that the user names, as the labels spell them."""
     wanted = strip_spaces(pl.Series([given] if isinstance(given, str) else list(map(str, given)), dtype=pl.String))
     keys = spelling_key(pl.Series(names, dtype=pl.String)).to_list() if how == "merge" else ()

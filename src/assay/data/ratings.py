@@ -8,7 +8,6 @@ here and nowhere else.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,9 +19,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data.annotations import Annotations, Answers, LabelHashes, Repeats, hashes
+from assay.data.annotations import Annotations, Answers, Repeats, digest_of_columns
 from assay.data.chunk_store import MOST_VALUES
-from assay.data.chunks import Chunks, few_values
+from assay.data.chunks import Chunks, require_few_values
 from assay.data.columns import KEY
 from assay.data.names import Names
 from assay.data.scales import Label, Scale
@@ -176,7 +175,7 @@ class Ratings:
             chosen.fingerprint,
         )  # fmt: skip
 
-    def at_least(self, n: int, question: str) -> Ratings:
+    def require_annotators(self, n: int, question: str) -> Ratings:
         """The same ratings, where there are enough annotators.
 
         Raises
@@ -285,7 +284,7 @@ class Ratings:
 
     def only(self, names: tuple[str, ...]) -> Ratings:
         """The labels of some annotators, in that order; the items stay."""
-        found = self.derived(partial(choose, names=names), names)
+        found = self.derive(partial(choose, names=names), names)
         if "joint" in vars(self):
             place = [self.annotators.index(name) for name in names]
             vars(found).update(joint=self.joint[np.ix_(place, place)])
@@ -303,7 +302,7 @@ class Ratings:
         """The labels of all others."""
         return self.only(tuple(name for name in self.annotators if name not in names))
 
-    def derived(
+    def derive(
         self, make: Callable[[Answers], Answers], names: tuple[str, ...], scale: Scale | None = None
     ) -> Ratings:  # fmt: skip
         """Other labels of the same items, made slice by slice where the labels come in chunks."""
@@ -488,7 +487,7 @@ class LabelPieces:
         DesignError
             Where there are too many to list.
         """
-        return few_values(self.survey.values)
+        return require_few_values(self.survey.values)
 
     @property
     def mean(self) -> float:
@@ -664,29 +663,6 @@ def _level_names(values: pl.Series, codes: Ints) -> tuple[str, ...]:
     return tuple(str(values[int(row)]) for row in first)
 
 
-def digest_of_columns(labels: Annotations, *columns: str | None) -> dict[str, str]:
-    """Fingerprints of further columns that a question uses, by table; the order of rows does not matter."""
-    wanted = sorted({labels.column_name(c) for c in columns if c is not None})
-    found, left = {}, wanted
-    for table, frame in (("items", labels.items), ("annotators", labels.annotators), ("labels", labels.labels)):
-        mine = [name for name in left if name in frame.columns]
-        left = [name for name in left if name not in mine]
-        if not mine:
-            continue
-        rows = LabelHashes(frame.height)
-        for name in dict.fromkeys(k for k in (*KEY, *mine) if k in frame.columns):
-            column = frame[name]
-            if column.dtype.is_numeric() and not column.null_count():
-                rows.add_numbers(name, column.to_numpy())
-            elif table == "labels":
-                rows.add_hashed(*labels.hashed(name))
-            else:
-                rows.add_hashed(hashes(column, name), np.arange(frame.height))
-        digest = hashlib.blake2b(rows.sums().astype("<u8").tobytes(), digest_size=6).hexdigest()
-        found[f"{table}: {', '.join(mine)}"] = digest
-    return found
-
-
 # -- items that differ -----------------------------------------------------------------------------
 # What an item adds to a statistic follows from its labels alone. Where few annotators choose among few labels, a large
 # table has few kinds of items, and what each kind adds is worked out once.
@@ -771,7 +747,7 @@ class Faceted:
         return replace(self, value=self.value[keep], codes={f: c[keep] for f, c in self.codes.items()})
 
 
-def faceted(
+def facet_ratings(
     labels: Annotations,
     columns: Mapping[str, str],
     *,

@@ -126,7 +126,6 @@ class ColumnView:
 
     def __init__(self, column: pl.Series, *, untyped: bool) -> None:
         self.name, self.rows = column.name, len(column)
-        self.typed_number = column.dtype.is_numeric()
         self.temporal = column.dtype.is_temporal()
         if column.dtype.is_float():
             column = column.fill_nan(None)
@@ -268,11 +267,11 @@ class Guess:
             there = [one for one in self.columns if one.role == role]
             if not there:
                 continue
-            names = _quoted([one.name for one in there], 6)
+            names = _quote([one.name for one in there], 6)
             why = there[0].why if len({one.why for one in there}) == 1 else ""
             said.append(f"{names} {words}" + (f": {why}" if why and role in _WITH_REASON else ""))
         said += ["rows are numbered: no column names the items"] if self.options.get("item") == ROWS else []
-        said += [f"row {_quoted(names, 3)} left out: {why}" for why, names in self.rows.items()]
+        said += [f"row {_quote(names, 3)} left out: {why}" for why, names in self.rows.items()]
         return said
 
 
@@ -386,7 +385,7 @@ class _Finder:
 
     def _questions(self) -> list[str]:
         """The columns of a form whose rows are people, one question each; none where it is no such form."""
-        views = [v for v in self.views.values() if v.name not in self._beside_labels()]
+        views = [v for v in self.views.values() if v.name not in self._columns_with_roles()]
         asked = [v.name for v in views if v.could_be_labels and not v.counts_rows and not self._names_rows(v)]
         people = self._people_column()
         if people is None or len(asked) < 3:
@@ -411,7 +410,7 @@ class _Finder:
         ids = [v.name for v in self.views.values() if self.plain[v.name] in ("response id", "responseid") and v.unique]
         return ids[0] if ids else next(iter(self.views), None) if stamped else None
 
-    def _beside_labels(self) -> set[str]:
+    def _columns_with_roles(self) -> set[str]:
         return {name for name in self.views if self._role_by_name(name) is not None}
 
     # -- long ------------------------------------------------------------------------------------------
@@ -449,7 +448,7 @@ class _Finder:
         ids = [n for n in fits if self.plain[n].endswith(("id", "ids"))]
         if role in ("item", "annotator") and len(ids) == 1:
             return ids
-        self.doubts.append(f"{_quoted(fits, 4)} could each hold the {role}")
+        self.doubts.append(f"{_quote(fits, 4)} could each hold the {role}")
         return fits
 
     def long(self) -> Guess:
@@ -510,12 +509,12 @@ class _Finder:
         models = model_names(names, names)
         if models:
             looks = "look like models" if len(models) > 1 else "looks like a model"
-            self.doubts.append(f"{_quoted(models, 4)} {looks}, and nothing says who is a judge")
+            self.doubts.append(f"{_quote(models, 4)} {looks}, and nothing says who is a judge")
             options["judges"] = models
             return
         short = [n for n in names if n in _AI and all(len(o) > len(n) for o in names if o != n)]
         if short:
-            self.doubts.append(f"{_quoted(short)} may be a judge, by its name")
+            self.doubts.append(f"{_quote(short)} may be a judge, by its name")
             options["judges"] = short
             return
         people = [n for n in names if _HUMAN.match(n) or _LETTER.fullmatch(n)]
@@ -523,9 +522,9 @@ class _Finder:
             people = [n for n in people if _HUMAN.match(n)]
         others = [n for n in names if n not in people]
         if len(people) >= 2 and others and len(others) <= len(people):
-            who = _quoted(others, 4)
+            who = _quote(others, 4)
             self.doubts.append(f"{who} {'share' if len(others) > 1 else 'shares'} nothing with "
-                               f"{_quoted(people, 4)} and may be a judge")  # fmt: skip
+                               f"{_quote(people, 4)} and may be a judge")  # fmt: skip
             options["judges"] = others
 
     # -- wide ------------------------------------------------------------------------------------------
@@ -536,7 +535,7 @@ class _Finder:
         roles = {n: self._role_beside(n) for n in self.views if n != item}
         labels = [n for n, (role, _) in roles.items() if role == "unknown" and self.views[n].could_be_labels]
         labels = list(self.told.columns) if self.told.columns is not None else self._keep_one_kind(labels, roles)
-        computed = {} if self.told.columns is not None else self._computed(labels, roles)
+        computed = {} if self.told.columns is not None else self._find_computed(labels, roles)
         labels = [n for n in labels if n not in computed]
         roles.update({name: ("computed", why) for name, why in computed.items()})
         options: dict[str, Any] = {"layout": "wide"}
@@ -669,7 +668,7 @@ class _Finder:
 
     # -- computed columns and rows -----------------------------------------------------------------------
 
-    def _computed(self, labels: list[str], roles: dict[str, tuple[Role, str]]) -> dict[str, str]:
+    def _find_computed(self, labels: list[str], roles: dict[str, tuple[Role, str]]) -> dict[str, str]:
         """The columns among labels that follow from the others, and how."""
         found: dict[str, str] = {}
         numeric = [n for n in labels if self.views[n].numbers is not None]
@@ -687,7 +686,7 @@ class _Finder:
                     continue
                 if how in ("majority", "median", "rounded mean") or (how == "mean" and self.views[name].whole):
                     # A person may side with the others in every row of a small sheet; nobody gives fractions.
-                    self.doubts.append(f"'{name}' equals the {how} of {_quoted(group, 4)} "
+                    self.doubts.append(f"'{name}' equals the {how} of {_quote(group, 4)} "
                                        "and may be computed from them")  # fmt: skip
                 found[name] = f"equals the {how} of {listing(list(group), 4)}"
                 break
@@ -866,10 +865,10 @@ def _is_majority(column: NDArray[np.float64], others: NDArray[np.float64], uneve
 
 def _hold(columns: Sequence[str]) -> str:
     """``column 'x' holds``, ``columns 'x', 'y' hold``."""
-    return f"column {_quoted(columns)} holds" if len(columns) == 1 else f"columns {_quoted(columns)} hold"
+    return f"column {_quote(columns)} holds" if len(columns) == 1 else f"columns {_quote(columns)} hold"
 
 
-def _quoted(names: Sequence[str], most: int = 4) -> str:
+def _quote(names: Sequence[str], most: int = 4) -> str:
     return listing([f"'{name}'" for name in names], most)
 
 

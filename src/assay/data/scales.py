@@ -397,7 +397,7 @@ class Listed(Scale):
         """Whether each is such a list."""
         return pl.Series([None if one is None else self.read(one) is not None for one in labels], dtype=pl.Boolean)
 
-    def _named(self, label: object) -> list[str] | None:
+    def _parse_texts(self, label: object) -> list[str] | None:
         if isinstance(label, str):
             listed = label.strip()
             try:
@@ -440,7 +440,7 @@ class SeveralLabels(NamedLabels):
 
     def chosen(self, label: object) -> tuple[str, ...] | None:
         """The labels that apply, in the order of the scale."""
-        found = self._named(label)
+        found = self._parse_texts(label)
         return None if found is None else tuple(name for name in self.names if name in found)
 
 
@@ -474,7 +474,7 @@ class RankedTexts(Listed):
 
     def chosen(self, label: object) -> tuple[str, ...] | None:
         """The letters, the best first; None unless each is there once."""
-        found = self._named(label)
+        found = self._parse_texts(label)
         return None if found is None or sorted(found) != list(self.names) else tuple(found)
 
 

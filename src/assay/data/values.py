@@ -343,7 +343,7 @@ def settle_labels(part: LabelColumn, scale: Scale | None, settings: LabelSetting
         Where labels can be read in several ways.
     """
     if settings.codes is not None:
-        part, said = _decoded(part, settings)
+        part, said = _decode(part, settings)
         found = settle_labels(part, scale, replace(settings, codes=None))
         return found._replace(notes=(*said, *found.notes))
     labels = part.labels
@@ -396,7 +396,7 @@ def is_free_text(distinct: int, labels: int) -> bool:
 # -- codes ----------------------------------------------------------------------------------------------
 
 
-def _decoded(part: LabelColumn, settings: LabelSettings) -> tuple[LabelColumn, list[str]]:
+def _decode(part: LabelColumn, settings: LabelSettings) -> tuple[LabelColumn, list[str]]:
     """The words that codes stand for; of a criterion without codes, the labels as they are.
 
     Raises

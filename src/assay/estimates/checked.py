@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 from scipy.special import gammaln, stdtr
 
-from assay.data.annotations import Annotations, Answers, Repeats
-from assay.data.chunks import Chunks, in_memory
+from assay.data.annotations import Annotations, Answers, Repeats, digest_of_columns
+from assay.data.chunks import Chunks
 from assay.data.names import natural
-from assay.data.ratings import Ratings, cluster_codes, digest_of_columns
+from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimates.difference import Checked, JudgeMean, sum_at
@@ -128,7 +128,7 @@ class SpotChecks:
         """
         needed = [c for c in (strata, probabilities, gold, clusters, *columns) if c is not None]
         if needed:
-            labels = in_memory(labels, f"an estimate with a column of the items ('{needed[0]}')")
+            labels = labels.in_memory(f"an estimate with a column of the items ('{needed[0]}')")
         for name in judges:
             if name not in labels.judges:
                 raise DataError(unknown("judge", name, labels.judges, "the judges of the table"))
@@ -148,7 +148,7 @@ class SpotChecks:
             made = replace(made, table=labels)
         if needed:
             assert isinstance(labels, Annotations)
-            made = made._with_columns(labels, clusters, strata, probabilities, columns, gold)
+            made = made._add_columns(labels, clusters, strata, probabilities, columns, gold)
         return made._refuse_few()
 
     @classmethod
@@ -162,7 +162,7 @@ class SpotChecks:
         parts = gather(jobs)
         offsets = np.cumsum([0, *(len(p[2]) for p in parts)])
         values, counts = (
-            _merged([p[0] for p in parts], [p[1] for p in parts])
+            _merge_counts([p[0] for p in parts], [p[1] for p in parts])
             if tabled
             else (np.concatenate([p[0] for p in parts]), None)
         )
@@ -175,7 +175,7 @@ class SpotChecks:
             np.concatenate([p[6] for p in parts]), np.ones(len(position)), ratings.fingerprint, notes=ratings.notes,
         )  # fmt: skip
 
-    def _with_columns(
+    def _add_columns(
         self, labels: Annotations, clusters: str | None, strata: str | None, probabilities: str | None,
         columns: Sequence[str], gold: str | None,
     ) -> SpotChecks:  # fmt: skip
@@ -189,7 +189,7 @@ class SpotChecks:
         if clusters is not None:
             made = replace(made, cluster=cluster_codes(labels, clusters))
         if strata is not None:
-            made = made.of_strata(cluster_codes(labels, strata), strata)
+            made = made.stratify(cluster_codes(labels, strata), strata)
         if probabilities is not None:
             chance = item_column(labels, probabilities).cast(pl.Float64, strict=False).to_numpy()[made.position]
             if not ((chance > 0) & (chance <= 1)).all():
@@ -201,7 +201,7 @@ class SpotChecks:
             made = replace(made, weight=1 / chance)
         return made
 
-    def balanced(self, groups: Ints, units: Ints) -> SpotChecks:
+    def balance(self, groups: Ints, units: Ints) -> SpotChecks:
         """As if people had labelled the same share of every group, and units had been drawn whole: each (items,)."""
         codes = groups if self.stratum is None else groups * (int(self.stratum.max()) + 1) + self.stratum
         sizes = np.bincount(codes)
@@ -209,7 +209,7 @@ class SpotChecks:
         weight = (sizes / np.maximum(drawn, 1))[codes[self.position]]
         return replace(self, weight=weight, stratum=None, cluster=units)
 
-    def of_strata(self, codes: Ints, name: str) -> SpotChecks:
+    def stratify(self, codes: Ints, name: str) -> SpotChecks:
         """The same, with items drawn for people within strata: (items,)."""
         sizes = np.bincount(codes)
         drawn = np.bincount(codes[self.position], minlength=len(sizes))
@@ -275,10 +275,10 @@ class SpotChecks:
         if not single:
             return self
         out = Exclusion("person", len(single), "labelled fewer than 2 items", tuple(single[:8]))
-        made = self.of_people(tuple(name for name in self.people if name not in single))
+        made = self.select_people(tuple(name for name in self.people if name not in single))
         return replace(made, exclusions=(*self.exclusions, replace(out, what="annotator")))
 
-    def of_people(self, people: tuple[str, ...]) -> SpotChecks:
+    def select_people(self, people: tuple[str, ...]) -> SpotChecks:
         """The labels of some of the people; items that only others labelled are no longer labelled."""
         code = np.array([people.index(name) if name in people else -1 for name in self.people])
         keep = code[self.person] >= 0
@@ -313,7 +313,7 @@ class SpotChecks:
     def present(self) -> SpotChecks:
         """The same, without people who labelled fewer than two of these items."""
         loads = np.bincount(self.person, minlength=len(self.people))
-        return self.of_people(tuple(name for name, load in zip(self.people, loads, strict=True) if load > 1))
+        return self.select_people(tuple(name for name, load in zip(self.people, loads, strict=True) if load > 1))
 
     # -- what the estimator takes --------------------------------------------------------------------
 
@@ -335,9 +335,9 @@ class SpotChecks:
 
     def seen(self, number: Callable[[Floats], Floats]) -> JudgeMean:
         """What the judge says of all items, as numbers; where it gave no label its mean stands in."""
-        return self._judged(number(self.values[:, 0]), number(self.judged[:, 0]))
+        return self._judge_mean(number(self.values[:, 0]), number(self.judged[:, 0]))
 
-    def _judged(self, everywhere: Floats, here: Floats) -> JudgeMean:
+    def _judge_mean(self, everywhere: Floats, here: Floats) -> JudgeMean:
         there = np.isfinite(everywhere)
         complete = bool(there.all())
         counts = self.counts if self.counts is None or complete else self.counts[there]
@@ -360,7 +360,7 @@ class SpotChecks:
         lacking = ~np.isfinite(self.values[:, 0])
         return int(lacking.sum() if self.counts is None else self.counts[lacking].sum())
 
-    def predicted(self, number: Callable[[Floats], Floats], folds: int, seed: int) -> JudgeMean:
+    def predict_people(self, number: Callable[[Floats], Floats], folds: int, seed: int) -> JudgeMean:
         """A prediction of people's mean from all judges and columns, fitted on other items than it is used on."""
         x = self._regressors()
         y = np.bincount(self.row, number(self.y), self.n) / np.bincount(self.row, minlength=self.n)
@@ -371,7 +371,7 @@ class SpotChecks:
         for k, (a, b) in zip(np.unique(part), fits, strict=True):
             here[part == k] = x[self.position[part == k]] @ b + a
         everywhere[self.position] = here
-        return self._judged(everywhere, here)
+        return self._judge_mean(everywhere, here)
 
     def _regressors(self) -> Floats:
         """(items, regressors), standardised: each judge's label, each column; levels of text one by one."""
@@ -421,7 +421,7 @@ def _read_slice(read: Callable[[], Answers], first: int, code: Ints, n_judges: i
     return values, counts, items + first, row, who[theirs] - n_judges, answers.value[theirs].astype(float), judged
 
 
-def _merged(values: list[Floats], counts: list[Floats]) -> tuple[Floats, Floats]:
+def _merge_counts(values: list[Floats], counts: list[Floats]) -> tuple[Floats, Floats]:
     """Different labels of several slices and how often each occurs."""
     seen, place = np.unique(np.concatenate(values)[:, 0], return_inverse=True)
     return seen[:, None], sum_at(place, np.concatenate(counts), len(seen))
@@ -497,7 +497,7 @@ def doubts(checks: SpotChecks, *, skip: Sequence[str | None] = ()) -> list[Doubt
         place: Floats = checks.position.astype(float)
         early = "early" if float(place @ _share(checks)) < last / 2 else "late"
         words = f"they come {early} in the order of the items' names"
-        found.append(_moved(checks, place - last / 2, last * (last + 2) / 12, words))
+        found.append(_measure_shift(checks, place - last / 2, last * (last + 2) / 12, words))
         for name in checks.table.items.columns[1:]:
             if name not in skip:
                 found += _column_doubts(checks, checks.table.items[name], name)
@@ -521,7 +521,7 @@ def _judge_doubts(checks: SpotChecks) -> list[Doubt]:
             different = np.unique(known)
         if checks.categories is None and not 0 < len(different) <= MOST_LEVELS:
             mean = np.nanmean(here) if np.isfinite(here).any() else 0.0
-            found.append(_tested(checks, everywhere, here, f"'{judge}' says {mean:.3g} of them on average, and "
+            found.append(_test_mean(checks, everywhere, here, f"'{judge}' says {mean:.3g} of them on average, and "
                                  f"{_mean(everywhere, checks.counts):.3g} of all"))  # fmt: skip
             continue
         for value in different:
@@ -538,7 +538,7 @@ def _column_doubts(checks: SpotChecks, column: pl.Series, name: str) -> list[Dou
         if not np.isfinite(here).any():
             return []
         words = f"the mean of '{name}' is {np.nanmean(here):.3g} on them and {np.nanmean(given):.3g} on all"
-        return [_tested(checks, given, here, words)]
+        return [_test_mean(checks, given, here, words)]
     if column.dtype.is_nested() or column.n_unique() > MOST_LEVELS:
         return []
     texts = column.cast(pl.String)
@@ -560,7 +560,7 @@ def _level(checks: SpotChecks, everywhere: Bools, here: Bools, words: str) -> Do
     share = count / checks.n_all
     if min(share, 1 - share) * checks.n < LEAST_EXPECTED:
         return Doubt(math.nan, said)
-    return _tested(checks, everywhere.astype(float), here.astype(float), said)
+    return _test_mean(checks, everywhere.astype(float), here.astype(float), said)
 
 
 def _hypergeometric(k: int, n: int, count: int, n_all: int) -> float:
@@ -579,15 +579,15 @@ def _mean(values: Floats, counts: Floats | None) -> float:
     return float(np.average(values[there], weights=None if counts is None else counts[there]))
 
 
-def _tested(checks: SpotChecks, everywhere: Floats, here: Floats, words: str) -> Doubt:
+def _test_mean(checks: SpotChecks, everywhere: Floats, here: Floats, words: str) -> Doubt:
     """Whether the labelled items have the mean of all."""
     mean, there = _mean(everywhere, checks.counts), np.isfinite(everywhere)
     counts = None if checks.counts is None else checks.counts[there]
     variance = float(np.average((everywhere[there] - mean) ** 2, weights=counts))
-    return _moved(checks, np.asarray(np.where(np.isfinite(here), here - mean, 0.0)), variance, words)
+    return _measure_shift(checks, np.asarray(np.where(np.isfinite(here), here - mean, 0.0)), variance, words)
 
 
-def _moved(checks: SpotChecks, off: Floats, variance: float, words: str) -> Doubt:
+def _measure_shift(checks: SpotChecks, off: Floats, variance: float, words: str) -> Doubt:
     """How far the weighted mean of the labelled items is from that of all, in errors of such a draw.
 
     Parameters

@@ -87,14 +87,14 @@ class SystemContrast:
         verdict = f"{ahead} is ahead" if shown else "no difference is shown"
         length = ""
         if math.isfinite(self.by_length.estimate):
-            length = f" Of the judge's difference, {_estimated(self.by_length)} goes with length."
+            length = f" Of the judge's difference, {_format_signed(self.by_length)} goes with length."
         return (
-            f"{lead}; corrected {_estimated(self.found)}: {verdict} "
+            f"{lead}; corrected {_format_signed(self.found)}: {verdict} "
             f"({p_value(self.p_adjusted)}, corrected for the number of comparisons).{length}"
         )
 
 
-def _estimated(one: Estimate) -> str:
+def _format_signed(one: Estimate) -> str:
     text = estimated(one.estimate, one.low, one.high)
     return text if text.startswith("−") else f"+{text}"
 
@@ -148,7 +148,7 @@ class SourcePairs:
         """Sources whose outputs lie in several clusters."""
         return np.unique(self.sources[self.unit_of_source[self.sources] != self.units])
 
-    def of_these(self, systems: Mapping[str, Outputs]) -> SourcePairs | None:
+    def same_outputs(self, systems: Mapping[str, Outputs]) -> SourcePairs | None:
         """The same for a difference on these outputs alone; None where it would need more than sums of sources: several
         outputs of one source and system, or clusters labelled in part."""
         if any(np.bincount(self.sources[mine]).max() > 1 for _, _, mine in systems.values()):

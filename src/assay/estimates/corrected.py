@@ -21,10 +21,10 @@ from assay.data.names import natural
 from assay.errors import DataError, DesignError, counted, listing
 from assay.estimates.checked import DOUBTED, REFUSED, Population, SpotChecks, doubts, item_column
 from assay.estimates.contrasts import SourcePairs, SystemContrast, contrast_systems
-from assay.estimates.difference import LEAST_ITEMS, Corrected, JudgeMean, MeanSpread, difference, slope, tuned
+from assay.estimates.difference import LEAST_ITEMS, Corrected, JudgeMean, MeanSpread, difference, slope, tune_lambda
 from assay.estimates.rogan_gladen import true_shares
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, missing
-from assay.estimation.options import Adjustment, Raters, Settings, option, question
+from assay.estimation.options import Adjustment, Raters, Settings, level_option, option, question, seed_option
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
@@ -110,8 +110,8 @@ class EstimateSettings(Settings):
         "test", "Whether labelled items that cannot be a sample of all are refused, or trusted."
     )
     repeats: Repeats = option("error", "What repeated answers stand for.")
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Of the folds: same seed, same numbers.", low=0)
+    confidence: float = level_option()
+    seed: int = seed_option("Of the folds: same seed, same numbers.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -333,7 +333,7 @@ def estimate(labels: Annotations | Chunks, settings: EstimateSettings) -> Correc
     )  # fmt: skip
     target = settings.target or ("mean" if checks.scale.numeric else "shares")
     _fit_target(checks, target)
-    found, cautions = _sampled(checks, settings)
+    found, cautions = _choose_estimator(checks, settings)
     contrasts: tuple[SystemContrast, ...] = ()
     if found == "rogan-gladen":
         lines, contrasts, notes = (
@@ -408,7 +408,7 @@ def _fit_target(checks: SpotChecks, target: str) -> None:
         )  # fmt: skip
 
 
-def _sampled(checks: SpotChecks, settings: EstimateSettings) -> tuple[str, tuple[str, ...]]:
+def _choose_estimator(checks: SpotChecks, settings: EstimateSettings) -> tuple[str, tuple[str, ...]]:
     """The estimator, and a caution where the labelled items look little like a sample.
 
     Raises
@@ -445,7 +445,7 @@ def _group_by_system(checks: SpotChecks, settings: EstimateSettings) -> SpotChec
         return checks
     table = _table_of(checks, settings.contrast)
     system, source = (_codes(item_column(table, name)) for name in (settings.contrast, settings.sources))
-    return checks.balanced(system, source if checks.cluster is None else checks.cluster)
+    return checks.balance(system, source if checks.cluster is None else checks.cluster)
 
 
 def _slices(checks: SpotChecks, settings: EstimateSettings) -> tuple[list[tuple[str | None, SpotChecks]], list[str]]:
@@ -526,18 +526,18 @@ def _lines(
         made, own = (_spread(one, ends, score, settings, checks, tests) for one in (corrected, alone))
         judge = _judge_mean(checks, number)
         found.append(
-            EstimateLine(name, word, made, own, judge, _saved(corrected, alone), weight, checks.n, checks.n_all)
+            EstimateLine(name, word, made, own, judge, _labels_saved(corrected, alone), weight, checks.n, checks.n_all)
         )
     return found
 
 
-def _several(checks: SpotChecks, settings: EstimateSettings) -> bool:
+def _has_several(checks: SpotChecks, settings: EstimateSettings) -> bool:
     return len(checks.judges) > 1 or bool(settings.covariates)
 
 
 def _prediction(checks: SpotChecks, settings: EstimateSettings, number: Number) -> JudgeMean:
-    if _several(checks, settings):
-        return checks.predicted(number, settings.folds, settings.seed)
+    if _has_several(checks, settings):
+        return checks.predict_people(number, settings.folds, settings.seed)
     return checks.seen(number)
 
 
@@ -547,7 +547,7 @@ def _weight(
     """One λ for all labels, so that their shares add up to 1."""
     u, v = (np.stack(parts) for parts in zip(*(slope(drawn, y, f.row) for y, f in zip(labels, judged, strict=True)),
                                              strict=True))  # fmt: skip
-    return tuned(u.T, v.T, clip=_several(checks, settings))
+    return tune_lambda(u.T, v.T, clip=_has_several(checks, settings))
 
 
 def _judge_mean(checks: SpotChecks, number: Number) -> float:
@@ -555,7 +555,7 @@ def _judge_mean(checks: SpotChecks, number: Number) -> float:
     return checks.seen(number).mean
 
 
-def _saved(corrected: Corrected, alone: Corrected) -> int | None:
+def _labels_saved(corrected: Corrected, alone: Corrected) -> int | None:
     """Labelled items that people alone would need beside these for the same variance."""
     if not corrected.variance > 0 or not alone.variance > 0:
         return None
@@ -758,7 +758,7 @@ def _systems(
     checked = {name: checks.where(mine).present() for name, mine in parts.items()}
     if settings.strata is not None:
         checked = {
-            name: part.of_strata(part.stratum, f"{settings.strata}' of '{name}")
+            name: part.stratify(part.stratum, f"{settings.strata}' of '{name}")
             for name, part in checked.items() if part.stratum is not None
         }  # fmt: skip
     lines = [line for name, part in checked.items() for line in _lines(part, settings, target, name)]
@@ -773,13 +773,13 @@ def _systems(
     outputs = {name: (checked[name], judged[name], parts[name]) for name in judged}
     notes = []
     if settings.population == "finite":
-        of_these = pairing.of_these(outputs)
-        if of_these is None:
+        same_outputs = pairing.same_outputs(outputs)
+        if same_outputs is None:
             notes.append(
                 "differences of systems are of sources like these: for these outputs alone a system needs one output "
                 "of each source, and clusters that are labelled whole or items that lie over them at random"
             )
-        pairing = of_these or pairing
+        pairing = same_outputs or pairing
     found = contrast_systems(
         outputs, pairing, settings.baseline, settings.confidence, {line.slice or "": line.weight for line in lines}
     )

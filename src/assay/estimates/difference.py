@@ -223,7 +223,7 @@ def slope(checked: Checked, y: Floats, f: Floats) -> tuple[Floats, Floats]:
     return checked.by_item(checked.share * dy), checked.by_item(checked.share * dv)
 
 
-def tuned(u: Floats, v: Floats, *, clip: bool) -> float:
+def tune_lambda(u: Floats, v: Floats, *, clip: bool) -> float:
     """λ = Σuv / Σv²; of a single judge 0 unless it tells more than chance does, of a prediction between 0 and 1.
 
     u and v are (items,) or (items, labels): one λ for all labels keeps their shares at a sum of 1. A useless judge
@@ -261,10 +261,10 @@ def difference(checked: Checked, y: Floats, judged: JudgeMean, weight: float) ->
         item_means=checked.by_item(y) / np.maximum(np.bincount(row, minlength=checked.n), 1),
         by_label=by_label,
         contributions=e,
-    ) if m else _nothing()  # fmt: skip
+    ) if m else _no_estimate()  # fmt: skip
 
 
-def _nothing() -> Corrected:
+def _no_estimate() -> Corrected:
     none = np.empty(0)
     return Corrected(math.nan, math.nan, none, 0.0, 0, 0.0, none, none, none)
 
@@ -289,16 +289,16 @@ def _variance(
     n_all = checked.n_all
     moved = weight * (judged.row - judged.mean) / n_all
     if checked.stratum is not None:
-        return _stratified(checked, judged, weight, e, line)
+        return _stratum_variance(checked, judged, weight, e, line)
     if checked.clustered is not None:
-        return _clustered(checked, judged, weight, e, line)
+        return _cluster_variance(checked, judged, weight, e, line)
     within = line * float(e @ e)
     if checked.finite:
-        return within - line * _shared(checked, residual) / n_all
+        return within - line * _shared_variance(checked, residual) / n_all
     return within + weight**2 * judged.variance / n_all + 2 * float(e @ moved)
 
 
-def _shared(checked: Checked, residual: Floats) -> float:
+def _shared_variance(checked: Checked, residual: Floats) -> float:
     """Variance of the mean residual of these people on one item: (1/m²) Σ cov of the residuals of each two."""
     m = checked.n_people
     cells, there = np.zeros((2, checked.n, m))
@@ -312,7 +312,7 @@ def _shared(checked: Checked, residual: Floats) -> float:
     return max(float(np.where(known, np.nan_to_num(cov), 0.0).sum()) / m**2, 0.0)
 
 
-def _clustered(checked: Checked, judged: JudgeMean, weight: float, e: Floats, line: float) -> float:
+def _cluster_variance(checked: Checked, judged: JudgeMean, weight: float, e: Floats, line: float) -> float:
     """Clusters are drawn, whole or in part; what the judge says of all items of a cluster goes with it."""
     assert checked.clustered is not None
     assert checked.cluster_sizes is not None
@@ -327,7 +327,7 @@ def _clustered(checked: Checked, judged: JudgeMean, weight: float, e: Floats, li
     return line * float(squared[labelled].sum()) + float(squared[~labelled].sum())
 
 
-def _stratified(checked: Checked, judged: JudgeMean, weight: float, e: Floats, line: float) -> float:
+def _stratum_variance(checked: Checked, judged: JudgeMean, weight: float, e: Floats, line: float) -> float:
     """Items are drawn within strata of known sizes: what differs between strata is no error of the draw."""
     assert checked.stratum is not None
     assert checked.stratum_sizes is not None

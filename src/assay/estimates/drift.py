@@ -16,14 +16,14 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri, stdtr, stdtrit
 
-from assay.data.annotations import Annotations, Repeats
-from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import Ratings, digest_of_columns
+from assay.data.annotations import Annotations, Repeats, digest_of_columns
+from assay.data.chunks import Chunks
+from assay.data.ratings import Ratings
 from assay.data.scales import Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimates.difference import FEW_OFF
 from assay.estimation.intervals import Estimate, EstimateByRule, missing, wilson, wilson_estimate
-from assay.estimation.options import Settings, option, question_of_two
+from assay.estimation.options import Settings, level_option, option, question_of_two
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Bools, Floats
 from assay.reporting.tables import estimated, interval, signed
@@ -59,7 +59,7 @@ class DriftSettings(Settings):
         first=True,
     )  # fmt: skip
     repeats: Repeats = option("error", "What repeated answers stand for.")
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
+    confidence: float = level_option()
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +107,11 @@ class Drift(Result):
     def sentences(self) -> list[str]:
         """What changed, and whose change it is."""
         judge, whole, system = (self.lines[k] for k in (JUDGE, WHOLE, SYSTEM))
-        lines = [f"The whole change is {_said(whole)}, from {counted(self.n[WHOLE], 'item')}."]
+        lines = [f"The whole change is {_format_change(whole)}, from {counted(self.n[WHOLE], 'item')}."]
         if judge.reason is None:
             verdict = "the judge has changed" if self.shown else "no change of the judge is shown"
             lines.append(
-                f"On {counted(self.n[JUDGE], 'anchor')} {verdict}: {_said(judge)}; "
+                f"On {counted(self.n[JUDGE], 'anchor')} {verdict}: {_format_change(judge)}; "
                 f"{estimated(self.lines[FLIPS].estimate, self.lines[FLIPS].low, self.lines[FLIPS].high)} of the labels "
                 "are others."
             )
@@ -122,7 +122,7 @@ class Drift(Result):
         elif system.reason is None:
             moved = system.low > 0 or system.high < 0
             lines.append(
-                f"Without the judge's change {_said(system)} is left: "
+                f"Without the judge's change {_format_change(system)} is left: "
                 + ("the systems have changed." if moved else "no change of the systems is shown.")
             )
         for key in (CLOSENESS, R_CHANGE):
@@ -130,7 +130,7 @@ class Drift(Result):
             if one is not None and one.reason is None:
                 what = "Its agreement with people" if key == CLOSENESS else "R, what it keeps of people's agreement,"
                 way = "rose" if one.low > 0 else "fell" if one.high < 0 else "is not shown to have changed"
-                lines.append(f"{what} {way}: {_said(one)}.")
+                lines.append(f"{what} {way}: {_format_change(one)}.")
         if self.changed:
             lines.append(f"The judge was asked otherwise: {'; '.join(self.changed)}.")
         return lines
@@ -156,7 +156,7 @@ JUDGE, FLIPS, WHOLE, SYSTEM, CLOSENESS = "judge's change", "flips", "whole chang
 R_BEFORE, R_AFTER, R_CHANGE = "R before", "R after", "R"
 
 
-def _said(one: Estimate) -> str:
+def _format_change(one: Estimate) -> str:
     return f"{signed(one.estimate)} {interval(one.low, one.high)}"
 
 
@@ -193,10 +193,10 @@ def drift(before: Annotations, after: Annotations, settings: DriftSettings) -> D
             f"the runs are on different scales ({old.scale.spec}; {new.scale.spec}); read both with one scale=..."
         )
     key = _key(old, new, settings)
-    pairs = _paired(anchor.keyed(key), new.keyed(key))
-    found, n, reason = _changes(old.keyed(key), new.keyed(key), pairs, _span(old), settings)
+    pairs = _pair_anchors(anchor.labels_by(key), new.labels_by(key))
+    found, n, reason = _changes(old.labels_by(key), new.labels_by(key), pairs, _span(old), settings)
     same = settings.anchors is None and len(pairs.x) == len(old.value) == len(new.value)
-    doubt = None if same else reason or _unlike(new, new.keyed(key), pairs, key)
+    doubt = None if same else reason or _unlike(new, new.labels_by(key), pairs, key)
     if doubt is not None:
         found[SYSTEM] = missing(doubt)
     people, counts = _agreement_changes(old, new, anchor, pairs, key, settings)
@@ -210,7 +210,7 @@ def drift(before: Annotations, after: Annotations, settings: DriftSettings) -> D
     )
     facts = {"before": len(old.value), "after": len(new.value), "anchors": len(pairs.x)}
     run = Run("drift", settings, data, facts, "", exclusions, tuple(notes))
-    return Drift(found, n, _asked_otherwise(old, new), doubt, run)
+    return Drift(found, n, _changed_columns(old, new), doubt, run)
 
 
 # -- the two runs ------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ class ScoredRun:
     categories: tuple[Any, ...] | None = None
     exclusions: tuple[Any, ...] = ()
 
-    def keyed(self, key: str) -> dict[str, float]:
+    def labels_by(self, key: str) -> dict[str, float]:
         """The judge's label by item, or by text."""
         return dict(zip(self.keys(key), self.value.tolist(), strict=True))
 
@@ -250,7 +250,7 @@ class ScoredRun:
 
 
 def _run_of(labels: Annotations | Chunks, which: str, settings: DriftSettings) -> ScoredRun:
-    labels = in_memory(labels, "drift")
+    labels = labels.in_memory("drift")
     wanted = settings.judge_after if which == "after" and settings.judge_after is not None else settings.judge
     if wanted is None:
         if len(labels.judges) != 1:
@@ -325,7 +325,7 @@ class AnchorPairs:
         return np.asarray(self.y - self.x)
 
 
-def _paired(old: dict[str, float], new: dict[str, float]) -> AnchorPairs:
+def _pair_anchors(old: dict[str, float], new: dict[str, float]) -> AnchorPairs:
     names = sorted(old.keys() & new.keys())
     return AnchorPairs(names, np.array([old[k] for k in names]), np.array([new[k] for k in names]))
 
@@ -584,7 +584,7 @@ def _retention(total: Floats, k: int) -> Floats:
     return np.stack(found, axis=1)
 
 
-def _asked_otherwise(old: ScoredRun, new: ScoredRun) -> tuple[str, ...]:
+def _changed_columns(old: ScoredRun, new: ScoredRun) -> tuple[str, ...]:
     """Columns of the judge's row that differ: model, prompt, request."""
     rows = [run.table.annotators.filter(pl.col("annotator") == run.judge).row(0, named=True) for run in (old, new)]
     names = [c for c in rows[0] if c in rows[1] and c not in ("annotator", "kind")]

@@ -17,11 +17,11 @@ import polars as pl
 from scipy.special import ndtr, ndtri
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.errors import DesignError, counted
 from assay.estimates.checked import SpotChecks
 from assay.estimates.difference import LEAST_ITEMS, MeanSpread
-from assay.estimation.options import Settings, option, question_alone
+from assay.estimation.options import Settings, level_option, option, question_alone, seed_option
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
@@ -74,8 +74,8 @@ class LabelPlanSettings(Settings):
         first=True,
     )
     judge: str | None = option(None, "The judge of the pilot.", details="Needed where it has several.")
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Of the items that are chosen.", low=0)
+    confidence: float = level_option()
+    seed: int = seed_option("Of the items that are chosen.")
 
     def __post_init__(self) -> None:
         for name in ("sizes", "n_people"):
@@ -188,10 +188,10 @@ class LabelPlan(Result):
         assert isinstance(settings, LabelPlanSettings)
         lines = [f"{one}." for one in self.assumptions]
         lines.append(f"The judge's labels would count with a weight of {decimals(self.weight, 2)}.")
-        wanted = _wanted(settings)
+        wanted = _wish_words(settings)
         for row in self.smallest.iter_rows(named=True):
             each = "" if len(settings.n_people) == 1 else f" with {counted(row['n_people'], 'annotator')} an item"
-            lines.append(f"{wanted}{each}: {_needed(row)}.")
+            lines.append(f"{wanted}{each}: {_need_words(row)}.")
         if self.allocation.height:
             shares = ", ".join(
                 f"{100 * row['neyman']:.0f}% where the judge says {row['stratum']}"
@@ -282,7 +282,7 @@ def _chances(sd: Floats, n: int, before: float) -> Floats:
     return np.asarray(chance)
 
 
-def _wanted(settings: LabelPlanSettings) -> str:
+def _wish_words(settings: LabelPlanSettings) -> str:
     if settings.difference is not None:
         return f"To show a difference of {settings.difference:g} with power {settings.power:g}"
     if settings.half_width is not None:
@@ -290,7 +290,7 @@ def _wanted(settings: LabelPlanSettings) -> str:
     return "No half-width was asked for"
 
 
-def _needed(row: dict[str, Any]) -> str:
+def _need_words(row: dict[str, Any]) -> str:
     if row["n"] is None and row["people_alone"] is None:
         return (
             "name a half-width or a difference to hear how many items it takes"
@@ -331,7 +331,7 @@ def plan_labels(settings: LabelPlanSettings) -> LabelPlan:
     """
     checks = None
     if settings.pilot is not None:
-        known, checks, assumptions = _of_pilot(settings)
+        known, checks, assumptions = _pilot_moments(settings)
     else:
         share = settings.share or 0.5
         is_share = settings.sd is None
@@ -359,10 +359,10 @@ def plan_labels(settings: LabelPlanSettings) -> LabelPlan:
     return LabelPlan(curve, smallest, allocation, known.slope, assumptions, run, checks)
 
 
-def _of_pilot(settings: LabelPlanSettings) -> tuple[LabelMoments, SpotChecks, tuple[str, ...]]:
+def _pilot_moments(settings: LabelPlanSettings) -> tuple[LabelMoments, SpotChecks, tuple[str, ...]]:
     """What labels at hand say of how people and the judge go together."""
     assert settings.pilot is not None
-    labels = in_memory(settings.pilot, "a plan from a pilot")
+    labels = settings.pilot.in_memory("a plan from a pilot")
     judges = labels.judges if settings.judge is None else (settings.judge,)
     if len(judges) != 1:
         raise DesignError(f"say which judge of the pilot with judge=...; it has {len(judges)}", option="judge")

@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 from scipy.special import betaincinv
 
-from assay.data.annotations import Annotations, Repeats
-from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import Ratings, cluster_codes, digest_of_columns
+from assay.data.annotations import Annotations, Repeats, digest_of_columns
+from assay.data.chunks import Chunks
+from assay.data.ratings import Ratings, cluster_codes
 from assay.errors import DataError, DesignError, counted, unknown
 from assay.estimates.checked import judge_of
 from assay.estimation.intervals import Estimate, EstimateByRule
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 Watched = Literal["judge", "gap"]
 
 CHANGES = ((0.05, 2.0), (0.1, 4.0))
-"""Changes, on a scale from 0 to 1, at which bets are aimed: each as a number, and as so many of the greatest standard
-errors of a baseline of n looks, 1 / √n; the larger counts. Of 300 looks neither .05 nor .1 can be told: aimed at .115
-and .23 a change of .2 is found after 118 looks, at .05 and .1 after 313 (share .3, 50 studies)."""
+"""Changes, on a scale from 0 to 1, at which bets are aimed: each as a number, and as a multiple of the greatest
+standard error of a baseline of n looks, 1 / √n; the larger counts. Of 300 looks neither .05 nor .1 can be told: aimed
+at .115 and .23 a change of .2 is found after 118 looks, at .05 and .1 after 313 (share .3, 50 studies)."""
 
 BASELINE_NATS = 10.0
 """What the baseline's own bet makes, in natural logarithms, of a mean that is off by the change: with 7 a change of .05
@@ -216,7 +216,7 @@ def monitor(labels: Annotations | Chunks, settings: MonitorSettings) -> Monitor:
     >>> assay.monitor(labels, baseline=400).alarm is None
     True
     """
-    labels = in_memory(labels, "a monitor")
+    labels = labels.in_memory("a monitor")
     judge = judge_of(labels, settings.judge, "is watched")
     looks, low, span, unit, data = _looks(labels, judge, settings)
     start = 0 if settings.baseline_mean is not None else settings.baseline

@@ -19,7 +19,7 @@ LEAST_GOLD = 5
 """Gold items of a label below which the judge's errors on it are not known: at 4 the width of a rate is .8."""
 
 SINGULAR = 3.0
-"""The judge tells labels apart where Youden's index is so many errors above or below 0."""
+"""The judge tells labels apart where Youden's index is at least this many standard errors from 0."""
 
 
 def true_shares(
@@ -58,14 +58,14 @@ def true_shares(
     m = np.array([[((gold == values[k]) & (judged == values[j])).sum() / number[k] for k in used] for j in used])
     q = q_count[used] / q_count.sum()
     found = [missing("neither gold nor the judge names it")] * len(values)
-    inverse, p = _solved(m, q, number[used])
+    inverse, p = _solve(m, q, number[used])
     variance = _variance(m, inverse, p, q, number[used], float(q_count.sum()))
     for place, k in enumerate(used):
         found[k] = _estimate(float(p[place]), math.sqrt(float(variance[place])), confidence)
     return found
 
 
-def _solved(m: Floats, q: Floats, number: Floats) -> tuple[Floats, Floats]:
+def _solve(m: Floats, q: Floats, number: Floats) -> tuple[Floats, Floats]:
     """The inverse of the matrix of errors, and the true shares."""
     told = 1.0
     if len(q) == 2:

@@ -19,18 +19,18 @@ import numpy as np
 import polars as pl
 
 from assay._version import __version__
-from assay.data.annotations import Annotations, Repeats
-from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import Ratings, cluster_codes, digest_of_columns
+from assay.data.annotations import Annotations, Repeats, digest_of_columns
+from assay.data.chunks import Chunks
+from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Preference
 from assay.errors import DesignError, counted
 from assay.estimates.checked import judge_of
 from assay.estimation.intervals import Estimate, EstimateByRule, Pseudo
-from assay.estimation.options import Limits, Settings, option, question
+from assay.estimation.options import Limits, Settings, level_option, option, question
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.reporting import pictures
-from assay.reporting.page import written_whole
+from assay.reporting.page import atomic_write
 from assay.reporting.tables import estimated, p_value
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class RouteSettings(Settings):
     judge_price: float = option(0.0, "Price of a judge's label.", low=0)
     repeats: Repeats = option("error", "What repeated answers stand for.", details="With the signal repeats, the first "
                               "counts.")  # fmt: skip
-    confidence: float = option(0.95, "Level of the intervals of the curve.", above=0, below=1, key="level")
+    confidence: float = level_option("Level of the intervals of the curve.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +182,7 @@ class Route(Result):
             "threshold": self.threshold if math.isfinite(self.threshold) else None, "share": self.share,
             "epsilon": settings.epsilon, "alpha": settings.alpha, "assay": __version__, "signature": self.signature,
         }  # fmt: skip
-        with written_whole(Path(path)) as part:
+        with atomic_write(Path(path)) as part:
             part.write_text(json.dumps(rule, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
         return Path(path)
 
@@ -203,7 +203,7 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
     DesignError
         Where too few items have labels of two people, or the signal says nothing.
     """
-    labels = in_memory(labels, "a route")
+    labels = labels.in_memory("a route")
     judge = judge_of(labels, settings.judge, "is to have items")
     signal = _signal(labels, judge, settings)
     d, agreement, position, n_all, items, ratings = _advantages(labels, judge, settings)
@@ -218,7 +218,7 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
     cluster = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
     units = None if cluster is None else cluster[np.searchsorted(labels.items["item"].to_numpy(), items)][position]
     shares, thresholds = _thresholds(everywhere)
-    tested = [_tested(d, agreement, here >= c, units, settings) for c in thresholds]
+    tested = [_test_advantage(d, agreement, here >= c, units, settings) for c in thresholds]
     kept = largest(shares, np.array([one[0] for one in tested]), settings.alpha)
     rows: list[dict[str, Any]] = [
         {"share": float(np.mean(everywhere >= c)), "threshold": float(c), **found.row(), "n": n, "p": p,
@@ -264,7 +264,7 @@ def _thresholds(signal: Floats) -> tuple[Floats, Floats]:
     return shares, known[at]
 
 
-def _tested(
+def _test_advantage(
     d: Floats, agreement: Floats, keep: Any, units: Ints | None, settings: RouteSettings
 ) -> tuple[float, Estimate, int, float]:
     """One-sided p of "no advantage" on kept items (Hall's corrected t), and the advantage with its interval."""
@@ -347,7 +347,7 @@ def _advantages(
 
 
 def _signal(labels: Annotations, judge: str, settings: RouteSettings) -> Floats:
-    """How sure the judge is of each item of the table: (items,), NaN where nothing says it."""
+    """How sure the judge is of each item of the table: (items,), NaN where there is no signal."""
     mine = labels.where(annotator=judge)
     if settings.signal == REPEATS:
         if not mine.has_repeats:

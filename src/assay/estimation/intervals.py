@@ -246,7 +246,7 @@ class Estimates:
 
     def scored(self, score: Score | Tailed | str) -> Estimates:
         """The first value with an interval that few items do not mislead, or without one and why."""
-        return dataclasses.replace(self, score=score)._made_again(self.confidence)
+        return dataclasses.replace(self, score=score)._rebuild(self.confidence)
 
     def with_random_raters(
         self, without: Sequence[Floats], interactions: Sequence[Floats], n_annotators: int | None = None
@@ -265,15 +265,15 @@ class Estimates:
         found = dataclasses.replace(
             self, raters="random", n_annotators=number, without_annotator=groups, interactions=tuple(interactions)
         )
-        return found._made_again(self.confidence) if len(self.leave_one_out) else found
+        return found._rebuild(self.confidence) if len(self.leave_one_out) else found
 
     def at_level(self, level: float) -> Estimates:
         """The same values with intervals at another level."""
         if level == self.confidence or not (len(self.replicates) or len(self.leave_one_out)):
             return dataclasses.replace(self, confidence=level)
-        return self._made_again(level)
+        return self._rebuild(level)
 
-    def _made_again(self, level: float) -> Estimates:
+    def _rebuild(self, level: float) -> Estimates:
         error, low, high, reasons = ends_of(
             self.method,
             self.value,
@@ -288,9 +288,9 @@ class Estimates:
         found = dataclasses.replace(
             self, confidence=level, standard_error=error, low=low, high=high, reasons=reasons
         )  # fmt: skip
-        return found if self.score is None else found._of_score()
+        return found if self.score is None else found._score_ends()
 
-    def _of_score(self) -> Estimates:
+    def _score_ends(self) -> Estimates:
         """The first interval by its score; the jackknife's stays where no value is compatible."""
         from scipy.special import stdtrit
 
@@ -329,7 +329,7 @@ class Estimates:
         with np.errstate(invalid="ignore", divide="ignore"):
             t = (self.value - null) / self.standard_error
             if abs(null) < 1:
-                inside = _on_z(self.transform) & (np.abs(self.value) < 1)
+                inside = _has_z_scale(self.transform) & (np.abs(self.value) < 1)
                 z = np.arctanh(np.where(inside, self.value, 0.0)) - np.arctanh(null)
                 t = np.where(inside, z * (1 - self.value**2) / self.standard_error, t)
         known = np.isfinite(t) & (self.standard_error > 0) & (self.n_units > 1)
@@ -628,16 +628,16 @@ def _bca_ends(value: float, defined: Floats, without: Floats, ends: Floats) -> F
     return np.asarray(ndtr(z0 + z / (1 - a * z)))
 
 
-def _on(scale: Transform, transform: Sequence[Transform]) -> Bools:
+def _has_scale(scale: Transform, transform: Sequence[Transform]) -> Bools:
     """Which values have their interval on a scale."""
     return np.array([one == scale for one in transform], dtype=bool)
 
 
-def _on_z(transform: Sequence[Transform]) -> Bools:
-    return _on("fisher", transform) | _on("rank", transform)
+def _has_z_scale(transform: Sequence[Transform]) -> Bools:
+    return _has_scale("fisher", transform) | _has_scale("rank", transform)
 
 
-def _corrected(value: float, without: Floats, t: float) -> tuple[float, float]:
+def _bias_corrected_ends(value: float, without: Floats, t: float) -> tuple[float, float]:
     """The jackknife on Fisher's z scale around the value that it corrects for bias."""
     n, z = len(without), np.arctanh(np.clip(without, -1 + 1e-9, 1 - 1e-9))
     centre = n * np.arctanh(value) - (n - 1) * z.mean()
@@ -655,7 +655,7 @@ def _jackknife_interval(
     n = len(without)
     with np.errstate(invalid="ignore"):
         error = np.sqrt(leave_out_variance(without))
-    shares, differences = _on("share", transform), _on("difference", transform)
+    shares, differences = _has_scale("share", transform), _has_scale("difference", transform)
     reasons = _why_no_jackknife(value, without, error, shares | differences, sampled)
     error = np.where([r is None for r in reasons], error if spreads is None else spreads.error, np.nan)
     below: Floats = np.full(error.shape, stdtrit(max(n - 1, 1), (1 + confidence) / 2))
@@ -664,16 +664,18 @@ def _jackknife_interval(
         below, above = spreads.reach(np.full(error.shape, (1 - confidence) / 2))
     low, high = value - below * error, value + above * error
     # The delta method: atanh has slope 1 / (1 - value²). Coefficients may lie below -1; those stay as they are.
-    inside = _on_z(transform) & (np.abs(value) < 1)
+    inside = _has_z_scale(transform) & (np.abs(value) < 1)
     if inside.any():
         centre = np.where(inside, value, 0.0)
         wide = np.where(inside, error, 0.0) / (1 - centre**2)
         low = np.where(inside, np.tanh(np.arctanh(centre) - below * wide), low)
         high = np.where(inside, np.tanh(np.arctanh(centre) + above * wide), high)
-    for j in np.flatnonzero(_on("rank", transform) & inside & (np.abs(value) > NEARLY_ONE) & np.isfinite(low)):
-        other = _corrected(float(value[j]), without[:, j], float(stdtrit(max(n - 1, 1), (1 + confidence) / 2)))
+    for j in np.flatnonzero(_has_scale("rank", transform) & inside & (np.abs(value) > NEARLY_ONE) & np.isfinite(low)):
+        other = _bias_corrected_ends(
+            float(value[j]), without[:, j], float(stdtrit(max(n - 1, 1), (1 + confidence) / 2))
+        )
         low[j], high[j] = np.fmin(low[j], other[0]), np.fmax(high[j], other[1])
-    positive = _on("log", transform) & (value > 0)
+    positive = _has_scale("log", transform) & (value > 0)
     if positive.any():
         centre = np.where(positive, value, 1.0)
         wide = np.where(positive, error, 0.0) / centre
@@ -696,7 +698,7 @@ def _why_no_jackknife(
     """Why each value has no interval, where it has none."""
     undefined = np.isnan(without).any(axis=0) | np.isnan(value)
     still = (error <= 1e-12 * np.maximum(1.0, np.abs(value))) & ~never_still
-    alone = np.zeros(len(value), dtype=bool) if sampled is None else _alone(value, sampled)
+    alone = np.zeros(len(value), dtype=bool) if sampled is None else _needs_annotator(value, sampled)
     reasons: list[str | None] = []
     for j in range(len(value)):
         if undefined[j]:
@@ -711,7 +713,7 @@ def _why_no_jackknife(
     return reasons
 
 
-def _alone(value: Floats, sampled: tuple[Floats, ...]) -> Bools:
+def _needs_annotator(value: Floats, sampled: tuple[Floats, ...]) -> Bools:
     """Values that do not exist without some annotator."""
     if not sampled or min(map(len, sampled)) < 2:
         return np.ones(len(value), dtype=bool)
@@ -961,8 +963,8 @@ class Pseudo:
             return -math.inf, math.inf
         middle = int(np.abs(at - first / second).argmin())
         over, under = np.flatnonzero(t[: middle + 1] > limit), np.flatnonzero(t[middle:] < -limit)
-        low = -math.inf if not len(over) else _where(at, t - limit, int(over[-1]))
-        high = math.inf if not len(under) else _where(at, t + limit, middle + int(under[0]) - 1)
+        low = -math.inf if not len(over) else _interpolate_zero(at, t - limit, int(over[-1]))
+        high = math.inf if not len(under) else _interpolate_zero(at, t + limit, middle + int(under[0]) - 1)
         return low, high
 
 
@@ -984,7 +986,7 @@ def _hall_inverse(y: float, a: float) -> float:
     return 3 / a * (float(np.cbrt(1 + a * (y - a / 6))) - 1)
 
 
-def _where(at: Floats, off: Floats, i: int) -> float:
+def _interpolate_zero(at: Floats, off: Floats, i: int) -> float:
     """Where ``off`` is 0 between the places i and i + 1."""
     left, right = float(off[i]), float(off[min(i + 1, len(at) - 1)])
     if not (math.isfinite(left) and math.isfinite(right)) or left == right:
@@ -1015,18 +1017,18 @@ def adjust_p(p: Floats, method: Adjustment = "by", family: Sequence[object] | No
         one_of("method", method, METHODS)
     p = np.asarray(p, dtype=float)
     if family is None or method == "none":
-        return _adjusted(p, method)
+        return _adjust(p, method)
     members: dict[object, list[int]] = {}
     for i, one in enumerate(family):
         members.setdefault(one, []).append(i)
     adjusted = np.full(p.shape, np.nan)
     for mine in members.values():
-        adjusted[mine] = _adjusted(p[mine], method)
+        adjusted[mine] = _adjust(p[mine], method)
     return adjusted
 
 
 def partial_conjunction(p: Floats, least: int | Ints) -> Floats:
-    """P-value of "fewer than ``least`` of these hypotheses are false" along the last axis: small where so many are.
+    """P-value of "fewer than ``least`` of these hypotheses are false", along the last axis.
 
     Benjamini & Heller (2008), section 2: of m p-values the ``least`` − 1 smallest are set aside, and Simes' test of the
     others' intersection is made, min over i of (m − u + 1) / i · p_(u − 1 + i). NaN is no hypothesis.
@@ -1070,7 +1072,7 @@ def simultaneous_p(value: Floats, replicates: Floats) -> Floats:
     return found
 
 
-def _adjusted(p: Floats, method: Adjustment) -> Floats:
+def _adjust(p: Floats, method: Adjustment) -> Floats:
     if method == "none" or not p.size:
         return p.copy()
     rows = p.reshape(-1, p.shape[-1])

@@ -107,6 +107,16 @@ def option(
     return dataclasses.field(default=default, metadata={"option": limits})
 
 
+def level_option(help: str = "Level of the intervals.", details: str = "") -> float:  # noqa: A002 - see `option`
+    """The field ``confidence`` of a question that makes intervals."""
+    return option(0.95, help, above=0, below=1, key="level", details=details)
+
+
+def seed_option(help: str = "Same seed, same numbers.", *, always: bool = False) -> int:  # noqa: A002 - see `option`
+    """The field ``seed`` of a question in which chance takes part."""
+    return option(0, help, low=0, always=always)
+
+
 @dataclass(frozen=True)
 class Settings:
     """Everything that decides a question's numbers besides the labels; a subclass has one field an option.
@@ -175,8 +185,8 @@ class IntervalSettings(Settings):
 
     method: Method = option("jackknife", "How intervals are made.")
     n_resamples: int = option(2000, "Bootstrap resamples.", low=LEAST_RESAMPLES, key="resamples")
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Same seed, same numbers.", low=0)
+    confidence: float = level_option()
+    seed: int = seed_option()
 
 
 # -- one statement: the function's parameters, its help and its types -------------------------------
@@ -256,11 +266,11 @@ def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[...
                 default=kind.empty if f.default is dataclasses.MISSING else f.default,
                 annotation=hints[f.name][0],
             )
-            for f in sorted(_own_first(settings), key=lambda f: f.kw_only is True)
+            for f in sorted(_order_options(settings), key=lambda f: f.kw_only is True)
         ],
         return_annotation=signature.return_annotation,
     )
-    call.__doc__ = _with_options(inspect.getdoc(function) or "", settings)
+    call.__doc__ = _document_options(inspect.getdoc(function) or "", settings)
     call.settings = settings  # type: ignore[attr-defined]  # so that a command finds its options
     del call.__wrapped__
     return call
@@ -290,7 +300,7 @@ def _open_labels(name: str, given: tuple[Any, ...], options: dict[str, Any], jud
     return given
 
 
-def _own_first(settings: type[Settings]) -> list[dataclasses.Field[Any]]:
+def _order_options(settings: type[Settings]) -> list[dataclasses.Field[Any]]:
     """Every option, a question's own before those that it shares with others."""
     known = {f.name: f for f in dataclasses.fields(settings)}
     names = dict.fromkeys(name for cls in settings.__mro__ for name in vars(cls).get("__annotations__", {}))
@@ -300,11 +310,11 @@ def _own_first(settings: type[Settings]) -> list[dataclasses.Field[Any]]:
 _SECTION = re.compile(r"^(\w[\w ]*)\n-{3,}$", flags=re.M)
 
 
-def _with_options(doc: str, settings: type[Settings]) -> str:
+def _document_options(doc: str, settings: type[Settings]) -> str:
     """A docstring with every option at the end of its parameters."""
     lines = []
     known = hints_of(settings)
-    for f in _own_first(settings):
+    for f in _order_options(settings):
         name, default, (hint, limits) = f.name, f.default, known[f.name]
         shown = "" if default in (None, dataclasses.MISSING) or limits.transient else f", default {default!r}"
         about = " ".join(part for part in (limits.help, limits.details) if part)
@@ -365,7 +375,7 @@ def check(name: str, value: Any, hint: Any, limits: Limits = Limits()) -> None:
         words = words_of(hint)
         strange = [v for v in (value if isinstance(value, list | tuple) else (value,)) if v not in words]
         if words and strange:
-            raise DesignError(_not_a_word(name, strange[0], words), option=name, value=strange[0])
+            raise DesignError(_bad_word_message(name, strange[0], words), option=name, value=strange[0])
         raise DesignError(f"{name} must be {_kind(hint, limits)}; got {value!r}", option=name, value=value)
     numbers = value if isinstance(value, list | tuple) else (value,)
     for number in numbers:
@@ -383,7 +393,7 @@ def one_of(name: str, value: T, words: Iterable[T]) -> T:
     """
     known = tuple(words)
     if value not in known:
-        raise DesignError(_not_a_word(name, value, known), option=name, value=value)
+        raise DesignError(_bad_word_message(name, value, known), option=name, value=value)
     return value
 
 
@@ -523,7 +533,7 @@ def _bounds(limits: Limits) -> str:
     return ""
 
 
-def _not_a_word(name: str, value: object, words: Sequence[object]) -> str:
+def _bad_word_message(name: str, value: object, words: Sequence[object]) -> str:
     said = [str(w) for w in words]
     known = f"{', '.join(said[:-1])} or {said[-1]}" if len(said) > 1 else said[0]
     near = difflib.get_close_matches(str(value), said, n=1)

@@ -125,7 +125,7 @@ class Units:
         """
         if clusters is not None and len(clusters) != n_items:
             raise DataError(f"there are {n_items} items but {len(clusters)} cluster labels")
-        limit = None if most is None else most_units(width, most)
+        limit = None if most is None else unit_limit(width, most)
         n = n_whole = n_items if used is None else len(used)
         unit: Ints | None = None
         if clusters is not None:
@@ -143,12 +143,12 @@ class Units:
         return cls(unit, n, "blocks" if n < n_whole else "items" if clusters is None else "clusters")
 
 
-def most_width(n_items: int) -> float:
-    """`most_units` the other way round: sums that each of ``n_items`` may have, for none to be merged into blocks."""
+def width_limit(n_items: int) -> float:
+    """`unit_limit` the other way round: sums that each of ``n_items`` may have, for none to be merged into blocks."""
     return math.inf if n_items <= LEAST_UNITS else UNIT_CELLS // n_items if n_items <= MAX_UNITS else 0
 
 
-def most_units(width: int, most: int = MAX_UNITS) -> int:
+def unit_limit(width: int, most: int = MAX_UNITS) -> int:
     """Into how many blocks items are merged where there are more, if each has ``width`` sums."""
     return max(min(most, LEAST_UNITS), min(most, UNIT_CELLS // max(width, 1)))
 
@@ -341,7 +341,7 @@ def estimate_sums(
     )
 
 
-def of_replicates(
+def estimate_replicates(
     value: Floats, replicates: Floats, how: How, *, n_items: int, n_units: int, unit: str = "items"
 ) -> Estimates:
     """Values with replicates that a statistic brings itself, where it is no sum over items.
@@ -401,8 +401,24 @@ def estimate_open(
         return estimate_sums(statistic, sums, how, unit=unit)
     value = np.atleast_1d(np.asarray(statistic.value(sums.sum(axis=0))))
     replicates = np.asarray(statistic.value(drawn(how.n_resamples)))
-    found = of_replicates(value, replicates, how, n_items=len(sums), n_units=len(sums), unit=unit)
+    found = estimate_replicates(value, replicates, how, n_items=len(sums), n_units=len(sums), unit=unit)
     return dataclasses.replace(found, method="percentile", drawn="Bayesian bootstrap")
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of each column of a (items, q) array, with NaN for what an item does not have."""
+
+    def moments(self, data: Floats) -> Floats:
+        """Sums and counts of what is there."""
+        there = ~np.isnan(data)
+        return np.concatenate([np.where(there, data, 0.0), there.astype(float)], axis=1)
+
+    def value(self, sums: Floats) -> Floats:
+        """Sum over count; NaN where nothing was there."""
+        total, count = np.split(sums, 2, axis=-1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return total / count
 
 
 # -- sums of a table in pieces ----------------------------------------------------------------------
@@ -454,7 +470,7 @@ def resample(statistic: Estimated, sums: Floats, *, n_resamples: int, seed: int)
     factor: Any = sums.astype(np.float32) if exact else sums
 
     some = max(1, PRODUCT_CELLS // (RESAMPLES_PER_BLOCK * max(n_units, sums.shape[1])))
-    kept = _kept_counts(n_units, n_resamples, seed)
+    kept = _cached_counts(n_units, n_resamples, seed)
 
     def product(p: int) -> Floats:
         first, last = p * some, min((p + 1) * some, n_blocks)
@@ -499,7 +515,7 @@ def _different_columns(sums: Floats) -> tuple[Floats, Ints | None]:
     return np.ascontiguousarray(sums[:, np.unique(which, return_index=True)[1]]), which
 
 
-def _kept_counts(n_units: int, n_resamples: int, seed: int) -> Any:
+def _cached_counts(n_units: int, n_resamples: int, seed: int) -> Any:
     """The counts of all resamples, or None where they are too many to keep."""
     if n_units * n_resamples <= MOST_KEPT:
         return _all_counts(n_units, n_resamples, seed)

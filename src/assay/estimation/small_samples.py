@@ -52,9 +52,9 @@ class Score:
         if not len(inside):
             return None
         first, last = inside[0], inside[-1]
-        low = value - reach[0] if first == 0 else _between(self.values, reach, value, first)
+        low = value - reach[0] if first == 0 else _interpolate(self.values, reach, value, first)
         at_end = last == len(self.values) - 1
-        high = 1.0 if at_end else _between(self.values, -reach, value + step / 2, last + 1)
+        high = 1.0 if at_end else _interpolate(self.values, -reach, value + step / 2, last + 1)
         return max(float(low), -1.0), max(float(high), value)
 
     def deviation(self, value: float, error: float, step: float, null: float) -> float:
@@ -71,7 +71,7 @@ class Score:
         return float(np.clip(error / near, 1.0, MOST_WIDER)) if np.isfinite(error) and near > 0 else 1.0
 
 
-def _between(values: Floats, reach: Floats, value: float, i: int) -> float:
+def _interpolate(values: Floats, reach: Floats, value: float, i: int) -> float:
     """Where value lies between two tried values, the one compatible and the other not."""
     left, right = values[i - 1] + reach[i - 1] - value, values[i] + reach[i] - value
     share = left / (left - right) if left != right else 0.5
@@ -127,10 +127,10 @@ class Tailed:
         if not (np.isfinite(error) and value > 0):
             return None
         wide = t * error / value
-        above = (value**2 * np.exp(2 * wide), self._of_likelihood(t))
+        above = (value**2 * np.exp(2 * wide), self._likelihood_bound(t))
         return value * float(np.exp(-wide)), min(float(np.sqrt(max(above))), self.highest)
 
-    def _of_likelihood(self, t: float) -> float:
+    def _likelihood_bound(self, t: float) -> float:
         """The largest mean square whose profile likelihood is within t² / 2 of the best.
 
         The square of a distance in d dimensions, over d and its squared scale s, is F(d, ν), whose mean is ν / (ν - 2):
@@ -138,7 +138,7 @@ class Tailed:
         """
         from scipy.special import gammaln
 
-        squares, often = _grouped(np.maximum(self.squares, LEAST_SQUARE * self.squares.mean()))
+        squares, often = _group_squares(np.maximum(self.squares, LEAST_SQUARE * self.squares.mean()))
         n, logs, nu = often.sum(), often @ np.log(squares), DEGREES
         scale = SCALES[:, None] * float(often @ squares / n)
         far = np.stack([np.log1p(squares / (nu * row)[:, None]) @ often for row in scale])
@@ -156,7 +156,7 @@ class Tailed:
         return float((mean[k, i, v] * (mean[k, after, v] / mean[k, i, v]) ** share).max())
 
 
-def _grouped(squares: Floats) -> tuple[Floats, Floats]:
+def _group_squares(squares: Floats) -> tuple[Floats, Floats]:
     """Fewer squares, and how many each stands for."""
     if len(squares) <= EXACTLY + GROUPS:
         return squares, np.ones(len(squares))

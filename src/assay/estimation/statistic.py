@@ -10,7 +10,6 @@ summed before they are resampled; a table larger than memory is summed piece by 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -49,19 +48,3 @@ class Several(Estimated, Protocol):
 
     def part(self, which: Sequence[int]) -> Several:
         """Some of them."""
-
-
-@dataclass(frozen=True)
-class Mean:
-    """The mean of each column of a (items, q) array, with NaN for what an item does not have."""
-
-    def moments(self, data: Floats) -> Floats:
-        """Sums and counts of what is there."""
-        there = ~np.isnan(data)
-        return np.concatenate([np.where(there, data, 0.0), there.astype(float)], axis=1)
-
-    def value(self, sums: Floats) -> Floats:
-        """Sum over count; NaN where nothing was there."""
-        total, count = np.split(sums, 2, axis=-1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return total / count

@@ -20,17 +20,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.annotations import Annotations, digest_of_columns
+from assay.data.chunks import Chunks
 from assay.data.columns import natural
 from assay.data.names import codes_in
-from assay.data.ratings import cluster_codes, digest_of_columns
+from assay.data.ratings import cluster_codes
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.options import question
-from assay.estimation.resampling import Units, add_rows, estimate_sums
+from assay.estimation.resampling import Mean, Units, add_rows, estimate_sums
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
-from assay.estimation.statistic import Floats, Ints, Mean
+from assay.estimation.statistic import Floats, Ints
 from assay.ideas.choices import MapSettings
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said, signed
@@ -220,7 +220,7 @@ def annotator_similarity(labels: Annotations | Chunks, settings: MapSettings) ->
 
     The judge's words are like a person's by two thirds on average, people's like each other's by one.
     """
-    labels = in_memory(labels, "annotator_similarity")
+    labels = labels.in_memory("annotator_similarity")
     _refuse_what_is_no_text(labels)
     similarity = as_similarity(settings.similarity)
     answers = _TextAnswers.of(labels, similarity)

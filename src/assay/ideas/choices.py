@@ -11,13 +11,12 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.annotations import Annotations, digest_of_columns
+from assay.data.chunks import Chunks
 from assay.data.columns import natural
 from assay.data.names import codes_in
-from assay.data.ratings import digest_of_columns
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.options import LEAST_RESAMPLES, IntervalSettings, Settings, option
+from assay.estimation.options import LEAST_RESAMPLES, IntervalSettings, Settings, level_option, option, seed_option
 from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Ints
 from assay.statistics.odd_one_out import PairTable
@@ -61,12 +60,7 @@ class TripletSettings(ChoiceSettings):
     floor: int = option(
         3, "Pairs that were compared less often are marked.", low=1, details="Their ``enough`` is False."
     )
-    confidence: float = option(
-        0.95,
-        "Level of the intervals.",
-        above=0,
-        below=1,
-        key="level",
+    confidence: float = level_option(
         details="They are Wilson's, of as many independent choices as those about a pair are worth: where a triplet "
         "was answered more than once, its choices share their third text (`alike`).",
     )
@@ -87,8 +81,8 @@ class EmbeddingSettings(ChoiceSettings):
     n_resamples: int = option(
         100, "Resamples of the triplets, each fitted anew; 0 for no intervals.", low=0, key="resamples"
     )
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Same seed, same numbers.", low=0)
+    confidence: float = level_option()
+    seed: int = seed_option()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,8 +146,8 @@ class ValidateSettings(ChoiceSettings):
         details="They say whether it sees anything. Intervals need none: they come from influences of texts, pairs and "
         "choices.",
     )
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Same seed, same numbers.", low=0)
+    confidence: float = level_option()
+    seed: int = seed_option()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,8 +164,8 @@ class SampleSizeSettings(ChoiceSettings):
         0.8, "The rank correlation that is wanted.", above=0, below=1, details="The paper asks for .8."
     )
     n_splits: int = option(100, "Random halves, and bootstrap runs of each size.", low=LEAST_RESAMPLES, key="splits")
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Same seed, same numbers.", low=0)
+    confidence: float = level_option()
+    seed: int = seed_option()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +201,7 @@ class SampleSettings(Settings):
         details="Asked one after the other they are balanced at any time: of 15 texts no pair is ever two comparisons "
         "behind the mean.",
     )
-    seed: int = option(0, "Same seed, same numbers.", low=0, always=True)
+    seed: int = seed_option(always=True)
 
 
 @dataclass(frozen=True)
@@ -237,7 +231,7 @@ class PlanTripletsSettings(Settings):
     dimensions: int = option(3, "Ways in which the simulated texts differ.", low=1, high=50)
     n_studies: int = option(200, "Simulated studies.", low=20, key="studies")
     pilot: Any = option(None, "Odd ones out at hand, whose people's agreement is taken.", hidden=True, first=True)
-    seed: int = option(0, "Same seed, same numbers.", low=0, always=True)
+    seed: int = seed_option(always=True)
 
 
 @dataclass(frozen=True)
@@ -257,8 +251,8 @@ class StyleSettings(Settings):
         key="resamples",
         details="With few pairs, as the one of the paper, there is no interval.",
     )
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Same seed, same numbers.", low=0)
+    confidence: float = level_option()
+    seed: int = seed_option()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -338,7 +332,7 @@ class Choices:
         DataError
             For a triplet that does not name three different texts.
         """
-        labels = odd_one_labels(in_memory(labels, question), question)
+        labels = odd_one_labels(labels.in_memory(question), question)
         columns = columns_of_texts(labels, settings.texts)
         document = document_of(labels, settings.document)
         items = labels.items.select("item")

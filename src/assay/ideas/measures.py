@@ -18,7 +18,15 @@ from assay.data.annotations import Annotations
 from assay.errors import DataError, DesignError, counted, listing
 from assay.estimation.options import digest
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.ideas.choices import Choices, ChoiceSettings, has_choices, has_column
+from assay.ideas.choices import (
+    CONTENTS,
+    Choices,
+    ChoiceSettings,
+    ValidateSettings,
+    has_choices,
+    has_column,
+    item_column,
+)
 from assay.similarity.lexical import word_similarity
 from assay.similarity.protocol import Similarity
 from assay.similarity.registry import as_similarity
@@ -27,6 +35,12 @@ from assay.statistics.round_robin import TextBlocks
 
 PAIR_NAMES = (("first_item", "second_item"), ("id_a", "id_b"), ("first", "second"), ("a", "b"))
 """Columns that name the two texts of a pair, the first of these that are there."""
+
+LEAST_PAIRS = 3
+"""A ranking of fewer pairs says nothing."""
+
+AUTHORS = ("first_author", "second_author", "third_author")
+"""Columns that say who wrote the three texts, where nothing else is said."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +139,7 @@ class PairsOfTexts:
                 raise DesignError(f"measure '{family}' holds a sweep in a sweep")
             return [m for setting, one in given.items() for m in self.of(f"{name} {setting}", one, name)]
         if isinstance(given, Annotations):
-            answers = self._chosen(given) if has_choices(given) else judged_pairs(given, self)
+            answers = self._judges_of_triplets(given) if has_choices(given) else judged_pairs(given, self)
             return [self.measure(who, "judge", values, family) for who, values in answers.items()]
         if isinstance(given, Mapping | pl.DataFrame):
             return [self.measure(name, "pairs", self._read_values(name, given), family)]
@@ -147,7 +161,7 @@ class PairsOfTexts:
         alike = fitted.matrices([[contents[i] for i in some] for some in self.groups])
         return self.measure(name, "similarity", np.concatenate([one.ravel() for one in alike]), family, fitted.about)
 
-    def _chosen(self, labels: Annotations) -> dict[str, Floats]:
+    def _judges_of_triplets(self, labels: Annotations) -> dict[str, Floats]:
         """Equation 1 of each judge who chose odd ones out in a table of its own, under each condition apart."""
         choices = Choices.of(labels, ChoiceSettings(), "validate_similarity")
         known = self.texts["document"].null_count() == 0 and choices.texts["document"].null_count() == 0
@@ -210,6 +224,57 @@ class PairsOfTexts:
         return self.blocks.fill(first_at, second_at, values)
 
 
+def compared_pairs(labels: Annotations, experts: Choices, settings: ValidateSettings) -> tuple[PairsOfTexts, Ints]:
+    """The pairs that experts compared often enough, and which they are of all that were compared."""
+    table = experts.pairs
+    above = np.flatnonzero(table.n >= settings.floor)
+    if len(above) < LEAST_PAIRS:
+        raise DesignError(
+            f"{counted(len(above), 'pair')} compared {settings.floor} times or more; a ranking needs "
+            f"{LEAST_PAIRS} at least"
+        )
+    first, second = table.first[above], table.second[above]
+    contents, authors = _contents(labels, experts, settings), _authors(labels, experts, settings)
+    return PairsOfTexts(first, second, experts.texts, experts.document, contents, authors), above
+
+
+def _contents(labels: Annotations, choices: Choices, settings: ValidateSettings) -> tuple[str, ...] | None:
+    """The texts themselves, by the columns that hold them; their names where nothing else does."""
+    columns: Sequence[str] | None = settings.contents
+    if columns is None:
+        columns = CONTENTS.get(choices.columns, choices.columns)
+        if not all(c in (*labels.items.columns, *labels.labels.columns) for c in columns):
+            return None
+    elif len(columns) != 3:
+        raise DesignError("contents=... takes three columns: those that hold the three texts of a triplet")
+    return _values_of_texts(labels, choices, columns, "reads differently in two triplets; one name stands for one text")
+
+
+def _authors(labels: Annotations, choices: Choices, settings: ValidateSettings) -> tuple[str, ...] | None:
+    """Who wrote each text, where columns say so."""
+    columns: Sequence[str] | None = settings.authors
+    if columns is None:
+        if not all(has_column(labels, c) for c in AUTHORS):
+            return None
+        columns = AUTHORS
+    elif len(columns) != 3:
+        raise DesignError("authors=... takes three columns: those that say who wrote the three texts of a triplet")
+    return _values_of_texts(labels, choices, columns, "has two authors in two triplets; one name stands for one text")
+
+
+def _values_of_texts(labels: Annotations, choices: Choices, columns: Sequence[str], wrong: str) -> tuple[str, ...]:
+    """What three columns say of each text."""
+    found: list[str | None] = [None] * choices.texts.height
+    for place, column in enumerate(columns):
+        values = item_column(labels, labels.column_name(column)).cast(pl.String)
+        for text, value in zip(choices.of_item[:, place].tolist(), values.to_list(), strict=True):
+            if found[text] is None:
+                found[text] = value
+            elif found[text] != value:
+                raise DataError(f"text '{choices.texts['text'][text]}' {wrong}")
+    return tuple(text or "" for text in found)
+
+
 LENGTH, WORDS, AUTHOR = "length alone", "shared words alone", "same author alone"
 """Trivial measures: what is as good as they are has not been shown to see ideas."""
 
@@ -253,11 +318,11 @@ def judged_pairs(labels: Annotations, pairs: PairsOfTexts) -> dict[str, Floats]:
     for part in table.partition_by("annotator", *who, maintain_order=True):
         name = variant(part["annotator"][0], {c: part[c][0] for c in who})
         values = part.group_by(*keys, "first", "second").agg(value=pl.col("label").cast(pl.Float64).mean())
-        found[name] = pairs.look_up(name, _either_way(values, keys), keys)
+        found[name] = pairs.look_up(name, _order_averaged(values, keys), keys)
     return found
 
 
-def _either_way(values: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+def _order_averaged(values: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """One row a pair, where it was asked both ways round."""
     low, high = pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second")
     return (

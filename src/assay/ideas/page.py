@@ -23,7 +23,10 @@ def validation_parts(found: SimilarityValidation) -> tuple[Part, ...]:
             "trivial measures, and what experts reach.",
             _verdicts(found),
         ),
-        ("Beside it: over new judgments of the same texts; within documents; ρ less that of the best.", _beside(found)),
+        (
+            "Beside it: over new judgments of the same texts; within documents; ρ less that of the best.",
+            _other_intervals(found),
+        ),
     ]
     if found.sweeps.height:
         frames.append(
@@ -47,7 +50,7 @@ def _verdicts(found: SimilarityValidation) -> pl.DataFrame:
     return filled(found.rows.select(columns), found.counted).rename(titles, strict=False)
 
 
-def _beside(found: SimilarityValidation) -> pl.DataFrame:
+def _other_intervals(found: SimilarityValidation) -> pl.DataFrame:
     """Other intervals of the measures."""
     names = [c for c in found.rows.columns if c.startswith(("same_texts", "within", "difference"))]
     return filled(found.rows.filter(pl.col("kind") != "ceiling").select("measure", *names))

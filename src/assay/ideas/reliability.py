@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.annotations import Annotations, digest_of_columns
+from assay.data.chunks import Chunks
 from assay.data.columns import natural
 from assay.data.names import codes_in
-from assay.data.ratings import cluster_codes, digest_of_columns
+from assay.data.ratings import cluster_codes
 from assay.errors import DesignError, counted
 from assay.estimation.intervals import Estimate, map_estimate
 from assay.estimation.options import question
-from assay.estimation.resampling import Units, add_rows, estimate_sums
+from assay.estimation.resampling import Mean, Units, add_rows, estimate_sums
 from assay.estimation.result import ResultOfRows, Run, fingerprint_with
-from assay.estimation.statistic import Floats, Ints, Mean
+from assay.estimation.statistic import Floats, Ints
 from assay.ideas.choices import Pairs, ReliabilitySettings, odd_one_labels
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, said
@@ -133,7 +133,7 @@ def odd_one_out_agreement(labels: Annotations | Chunks, settings: ReliabilitySet
 
     Five of six choices are the same, where chance would make two so.
     """
-    table = odd_one_labels(in_memory(labels, "odd_one_out_agreement"), "odd_one_out_agreement")
+    table = odd_one_labels(labels.in_memory("odd_one_out_agreement"), "odd_one_out_agreement")
     cells = _ChoiceShares.of(table)
     clusters = None if settings.clusters is None else cluster_codes(table, settings.clusters)
     rows, estimates, how = [], [], ""
@@ -141,7 +141,7 @@ def odd_one_out_agreement(labels: Annotations | Chunks, settings: ReliabilitySet
         for who in settings.who:
             for names, moments in cells.moments(who, items):
                 found, how = _estimate(moments, clusters, settings)
-                above = map_estimate(found, _above_chance, _agreement, slope=1 / (1 - CHANCE))
+                above = map_estimate(found, _correct_for_chance, _agreement, slope=1 / (1 - CHANCE))
                 estimates.append(above)
                 rows.append({"group": group, "who": who, **names, **above.row(), "agreement": found.estimate,
                              "n": int((moments[:, 1] > 0).sum()), "reason": found.reason})  # fmt: skip
@@ -180,7 +180,7 @@ def _groups(table: Annotations, by: str | None) -> Iterator[tuple[str | None, In
             yield value, everything[(column == value).fill_null(value=False).to_numpy()]
 
 
-def _above_chance(agreement: float) -> float:
+def _correct_for_chance(agreement: float) -> float:
     return (agreement - CHANCE) / (1 - CHANCE)
 
 

@@ -37,14 +37,14 @@ from assay.reporting.tables import interval, said
 from assay.statistics.odd_one_out import (
     GROUPS,
     PLACES,
-    Judged,
+    PairChoices,
     choice_probabilities,
     correlation,
     half_agreement,
+    leave_groups_out,
     mean_ranks,
     pair_codes,
-    stepped_up,
-    without_groups,
+    spearman_brown,
 )
 
 if TYPE_CHECKING:
@@ -158,10 +158,10 @@ def judgments_needed(labels: Annotations | Chunks, settings: SampleSizeSettings)
     if len(choices) < LEAST:
         raise DesignError(f"{counted(len(choices), 'choice')} cannot be halved; {LEAST} are the least")
     order = np.lexsort((choices.odd, choices.item))
-    judged = Judged.of(choices.pairs, choices.member[order], choices.odd[order], choices.texts.height)
+    judged = PairChoices.of(choices.pairs, choices.member[order], choices.odd[order], choices.texts.height)
     rng = np.random.default_rng(settings.seed)
     one = _single_reliability(judged, rng, n_splits)
-    without = without_groups(judged, rng, lambda some: _single_reliability(some, rng, max(n_splits // 5, 10)))
+    without = leave_groups_out(judged, rng, lambda some: _single_reliability(some, rng, max(n_splits // 5, 10)))
     n = len(judged)
     wanted = settings.sizes or tuple(sorted({max(round(n * k / 5), 10) for k in range(1, 11)}))
     alone = _single_estimate(one, without, settings.confidence)
@@ -174,14 +174,14 @@ def judgments_needed(labels: Annotations | Chunks, settings: SampleSizeSettings)
     return Judgments(curve, needed, least, most, run, estimates)
 
 
-def _single_reliability(judged: Judged, rng: np.random.Generator, n_splits: int) -> float:
+def _single_reliability(judged: PairChoices, rng: np.random.Generator, n_splits: int) -> float:
     """Reliability of one judgment's worth, by Spearman and Brown from halves: r = R / (n − (n − 1) R)."""
     halves = half_agreement(judged, rng, n_splits)
     halves = halves[np.isfinite(halves)]
     if not len(halves):
         return float("nan")
     mean = min(float(halves.mean()), 0.9999)
-    return float(stepped_up(mean, 2 / len(judged)))
+    return float(spearman_brown(mean, 2 / len(judged)))
 
 
 def _single_estimate(one: float, without: Floats, confidence: float) -> Estimate:
@@ -189,14 +189,14 @@ def _single_estimate(one: float, without: Floats, confidence: float) -> Estimate
     if not (one > 0 and np.isfinite(without).all() and (without > 0).all() and np.ptp(without) > 0):
         return replace(missing("these judgments agree no more than chance gives"), estimate=one)
     logits = jackknife_groups(float(_log_odds(one)), _log_odds(without), confidence)
-    return replace(map_estimate(logits, _from_log_odds, _log_odds, slope=one * (1 - one)), estimate=one)
+    return replace(map_estimate(logits, _inverse_log_odds, _log_odds, slope=one * (1 - one)), estimate=one)
 
 
 def _log_odds(value: Any) -> Any:
     return np.log(value / (1 - np.asarray(value)))
 
 
-def _from_log_odds(value: float) -> float:
+def _inverse_log_odds(value: float) -> float:
     return float(1 / (1 + np.exp(-value)))
 
 
@@ -209,28 +209,28 @@ def _judgments_for(one: float, target: float) -> int | None:
 
 def _sets_estimate(value: float, one: Estimate, size: int, confidence: float) -> Estimate:
     """ρ of two sets of a size; the interval is that of one judgment, stepped up, and holds ρ."""
-    stepped = float(stepped_up(one.estimate, size))
+    stepped = float(spearman_brown(one.estimate, size))
 
     def ends(level: float) -> tuple[float, float]:
-        low, high = (float(stepped_up(end, size)) for end in one.interval(level))
+        low, high = (float(spearman_brown(end, size)) for end in one.interval(level))
         known = np.isfinite([low, high]).all()
         return (min(low, value), max(high, value)) if known else (np.nan, np.nan)
 
     def test(null: float) -> float:
         if min(value, stepped) <= null <= max(value, stepped):
             return 1.0
-        return one.p(float(stepped_up(null, 1 / size))) if 0 < null < 1 else np.nan
+        return one.p(float(spearman_brown(null, 1 / size))) if 0 < null < 1 else np.nan
 
     return EstimateByRule(value, *ends(confidence), np.nan, one.reason, ends=ends, test=test)
 
 
 def _row(
-    size: int, one: Estimate, judged: Judged, rng: np.random.Generator, settings: SampleSizeSettings
+    size: int, one: Estimate, judged: PairChoices, rng: np.random.Generator, settings: SampleSizeSettings
 ) -> tuple[Estimate, dict[str, Any]]:
     """ρ of two sets of a size."""
     n = len(judged)
     halves = 2 * size <= n
-    value = float(stepped_up(one.estimate, size))
+    value = float(spearman_brown(one.estimate, size))
     if halves:
         apart = half_agreement(judged, rng, settings.n_splits, size)
         value = float(apart[np.isfinite(apart)].mean()) if np.isfinite(apart).any() else float("nan")
@@ -375,7 +375,7 @@ def _worlds(settings: PlanTripletsSettings, agreement: float, number: int) -> li
     rng = np.random.default_rng((settings.seed, number))
     found = []
     for _ in range(settings.n_documents):
-        alike = _alike(settings.n_texts, settings.dimensions, agreement, rng)
+        alike = _random_strengths(settings.n_texts, settings.dimensions, agreement, rng)
         found.append((alike, mean_ranks(_truth(alike))))
     return found
 
@@ -416,7 +416,7 @@ def _study(design: Ints, overlap: int, worlds: list[World], seed: tuple[int, ...
     return float(np.mean(found))
 
 
-def _alike(n: int, dimensions: int, agreement: float, rng: np.random.Generator) -> Floats:
+def _random_strengths(n: int, dimensions: int, agreement: float, rng: np.random.Generator) -> Floats:
     """Strengths of pairs of random texts, so sharp that two experts agree as often as wanted: (texts, texts)."""
     place = rng.normal(size=(n, dimensions))
     far = -((place[:, None] - place[None]) ** 2).sum(axis=2)

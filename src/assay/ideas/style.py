@@ -124,7 +124,7 @@ def style_effect(pairs: Any, settings: StyleSettings) -> StyleEffect:
     settings = replace(settings, measures=signed_measures(named))
     table = _check_pairs(to_polars(pairs), bool(named))
     found = {name: _similarities(as_similarity(one), table) for name, one in named.items()}
-    for name, values in _given_similarities(table).items():
+    for name, values in _read_similarities(table).items():
         if name in found:
             raise DesignError(f"two measures are called '{name}'; rename one")
         found[name] = values
@@ -171,7 +171,7 @@ def _similarities(similarity: Similarity, table: pl.DataFrame) -> Floats:
     return np.stack([fitted.pairs(texts[0], texts[1]), fitted.pairs(texts[2], texts[3])], axis=1)
 
 
-def _given_similarities(table: pl.DataFrame) -> Mapping[str, Floats]:
+def _read_similarities(table: pl.DataFrame) -> Mapping[str, Floats]:
     """Numbers that somebody brings: ``NAME_before`` and ``NAME_after``."""
     names = [c.removesuffix("_before") for c in table.columns if c.endswith("_before")]
     found = {}

@@ -8,43 +8,55 @@ measure can do.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import numpy as np
 import polars as pl
+from scipy.special import stdtr, stdtrit
 
-from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import digest_of_columns
+from assay.data.annotations import Annotations, digest_of_columns
+from assay.data.chunks import Chunks
 from assay.errors import DataError, DesignError, counted, unknown
-from assay.estimation.intervals import Estimate, adjust_p, missing
+from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p, missing
 from assay.estimation.options import IntervalSettings, question
-from assay.estimation.resampling import of_replicates
+from assay.estimation.resampling import estimate_replicates
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
-from assay.ideas.choices import CONTENTS, Choices, ValidateSettings, has_column, item_column, odd_one_labels
-from assay.ideas.measure_verdict import HOPELESS, SEES, Ceiling, MeasureVerdict, TextInference, decide
+from assay.ideas.choices import CONTENTS, Choices, ValidateSettings, odd_one_labels
 from assay.ideas.measures import (
+    AUTHORS,
+    LEAST_PAIRS,
     PairMeasure,
     PairsOfTexts,
     check_values,
+    compared_pairs,
     each_judge,
     judge_of,
     name_measures,
     signed_measures,
 )
 from assay.reporting import pictures
-from assay.reporting.tables import clip_name, estimated, interval, said
-from assay.statistics.choice_ceiling import halves_seen, step_of
-from assay.statistics.odd_one_out import KEPT, Judged, correlation, correlations
+from assay.reporting.tables import clip_name, estimated, interval, p_value, said
+from assay.statistics.odd_one_out import (
+    KEPT,
+    NEARLY_ALIKE,
+    PairChoices,
+    Step,
+    correlation,
+    correlations,
+    mean_half_correlation,
+    step_to_whole,
+)
 from assay.statistics.round_robin import (
     ExpertRanks,
     Influence,
     RoundRobin,
     TextVariance,
+    degrees,
     p_of_permutations,
     permuted_correlations,
 )
@@ -53,25 +65,50 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-LEAST_PAIRS = 3
-"""A ranking of fewer pairs says nothing."""
-
 SPLITS = 50
 """Random halves behind the choice of a sweep's setting, and half as many bootstrap runs as the paper's ceiling has:
 their mean is known to a seventh of their spread."""
 
 MOST_BOOTSTRAPPED = 1_000_000
-"""Choices up to which the paper's ceiling is made, which is a footnote: beyond it takes longer than the answer."""
+"""The paper's ceiling, a footnote, is computed for at most this many choices: more take longer than the answer."""
 
 MANY_DOCUMENTS = 6
 """From this number on, a sweep's setting is chosen on half of the documents; below, on half of the texts, as halves of
 fewer than three documents differ too much."""
 
+ALPHA = 0.05
+"""Level of each test behind a verdict, one-sided."""
+
+MOST = 0.8
+"""Share of the best possible ρ that must be shown for "what experts see": of measures that truly reach so much and no
+more, 3 to 7% are said to (`benchmarks/ideas_texts.py`), and one that reaches all is told from 15 texts on."""
+
+HALF = 0.5
+"""A measure sees at most half where its ρ is shown to stay below this share of the best possible."""
+
+HOPELESS = 0.3
+"""Where the upper end of the experts' agreement is below this, more of the same judgments is not advised."""
+
+POWER = 0.8
+"""Power at which the numbers of further texts and judgments are computed."""
+
+MOST_TIMES = 20
+"""No number is named where more than this many times the texts or judgments at hand would be needed."""
+
+Answer = Literal[
+    "sees what experts see",
+    "some of it, less than experts",
+    "some of it, open",
+    "not shown, at most half",
+    "cannot tell yet",
+    "these judgments cannot tell",
+]
+ANSWERS: tuple[Answer, ...] = get_args(Answer)
+SEES: tuple[Answer, ...] = ANSWERS[:3]
+"""The answers that say that a measure sees anything."""
+
 CEILINGS = {"again": "experts, asked again", "best": "best that a measure can do"}
 """What the rows of the ceiling are called."""
-
-AUTHORS = ("first_author", "second_author", "third_author")
-"""Columns that say who wrote the three texts, where nothing else is said."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,14 +210,14 @@ class SimilarityValidation(ResultOfRows):
         """What is found, in sentences; the verdict of the best measure first."""
         measures = self.measures
         if not self.ceiling["low"] > 0:
-            return (self._nothing_to_tell(), *self._known_of_experts())
+            return (self._no_agreement(), *self._expert_sentences())
         said_of = measures.head(MOST_SENTENCES).iter_rows(named=True)
         found = [self.verdicts[row["measure"]].sentence(row) for row in said_of]
         if measures.height > len(found):
             found.append(f"{counted(measures.height - len(found), 'more measure')} in the table.")
-        return (*found, *self._beaten(measures), *self._asked_otherwise(measures), *self._known_of_experts())
+        return (*found, *self._beaten(measures), *self._variants_compared(measures), *self._expert_sentences())
 
-    def _nothing_to_tell(self) -> str:
+    def _no_agreement(self) -> str:
         """Where experts are not shown to agree, nothing is said of measures."""
         again = self.ceiling
         yet = "" if self.hopeless else " yet"
@@ -197,7 +234,7 @@ class SimilarityValidation(ResultOfRows):
         """Whether the experts hardly agree, so that more of the same judgments would not tell."""
         return bool(self.ceiling["high"] < HOPELESS)
 
-    def _known_of_experts(self) -> Iterator[str]:
+    def _expert_sentences(self) -> Iterator[str]:
         again, best = (self.rows.filter(pl.col("measure") == CEILINGS[c]).row(0, named=True) for c in CEILINGS)
         if again["low"] > 0:
             yield (
@@ -223,7 +260,7 @@ class SimilarityValidation(ResultOfRows):
                 f"{interval(low, high)}."
             )
 
-    def _asked_otherwise(self, measures: pl.DataFrame) -> Iterator[str]:
+    def _variants_compared(self, measures: pl.DataFrame) -> Iterator[str]:
         """Judges that were asked in several ways: the best of them less each other one."""
         judges = measures.filter((pl.col("kind") == "judge") & pl.col("estimate").is_not_nan())["measure"].to_list()
         for who in dict.fromkeys(map(judge_of, judges)):
@@ -303,11 +340,11 @@ def validate_similarity(labels: Annotations | Chunks, settings: ValidateSettings
     """
     named = name_measures(settings.measures)
     settings = replace(settings, measures=signed_measures(named))
-    table = odd_one_labels(in_memory(labels, "validate_similarity"), "validate_similarity")
+    table = odd_one_labels(labels.in_memory("validate_similarity"), "validate_similarity")
     everyone = Choices.of(table, settings, "validate_similarity")
     judges = [n for n in everyone.annotators if everyone.kinds[n] == "judge"] if settings.with_judges else []
     experts = everyone.chosen_by(settings.annotators, beside=judges)
-    pairs, above = _pairs(table, experts, settings)
+    pairs, above = compared_pairs(table, experts, settings)
     found = [m for name, one in named.items() for m in pairs.of(name, one)]
     if settings.with_judges:
         found += [
@@ -321,57 +358,6 @@ def validate_similarity(labels: Annotations | Chunks, settings: ValidateSettings
         )
     check_values(found, pairs)
     return _MeasureComparison.of(experts, pairs, [*found, *pairs.trivial()], settings, above).result(table)
-
-
-def _pairs(labels: Annotations, experts: Choices, settings: ValidateSettings) -> tuple[PairsOfTexts, Ints]:
-    """The pairs that experts compared often enough, and where they are among all that were compared."""
-    table = experts.pairs
-    above = np.flatnonzero(table.n >= settings.floor)
-    if len(above) < LEAST_PAIRS:
-        raise DesignError(
-            f"{counted(len(above), 'pair')} compared {settings.floor} times or more; a ranking needs "
-            f"{LEAST_PAIRS} at least"
-        )
-    first, second = table.first[above], table.second[above]
-    contents, authors = _contents(labels, experts, settings), _authors(labels, experts, settings)
-    return PairsOfTexts(first, second, experts.texts, experts.document, contents, authors), above
-
-
-def _contents(labels: Annotations, choices: Choices, settings: ValidateSettings) -> tuple[str, ...] | None:
-    """The texts themselves, by the columns that hold them; their names where nothing else does."""
-    columns: Sequence[str] | None = settings.contents
-    if columns is None:
-        columns = CONTENTS.get(choices.columns, choices.columns)
-        if not all(c in (*labels.items.columns, *labels.labels.columns) for c in columns):
-            return None
-    elif len(columns) != 3:
-        raise DesignError("contents=... takes three columns: those that hold the three texts of a triplet")
-    return _of_texts(labels, choices, columns, "reads differently in two triplets; one name stands for one text")
-
-
-def _authors(labels: Annotations, choices: Choices, settings: ValidateSettings) -> tuple[str, ...] | None:
-    """Who wrote each text, where columns say so."""
-    columns: Sequence[str] | None = settings.authors
-    if columns is None:
-        if not all(has_column(labels, c) for c in AUTHORS):
-            return None
-        columns = AUTHORS
-    elif len(columns) != 3:
-        raise DesignError("authors=... takes three columns: those that say who wrote the three texts of a triplet")
-    return _of_texts(labels, choices, columns, "has two authors in two triplets; one name stands for one text")
-
-
-def _of_texts(labels: Annotations, choices: Choices, columns: Sequence[str], wrong: str) -> tuple[str, ...]:
-    """What three columns say of each text."""
-    found: list[str | None] = [None] * choices.texts.height
-    for place, column in enumerate(columns):
-        values = item_column(labels, labels.column_name(column)).cast(pl.String)
-        for text, value in zip(choices.of_item[:, place].tolist(), values.to_list(), strict=True):
-            if found[text] is None:
-                found[text] = value
-            elif found[text] != value:
-                raise DataError(f"text '{choices.texts['text'][text]}' {wrong}")
-    return tuple(text or "" for text in found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -477,7 +463,7 @@ class _MeasureComparison:
 
     @cached_property
     def shift(self) -> Floats:
-        """What being the best of a sweep flatters each measure by."""
+        """By how much ρ of each measure is too high because it was chosen as the best of a sweep."""
         found = np.zeros(len(self.measures))
         for _, best, optimism in self.nested.values():
             found[best] = optimism
@@ -545,7 +531,7 @@ class _MeasureComparison:
 
     def rows(self, verdicts: Mapping[str, MeasureVerdict], p: Floats) -> list[Row]:
         """One row a measure, or a sweep's best setting."""
-        top = min(self.shown, key=lambda i: _rank(float(self.rho[i] - self.shift[i]), self.measures[i].name))
+        top = min(self.shown, key=lambda i: _best_first(float(self.rho[i] - self.shift[i]), self.measures[i].name))
         within = self.within()
         found = []
         for i in self.shown:
@@ -570,19 +556,19 @@ class _MeasureComparison:
         same = self.inference.same_texts(self.influences[i], shift=float(self.shift[i]))
         row = {
             "measure": self.measures[i].name, "kind": kind, "verdict": verdict, **estimate.row(),
-            "n": len(self.robin), "share": share, "p": float(p[i]), **_named(same, "same_texts"),
-            **_named(None if within is None else within[i], "within"), **self._difference(i, top),
+            "n": len(self.robin), "share": share, "p": float(p[i]), **_three_columns(same, "same_texts"),
+            **_three_columns(None if within is None else within[i], "within"), **self._difference(i, top),
             "reason": estimate.reason,
         }  # fmt: skip
         return row, estimate
 
     def _difference(self, i: int, top: int) -> dict[str, float | None]:
         if i == top or not np.isfinite(self.rho[[i, top]]).all():
-            return _named(None, "difference")
+            return _three_columns(None, "difference")
         found = self.inference.difference(self.influences[i].plus(self.influences[top], -1.0))
         less = float(self.shift[i] - self.shift[top])
         values = (found.estimate - less, found.low - less, found.high - less)
-        return dict(zip(_named(None, "difference"), values, strict=True))
+        return dict(zip(_three_columns(None, "difference"), values, strict=True))
 
     def within(self) -> list[Estimate] | None:
         """Mean ρ within documents of each measure; None where there is one document."""
@@ -590,8 +576,8 @@ class _MeasureComparison:
             return None
         found = []
         for i in range(len(self.measures)):
-            known = [of for of, _ in self._by_document[i] if np.isfinite(of.value)]
-            variances = [v for of, v in self._by_document[i] if np.isfinite(of.value)]
+            known = [of for of, _ in self._document_influences[i] if np.isfinite(of.value)]
+            variances = [v for of, v in self._document_influences[i] if np.isfinite(of.value)]
             if not known:
                 found.append(missing("all pairs of each document have the same value"))
                 continue
@@ -605,7 +591,7 @@ class _MeasureComparison:
         return found
 
     @cached_property
-    def _by_document(self) -> list[list[tuple[Influence, TextVariance]]]:
+    def _document_influences(self) -> list[list[tuple[Influence, TextVariance]]]:
         """ρ in each document with its variance, by measure."""
         found: list[list[tuple[Influence, TextVariance]]] = [[] for _ in self.measures]
         for d in self.documents:
@@ -622,7 +608,7 @@ class _MeasureComparison:
         names = self.experts.documents
         for place, d in enumerate(self.documents):
             for i, one in enumerate(self.measures):
-                found = self.inference.correlation(*self._by_document[i][place])
+                found = self.inference.correlation(*self._document_influences[i][place])
                 rows.append({"document": names[d], "measure": one.name, **found.row(),
                              "n": int(self.robin.pairs[d]), "reason": found.reason})  # fmt: skip
         return pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None)
@@ -645,7 +631,7 @@ class _MeasureComparison:
         return list(dict.fromkeys(m.family for m in self.measures if m.family is not None))
 
     def nested_choice(self, family: str) -> tuple[Ints, int, float]:
-        """The settings of a sweep, the best, and by how much being the best flatters it.
+        """The settings of a sweep, the best of them, and by how much its ρ is too high because it was chosen.
 
         The setting is chosen on half of the documents, or of the texts where documents are few, and scored on the other
         half. What is lost there is scaled to all pairs: noise goes with one over the root of their number.
@@ -685,8 +671,8 @@ class _MeasureComparison:
     def ceiling(self) -> Ceiling:
         """How well the experts' own judgments rank the pairs, over the pairs that measures are held against."""
         rng = np.random.default_rng((self.settings.seed, 2))
-        halves = halves_seen(self.robin, rng)
-        step = step_of(self.robin, self.member, rng)
+        halves = mean_half_correlation(self.robin, rng)
+        step = step_to_whole(self.robin, self.member, rng)
         return Ceiling.of(halves, step, self.ranks.reliability(), self.robin, self.settings.confidence)
 
     def ceiling_rows(self, ceiling: Ceiling) -> list[Row]:
@@ -703,14 +689,14 @@ class _MeasureComparison:
             return missing("too many judgments for a footnote")
         rng = np.random.default_rng((s.seed, 4))
         order = np.lexsort((self.experts.odd, self.experts.item))
-        judged = Judged.of(self.experts.pairs, self.member, self.experts.odd[order], self.experts.texts.height)
+        judged = PairChoices.of(self.experts.pairs, self.member, self.experts.odd[order], self.experts.texts.height)
         whole = judged.shares()
         runs = [correlation(judged.some(rng.integers(0, n, n)).shares(), whole) for _ in range(2 * SPLITS)]
         known = np.array(runs)[np.isfinite(runs)]
         if len(known) < len(runs) or np.ptp(known) == 0:
             return missing("too few judgments")
         how = IntervalSettings(method="percentile", confidence=s.confidence, seed=s.seed)
-        return of_replicates(known.mean(), known[:, None], how, n_items=n, n_units=n, unit="judgments")[0]
+        return estimate_replicates(known.mean(), known[:, None], how, n_items=n, n_units=n, unit="judgments")[0]
 
 
 Row = tuple[dict[str, Any], Estimate]
@@ -723,22 +709,327 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-def _named(found: Estimate | None, name: str) -> dict[str, float | None]:
+def _three_columns(found: Estimate | None, name: str) -> dict[str, float | None]:
     """Three columns of an estimate, under its name."""
     values = (None, None, None) if found is None else (found.estimate, found.low, found.high)
     return dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))
 
 
-def _rank(rho: float, name: str) -> tuple[float, str]:
+def _best_first(rho: float, name: str) -> tuple[float, str]:
     """The best first, those alike by name, those without a value last."""
     return -float(np.nan_to_num(rho, nan=-9.0)), name
 
 
 def _sort_rows(rows: list[Row], ceilings: list[Row]) -> tuple[pl.DataFrame, tuple[Estimate, ...]]:
     """Measures by ρ, those without one last, then trivial ones, then the ceilings."""
-    key = lambda r: (r[0]["kind"] == "trivial", *_rank(r[0]["estimate"], r[0]["measure"]))  # noqa: E731
+    key = lambda r: (r[0]["kind"] == "trivial", *_best_first(r[0]["estimate"], r[0]["measure"]))  # noqa: E731
     rows = [*sorted(rows, key=key), *ceilings]
     schema = {**_TYPES, **dict.fromkeys(_NUMBERS, pl.Float64), "n": pl.Int64}
     del schema["document"]
     columns = ["measure", "kind", "verdict", "estimate", "low", "high", "n", *_NUMBERS[3:], "reason"]
     return pl.DataFrame([row for row, _ in rows], schema=schema).select(columns), tuple(one for _, one in rows)
+
+
+# -- the verdict on a measure ----------------------------------------------------------------------
+# A measure *sees what experts see* where three things are shown at once: its texts matter (a permutation of them within
+# documents), it sees more than length, shared words or a common author do, and its ρ is more than 80% of what the best
+# possible measure would reach. What is not shown is not said, and *at most half* has to be shown too.
+
+
+@dataclass(frozen=True, eq=False)
+class TextInference:
+    """Estimates of statistics of pairs over new texts of these documents.
+
+    Attributes
+    ----------
+    robin : RoundRobin
+    confidence : float
+    """
+
+    robin: RoundRobin
+    confidence: float
+
+    def correlation(self, of: Influence, variance: TextVariance, *, shift: float = 0.0) -> Estimate:
+        """A correlation, less ``shift``, with an interval that is symmetric on Fisher's scale."""
+        return self._fisher_estimate(of.value, variance.total, variance.df, shift)
+
+    def same_texts(self, of: Influence, *, shift: float = 0.0) -> Estimate:
+        """The same, over new judgments of these very texts."""
+        return self._fisher_estimate(of.value, self.robin.choice_variance(of), math.inf, shift)
+
+    def _fisher_estimate(self, value: float, variance: float, df: float, shift: float) -> Estimate:
+        if not math.isfinite(value):
+            return missing("all pairs have the same value")
+        if abs(value) > NEARLY_ALIKE or not variance > 0:
+            return _no_interval(value - shift, "it ranks the pairs as these judgments do, to the last of them")
+        error = math.sqrt(variance)
+        width, z = error / (1 - value**2), math.atanh(value)
+
+        def ends(level: float) -> tuple[float, float]:
+            t = float(stdtrit(df, (1 + level) / 2))
+            return math.tanh(z - t * width) - shift, math.tanh(z + t * width) - shift
+
+        def test(null: float) -> float:
+            if not abs(null + shift) < 1:
+                return math.nan
+            return float(2 * stdtr(df, -abs(z - math.atanh(null + shift)) / width))
+
+        return EstimateByRule(value - shift, *ends(self.confidence), error, ends=ends, test=test)
+
+    def difference(self, of: Influence, variance: TextVariance | None = None) -> Estimate:
+        """A contrast, with an interval that is symmetric as it stands."""
+        found = self.robin.variance(of) if variance is None else variance
+        return _t_estimate(of.value, math.sqrt(found.total), found.df, self.confidence)
+
+    def lower(self, of: Influence) -> float:
+        """The one-sided lower end of a contrast; the value itself where nothing varies."""
+        found = self.robin.variance(of)
+        return of.value - float(stdtrit(found.df, 1 - ALPHA)) * math.sqrt(found.total)
+
+
+def _t_estimate(value: float, error: float, df: float, confidence: float) -> Estimate:
+    if not math.isfinite(value) or not error > 0:
+        return _no_interval(value, "nothing varies")
+
+    def ends(level: float) -> tuple[float, float]:
+        t = float(stdtrit(df, (1 + level) / 2))
+        return value - t * error, value + t * error
+
+    def test(null: float) -> float:
+        return float(2 * stdtr(df, -abs(value - null) / error))
+
+    return EstimateByRule(value, *ends(confidence), error, ends=ends, test=test)
+
+
+def _no_interval(value: float, reason: str) -> Estimate:
+    return Estimate(value, math.nan, math.nan, math.nan, reason)
+
+
+@dataclass(frozen=True, eq=False)
+class Ceiling:
+    """How well the experts' own choices rank the pairs: the ceiling of a measure.
+
+    Attributes
+    ----------
+    again : Estimate
+        ρ of the same number of other choices of these experts.
+    best : Estimate
+        ρ of a measure that knew how alike the experts find any two texts.
+    mind : Influence
+        Influence of the best, for contrasts with it.
+    """
+
+    again: Estimate
+    best: Estimate
+    mind: Influence
+
+    @classmethod
+    def of(cls, halves: float, step: Step, reliability: Influence, robin: RoundRobin, confidence: float) -> Ceiling:
+        """From halves as seen, the step to the whole, and how sure the share of chance in equation 1 is."""
+        nothing = np.zeros(len(robin))
+        unknown = Influence(math.nan, nothing, nothing, nothing, nothing)
+        if not math.isfinite(halves):
+            none = missing("too few judgments to be halved")
+            return cls(none, none, unknown)
+        again = step.again_from(halves)
+        best = step.best_from(again)
+        share = min(max(reliability.value, -0.99), 0.99) if math.isfinite(reliability.value) else math.nan
+        variance = robin.variance(reliability).total if math.isfinite(share) else math.nan
+        if not variance > 0:
+            why = "no pair was compared twice, so that nothing tells chance from what experts see"
+            return cls(_no_interval(again, why), _no_interval(best, why), unknown)
+        z, width = math.atanh(again), math.sqrt(variance) / (1 - share**2)
+        df = degrees(int((robin.texts[robin.pairs > 0] - 1).sum()))
+
+        def ends(level: float) -> tuple[float, float]:
+            t = float(stdtrit(df, (1 + level) / 2))
+            return math.tanh(z - t * width), math.tanh(z + t * width)
+
+        def test(null: float) -> float:
+            return float(2 * stdtr(df, -abs(z - math.atanh(null)) / width)) if abs(null) < 1 else math.nan
+
+        def ends_of_best(level: float) -> tuple[float, float]:
+            low, high = ends(level)
+            return step.best_from(low), step.best_from(high)
+
+        def test_of_best(null: float) -> float:
+            # The best rises with what other choices reach, so a null is brought back by halving.
+            if not 0 < null < 1:
+                return math.nan
+            low, high = 0.0, NEARLY_ALIKE
+            for _ in range(50):
+                middle = (low + high) / 2
+                low, high = (middle, high) if step.best_from(middle) < null else (low, middle)
+            return test((low + high) / 2)
+
+        slope = (1 - best**2) / ((1 - again) * 2 * math.sqrt(again)) if again > 0 else 0.0
+        error = width * (1 - again**2)
+        return cls(
+            EstimateByRule(again, *ends(confidence), error, ends=ends, test=test),
+            EstimateByRule(best, *ends_of_best(confidence), slope * error, ends=ends_of_best, test=test_of_best),
+            Influence(best, slope * (1 - again**2) / (1 - share**2) * reliability.pair, nothing, nothing, nothing),
+        )
+
+    @property
+    def shown(self) -> bool:
+        """Whether the experts agree on anything."""
+        return self.again.low > 0
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether they hardly agree, so that more of the same judgments would not tell."""
+        return self.again.high < HOPELESS
+
+
+@dataclass(frozen=True)
+class Needed:
+    """How many further texts or judgments would decide, with 80% power, if measure and experts are as estimated.
+
+    Attributes
+    ----------
+    texts : int or None
+        More texts of all documents, judged as often; None where no such number does.
+    judgments : int or None
+        More judgments of these texts.
+    """
+
+    texts: int | None
+    judgments: int | None
+
+    def __str__(self) -> str:
+        texts = "" if self.texts is None else f"about {counted(self.texts, 'more text')}, judged as often,"
+        more = "" if self.judgments is None else f"about {counted(self.judgments, 'more judgment')} of these texts"
+        if not (texts or more):
+            return f"Not even {MOST_TIMES} times as many texts or judgments would tell."
+        return f"{' or '.join(filter(None, (texts, more)))} would tell.".capitalize()
+
+
+@dataclass(frozen=True)
+class MeasureVerdict:
+    """What may be said of one measure.
+
+    Attributes
+    ----------
+    answer : str
+        One of `ANSWERS`.
+    share : float
+        ρ over that of the best possible measure; NaN where that is not known.
+    p : float
+        Of "it sees nothing", corrected for the number of measures.
+    beaten_by : tuple of str
+        Trivial measures that it is not shown to see more than.
+    needed : Needed or None
+        What would tell, where something is open.
+    """
+
+    answer: Answer
+    share: float
+    p: float
+    beaten_by: tuple[str, ...] = ()
+    needed: Needed | None = None
+    constant: bool = field(default=False)
+
+    def sentence(self, row: Mapping[str, Any]) -> str:
+        """The verdict in words, with the numbers of the measure's row."""
+        name = row["measure"]
+        rho = f"ρ = {estimated(row['estimate'], row['low'], row['high'])} over {counted(row['n'], 'pair')}"
+        share = f"{said(self.share)} of the best possible"
+        told = "" if self.needed is None else f" {self.needed}"
+        if self.constant:
+            return f"{name} says the same of all pairs: it cannot see what experts see."
+        if self.answer == ANSWERS[0]:
+            return f"{name} sees what experts see: {rho}, {share}, and more than {MOST:g} of it is shown."
+        if self.answer == ANSWERS[1]:
+            return f"{name} sees some of what experts see, less than experts do: {rho}, {share}."
+        if self.answer == ANSWERS[2]:
+            return f"{name} sees some of what experts see; whether it sees all of it is open: {rho}, {share}.{told}"
+        why = [f"permuted texts reach as much ({p_value(self.p)})"] if self.p > ALPHA else []
+        if self.beaten_by:
+            why.append(f"it is not shown to see more than {' or '.join(self.beaten_by)}")
+        reason = " and ".join(why)
+        if self.answer == ANSWERS[3]:
+            return f"{name} is not shown to see what experts see, and sees at most half of it: {rho}; {reason}."
+        return f"Whether {name} sees what experts see cannot be told yet: {rho}; {reason}.{told}"
+
+
+def decide(
+    of: Influence, p: float, trivial: Sequence[tuple[str, Influence]], ceiling: Ceiling, inference: TextInference,
+    n_choices: int,
+) -> MeasureVerdict:  # fmt: skip
+    """The verdict of one measure.
+
+    Parameters
+    ----------
+    of : Influence
+        Its ρ.
+    p : float
+        Of the permutation test, corrected for the number of measures.
+    trivial : sequence of (name, Influence)
+        Measures that do not look at ideas; one that is this measure itself is left out by the caller.
+    """
+    if not math.isfinite(of.value):
+        return MeasureVerdict(ANSWERS[3], math.nan, 1.0, constant=True)
+    best = ceiling.best.estimate
+    share = of.value / best if best > 0 else math.nan
+    if not ceiling.shown:
+        return MeasureVerdict(ANSWERS[5], share, p)
+    beaten_by = tuple(name for name, one in trivial if not inference.lower(of.plus(one, -1.0)) > 0)
+    if p <= ALPHA and not beaten_by:
+        whole = of.plus(ceiling.mind, -MOST)
+        if inference.lower(whole) > 0:
+            return MeasureVerdict(ANSWERS[0], share, p)
+        if inference.lower(whole.times(-1.0)) > 0:
+            return MeasureVerdict(ANSWERS[1], share, p)
+        needed = numbers_needed([whole.times(np.sign(whole.value))], inference, ceiling, n_choices)
+        return MeasureVerdict(ANSWERS[2], share, p, needed=needed)
+    half = of.times(-1.0).plus(ceiling.mind, HALF)
+    if p > ALPHA and inference.lower(half) > 0:
+        return MeasureVerdict(ANSWERS[3], share, p, beaten_by)
+    more = [of.plus(one, -1.0) for name, one in trivial if name in beaten_by]
+    # To see anything, and more than each trivial measure, is told by the hardest of these; or that it sees little is.
+    needed = _smaller_need(
+        numbers_needed([of, *more], inference, ceiling, n_choices),
+        numbers_needed([half], inference, ceiling, n_choices),
+    )
+    return MeasureVerdict(ANSWERS[4], share, p, beaten_by, needed)
+
+
+def numbers_needed(
+    contrasts: Sequence[Influence], inference: TextInference, ceiling: Ceiling, n_choices: int
+) -> Needed:
+    """Further texts, or judgments, with which each of these contrasts would be shown to be above 0, at 80% power."""
+    found = [_numbers_for_one(one, inference.robin, ceiling.again.estimate, n_choices) for one in contrasts]
+    texts, judgments = ([getattr(one, name) for one in found] for name in ("texts", "judgments"))
+    return Needed(*(None if None in some else max(some) for some in (texts, judgments)))
+
+
+def _numbers_for_one(of: Influence, robin: RoundRobin, again: float, n_choices: int) -> Needed:
+    """Of one contrast."""
+    parts = robin.variance(of)
+    texts, documents = float(parts.texts.mean()), len(parts.texts)
+    if not of.value > 0:
+        return Needed(None, None)
+    m = np.arange(math.ceil(texts) + 1, math.ceil(MOST_TIMES * texts) + 1, dtype=float)
+    apart = (parts.pair + parts.choice) * texts * (texts - 1) / (m * (m - 1))
+    enough = of.value > _errors_to_show(documents * (m - 1)) * np.sqrt(max(parts.text, 0.0) * texts / m + apart)
+    more_texts = math.ceil(documents * (m[enough][0] - texts)) if enough.any() else None
+    times = np.linspace(1.25, MOST_TIMES, 76)
+    # More judgments take noise off the ranking, and every ρ with it rises alike.
+    gain = times / (1 + (times - 1) * again)
+    rest = parts.choice / times + (max(parts.text, 0.0) + parts.pair) * gain
+    enough = of.value * np.sqrt(gain) > _errors_to_show(np.full(len(times), documents * (texts - 1))) * np.sqrt(rest)
+    more = math.ceil((times[enough][0] - 1) * n_choices) if enough.any() else None
+    return Needed(more_texts, more)
+
+
+def _errors_to_show(among: Floats) -> Floats:
+    """How many standard errors a contrast must be from 0 to be shown with that power."""
+    df = np.array([degrees(int(one)) for one in among])
+    return np.asarray(stdtrit(df, 1 - ALPHA) + stdtrit(df, POWER))
+
+
+def _smaller_need(one: Needed, other: Needed) -> Needed:
+    """The smaller number of each kind."""
+    known = [[n for n in pair if n is not None] for pair in zip(
+        (one.texts, one.judgments), (other.texts, other.judgments), strict=True)]  # fmt: skip
+    return Needed(*(min(some) if some else None for some in known))

@@ -19,7 +19,7 @@ from assay.errors import JudgeError, counted, listing
 from assay.judging.batch_formats import FORMS, BatchForm, Bodies, Order
 from assay.judging.client import Pricer, Tell, cost_of, expected_tokens, pricer
 from assay.judging.dry_run import WRITTEN, ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
-from assay.judging.http import CallFailed, Completion, kept_call
+from assay.judging.http import CallFailed, Completion, cached_call
 from assay.judging.plan import Plan, plan_study
 from assay.judging.providers import ABOUT_FORM, PROVIDERS, Service
 from assay.judging.run import build_answer, log
@@ -272,7 +272,7 @@ class _Batches:
 
     async def _write(self, service: Service, run: int, claim: Claim, result: Completion | CallFailed) -> None:
         request = self.plan.request(claim)
-        name, text = kept_call(await service.sent(request))
+        name, text = cached_call(await service.sent(request))
         about: dict[str, Any] = {"shown": claim.shown, "model": request.model, "fingerprint": name, "prompt": text}
         if isinstance(result, CallFailed):
             form = request.schema is not None and ABOUT_FORM.search(str(result))
@@ -300,7 +300,7 @@ class _Batches:
             about = {"name": secrets.token_hex(6), "judge": judge.name, "state": "making"} | work.this_process()
             if not work.counts(self.store, [judge.name], self.part).get("open"):
                 return
-            promised = self._promised()
+            promised = self._committed_dollars()
             record = work.start_batch(self.store, about)
             claims = work.claim(self.store, record["run"], [judge.name], MOST_IN_ONE, part=self.part)
             model, bodies = await self._bodies(form, judge, service, record["name"], claims, promised)
@@ -355,7 +355,7 @@ class _Batches:
                 self.tell(f"max_cost (${most:g}) lets {counted(len(found), 'question')} of {judge.name} be sent now")
         return model, found
 
-    def _promised(self) -> float:
+    def _committed_dollars(self) -> float:
         """Dollars spent, and those that batches under way may cost."""
         promised = 0.0
         for record in work.batches_kept(self.store):

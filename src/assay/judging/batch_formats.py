@@ -68,7 +68,7 @@ class BatchForm(Protocol):
         """What one line of the results says."""
 
 
-def _with_version(service: Service) -> str:
+def _versioned_address(service: Service) -> str:
     """Where a service takes orders: the address of its calls, to the version."""
     base = service.here.base
     return base if base.endswith("/v1") else f"{base}/v1"
@@ -94,7 +94,7 @@ def _read(service: Service, reply: Any) -> Completion | CallFailed:
         return error
 
 
-def _failed(service: Service, status: int, body: Any) -> CallFailed:
+def _failed_call(service: Service, status: int, body: Any) -> CallFailed:
     return failure(status, service.here.masked(json.dumps(body)), None, None)
 
 
@@ -107,7 +107,7 @@ class OpenAIBatches:
 
     def root(self, service: Service) -> str:
         """Where files and orders go."""
-        return _with_version(service)
+        return _versioned_address(service)
 
     def path(self, service: Service) -> str:
         """What an order says that its requests are."""
@@ -175,7 +175,7 @@ class OpenAIBatches:
         error = line.get("error") or {}
         if isinstance(error, Mapping) and error.get("code") in NOT_ASKED:
             return name, None
-        return name, _failed(service, response.get("status_code") or 400, response.get("body") or error)
+        return name, _failed_call(service, response.get("status_code") or 400, response.get("body") or error)
 
 
 class AzureBatches(OpenAIBatches):
@@ -217,12 +217,14 @@ class AnthropicBatches:
     async def send(self, service: Service, name: str, model: str, bodies: Bodies) -> str:
         """One POST."""
         requests = [{"custom_id": one, "params": body} for one, body in bodies.items()]
-        made = await service.fetch("POST", f"{_with_version(service)}/messages/batches", json={"requests": requests})
+        made = await service.fetch(
+            "POST", f"{_versioned_address(service)}/messages/batches", json={"requests": requests}
+        )
         return str(json.loads(made)["id"])
 
     async def look(self, service: Service, number: str) -> Order:
         """By its status."""
-        found = await _get(service, f"{_with_version(service)}/messages/batches/{number}")
+        found = await _get(service, f"{_versioned_address(service)}/messages/batches/{number}")
         done, status = found.get("request_counts") or {}, found["processing_status"]
         words = f"{status}, {done.get('succeeded', 0):,} of {sum(done.values()):,} answered"
         where = (found["results_url"],) if found.get("results_url") else ()
@@ -230,7 +232,7 @@ class AnthropicBatches:
 
     async def cancel(self, service: Service, number: str) -> None:
         """By its address."""
-        await service.fetch("POST", f"{_with_version(service)}/messages/batches/{number}/cancel")
+        await service.fetch("POST", f"{_versioned_address(service)}/messages/batches/{number}/cancel")
 
     async def find(self, service: Service, record: Mapping[str, Any], known: set[str]) -> str | None:
         """An order has no name here, but its results have: of those of this size and time, the one with ours.
@@ -240,7 +242,7 @@ class AnthropicBatches:
         CallFailed
             While one of them goes on, and nobody can tell whose it is.
         """
-        listed = await _get(service, f"{_with_version(service)}/messages/batches?limit=100")
+        listed = await _get(service, f"{_versioned_address(service)}/messages/batches?limit=100")
         for one in listed["data"]:
             made = datetime.fromisoformat(str(one["created_at"]).replace("Z", "+00:00")).timestamp()
             of_size = sum((one.get("request_counts") or {}).values()) == record.get("number")
@@ -265,7 +267,7 @@ class AnthropicBatches:
             return name, _read(service, found["message"])
         if found["type"] in ("canceled", "expired"):
             return name, None
-        return name, _failed(service, 400, found.get("error") or {})
+        return name, _failed_call(service, 400, found.get("error") or {})
 
 
 class GoogleBatches:
@@ -276,7 +278,7 @@ class GoogleBatches:
     def _root(self, service: Service) -> str:
         return service.format.url(service.here.base, "").partition("/models/")[0]
 
-    def _beside(self, service: Service, word: str) -> str:
+    def _files_address(self, service: Service, word: str) -> str:
         """Where files are sent to and come from: the address with a word before the version."""
         host, _, version = self._root(service).rpartition("/")
         return f"{host}/{word}/{version}"
@@ -286,7 +288,7 @@ class GoogleBatches:
         content = _lines([{"key": one, "request": body} for one, body in bodies.items()])
         about = {"Protocol": "resumable", "Command": "start", "Header-Content-Type": "application/jsonl"}
         about["Header-Content-Length"] = str(len(content))
-        start, file = f"{self._beside(service, 'upload')}/files", {"file": {"display_name": name}}
+        start, file = f"{self._files_address(service, 'upload')}/files", {"file": {"display_name": name}}
         where = await service.fetch(
             "POST", service.address(start), json=file, headers=_upload(about), header="X-Goog-Upload-URL"
         )
@@ -307,7 +309,7 @@ class GoogleBatches:
         done, total = (int(stats.get(one) or 0) for one in ("successfulRequestCount", "requestCount"))
         words = f"{state or 'unknown'}, {done:,} of {total:,} answered"
         output = (found.get("response") or about.get("output") or {}).get("responsesFile")
-        where = () if output is None else (f"{self._beside(service, 'download')}/{output}:download?alt=media",)
+        where = () if output is None else (f"{self._files_address(service, 'download')}/{output}:download?alt=media",)
         if state == "failed":
             return Order(number, "failed", f"failed: {(found.get('error') or {}).get('message', '')}", where)
         ended = state in ("succeeded", "cancelled", "expired") and (state != "succeeded" or bool(where))
@@ -330,7 +332,7 @@ class GoogleBatches:
             return name, _read(service, line["response"])
         if error.get("code") in NOT_ASKED:
             return name, None
-        return name, _failed(service, 400, {"error": error})
+        return name, _failed_call(service, 400, {"error": error})
 
 
 def _upload(about: Mapping[str, str]) -> dict[str, str]:

@@ -147,7 +147,7 @@ class Endpoint:
                 elif error.kind != "retry" or number == self._tries or self.stopping.is_set():
                     raise
                 else:
-                    wait, number = self._after(error, number, begun), number + 1
+                    wait, number = self._wait_seconds(error, number, begun), number + 1
                 log.info("%s (%s); trying again in %.1f s", error, request.about.get("item"), wait)
             else:
                 self.gate.went_well()
@@ -173,7 +173,7 @@ class Endpoint:
             )
         return monotonic() < self._loads_until
 
-    def _after(self, error: CallFailed, number: int, begun: float) -> float:
+    def _wait_seconds(self, error: CallFailed, number: int, begun: float) -> float:
         """Seconds to wait after a failed try: what the service asks, else ever longer, and drawn by chance."""
         if error.status in (429, 503, 529):
             self.gate.was_busy(begun)

@@ -43,12 +43,12 @@ _NEWER_MODELS = re.compile(r"(?:.*/)?(?:gpt-[5-9]|o[1-9])(?![a-z0-9])", re.IGNOR
 """Models that refuse ``max_tokens``, also behind a gateway: gpt-5, openai/gpt-5-mini, o3, o4-mini."""
 
 
-def _joined(said: Any, kind: str = "text") -> str:
+def _join_parts(said: Any, kind: str = "text") -> str:
     """A text that stands whole, or in parts; of parts, those of a kind."""
     if isinstance(said, str):
         return said
     parts = [one for one in said or () if isinstance(one, Mapping)]
-    return "".join(_joined(one[kind], "text") for one in parts if one.get(kind) is not None)
+    return "".join(_join_parts(one[kind], "text") for one in parts if one.get(kind) is not None)
 
 
 def _parts(message: Message) -> list[Message]:
@@ -107,7 +107,7 @@ class ChatFormat:
         message = choice["message"]
         usage = content.get("usage") or {}
         refusal, said = message.get("refusal"), message.get("content")
-        thought = message.get("reasoning_content") or message.get("reasoning") or _joined(
+        thought = message.get("reasoning_content") or message.get("reasoning") or _join_parts(
             said if isinstance(said, list) else None, "thinking"
         )  # fmt: skip
         finish: Finish = "stop"
@@ -116,7 +116,7 @@ class ChatFormat:
         elif choice.get("finish_reason") == "length":
             finish = "length"
         return Completion(
-            text=_joined(said) or refusal or "",
+            text=_join_parts(said) or refusal or "",
             finish=finish,
             tokens_in=usage.get("prompt_tokens"),
             tokens_out=usage.get("completion_tokens"),
@@ -199,7 +199,7 @@ class ResponsesFormat:
         """The message among what was put out, and the summary of what was thought."""
         output, usage = content["output"], content.get("usage") or {}
         parts = [part for one in output if one.get("type") == "message" for part in one["content"]]
-        thoughts = [_joined(one.get("summary")) for one in output if one.get("type") == "reasoning"]
+        thoughts = [_join_parts(one.get("summary")) for one in output if one.get("type") == "reasoning"]
         refusal = "".join(part.get("refusal") or "" for part in parts)
         finish: Finish = "stop"
         if refusal:
@@ -208,7 +208,7 @@ class ResponsesFormat:
             why = (content.get("incomplete_details") or {}).get("reason")
             finish = "refusal" if why == "content_filter" else "length"
         return Completion(
-            text=_joined(parts) or refusal,
+            text=_join_parts(parts) or refusal,
             finish=finish,
             tokens_in=usage.get("input_tokens"),
             tokens_out=usage.get("output_tokens"),
@@ -279,14 +279,14 @@ class AnthropicFormat:
         written, cached = (usage.get(f"cache_{name}_input_tokens") for name in ("creation", "read"))
         tokens_in = usage.get("input_tokens")
         return Completion(
-            text=_joined([one for one in blocks if one.get("type") == "text"]),
+            text=_join_parts([one for one in blocks if one.get("type") == "text"]),
             finish=finish,
             tokens_in=None if tokens_in is None else tokens_in + (written or 0) + (cached or 0),
             tokens_out=usage.get("output_tokens"),
             cached_in=cached,
             written_in=written,
             model=content.get("model"),
-            reasoning=_joined([one for one in blocks if one.get("type") == "thinking"], "thinking") or None,
+            reasoning=_join_parts([one for one in blocks if one.get("type") == "thinking"], "thinking") or None,
         )
 
 
@@ -369,14 +369,14 @@ class GoogleFormat:
         parts = (candidate.get("content") or {}).get("parts") or []
         out = (usage.get("candidatesTokenCount") or 0) + (usage.get("thoughtsTokenCount") or 0)
         return Completion(
-            text=_joined([one for one in parts if not one.get("thought")]),
+            text=_join_parts([one for one in parts if not one.get("thought")]),
             finish=finish,
             tokens_in=usage.get("promptTokenCount"),
             tokens_out=out if usage else None,
             cached_in=usage.get("cachedContentTokenCount"),
             reasoning_out=usage.get("thoughtsTokenCount"),
             model=content.get("modelVersion"),
-            reasoning=_joined([one for one in parts if one.get("thought")]) or None,
+            reasoning=_join_parts([one for one in parts if one.get("thought")]) or None,
             tokens=self._tokens(candidate.get("logprobsResult") or {}),
         )
 

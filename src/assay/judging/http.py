@@ -55,7 +55,7 @@ class Sent:
     @property
     def text(self) -> str:
         """The body as it goes over the wire."""
-        return _with_images(self.body, json.dumps) if self.has_images else self._text
+        return _insert_images(self.body, json.dumps) if self.has_images else self._text
 
     @cached_property
     def _text(self) -> str:
@@ -127,7 +127,7 @@ _SAID = 300
 
 def failure(status: int, body: str, wait: float | None, key: str | None) -> CallFailed:
     """What an HTTP status means for the call."""
-    said = mask_key(_said(body), key)
+    said = mask_key(_error_message(body), key)
     message = f"HTTP {status}" + (f": {said[:_SAID]}" if said else "")
     if status == 400 and re.search(r"API_KEY_INVALID|API key not valid", body):  # so Google says it
         return CallFailed("fatal", message, status=status)
@@ -162,7 +162,7 @@ _KEYS = {
 """Keys of a judge by which parameters of other names are sent."""
 
 
-def _said(body: str) -> str:
+def _error_message(body: str) -> str:
     """The message in an error's body."""
     try:
         content = json.loads(body)
@@ -173,7 +173,7 @@ def _said(body: str) -> str:
     return " ".join(str(message).split())
 
 
-def asked_wait(headers: Mapping[str, str], body: str) -> float | None:
+def requested_wait(headers: Mapping[str, str], body: str) -> float | None:
     """Seconds that a service asks to wait: in its headers, or as Google says it, in the body."""
     milliseconds = retry_after(headers.get("retry-after-ms"))
     if milliseconds is not None:
@@ -252,7 +252,7 @@ _PLAIN = (string.ascii_letters + string.digits + "+/=:;,-").encode()
 """What an image is written out with; JSON changes none of it."""
 
 
-def _with_images(body: Any, encode: Callable[[Any], str]) -> str:
+def _insert_images(body: Any, encode: Callable[[Any], str]) -> str:
     """The JSON of a body, into which images are put as they are: to look at 2 MB of characters takes 8 ms, not 1."""
     images: list[str] = []
     found = encode(_take_images(body, images))
@@ -274,7 +274,7 @@ def _take_images(value: Any, images: list[str]) -> Any:
     return [_take_images(one, images) for one in value] if isinstance(value, list | tuple) else value
 
 
-def kept_call(sent: Sent) -> tuple[str, str]:
+def cached_call(sent: Sent) -> tuple[str, str]:
     """The fingerprint of a call, and the text under which its body is kept."""
     if not sent.has_images:
         text = sent.text
@@ -290,7 +290,7 @@ def identity(request: Request) -> str:
     Where a reply is cut off is no part of it.
     """
     body = chat_body(replace(request, max_tokens=None), request.schema)
-    return _sha256(_with_images(body, canonical)) if request.has_images else fingerprint(body)
+    return _sha256(_insert_images(body, canonical)) if request.has_images else fingerprint(body)
 
 
 # -- keys, made unreadable in whatever is kept or printed ----------------------------------------------

@@ -18,7 +18,7 @@ from assay.data.columns import PARTS
 from assay.data.scales import Label, Listed, RankedTexts, Scale, parse_scale, plain_number
 from assay.errors import AssayError, DesignError, StudyError, counted, listing, unknown
 from assay.judging.http import Request, identity
-from assay.judging.prompts import Demonstration, Message, Prompt, complaint, reformatted, reply_schema, with_words
+from assay.judging.prompts import Demonstration, Message, Prompt, complaint, reformat, reply_schema, with_words
 from assay.preference.separability import check_similarity, separability
 from assay.preference.votes import chosen_items, pairs_of
 from assay.reading import outputs_of
@@ -372,7 +372,7 @@ class Plan:
             for question in part.questions
             for judge in part.models
             for condition in (
-                self.asked_conditions(judge, question) if part.role != "source" else self.system_conditions()
+                self.conditions_to_ask(judge, question) if part.role != "source" else self.system_conditions()
             )
         ]
         for item, digest in them:
@@ -413,7 +413,7 @@ class Plan:
 
     # -- probes ---------------------------------------------------------------------------------
 
-    def asked_conditions(self, judge: Judge, question: AskedQuestion) -> list[dict[str, Any]]:
+    def conditions_to_ask(self, judge: Judge, question: AskedQuestion) -> list[dict[str, Any]]:
         """What a judge is asked under: every combination, and the probes of the first."""
         them = self.conditions(question)
         return them + [them[0] | {"probe": probe} for probe in self._probes(judge, question)]
@@ -450,13 +450,13 @@ class Plan:
 
     def _orders(self, way: Way, item: Item, repeat: int) -> list[tuple[tuple[str, ...], bool]]:
         """The orders in which the options are shown, and whether order is a condition; of a probe, one."""
-        found = self._asked_orders(self.judges[way.judge.name], way.question, item, repeat)
+        found = self._orders_to_ask(self.judges[way.judge.name], way.question, item, repeat)
         if way.probe is None:
             return found
         order = found[0][0]
         return [(order[::-1] if way.probe == "swapped" else order, False)]
 
-    def _asked_orders(
+    def _orders_to_ask(
         self, judge: Judge, question: AskedQuestion, item: Item, repeat: int
     ) -> list[tuple[tuple[str, ...], bool]]:
         options = question.definition.choices
@@ -613,11 +613,11 @@ class Plan:
     def _messages(self, way: Way, item: Item, order: tuple[str, ...]) -> list[Message]:
         """What one judge is told in order to ask it one question about one item, in one way."""
         if way.probe in ("padded", "stripped"):
-            item = reformatted(item, way.probe, self.study.config.items.images)
+            item = reformat(item, way.probe, self.study.config.items.images)
         messages = way.prompt.messages(item, order=order, demonstrations=self._demonstrations(way, item))
         if way.probe != "hint":
             return messages
-        label = way.asked.shuffled(self._hint(way, item), order)
+        label = way.asked.shuffle(self._hint(way, item), order)
         word = way.asked.judge_words(way.scale).get(label, label)
         word = plain_number(word) if isinstance(word, float) else word
         return with_words(messages, f"Another annotator gave the label {word}.")

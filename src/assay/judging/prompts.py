@@ -149,7 +149,7 @@ def _environment() -> Any:
 
 
 @lru_cache(maxsize=256)
-def _compiled(text: str) -> Any:
+def _compile(text: str) -> Any:
     return _environment().from_string(text)
 
 
@@ -161,7 +161,7 @@ def _render(text: str, values: Mapping[str, Any]) -> str:
     from jinja2 import TemplateError
 
     try:
-        return str(_compiled(text).render(values)).strip()
+        return str(_compile(text).render(values)).strip()
     except (TemplateError, TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
         raise StudyError(f"a prompt cannot be filled in: {error}") from None
 
@@ -189,7 +189,7 @@ class _Filling:
     marked: int = 0
     """Texts that were put between marks."""
 
-    def fenced(self, text: str) -> str:
+    def fence(self, text: str) -> str:
         """A text between marks."""
         if self.mark is None or not text:
             return text
@@ -244,7 +244,7 @@ class ItemText:
         return self._value if isinstance(self._value, str) else canonical(self._value)
 
     def __str__(self) -> str:
-        return self._filling.fenced(self.bare())
+        return self._filling.fence(self.bare())
 
     def __eq__(self, other: object) -> bool:
         return bool(self._value == (other._value if isinstance(other, ItemText) else other))
@@ -440,7 +440,7 @@ class Prompt:
         key = self._key
         if not any(key in text for one in sent for text in _texts(one)):
             return f"item-{key}"
-        texts = [_folded(canonical(one.fields)) for one in sent]
+        texts = [_fold(canonical(one.fields)) for one in sent]
         while any(key in text for text in texts):
             key = hashlib.sha256(canonical([key, texts]).encode()).hexdigest()[:12]
         return f"item-{key}"
@@ -466,7 +466,7 @@ class Prompt:
             raise StudyError(
                 f"a prompt shows an image in its {turn.role}: turn; an image can only stand in a user: turn"
             )
-        return {"role": turn.role, "content": _with_pictures(text, filling.pictures[before:])}
+        return {"role": turn.role, "content": _insert_pictures(text, filling.pictures[before:])}
 
     def _rest(self, filling: _Filling) -> list[str]:
         """What is to be shown and was not yet."""
@@ -484,11 +484,11 @@ class Prompt:
         parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
         text = "\n\n".join(part for part in (parts[0]["text"], block) if part)
         pictures = [one["image_url"]["url"] for one in parts[1:]] + filling.pictures[before:]
-        return {"role": "user", "content": _with_pictures(text, pictures)}
+        return {"role": "user", "content": _insert_pictures(text, pictures)}
 
     def _answer(self, one: Demonstration, order: Sequence[str]) -> Message:
         """How a demonstration is answered: as a reply would be for the options in the order shown."""
-        label = self.question.shuffled(one.label, order)
+        label = self.question.shuffle(one.label, order)
         word: Any = kind_of(self.scale).words.get(label, label)
         if isinstance(self.scale, Listed):
             word = list(self.scale.chosen(label) or ())
@@ -508,11 +508,11 @@ class Prompt:
 def _texts(item: Item) -> Iterator[str]:
     """All that an item says, folded."""
     for column, value in item.fields.items():
-        yield _folded(column)
-        yield _folded(value if isinstance(value, str) else canonical(value))
+        yield _fold(column)
+        yield _fold(value if isinstance(value, str) else canonical(value))
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     """A text in which a mark is found however its letters are written: wide, or with invisible ones between them."""
     if not text.isascii():
         text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
@@ -528,7 +528,7 @@ def _check_marks(text: str, mark: str, number: int) -> None:
         )
 
 
-def _with_pictures(text: str, pictures: Sequence[str]) -> Any:
+def _insert_pictures(text: str, pictures: Sequence[str]) -> Any:
     if not pictures:
         return text
     parts: list[Message] = [{"type": "text", "text": text}]
@@ -550,17 +550,17 @@ _MARKDOWN = re.compile(
 """Signs of headings, lists and quotes at the beginning of a line, and those around words."""
 
 
-def reformatted(item: Item, way: str, images: Collection[str]) -> Item:
+def reformat(item: Item, way: str, images: Collection[str]) -> Item:
     """An item whose texts say the same in another form: their lines as a list, or all of it without Markdown."""
 
-    def formed(text: str) -> str:
+    def reformat_text(text: str) -> str:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         if way == "padded":
             return "\n\n".join(f"- {line}" for line in lines)
         return " ".join(_MARKDOWN.sub("", line).strip() for line in lines)
 
     fields = {
-        column: formed(value) if isinstance(value, str) and column not in images else value
+        column: reformat_text(value) if isinstance(value, str) and column not in images else value
         for column, value in item.fields.items()
     }
     return replace(item, fields=fields)
@@ -650,10 +650,10 @@ def _image(where: str, folder: Path, item: str) -> str:
             f"item '{item}': the image {where} has {size:,} bytes; services take {LARGEST_IMAGE:,} at most, so make it "
             "smaller"
         )
-    return _written_out(path, kind, about.st_mtime_ns, size)
+    return _data_url(path, kind, about.st_mtime_ns, size)
 
 
 @lru_cache(maxsize=4)  # whatever is asked about an item is asked one after the other
-def _written_out(path: Path, kind: str, _changed: int, _size: int) -> str:
+def _data_url(path: Path, kind: str, _changed: int, _size: int) -> str:
     """An image in a URL of its own."""
     return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"

@@ -32,7 +32,17 @@ from assay.judging.formats import (
     ResponsesFormat,
     ServiceFormat,
 )
-from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, asked_wait, chat_body, failure, mask_key
+from assay.judging.http import (
+    CallFailed,
+    Completion,
+    Provider,
+    Request,
+    Sent,
+    chat_body,
+    failure,
+    mask_key,
+    requested_wait,
+)
 from assay.judging.prompts import Message
 from assay.judging.records import CommandJudge, FunctionJudge, Outputs, OutputsFirst, Program, Recorded, TrainedReplies
 from assay.study.items import canonical
@@ -114,7 +124,7 @@ def _refuse_settings(judge: Judge, row: ProviderRow) -> None:
         )
 
 
-def _recorded(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
+def _recorded_provider(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
     assert judge.file is not None
     return Recorded(access.folder / judge.file, judge)
 
@@ -132,7 +142,7 @@ def _program(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
     return kind(judge, access.folder, access.timeout)
 
 
-def _trained(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
+def _trained_provider(judge: Judge, _row: ProviderRow, access: Access) -> Provider:
     return TrainedReplies(access.folder, judge.model)
 
 
@@ -145,7 +155,9 @@ def _service(judge: Judge, row: ProviderRow, access: Access) -> Provider:
     here = _Here(judge, url, _key(judge, variables) if access.asking else None)
     if access.asking:
         require("aiohttp", "judge", "asking models")  # before the first call, which would wait for the import
-        secrets = {name: _key(judge, [name]) or "" for value in judge.headers.values() for name in _named(value)}
+        secrets = {
+            name: _key(judge, [name]) or "" for value in judge.headers.values() for name in _header_variables(value)
+        }
         filled = {name: _VARIABLE.sub(lambda found: secrets[found[1]], value) for name, value in judge.headers.items()}
         here = replace(here, headers=filled, secrets=tuple(secrets.values()))
     form = row.format
@@ -157,7 +169,7 @@ def _service(judge: Judge, row: ProviderRow, access: Access) -> Provider:
 _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}")
 
 
-def _named(value: str) -> list[str]:
+def _header_variables(value: str) -> list[str]:
     """The environment variables that a header names."""
     return _VARIABLE.findall(value)
 
@@ -220,10 +232,10 @@ PROVIDERS: dict[str, ProviderRow] = {
     "groq": ProviderRow(_service, "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), format=_WITHOUT, batch="openai"),
     "vllm": ProviderRow(_service, "http://localhost:8000/v1", is_free=True, format=_CHAT),
     "ollama": ProviderRow(_service, "http://localhost:11434/v1", is_free=True, format=_CHAT),
-    "recorded": ProviderRow(_recorded, is_free=True),
+    "recorded": ProviderRow(_recorded_provider, is_free=True),
     "python": ProviderRow(_program, is_free=True),
     "command": ProviderRow(_program, is_free=True),
-    "trained": ProviderRow(_trained, is_free=True),
+    "trained": ProviderRow(_trained_provider, is_free=True),
     "bedrock": _IN_PYDANTIC_AI,
     "cohere": _IN_PYDANTIC_AI,
 }
@@ -355,7 +367,7 @@ class Service:
             async with self._open().request(method, url, allow_redirects=False, **options) as response:
                 text = await _text(response)
                 if response.status >= 300:
-                    raise failure(response.status, self.here.masked(text), asked_wait(response.headers, text), None)
+                    raise failure(response.status, self.here.masked(text), requested_wait(response.headers, text), None)
                 return text if header is None else str(response.headers.get(header, ""))
         except TimeoutError:
             raise CallFailed("retry", f"no reply within {self._timeout:g} s") from None
@@ -504,7 +516,7 @@ class PydanticAI:
         def own(name: str) -> Any:
             given = {k: v for k, v in {"api_key": key, "base_url": judge.base_url}.items() if v is not None}
             gateway = name.startswith("gateway/") and not given
-            provider: Any = infer_provider(name) if gateway else self._watched(name, given)
+            provider: Any = infer_provider(name) if gateway else self._watch_requests(name, given)
             if self._key is None:  # the library has found one in the environment
                 client = getattr(provider, "client", None)
                 keys = [getattr(one, "api_key", None) for one in (client, getattr(client, "_api_client", None))]
@@ -519,7 +531,7 @@ class PydanticAI:
                 words = unknown("provider", judge.provider, PROVIDERS, "assay or pydantic-ai")
             raise JudgeError(f"judge '{judge.name}' cannot be asked: {words}") from None
 
-    def _watched(self, name: str, given: dict[str, Any]) -> Any:
+    def _watch_requests(self, name: str, given: dict[str, Any]) -> Any:
         """A provider of the library whose requests can be seen, where it lets others bring the HTTP client."""
         from pydantic_ai import models
         from pydantic_ai.providers import infer_provider_class

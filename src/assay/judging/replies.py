@@ -103,20 +103,20 @@ def stated_label(stated: Any, scale: Scale, *, line: bool = False) -> Any:
         return label_on_scale(stated, scale)
     if scale.numeric and is_bound(stated):
         return None
-    words = _without_markdown(BULLET.sub("", stated)).strip()
+    words = _strip_markdown(BULLET.sub("", stated)).strip()
     splits = list((_LINE_SPLITS if line else _SPLITS).finditer(words, 0, _NEAR))
     if takes_any_word(scale):
         return label_on_scale(words[: splits[0].start()] if splits else words, scale)
     words = words[:_NEAR]
     for candidate, rest in [(words, ""), *((words[: s.start()], words[s.start() :]) for s in reversed(splits))]:
-        for part in dict.fromkeys((candidate, _without_lead(candidate, scale))):
+        for part in dict.fromkeys((candidate, _strip_lead(candidate, scale))):
             label = label_on_scale(part, scale)
             if label is not None:
                 return DOUBTFUL if is_in_doubt(rest, label, scale) else label
     return _number_in_brackets(words, scale)
 
 
-def _without_lead(words: str, scale: Scale) -> str:
+def _strip_lead(words: str, scale: Scale) -> str:
     """Without "the answer is"; but for what is a label itself, as ``A`` may be no article."""
     rest = _LEADING.sub("", words, count=1)
     lead = words[: len(words) - len(rest)]
@@ -171,7 +171,7 @@ def _prefers(label: Label, scale: Scale) -> bool:
     return scale.kind == "preference" and label != 0
 
 
-def _without_markdown(text: str) -> str:
+def _strip_markdown(text: str) -> str:
     """Without marks for bold, italics and code; a lone ``*`` behind a word stays, as in the grade ``A*``."""
     text = re.sub(r"\*{2,}|`|</?(?:b|strong|em|i|s)>", "", text)
     return re.sub(r"\*(?=\S)([^*\n]+?)(?<=\S)\*|(?<!\S)\*(?=\S)", r"\1", text)
@@ -196,14 +196,14 @@ def label_on_scale(stated: Any, scale: Scale) -> Label | None:
     words = str(stated)
     options = scale.categories
     if options is None:
-        return unwrapped(words) or None
+        return unwrap(words) or None
     if len(words) > _NEAR + max(len(str(one)) for one in options):
         return None  # a text, not a label
-    found = _listed(options, words.strip(), unwrapped(words))
+    found = _named_labels(options, words.strip(), unwrap(words))
     return found[0] if len(found) == 1 else None
 
 
-def _listed(options: Sequence[Label], *spellings: str) -> list[Label]:
+def _named_labels(options: Sequence[Label], *spellings: str) -> list[Label]:
     """The labels that words name: as they are written, but for case, or as words and numbers."""
     for same in (str, str.casefold):
         for words in spellings:
@@ -244,12 +244,12 @@ def tokens(words: str) -> tuple[str, ...]:
 
 def spoken(words: str) -> str:
     """Words and numbers with one space between them, and signs among them."""
-    return " ".join(tokens(unwrapped(words)))
+    return " ".join(tokens(unwrap(words)))
 
 
-def unwrapped(words: str) -> str:
+def unwrap(words: str) -> str:
     """A label without quotes, brackets, full stops and Markdown around it; signs that may be its own stay."""
-    words = _without_markdown(words).strip()
+    words = _strip_markdown(words).strip()
     while words:
         inner = words[1:-1] if words[0] == "<" and words[-1] == ">" else words
         inner = inner.lstrip(_OPENING).rstrip(_ENDING)
@@ -294,7 +294,7 @@ _TIE |= {"both equally good", "both are equal", "both are equally good", "they a
 
 def _preference(stated: str, scale: Scale) -> int | None:
     if isinstance(scale, Preference) and scale.grades:
-        return _graded(stated, scale)
+        return _grade_side(stated, scale)
     signs = re.sub(r"\s*([<>=]+)\s*", r" \1 ", stated.casefold()).strip(WRAPPING.replace("<", "").replace(">", ""))
     words = signs if re.search(r"\w [<>=]+ \w", signs) else spoken(stated)
     words = re.sub(rf"^(?:the )?{THING} |^the ", "", words)
@@ -310,7 +310,7 @@ def _preference(stated: str, scale: Scale) -> int | None:
     return -1 if words in _FIRST else 1 if words in _SECOND else 0 if words in _TIE else None
 
 
-def _graded(stated: str, scale: Preference) -> int | None:
+def _grade_side(stated: str, scale: Preference) -> int | None:
     """A side with its grade, or a tie; a side alone does not say how much better."""
     words = re.sub(rf"^the |\bis (?:the )?|\b(?:{THING}|one)\b", "", spoken(stated).replace(":", " "))
     words = " ".join(words.replace("-", " ").split())
@@ -844,7 +844,7 @@ def _list(answer: str, scale: Listed) -> Label | None:
         given = [] if none else re.split(r"\s*(?:[,;|>\n]|\band\b)\s*", words)
     if not isinstance(given, list):
         return None
-    names = [_listed(scale.names, str(one).strip(), unwrapped(str(one))) for one in given if str(one).strip()]
+    names = [_named_labels(scale.names, str(one).strip(), unwrap(str(one))) for one in given if str(one).strip()]
     return None if any(len(one) != 1 for one in names) else scale.read([one[0] for one in names])
 
 
@@ -859,7 +859,7 @@ def _spans(answer: str, scale: SpanLabels, source: str) -> tuple[Label | None, s
     times: Counter[str] = Counter()
     for one in quotes:
         words, named = (one.get("text"), one.get("label")) if isinstance(one, dict) else (None, None)
-        names = _listed(scale.names, str(named).strip(), unwrapped(str(named)))
+        names = _named_labels(scale.names, str(named).strip(), unwrap(str(named)))
         if not isinstance(words, str) or not words.strip() or len(names) != 1:
             return None, OFF_SCALE
         # The second time that words are quoted they are those that stand there next, or have another label.
@@ -1073,7 +1073,7 @@ def label_likelihood(
     """
     if not any(there for _, there in tokens):
         return LabelLikelihood(reason="the service sent no probabilities of tokens")
-    spelled = _spelled(scale, words)
+    spelled = _label_spellings(scale, words)
     place = _label_place(tokens, spelled.get(label, str(label)))
     if place is None:
         return LabelLikelihood(reason="the label is not where tokens have probabilities")
@@ -1093,7 +1093,7 @@ def label_likelihood(
         elif exact is None and len(fitting) == 1:
             masses[fitting[0]] = masses.get(fitting[0], 0.0) + mass
         elif fitting and mass >= _NEGLIGIBLE:
-            divided = _divided(tokens, at, exact, split, spelled, text) if text == said else None
+            divided = _divide_token(tokens, at, exact, split, spelled, text) if text == said else None
             if divided is None:
                 two = " and ".join(repr(spelled[one]) for one in fitting[:2])
                 return LabelLikelihood(
@@ -1108,7 +1108,7 @@ def label_likelihood(
     return LabelLikelihood(shares, min(1.0, total))
 
 
-def _spelled(scale: Scale, words: Mapping[Label, str]) -> dict[Label, str]:
+def _label_spellings(scale: Scale, words: Mapping[Label, str]) -> dict[Label, str]:
     """How each label is written."""
     if words:
         return dict(words)
@@ -1139,7 +1139,7 @@ def _rest(token: str, ahead: str) -> str:
     return text.lstrip(_BEFORE_LABEL).rstrip(_ENDING).casefold()
 
 
-def _divided(
+def _divide_token(
     tokens: Sequence[tuple[str, Any]],
     at: int,
     exact: Label | None,

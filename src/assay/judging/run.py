@@ -21,7 +21,7 @@ from typing import Any, Literal
 from assay.errors import AssayError, JudgeError, StudyError
 from assay.judging.client import Budget, Endpoint, Health, Pricer, Tell, cost_of, duration, pricer, probe_request
 from assay.judging.dry_run import ItemPart, chosen_judges, part_asked, providers_of, refuse_what_is_not_sent
-from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, kept_call
+from assay.judging.http import CallFailed, Completion, Provider, Request, Sent, cached_call
 from assay.judging.plan import LEFT_TO_PEOPLE, Plan, check_comparisons, plan_study
 from assay.judging.records import Recording
 from assay.judging.replies import label_likelihood, read_reply
@@ -252,7 +252,7 @@ def _ask_in_two_parts(
         done += [ask(plan, judging)] if judging else []
     elif not done:
         raise JudgeError(f"{'; '.join(plan.notes)}. Ask the systems first: assay judge {study.folder}")
-    return replace(_together(done), notes=plan.notes)
+    return replace(_merge_runs(done), notes=plan.notes)
 
 
 def _part_words(study: Study, part: str | None) -> list[str]:
@@ -268,7 +268,7 @@ def _part_words(study: Study, part: str | None) -> list[str]:
     ]
 
 
-def _together(runs: Sequence[JudgeRun]) -> JudgeRun:
+def _merge_runs(runs: Sequence[JudgeRun]) -> JudgeRun:
     """Several runs as one."""
     summed = [one.name for one in fields(JudgeRun) if one.type in ("int", "float")]
     numbers: dict[str, Any] = {name: sum(getattr(run, name) for run in runs) for name in summed}
@@ -314,7 +314,7 @@ class _Run:
             limits = self.limits.of_judge(judge)
             lane = (judge.provider, judge.base_url, limits)
             if lane not in self.lanes:
-                about: dict[str, Any] = {"first_wait": ways.first_wait, "where": _where(judge), "tell": ways.tell}
+                about: dict[str, Any] = {"first_wait": ways.first_wait, "where": _service_of(judge), "tell": ways.tell}
                 self.lanes[lane] = (Endpoint(limits, stopping=self.stopping, **about), [])
             self.lanes[lane][1].append(name)
             self.health[name] = Health(limits.concurrency, limits.unreadable)
@@ -384,13 +384,13 @@ class _Run:
             tasks.create_task(self._place(endpoint, claims))
 
     async def _place(self, endpoint: Endpoint, claims: Claims) -> None:
-        while not self._over() and (claim := await claims.next()) is not None and not self._over():
+        while not self._is_over() and (claim := await claims.next()) is not None and not self._is_over():
             health = self.health[claim.annotator]
-            again = await self._once(endpoint, claim) if await health.can_be_asked() else None
+            again = await self._call_once(endpoint, claim) if await health.can_be_asked() else None
             if again is not None:
                 async with health.asking_again():
-                    if not self._over() and await health.can_be_asked():
-                        await self._once(endpoint, again)
+                    if not self._is_over() and await health.can_be_asked():
+                        await self._call_once(endpoint, again)
 
     async def _heartbeat(self) -> None:
         while True:
@@ -402,7 +402,7 @@ class _Run:
 
     # -- stopping -------------------------------------------------------------------------------
 
-    def _over(self) -> bool:
+    def _is_over(self) -> bool:
         """Whether no further call may begin."""
         if self.stopped is None and self.budget.is_spent:
             self._stop(f"max_cost is reached (${self.budget.spent:.4f} of ${self.limits.max_cost:g})")
@@ -424,7 +424,7 @@ class _Run:
             judge = self.plan.judges[name]
             if health.stopped is None:
                 continue
-            found.append(f"judge '{name}' ({judge.model} at {_where(judge)}) {health.stopped}")
+            found.append(f"judge '{name}' ({judge.model} at {_service_of(judge)}) {health.stopped}")
             if not health.dead:
                 found[-1] += (
                     f"; read them with: assay replies {self.plan.study.folder} --missing. Where that is expected, "
@@ -434,7 +434,7 @@ class _Run:
 
     # -- one call -------------------------------------------------------------------------------
 
-    async def _once(self, endpoint: Endpoint, claim: Claim) -> Claim | None:
+    async def _call_once(self, endpoint: Endpoint, claim: Claim) -> Claim | None:
         """One call, paid for and written down; the claim to ask once more where its reply could not be read."""
         try:
             request = self.plan.request(claim)
@@ -578,7 +578,7 @@ def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[s
     if label is not None and way.has_likelihood:
         found = label_likelihood(completion.tokens, label, way.scale, asked.judge_words(way.scale))
         if found.reason is None:
-            shares = {asked.unshuffled(one, order)[0]: share for one, share in found.shares.items()}
+            shares = {asked.unshuffle(one, order)[0]: share for one, share in found.shares.items()}
             beside = {"probability": round(found.shares.get(label, 0.0), 6), "on_labels": round(found.on_labels, 6)}
             beside |= {f"p_{one}": round(share, 6) for one, share in shares.items()}
         if way.is_expected:
@@ -591,7 +591,7 @@ def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[s
     rule = plan.routes.get(claim.annotator)
     if rule is not None and rule.of_answer and not rule.keeps(beside.get(rule.signal)):
         return Answer("missing", reason=rule.reason(beside.get(rule.signal)), **kept)
-    label, position = asked.unshuffled(label, order)
+    label, position = asked.unshuffle(label, order)
     shown = dict(claim.shown or {})
     if order:
         shown["position"] = position
@@ -600,13 +600,13 @@ def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[s
     return Answer("valid", label, **kept | ({"shown": shown} if shown else {}))
 
 
-def _where(judge: Judge) -> str:
+def _service_of(judge: Judge) -> str:
     return judge.base_url or judge.provider
 
 
 def _prompt(sent: Sent) -> dict[str, str]:
     """What an answer says of the prompt: its name, and its text."""
-    name, text = kept_call(sent)
+    name, text = cached_call(sent)
     return {"fingerprint": name, "prompt": text}
 
 

@@ -20,7 +20,7 @@ from assay.data.annotations import Annotations
 from assay.data.columns import natural
 from assay.errors import DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, leave_out_variance
-from assay.estimation.resampling import estimate_sums, of_replicates, resampling_counts
+from assay.estimation.resampling import estimate_replicates, estimate_sums, resampling_counts
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.preference.votes import BradleyTerrySettings, EloSettings, RatingSettings, Votes, weight
@@ -119,9 +119,9 @@ class Board:
 
     def ranks_of(self, values: Floats) -> Ints:
         """The same by other ratings of these systems."""
-        return np.asarray(self._ranked(values[None])[0][0])
+        return np.asarray(self._rank_bounds(values[None])[0][0])
 
-    def _ranked(self, values: Floats) -> tuple[Ints, Ints]:
+    def _rank_bounds(self, values: Floats) -> tuple[Ints, Ints]:
         """The best and the worst rank that each system may have, where equal ones share: (n, systems) each."""
         above = np.stack([(values > values[:, [i]] + self.tolerance).sum(axis=1) for i in range(values.shape[1])], 1)
         with_ = np.stack([(values >= values[:, [i]] - self.tolerance).sum(axis=1) for i in range(values.shape[1])], 1)
@@ -134,7 +134,7 @@ class Board:
         if not len(known) or len(known) < LEAST_KNOWN * len(found.replicates):
             return None, None
         tail = (1 - found.confidence) / 2
-        best, worst = self._ranked(known)
+        best, worst = self._rank_bounds(known)
         low = np.quantile(best, tail, axis=0, method="nearest").astype(np.int64)
         high = np.quantile(worst, 1 - tail, axis=0, method="nearest").astype(np.int64)
         return low, high
@@ -197,7 +197,7 @@ def boards(votes: Votes, settings: RatingSettings, rate: Rate) -> tuple[Board, .
 
 def _no_board(poll: Poll, settings: RatingSettings, reason: str) -> Board:
     n = len(poll.votes.systems)
-    empty = of_replicates(np.full(n, np.nan), np.empty((0, n)), settings, n_items=poll.votes.n_items, n_units=1)
+    empty = estimate_replicates(np.full(n, np.nan), np.empty((0, n)), settings, n_items=poll.votes.n_items, n_units=1)
     empty = replace(empty, reasons=(reason,) * n)
     where = poll.who, poll.group, poll.component
     return Board(*where, poll.votes.systems, poll.votes.tally, empty, _slope(settings), reason)
@@ -253,7 +253,7 @@ def _raters(votes: Votes, who: Sequence[str] | None) -> Iterator[tuple[str, Bool
         yield one, chosen[votes.annotator]
 
 
-def asked_votes(votes: Votes, who: Sequence[str] | None) -> Votes:
+def votes_with_board(votes: Votes, who: Sequence[str] | None) -> Votes:
     """The votes of whoever has a board; the others are counted."""
     if who is None:
         return votes
@@ -473,11 +473,11 @@ def covariate_values(name: str, columns: Sequence[pl.Series]) -> Floats:
 def _count(name: str, texts: pl.Series) -> pl.Series:
     """How much of something a text has; equal texts are counted once."""
     different = texts.unique()
-    counts = different.to_frame("t").select(n=_counting(name))["n"]
+    counts = different.to_frame("t").select(n=_style_count(name))["n"]
     return texts.replace_strict(different, counts, return_dtype=pl.Float64).alias(texts.name)
 
 
-def _counting(name: str) -> pl.Expr:
+def _style_count(name: str) -> pl.Expr:
     text = pl.col("t").fill_null("").str
     return (text.count_matches(STYLE[name]) if STYLE[name] else text.len_chars()).cast(pl.Float64)
 
@@ -562,7 +562,7 @@ class EloRate:
         units = votes.units(1)
         none = np.empty((0, len(value)))
         replicates = none if s.method == "none" else runs.resample(units.of_item, units.n)
-        found = of_replicates(value, replicates, s, n_items=votes.n_items, n_units=units.n, unit=units.name)
+        found = estimate_replicates(value, replicates, s, n_items=votes.n_items, n_units=units.n, unit=units.name)
         sd = orders.std(axis=0, ddof=1) if len(orders) > 1 else np.full(len(value), np.nan)
         where = poll.who, poll.group, poll.component
         return Board(*where, votes.systems, votes.tally, found, _slope(s), order_sd=sd)
@@ -602,7 +602,7 @@ class _EloRuns:
         return column.rank("dense").to_numpy().argsort(kind="stable").astype(np.int64)
 
     def declared_order(self) -> Floats | None:
-        """Ratings by one run through the votes as they came; None where nothing says how."""
+        """Ratings by one run through the votes in their order; None where no column gives the order."""
         return None if self.settings.order is None else self.ratings(self.order[:, None])[0]
 
     def random_orders(self) -> Floats:

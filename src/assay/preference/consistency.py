@@ -26,9 +26,9 @@ from assay.data.columns import natural
 from assay.errors import DesignError, counted
 from assay.estimation.intervals import Estimate, Estimates, Transform
 from assay.estimation.options import question
-from assay.estimation.resampling import add_rows, estimate_sums
+from assay.estimation.resampling import Mean, add_rows, estimate_sums
 from assay.estimation.result import ResultOfRows, Run
-from assay.estimation.statistic import Floats, Mean
+from assay.estimation.statistic import Floats
 from assay.preference.votes import STRATA, Choose, SetSettings, Votes, Who, strata, weight
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, adjust_p
 from assay.estimation.options import question
@@ -28,11 +28,11 @@ from assay.preference.boards import (
     EloRate,
     Poll,
     Rate,
-    asked_votes,
     boards,
     covariate_columns,
     covariate_values,
     orders_each,
+    votes_with_board,
 )
 from assay.preference.votes import BradleyTerrySettings, EloSettings, NextPairsSettings, RatingSettings, Votes
 from assay.reporting import pictures
@@ -193,7 +193,7 @@ class Leaderboard(Result):
             (b.who, b.group, b.component): dict(zip(b.systems, b.estimates.value.tolist(), strict=True))
             for b in self.boards
         }
-        return _make_boards(self.votes.joined(further), settings, BradleyTerryRate(settings, known))
+        return _make_boards(self.votes.combine(further), settings, BradleyTerryRate(settings, known))
 
     def summary(self) -> str:
         """How each judge's order differs from the people's; who leads, by how much, and each system's place."""
@@ -204,7 +204,7 @@ class Leaderboard(Result):
             leads = [_Lead(self.lead, _is_clear(self.lead, self.confidence))]
         for board, lead in zip(self.boards, leads, strict=True):
             if several:
-                lines.append(f"{_named(board)} ({counted(int(board.counts.sum()), 'vote')}):")
+                lines.append(f"{_board_name(board)} ({counted(int(board.counts.sum()), 'vote')}):")
             lines += self._board_lines(board, lead)
         lines += _covariate_lines(self.coefficients, self.confidence)
         return "\n".join([*lines, *self.run.closing(intervals=True)])
@@ -357,7 +357,7 @@ def elo(labels: Annotations | Chunks, settings: EloSettings) -> Leaderboard:
 
 def _votes_of(labels: Annotations | Chunks, settings: BradleyTerrySettings) -> Votes:
     """The votes, with the columns that weigh, part and explain them."""
-    labels = in_memory(labels, "Bradley-Terry")
+    labels = labels.in_memory("Bradley-Terry")
     made_of = covariate_columns(labels, settings.covariates)
     columns = dict.fromkeys(itertools.chain(*made_of.values()))
     votes = Votes.of(labels, settings, "Bradley-Terry", settings.separability, *columns, category=settings.by)
@@ -380,7 +380,7 @@ SAME, FLIPPED, EVEN = "same", "flipped", "equal"
 
 def _make_boards(votes: Votes, settings: RatingSettings, rate: Rate) -> Leaderboard:
     """All boards, what they say of each other, and what made them."""
-    votes = asked_votes(votes, settings.who)
+    votes = votes_with_board(votes, settings.who)
     scaled, spreads = _scale_covariates(votes)
     asked: list[Poll] = []
 
@@ -492,7 +492,7 @@ def _wins(board: Board) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _named(board: Board) -> str:
+def _board_name(board: Board) -> str:
     """Whose board it is."""
     who = {"humans": "People", "together": "People and judges together"}.get(board.who, board.who)
     return ", ".join(filter(None, (who, board.group, board.component and f"among {board.component}")))

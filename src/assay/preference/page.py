@@ -30,7 +30,9 @@ def leaderboard_parts(found: Leaderboard) -> tuple[Part, ...]:
         if moved.height:
             frames.append(("Systems whose rank another board changes; shown where a pair is shown to flip.", moved))
     if found.coefficients.height:
-        frames.append(("What covariates are worth, in points for one standard deviation.", _filled(found.coefficients)))
+        frames.append(
+            ("What covariates are worth, in points for one standard deviation.", _drop_empty(found.coefficients))
+        )
     wins = tuple(
         (f"How often the row is preferred to the column, in percent{of}", partial(found.plot_wins, who=who))
         for who, of in ((w, "" if found.rows["who"].n_unique() == 1 else f": {w}") for w in found.whose)
@@ -47,7 +49,7 @@ def leaderboard_parts(found: Leaderboard) -> tuple[Part, ...]:
     )
 
 
-def _filled(frame: pl.DataFrame) -> pl.DataFrame:
+def _drop_empty(frame: pl.DataFrame) -> pl.DataFrame:
     """Without columns that say nothing."""
     return frame.drop(empty_columns(frame))
 

@@ -10,15 +10,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import cluster_codes, digest_of_columns
+from assay.data.annotations import Annotations, digest_of_columns
+from assay.data.chunks import Chunks
+from assay.data.ratings import cluster_codes
 from assay.errors import DataError, DesignError, counted, listing
 from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.options import question
-from assay.estimation.resampling import Units, add_rows, estimate_sums
+from assay.estimation.resampling import Mean, Units, add_rows, estimate_sums
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
-from assay.estimation.statistic import Floats, Mean
+from assay.estimation.statistic import Floats
 from assay.preference.votes import PositionSettings
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said, signed
@@ -174,7 +174,7 @@ def position_bias(labels: Annotations | Chunks, settings: PositionSettings) -> P
 
     The first text was always chosen, and no pair got the same answer in both orders.
     """
-    labels = in_memory(labels, "position bias")
+    labels = labels.in_memory("position bias")
     if not _has(labels, "position"):
         raise DesignError(
             "position bias needs a column 'position' of the labels: which place was chosen, 1 for the text shown "

@@ -20,17 +20,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.annotations import Annotations, digest_of_columns
+from assay.data.chunks import Chunks
 from assay.data.columns import natural
-from assay.data.ratings import cluster_codes, digest_of_columns
+from assay.data.ratings import cluster_codes
 from assay.data.scales import Text
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import question
-from assay.estimation.resampling import Units, add_rows, estimate_sums
+from assay.estimation.resampling import Mean, Units, add_rows, estimate_sums
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
-from assay.estimation.statistic import Floats, Ints, Mean
+from assay.estimation.statistic import Floats, Ints
 from assay.preference.votes import (
     OutputSettings,
     PairsSettings,
@@ -272,7 +272,7 @@ def separability(
     if isinstance(labels, Mapping):
         labels = side_by_side(labels)
         settings = settings if settings.by is not None else replace(settings, by=BENCHMARK)
-    labels = in_memory(labels, "separability")
+    labels = labels.in_memory("separability")
     similarity = as_similarity(settings.similarity)
     if similarity.about:
         settings = replace(settings, similarity=similarity)  # a signature names the model by its digest
@@ -374,8 +374,8 @@ def separability_sweep(labels: Annotations | Chunks, settings: SweepSettings) ->
     DesignError, DataError
         As `separability`; for a number of outputs that no item has, an unknown condition or baseline.
     """
-    labels = in_memory(labels, "a sweep of separability")
-    tables = _by_condition(labels, settings)
+    labels = labels.in_memory("a sweep of separability")
+    tables = _split_by_condition(labels, settings)
     own = {f.name: getattr(settings, f.name) for f in fields(OutputSettings)}
     base, *others = [(value, separability(table, **own)) for value, table in tables]
     whole = base[1]
@@ -427,7 +427,7 @@ _SWEPT = {
 }  # fmt: skip
 
 
-def _by_condition(labels: Annotations, settings: SweepSettings) -> list[tuple[object, Annotations]]:
+def _split_by_condition(labels: Annotations, settings: SweepSettings) -> list[tuple[object, Annotations]]:
     """The outputs under each value of the condition, those of the baseline first."""
     if settings.condition is None:
         if settings.baseline is not None:

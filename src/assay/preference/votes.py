@@ -16,14 +16,14 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.annotations import Annotations, digest_of_columns
+from assay.data.chunks import Chunks
 from assay.data.columns import natural
 from assay.data.names import Coded, factorize, sort_cells
-from assay.data.ratings import cluster_codes, digest_of_columns
+from assay.data.ratings import cluster_codes
 from assay.data.scales import Preference
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.options import IntervalSettings, Method, Settings, option
+from assay.estimation.options import IntervalSettings, Method, Settings, option, seed_option
 from assay.estimation.resampling import Units
 from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Bools, Floats, Ints
@@ -234,7 +234,7 @@ class PairsSettings(Settings):
         "By chances that grow with separability, equally many from each quarter of its range, or the most separable.",
         details="The first is recommended in section 4 of the paper.",
     )
-    seed: int = option(0, "Same seed, same numbers.", low=0)
+    seed: int = seed_option()
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ class StabilitySettings(Settings):
 
     k: Sequence[int] = option((), "Numbers of outputs of each system, drawn without replacement; at least 2.")
     n_draws: int = option(20, "How often they are drawn.", low=1)
-    seed: int = option(0, "Same seed, same numbers.", low=0)
+    seed: int = seed_option()
     _: KW_ONLY
     c: Sequence[int] = option((), "Numbers of comparisons of outputs of both systems, drawn among all of them.")
     others: Mapping[str, Any] | None = option(
@@ -361,7 +361,7 @@ class Votes:
         DataError
             For a vote without a system, or on a system against itself.
         """
-        labels = in_memory(labels, question)
+        labels = labels.in_memory(question)
         _refuse_other_labels(labels, question)
         wanted = {name: _numbers(labels.column(name)) for name in columns if name is not None}
         if category is not None:
@@ -488,10 +488,10 @@ class Votes:
         systems = tuple(name for name, n in zip(self.systems, there, strict=True) if n)
         return replace(kept, systems=systems, first=place[kept.first], second=place[kept.second])._sort_items()
 
-    def joined(self, other: Votes) -> Votes:
+    def combine(self, other: Votes) -> Votes:
         """These votes and further ones."""
         systems = natural({*self.systems, *other.systems})
-        items, places = _merged(self.items, other.items.cast(self.items.dtype))
+        items, places = _merge_names(self.items, other.items.cast(self.items.dtype))
         both = pl.concat([self.annotators, other.annotators]).unique(maintain_order=True)
         if (twice := both.filter(both["annotator"].is_duplicated())).height:
             raise DesignError(
@@ -626,7 +626,7 @@ def _numbers(column: pl.Series) -> pl.Series:
     return column
 
 
-def _merged(names: pl.Series, others: pl.Series) -> tuple[pl.Series, tuple[Ints | None, Ints]]:
+def _merge_names(names: pl.Series, others: pl.Series) -> tuple[pl.Series, tuple[Ints | None, Ints]]:
     """Sorted names with sorted others, and where each of both now stands; None where the first stay where they are.
 
     Only the others are looked up, so that a few are cheap among a million.

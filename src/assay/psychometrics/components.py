@@ -15,7 +15,7 @@ import numpy as np
 from assay.errors import DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, missing
 from assay.estimation.options import IntervalSettings, number_in
-from assay.estimation.resampling import of_replicates
+from assay.estimation.resampling import estimate_replicates
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics.design import (
@@ -295,7 +295,7 @@ class Uncertainty:
         how = IntervalSettings(
             method="percentile", confidence=self.confidence, seed=self.seed
         )  # fmt: skip
-        return of_replicates(np.array([value]), found[:, None], how, n_items=n, n_units=n)[0]
+        return estimate_replicates(np.array([value]), found[:, None], how, n_items=n, n_units=n)[0]
 
 
 def uncertainty(

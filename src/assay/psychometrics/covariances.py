@@ -184,13 +184,13 @@ class Products:
         lesson, n_lesson, obj, n_obj = t.sums
         by_object, by_cell = [], []
         for values in ((obj, lesson), (n_obj[..., None], n_lesson[..., None])):
-            unit, cell = self._within(*values, one, two)
+            unit, cell = self._object_products(*values, one, two)
             by_object.append(unit)
             by_cell.append(cell)
         units = t.by_unit(np.stack(by_object, axis=-1))
         return Leftout.additive(units, t.by_unit(np.stack(by_cell, axis=-1)), self.there)
 
-    def _within(self, obj: Floats, lesson: Floats, one: RaterSide, two: RaterSide) -> tuple[Floats, Floats]:
+    def _object_products(self, obj: Floats, lesson: Floats, one: RaterSide, two: RaterSide) -> tuple[Floats, Floats]:
         """Products within each object, (objects,), and what each person's labels add to them, (objects, people)."""
         t = self.tables
 
@@ -217,10 +217,10 @@ class Products:
         """Over pairs of labels of different objects by different raters: products and their number."""
         t = self.tables
         _, _, obj, n_obj = t.sums
-        both = [self._between(values, one, two) for values in (obj, n_obj[..., None])]
+        both = [self._cross_products(values, one, two) for values in (obj, n_obj[..., None])]
         return Leftout(*(np.stack([part[i] for part in both], axis=-1) for i in range(4)))
 
-    def _between(self, obj: Floats, one: RaterSide, two: RaterSide) -> tuple[Floats, Floats, Floats, Floats]:
+    def _cross_products(self, obj: Floats, one: RaterSide, two: RaterSide) -> tuple[Floats, Floats, Floats, Floats]:
         """All products of totals, less those of one rater with itself and those within an object."""
         t, same = self.tables, one.who & two.who
         skip = bool(same.any()) and not one.itself
@@ -272,11 +272,11 @@ class Products:
             cell = values[:, self.people] if one.sampled else np.zeros((len(values), self.people.sum()))
             parts.append((t.by_unit(values[:, one.who].sum(axis=1)), t.by_unit(cell)))
         units, cells = (np.stack([p[i] for p in parts], axis=-1) for i in range(2))
-        alone = [self._alone(values, one) for values in (obj, n_obj[..., None])]
+        alone = [self._own_products(values, one) for values in (obj, n_obj[..., None])]
         rest = Leftout(*(np.stack([part[i] for part in alone], axis=-1) for i in range(4)))
         return Leftout.join([Leftout.additive(units, cells, self.there), rest])
 
-    def _alone(self, obj: Floats, one: RaterSide) -> tuple[Floats, Floats, Floats, Floats]:
+    def _own_products(self, obj: Floats, one: RaterSide) -> tuple[Floats, Floats, Floats, Floats]:
         """Products of each rater's own labels of different objects, added up over raters."""
         t = self.tables
         unit = t.by_unit(obj)

@@ -74,7 +74,7 @@ class DStudy(Result):
         asked = self.run.of.settings if self.run.of is not None else None
         return dict(asked.facets or {}) if isinstance(asked, DesignSettings) else {}
 
-    def _counted(self, number: int, facet: str) -> str:
+    def _count_facet(self, number: int, facet: str) -> str:
         """``3 annotators``: a number of a facet, by its column; ``3 r`` where a letter is all there is."""
         return f"{number:,} {self._noun(facet, number)}"
 
@@ -88,7 +88,7 @@ class DStudy(Result):
             return self._scenario_sentences()
         lines = []
         for row in self.smallest.iter_rows(named=True):
-            others = [self._counted(row[c], c) for c in self.facets if c != self.along and row.get(c) is not None]
+            others = [self._count_facet(row[c], c) for c in self.facets if c != self.along and row.get(c) is not None]
             along = self._noun(self.along)
             place = f"{row['study']}: " if "study" in row and self.smallest["study"].n_unique() > 1 else ""
             with_others = f" with {', '.join(others)}" if others else ""
@@ -105,7 +105,7 @@ class DStudy(Result):
             else:
                 cost = f", at a cost of {row['cost']:,.2f}" if row.get("cost") is not None else ""
                 one = row["smallest"] == 1 and not others
-                reach = f"{self._counted(row['smallest'], self.along)}{with_others} reach{'es' if one else ''}"
+                reach = f"{self._count_facet(row['smallest'], self.along)}{with_others} reach{'es' if one else ''}"
                 lines.append(f"{place}{reach} {name} = {self.target:g}{cost}.")
         return tuple(lines)
 
@@ -123,7 +123,7 @@ class DStudy(Result):
             if np.isnan(alone) or np.isnan(beside[0]):
                 verdict = f"cannot be valued: {one.filter(pl.col('estimate').is_nan())['reason'][0]}"
             lines.append(
-                f"{place}Φ with {self._counted(one[self.along][0], self.along)}: {each}. A judge beside {verdict}."
+                f"{place}Φ with {self._count_facet(one[self.along][0], self.along)}: {each}. A judge beside {verdict}."
             )
         return tuple(lines)
 
@@ -133,7 +133,7 @@ class DStudy(Result):
         best = rows.filter(pl.col("estimate").is_not_nan()).sort("estimate", descending=True).head(1)
         lines = [*self.sentences(), *([f"{self.run.interval}."] if self.run.interval else [])]
         for row in best.iter_rows(named=True):
-            sizes = ", ".join(self._counted(row[c], c) for c in self.facets if row.get(c) is not None)
+            sizes = ", ".join(self._count_facet(row[c], c) for c in self.facets if row.get(c) is not None)
             place = row.get("scenario") or (row["study"] if rows["study"].n_unique() > 1 else "")
             value = estimated(row["estimate"], row["low"], row["high"], 3)
             lines.append(

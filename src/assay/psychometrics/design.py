@@ -17,7 +17,7 @@ import numpy as np
 
 from assay.data.annotations import Repeats
 from assay.errors import DesignError, counted, listing, unknown
-from assay.estimation.options import Limits, Settings, option
+from assay.estimation.options import Limits, Settings, level_option, option, seed_option
 from assay.estimation.statistic import Floats, Ints
 from assay.statistics.blocks import (
     Balanced,
@@ -112,8 +112,8 @@ class GStudySettings(DesignSettings):
         "analysis of variance.",
     )  # fmt: skip
     n_resamples: int = option(200, "Samples drawn, where intervals come from some.", low=20, key="resamples")
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Same seed, same numbers.", low=0)
+    confidence: float = level_option()
+    seed: int = seed_option()
 
 
 @dataclass(frozen=True)
@@ -224,8 +224,8 @@ class DisattenuationSettings(DesignSettings):
         200, "Resamples of the objects.", low=20, key="resamples",
         details="Both families' reliabilities are estimated anew in each.",
     )  # fmt: skip
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Same seed, same numbers.", low=0)
+    confidence: float = level_option()
+    seed: int = seed_option()
     n_pairs: int = option(1500, "Pairs of each published resample.", low=20)
     observed_high: float = option(0.3, "An observed correlation of this size looks good.", low=0, high=1)
     implied_low: float = option(
@@ -681,7 +681,7 @@ class _Resolver:
         """Where the terms explain every label, the criterion falls without bound as the residual goes to 0."""
         whole = float(((self.value - self.value.mean()) ** 2).sum())
         while self.terms:
-            n, squares = self._left_over()
+            n, squares = self._residual()
             if n == 0 or squares > NOTHING * whole:
                 return
             finest = max(self.terms, key=lambda t: t.levels)
@@ -696,7 +696,7 @@ class _Resolver:
                 "so that the likelihood grows without bound as the residual goes to 0",
             )
 
-    def _left_over(self) -> tuple[int, float]:
+    def _residual(self) -> tuple[int, float]:
         """What no term explains: contrasts, and their squares."""
         if self.complete is not None and not self.merged:
             # Effects that were omitted have strata of their own, which the residual holds.

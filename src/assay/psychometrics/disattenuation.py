@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import Faceted, faceted
+from assay.data.chunks import Chunks
+from assay.data.ratings import Faceted, facet_ratings
 from assay.errors import DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, missing
 from assay.estimation.options import IntervalSettings, number_in, question
-from assay.estimation.resampling import of_replicates
+from assay.estimation.resampling import estimate_replicates
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.psychometrics.components import Fitted, fit_components, weights
@@ -333,7 +333,7 @@ def disattenuated_correlation(labels: Annotations | Chunks, settings: Disattenua
     DesignError
         Where there are not two families, or no object with scores of both at different lessons.
     """
-    labels = in_memory(labels, "a disattenuated correlation")
+    labels = labels.in_memory("a disattenuated correlation")
     design, columns = design_of(settings)
     pairs = _families(labels, settings)
     used = {labels.column_name(c) for c in columns.values()}
@@ -352,7 +352,7 @@ def disattenuated_correlation(labels: Annotations | Chunks, settings: Disattenua
             name = ", ".join(v for v in (criterion, *pair) if v is not None)
             excluded.append(Exclusion("correlation", 1, str(reason), (name,)))
             continue
-        each.append(_correlated(study, criterion, pair, settings, len(asked)))
+        each.append(_correlate_families(study, criterion, pair, settings, len(asked)))
         data.append(fingerprint_with(table.fingerprint, families=pair))
         notes += table.notes
     if not each:
@@ -360,7 +360,7 @@ def disattenuated_correlation(labels: Annotations | Chunks, settings: Disattenua
     return Disattenuation(tuple(each), _run(each, excluded, data, notes, columns, settings))
 
 
-def _correlated(
+def _correlate_families(
     study: _Pairs, criterion: str | None, pair: tuple[str, str], settings: DisattenuationSettings, several: int
 ) -> FamilyCorrelation:
     """All correlations of two families on one criterion."""
@@ -435,7 +435,7 @@ def _family_table(
     """Labels of both families with their facets, and which family each is of."""
     wanted = {str(v): v for v in labels.values_of(settings.by)}
     labels = labels.where(**{settings.by: [wanted[name] for name in pair]})
-    table = faceted(
+    table = facet_ratings(
         labels, {**columns, "\0family": settings.by}, annotators=settings.annotators, repeats=settings.repeats,
         reverse=settings.reverse or (),
     )  # fmt: skip
@@ -523,7 +523,7 @@ class _Pairs:
             method="percentile", n_resamples=s.n_resamples, confidence=s.confidence, seed=s.seed
         )  # fmt: skip
         found = [
-            of_replicates(value[k : k + 1], drawn[:, k : k + 1], how, n_items=self.n, n_units=self.n)[0]
+            estimate_replicates(value[k : k + 1], drawn[:, k : k + 1], how, n_items=self.n, n_units=self.n)[0]
             for k in range(len(value))
         ]
         names: tuple[CoefficientName, ...] = ("generalizability", "dependability")

@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import Faceted, faceted
+from assay.data.chunks import Chunks
+from assay.data.ratings import Faceted, facet_ratings
 from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import question
@@ -255,7 +255,7 @@ def g_study(labels: Annotations | Chunks, settings: GStudySettings) -> GStudy:
 
     Of the variance of one rater's score on one task, as far as it ranks people, 82% is theirs.
     """
-    labels = in_memory(labels, "a G-study")
+    labels = labels.in_memory("a G-study")
     design, columns = design_of(settings)
     _check_fixed(design, settings.fixed or (), settings.object)
     for name in settings.reverse or ():
@@ -267,7 +267,7 @@ def g_study(labels: Annotations | Chunks, settings: GStudySettings) -> GStudy:
     for criterion, group, part in _parts(labels, columns, settings):
         present = {*part.humans, *part.judges}
         mine, caution = _raters_of_one(part, columns, settings)
-        table = faceted(
+        table = facet_ratings(
             part, mine, repeats=settings.repeats,
             annotators=None if settings.annotators is None else [a for a in settings.annotators if a in present],
             reverse=[c for c in settings.reverse or () if criterion in (None, c)],

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, Answers, Repeats
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings, in_order
 from assay.errors import DataError, DesignError, unknown
 from assay.estimation.intervals import Estimate, Estimates
@@ -161,7 +161,7 @@ def nested_icc(labels: Annotations | Chunks, settings: NestedSettings) -> Nested
         Where no group has two units, or groups or units are too few to tell them apart (three differences of each).
     """
     within, unit = settings.within, settings.unit
-    labels = in_memory(labels, "a nested ICC")
+    labels = labels.in_memory("a nested ICC")
     ratings = Ratings.of(labels, settings.annotators, repeats=settings.repeats)
     if not ratings.scale.numeric:
         raise DesignError(

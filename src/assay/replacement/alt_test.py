@@ -174,14 +174,14 @@ class AltTest(Result):
     @cached_property
     def as_good_as(self) -> int:
         """As how many annotators, less epsilon, it is shown to be as good: the most whose conjunction is shown."""
-        return self._as_good_as(self._each_level)
+        return self._count_as_good(self._each_level)
 
     @property
     def _each_level(self) -> float:
         """The level that this verdict surely has among those it is corrected with."""
         return self.grounds.alpha / self.n_verdicts
 
-    def _as_good_as(self, level: float) -> int:
+    def _count_as_good(self, level: float) -> int:
         g, p = self.grounds, self.tally.verdict_p[0]
         shown = [u for u in range(1, len(p) + 1) if float(partial_conjunction(p, u)) <= level]
         return max(shown, default=0) or (g.least if g.p_as_good <= level else 0)
@@ -203,7 +203,7 @@ class AltTest(Result):
         from scipy.special import betaincinv
 
         half, m = self._each_level / 2, self.n_annotators
-        k = self._as_good_as(half)
+        k = self._count_as_good(half)
         return 0.0 if k == 0 else float(betaincinv(k, m - k + 1, half))
 
     @cached_property
@@ -311,7 +311,7 @@ class AltTest(Result):
         if rho.reason:
             lines.append(f"No interval: {rho.reason}.")
         if self.n_annotators:
-            lines += [f"Smallest epsilon: {said_epsilon(self)}.", *self._more_items()]
+            lines += [f"Smallest epsilon: {epsilon_words(self)}.", *self._items_sentences()]
             if self.document_effect is not None and self.document_effect.design >= MATTERS:
                 lines.append(self.document_effect.words())
         return "\n".join([*lines, *self.run.closing()])
@@ -339,9 +339,9 @@ class AltTest(Result):
         lines.append(
             f"{'Shown' if g.p_looks <= g.alpha else 'Not shown'} to look at the items{beyond} ({p_value(g.p_looks)})."
         )
-        return [*lines, self._kept(agreement)]
+        return [*lines, self._retention_sentence(agreement)]
 
-    def _kept(self, agreement: bool) -> str:
+    def _retention_sentence(self, agreement: bool) -> str:
         """What it keeps of people's agreement, in a sentence."""
         g, people, least = self.grounds, self.people_agreement, number(self.settings.least_retention)
         if people.reason:
@@ -361,7 +361,7 @@ class AltTest(Result):
             return f"{said} of {agree}." if math.isnan(kept.estimate) else f"{said} of {agree}: R = 0; {kept.reason}."
         return f"{said} of {agree}: R = {number(kept.estimate)} {interval(kept.low, kept.high)}."
 
-    def _more_items(self) -> list[str]:
+    def _items_sentences(self) -> list[str]:
         """How many items would tell, where too few are why these do not."""
         if self.reason not in MORE_ITEMS_TELL:
             return []
@@ -460,7 +460,7 @@ class AltTest(Result):
         return studies.pilot_of_test(self.tally)
 
 
-def said_epsilon(test: AltTest) -> str:
+def epsilon_words(test: AltTest) -> str:
     """The smallest epsilon as published, and where the true one lies, in words."""
     needed, smallest = test.needed_epsilon, test.smallest_epsilon
     published = "passes at no ε" if math.isnan(smallest) else f"passes at ε ≥ {smallest:.3f}"

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.intervals import Estimate
 from assay.estimation.options import question_of_two
@@ -142,7 +142,7 @@ def alt_test_by(labels: Annotations | Chunks, judge: str, settings: AltTestBySet
 def test_domains(labels: Annotations | Chunks, judge: str, settings: AltTestBySettings) -> AltTestBy:
     """`alt_test_by`, for callers that have its settings."""
     by, correction, each = settings.by, settings.correction, settings.single_test
-    labels = in_memory(labels, "the alt-test by domain")
+    labels = labels.in_memory("the alt-test by domain")
     tests: dict[str, AltTest] = {}
     untested: dict[str, str] = {}
     for value, part in labels.split(by):
@@ -217,7 +217,7 @@ def _same(grounds: decision.Grounds) -> decision.Grounds:
     return grounds
 
 
-def corrected_together(tests: Sequence[AltTest]) -> list[AltTest]:
+def correct_verdicts(tests: Sequence[AltTest]) -> list[AltTest]:
     """Tests whose verdicts are corrected for their number (Holm), whatever they were corrected for before."""
     found = decision.correct_grounds([replace(test, corrected=None).grounds for test in tests])
     return [
@@ -230,7 +230,7 @@ def correct_judges(found: Mapping[str, AltTestBy]) -> dict[str, AltTestBy]:
     """The verdicts of several judges, by domain, corrected for the number of all of them, where domains are (Holm)."""
     if len(found) < 2 or any(result.correction == "within" for result in found.values()):
         return dict(found)
-    each = iter(corrected_together([test for result in found.values() for test in result.tests.values()]))
+    each = iter(correct_verdicts([test for result in found.values() for test in result.tests.values()]))
     return {judge: replace(one, tests={name: next(each) for name in one.tests}) for judge, one in found.items()}
 
 
@@ -301,7 +301,7 @@ def alt_test_paired(labels: Annotations | Chunks, judge: str, settings: PairedSe
     DesignError
         Where there are not two sets of at least 2 people, or nobody has enough items even when combined.
     """
-    labels = in_memory(labels, "the test of paired annotators")
+    labels = labels.in_memory("the test of paired annotators")
     if settings.clusters is not None:
         raise DesignError("the test of paired annotators takes items as independent; leave clusters=... out")
     groups, n_pairings, each = _sets_of(labels, settings.sets), settings.n_pairings, settings.single_test

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from assay._version import __version__
 from assay.errors import counted, listing
 from assay.estimation.options import short
-from assay.replacement.alt_test import MORE_ITEMS_TELL, AltTest, Reason, said_epsilon
+from assay.replacement.alt_test import MORE_ITEMS_TELL, AltTest, Reason, epsilon_words
 from assay.replacement.decision import FEWEST, TONES, Verdict
 from assay.replacement.domains import AltTestBy
 from assay.replacement.panel import AltTestSettings
@@ -206,7 +206,7 @@ def _side_lines(test: AltTest) -> list[str]:
         _closer(test),
         f"As published it {'passes' if test.passed else 'does not pass'}: winning rate ω = "
         f"{number(test.winning_rate)}, losing rate {number(test.losing_rate)}; {number(s.threshold)} is needed.",
-        f"The smallest ε: {said_epsilon(test)}; read off these labels, so for exploring: ε is chosen before.",
+        f"The smallest ε: {epsilon_words(test)}; read off these labels, so for exploring: ε is chosen before.",
     ]
     if test.speaks_of:
         lines.append(
@@ -277,7 +277,7 @@ def _advice(test: AltTest) -> list[str]:
             "rarer ones above all."
         )
     elif test.reason in MORE_ITEMS_TELL:
-        found.append(_more_items(test))
+        found.append(_items_words(test))
     if test.passed != (test.verdict == "replace") and g.least:
         found.append(_disagreement(test))
     return [*found, *test.cautions]
@@ -307,7 +307,7 @@ def _disagreement(test: AltTest) -> str:
     return "The published rule lets it pass: it does not ask whether the judge looks at the items."
 
 
-def _more_items(test: AltTest) -> str:
+def _items_words(test: AltTest) -> str:
     found = test.items_needed
     if found.n_items is None:
         return (
@@ -369,7 +369,7 @@ def _domain_line(name: str, test: AltTest) -> str:
     g, rho = test.grounds, test.advantage_probability
     p = {"do not replace": min(g.p_worse, g.p_loses), "people differ": g.p_as_good}.get(test.verdict, g.p_replace)
     reason = f", {_REASONS[test.reason]}" if test.reason else ""
-    more = " " + _more_items(test) if test.reason in MORE_ITEMS_TELL else ""
+    more = " " + _items_words(test) if test.reason in MORE_ITEMS_TELL else ""
     return (
         f"{name}: {_DOMAIN_VERDICTS[test.verdict]}{reason}; ρ = {number(rho.estimate)} {interval(rho.low, rho.high)}, "
         f"ω = {number(test.winning_rate)}, R = {number(test.retention.estimate)}, {counted(test.n_items, 'item')}, "

@@ -123,7 +123,7 @@ def _is_device(path: Path) -> bool:
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """A place beside a file (or folder), which takes its name when all is written, and not at all where that fails.
 
     Files of a folder take the place of those of their names; others in it stay.
@@ -458,7 +458,7 @@ class Page:
         target = writable(Path(path), suffixes=REPORTS)
         target.parent.mkdir(parents=True, exist_ok=True)
         said = self.markdown() if target.suffix.lower() == ".md" else self.html()
-        with written_whole(target) as place:
+        with atomic_write(target) as place:
             place.write_text(said, encoding="utf-8")
         return target
 
@@ -489,7 +489,7 @@ def print_page(page: Path, pdf: Path) -> Path:
             f"a PDF is printed by Chromium or Chrome, and neither is on this machine; open {page} in your browser and "
             "print it"
         )
-    with written_whole(writable(pdf, suffixes=(".pdf",))) as place:
+    with atomic_write(writable(pdf, suffixes=(".pdf",))) as place:
         # A browser of the superuser's refuses to run inside its sandbox.
         rooted = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
         words = [browser, "--headless", "--disable-gpu", *rooted, "--no-pdf-header-footer", f"--print-to-pdf={place}"]

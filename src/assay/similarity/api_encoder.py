@@ -83,7 +83,7 @@ class ApiEncoder:
             raise DesignError("an address holds no key; name the environment variable that does with key=NAME")
         if not self.key_name.replace("_", "").isalnum() or self.key_name.startswith("sk-"):
             raise DesignError("key=... names the environment variable that holds the key; it is no key itself")
-        if parts.scheme == "http" and not self._here and self.key_name != "none":
+        if parts.scheme == "http" and not self._is_local and self.key_name != "none":
             raise DesignError(f"a key would go to {parts.hostname} for all to read; give an address with https")
 
     @property
@@ -103,7 +103,7 @@ class ApiEncoder:
         return f"asked at {urlsplit(self.url).netloc}"
 
     @property
-    def _here(self) -> bool:
+    def _is_local(self) -> bool:
         return urlsplit(self.url).hostname in ("localhost", "127.0.0.1", "::1")
 
     def encode(self, texts: Sequence[str]) -> NDArray[Any]:
@@ -138,7 +138,7 @@ class ApiEncoder:
         if self.key_name == "none":
             return headers
         key = os.environ.get(self.key_name, "").strip()
-        if not key and not self._here:
+        if not key and not self._is_local:
             raise DesignError(
                 f"{self.source}: the key is looked for in the environment variable {self.key_name}, which is not set; "
                 "set it, name another with key=NAME, or say key=none for a service that asks for none"

@@ -30,7 +30,7 @@ from assay.similarity.embeddings import (
     setting,
     short_name,
 )
-from assay.similarity.protocol import BLOCK, Floats, Ints, Similarity, kept, kept_scores, key_of
+from assay.similarity.protocol import BLOCK, Floats, Ints, Similarity, cached_scores, kept, key_of
 
 DEFAULT_MODEL = "roberta-large"
 LAYERS = {
@@ -162,7 +162,7 @@ class LayerEncoder:
 
     def _read(self, text: str) -> list[tuple[int, float]]:
         """Each token's number, and 0 for what begins and ends a text, else 1."""
-        tokenizer, most = _tokenizer(folder_of(self.model)), self._most()
+        tokenizer, most = _tokenizer(folder_of(self.model)), self._max_tokens()
         tokens = tokenizer(text.strip(), add_special_tokens=True, truncation=False, verbose=False)["input_ids"]
         if len(tokens) > most and self.long == "refuse":
             raise DesignError(
@@ -174,7 +174,7 @@ class LayerEncoder:
         special = {tokenizer.sep_token_id, tokenizer.cls_token_id}
         return [(token, float(token not in special)) for token in tokens]
 
-    def _most(self) -> int:
+    def _max_tokens(self) -> int:
         """Tokens that the model reads, special ones counted."""
         folder = folder_of(self.model)
         positions = setting(folder, "config.json", "max_position_embeddings") or 10**9
@@ -231,7 +231,7 @@ class BERTScore(Similarity):
         i, j = first[use], second[use]
         score = partial(match, texts, encoder=self.encoder)
         key = self.encoder.key
-        found[use] = kept_scores(f"bertscore {key}", texts, i, j, score) if key else score(i, j)
+        found[use] = cached_scores(f"bertscore {key}", texts, i, j, score) if key else score(i, j)
         if self.by_length:
             needed, where = np.unique(np.concatenate([i, j]), return_inverse=True)
             a, b = np.split(self.encoder.lengths([texts[k] for k in needed])[where.ravel()], 2)

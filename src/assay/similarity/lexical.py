@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from assay.errors import DataError, DesignError, require
-from assay.similarity.protocol import Floats, Ints, Similarity, kept_scores, shared_counts
+from assay.similarity.protocol import Floats, Ints, Similarity, cached_scores, shared_counts
 from assay.similarity.stemming import rouge_stem
 
 
@@ -89,7 +89,7 @@ Stem = Literal["none", "porter"]
 """What ROUGE compares: words as they are, or their stems as the golden ROUGE has them where it stems."""
 
 
-def _ended(text: str, stem: Stem) -> list[str]:
+def _stems(text: str, stem: Stem) -> list[str]:
     """The words of a text, or their stems."""
     words = _tokens(text)
     return words if stem == "none" else [rouge_stem(word) for word in words]
@@ -97,7 +97,7 @@ def _ended(text: str, stem: Stem) -> list[str]:
 
 def _rouge(n: int, stem: Stem = "none") -> Scores:
     def scores(texts: Sequence[str], first: Ints, second: Ints) -> Floats:
-        words = [_ended(text, stem) for text in texts]
+        words = [_stems(text, stem) for text in texts]
         counted = [Counter(_grams(one, n)) for one in words]
         return _f1(shared_counts(counted, first, second), [max(len(w) - n + 1, 0) for w in words], words, first, second)
 
@@ -106,7 +106,7 @@ def _rouge(n: int, stem: Stem = "none") -> Scores:
 
 def _rouge_l(texts: Sequence[str], first: Ints, second: Ints, stem: Stem = "none") -> Floats:
     longest = require("rapidfuzz.distance", "similarity", "ROUGE-L").LCSseq
-    words = [_ended(text, stem) for text in texts]
+    words = [_stems(text, stem) for text in texts]
     place: dict[str, int] = {}
     codes = [[place.setdefault(word, len(place)) for word in one] for one in words]
     shared = [longest.similarity(codes[i], codes[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
@@ -240,7 +240,7 @@ class Entities(Similarity):
     def compare(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
         """Each text is read once."""
         score = partial(self._jaccard, texts)
-        return kept_scores(f"entities {self.key}", texts, first, second, score) if self.key else score(first, second)
+        return cached_scores(f"entities {self.key}", texts, first, second, score) if self.key else score(first, second)
 
     def _jaccard(self, texts: Sequence[str], first: Ints, second: Ints) -> Floats:
         used, where = np.unique(np.concatenate([first, second]), return_inverse=True)

@@ -71,7 +71,7 @@ class Similarity(ABC):
             raise DataError(f"pairs of texts need two equally long lists; they have {len(first)} and {len(second)}")
         texts, codes = _unique_texts([*first, *second])
         a, b = np.split(codes, 2)
-        return self._of_pairs(texts, a, b)
+        return self._compare_pairs(texts, a, b)
 
     def matrix(self, texts: Sequence[str]) -> Floats:
         """The similarity of every two texts: (texts, texts), symmetric."""
@@ -84,7 +84,7 @@ class Similarity(ABC):
         halves = [np.triu_indices(len(part)) for part in parts]
         a = np.concatenate([part[i] for part, (i, _) in zip(parts, halves, strict=True)]) if parts else codes
         b = np.concatenate([part[j] for part, (_, j) in zip(parts, halves, strict=True)]) if parts else codes
-        values = self._of_pairs(texts, a, b)
+        values = self._compare_pairs(texts, a, b)
         found, start = [], 0
         for part, (i, j) in zip(parts, halves, strict=True):
             one = np.empty((len(part), len(part)))
@@ -93,7 +93,7 @@ class Similarity(ABC):
             start += len(i)
         return found
 
-    def _of_pairs(self, texts: list[str], first: Ints, second: Ints) -> Floats:
+    def _compare_pairs(self, texts: list[str], first: Ints, second: Ints) -> Floats:
         """Pairs by position, each distinct one compared once."""
         low, high = np.minimum(first, second), np.maximum(first, second)
         keys, where = np.unique(low * max(len(texts), 1) + high, return_inverse=True)
@@ -107,7 +107,7 @@ class Similarity(ABC):
             values[asked] = got
         if not np.isfinite(values).all():
             k = int(np.flatnonzero(~np.isfinite(values))[0])
-            raise DesignError(f"the similarity '{self.name}' of {_quoted(texts, low[k], high[k])} is no number")
+            raise DesignError(f"the similarity '{self.name}' of {_quote(texts, low[k], high[k])} is no number")
         return np.asarray(values[where.reshape(first.shape)])
 
 
@@ -159,7 +159,7 @@ class Vectors(Similarity):
         found = (found + found.T) / 2
         if not np.isfinite(found).all():
             i, j = (int(k[0]) for k in np.nonzero(~np.isfinite(found)))
-            raise DesignError(f"the similarity '{self.name}' of {_quoted(distinct, i, j)} is no number")
+            raise DesignError(f"the similarity '{self.name}' of {_quote(distinct, i, j)} is no number")
         return np.asarray(found if len(distinct) == len(codes) else found[np.ix_(codes, codes)])
 
 
@@ -182,7 +182,7 @@ class VectorRows(Vectors):
         """Looked up; a text that is not there is refused."""
         strange = next((text for text in texts if text not in self.place), None)
         if strange is not None:
-            raise DataError(f"the similarity '{self.name}' was not fitted to {_clipped(strange)}; fit it to all texts")
+            raise DataError(f"the similarity '{self.name}' was not fitted to {_clip(strange)}; fit it to all texts")
         return np.asarray(self.table[[self.place[text] for text in texts]])
 
     def of_products(self, product: Floats) -> Floats:
@@ -267,7 +267,7 @@ def _refuse_asymmetric(name: str, texts: Sequence[str], first: Ints, second: Int
     if len(wrong):
         k = int(wrong[0])
         raise DesignError(
-            f"the similarity '{name}' of {_quoted(texts, first[k], second[k])} is {there[k]:.6g}, and another one when "
+            f"the similarity '{name}' of {_quote(texts, first[k], second[k])} is {there[k]:.6g}, and another one when "
             f"they are swapped ({back[k]:.6g}); a similarity must be symmetric"
         )
 
@@ -286,11 +286,11 @@ def _blank(texts: Sequence[str]) -> NDArray[np.bool_]:
     return np.array([not text.strip() for text in texts], dtype=bool)
 
 
-def _quoted(texts: Sequence[str], i: int, j: int) -> str:
-    return f"{_clipped(texts[i])} and {_clipped(texts[j])}"
+def _quote(texts: Sequence[str], i: int, j: int) -> str:
+    return f"{_clip(texts[i])} and {_clip(texts[j])}"
 
 
-def _clipped(text: str) -> str:
+def _clip(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
@@ -362,7 +362,7 @@ def kept(what: str, keys: Sequence[bytes], make: Make, at_once: int = AT_ONCE) -
     return _READ[place].rows_of(what, keys, make, at_once)
 
 
-def kept_scores(
+def cached_scores(
     what: str, texts: Sequence[str], first: Ints, second: Ints, score: Callable[[Ints, Ints], Floats]
 ) -> Floats:
     """The score of each pair of texts, kept by the texts; those that are not there are scored in one call."""

@@ -60,15 +60,15 @@ def _measure(stem: str) -> int:
     return sum(not before and after for before, after in itertools.pairwise(kinds))
 
 
-def _some(stem: str) -> bool:
+def _has_measure(stem: str) -> bool:
     return _measure(stem) > 0
 
 
-def _several(stem: str) -> bool:
+def _has_long_measure(stem: str) -> bool:
     return _measure(stem) > 1
 
 
-def _always(stem: str) -> bool:
+def _any_stem(stem: str) -> bool:
     return True
 
 
@@ -76,7 +76,7 @@ def _has_vowel(stem: str) -> bool:
     return not all(_consonants(stem))
 
 
-def _doubled(word: str) -> bool:
+def _ends_double(word: str) -> bool:
     return len(word) >= 2 and word[-1] == word[-2] and _consonants(word)[-1]
 
 
@@ -101,7 +101,7 @@ def _plural(word: str) -> str:
     if word.endswith("ies") and len(word) == 4:
         return word[:-1]
     return _first_rule(
-        word, [("sses", "ss", _always), ("ies", "i", _always), ("ss", "ss", _always), ("s", "", _always)]
+        word, [("sses", "ss", _any_stem), ("ies", "i", _any_stem), ("ss", "ss", _any_stem), ("s", "", _any_stem)]
     )
 
 
@@ -109,7 +109,7 @@ def _past(word: str) -> str:
     if word.endswith("ied"):
         return word[:-1] if len(word) == 4 else word[:-2]
     if word.endswith("eed"):
-        return word[:-1] if _some(word[:-3]) else word
+        return word[:-1] if _has_measure(word[:-3]) else word
     for suffix in ("ed", "ing"):
         stem = word[: len(word) - len(suffix)]
         if word.endswith(suffix) and _has_vowel(stem):
@@ -119,7 +119,7 @@ def _past(word: str) -> str:
     for ending in ("at", "bl", "iz"):
         if stem.endswith(ending):
             return stem + "e"
-    if _doubled(stem):
+    if _ends_double(stem):
         return stem if stem[-1] in "lsz" else stem[:-1]
     return stem + "e" if _measure(stem) == 1 and _short_end(stem) else stem
 
@@ -129,7 +129,7 @@ def _final_y(word: str) -> str:
 
 
 _DOUBLE: list[Rule] = [
-    (suffix, instead, _some) for suffix, instead in (
+    (suffix, instead, _has_measure) for suffix, instead in (
         ("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"), ("bli", "ble"),
         ("alli", "al"), ("entli", "ent"), ("eli", "e"), ("ousli", "ous"), ("ization", "ize"), ("ation", "ate"),
         ("ator", "ate"), ("alism", "al"), ("iveness", "ive"), ("fulness", "ful"), ("ousness", "ous"), ("aliti", "al"),
@@ -139,10 +139,10 @@ _DOUBLE: list[Rule] = [
 
 
 def _double_suffix(word: str) -> str:
-    if word.endswith("alli") and _some(word[:-4]):
+    if word.endswith("alli") and _has_measure(word[:-4]):
         return _double_suffix(word[:-2])
     # The measure of "logi" is taken with its l.
-    return _first_rule(word, [*_DOUBLE, ("logi", "log", lambda stem: _some(stem + "l"))])
+    return _first_rule(word, [*_DOUBLE, ("logi", "log", lambda stem: _has_measure(stem + "l"))])
 
 
 def _ful_ness(word: str) -> str:
@@ -155,11 +155,12 @@ def _ful_ness(word: str) -> str:
         ("ful", ""),
         ("ness", ""),
     )
-    return _first_rule(word, [(suffix, instead, _some) for suffix, instead in pairs])
+    return _first_rule(word, [(suffix, instead, _has_measure) for suffix, instead in pairs])
 
 
 _SINGLE: list[Rule] = [
-    (suffix, "", (lambda stem: _several(stem) and stem[-1] in "st") if suffix == "ion" else _several) for suffix in (
+    (suffix, "", (lambda s: _has_long_measure(s) and s[-1] in "st") if suffix == "ion" else _has_long_measure)
+    for suffix in (
         "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "ion", "ou", "ism", "ate",
         "iti", "ous", "ive", "ize",
     )
@@ -174,8 +175,8 @@ def _final_e(word: str) -> str:
     if not word.endswith("e"):
         return word
     stem = word[:-1]
-    return stem if _several(stem) or (_measure(stem) == 1 and not _short_end(stem)) else word
+    return stem if _has_long_measure(stem) or (_measure(stem) == 1 and not _short_end(stem)) else word
 
 
 def _final_ll(word: str) -> str:
-    return word[:-1] if word.endswith("ll") and _several(word[:-1]) else word
+    return word[:-1] if word.endswith("ll") and _has_long_measure(word[:-1]) else word

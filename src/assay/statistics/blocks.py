@@ -595,7 +595,7 @@ class _Solution:
         lower = np.tril(found)
         return np.asarray(lower + np.tril(found, -1).T)
 
-    def _across_squares(self) -> Floats:
+    def _cross_block_squares(self) -> Floats:
         """The diagonal of U'V⁻¹U over all levels across blocks.
 
         W − WCW with C = D½ (I + D½ W D½)⁻¹ D½ is D^−½ (I − (I + D½ W D½)⁻¹) D^−½, wherever D is not 0.
@@ -677,7 +677,7 @@ class _Solution:
         of = self.of
         found = np.zeros(len(of.codes) + 1)
         if self.q:
-            found[list(of.across)] = np.add.reduceat(self._across_squares(), of.starts[:-1])
+            found[list(of.across)] = np.add.reduceat(self._cross_block_squares(), of.starts[:-1])
             padded = np.zeros((self.q + 1, self.q + 1))
             padded[:-1, :-1] = self.scale[:, None] * self.joined_inverse * self.scale
         for group, inverse in zip(of.groups, self.inverse, strict=True):

@@ -388,7 +388,7 @@ class OrdinalDistance:
         return len(self.categories) * (len(self.categories) + 1) // 2
 
     @cached_property
-    def _below(self) -> tuple[Ints, Ints]:
+    def _ordered_pairs(self) -> tuple[Ints, Ints]:
         """Each two categories, the lower first."""
         low, high = np.triu_indices(len(self.categories), 1)
         return low, high
@@ -396,7 +396,7 @@ class OrdinalDistance:
     def moments(self, data: Answers) -> Floats:
         """How often each category was given, and each two of them together."""
         counts, others = _pairable_counts(data, self.categories)
-        low, high = self._below
+        low, high = self._ordered_pairs
         return np.concatenate([counts, counts[:, low] * counts[:, high] / others[:, None]], axis=1)
 
     def disagreement(self, sums: Floats) -> tuple[Floats, Floats]:
@@ -404,7 +404,7 @@ class OrdinalDistance:
         c = len(self.categories)
         counts, coincidences = sums[..., :c], sums[..., c:]
         rank = np.cumsum(counts, axis=-1) - counts / 2
-        low, high = self._below
+        low, high = self._ordered_pairs
         squared = (rank[..., high] - rank[..., low]) ** 2
         expected = 2 * (counts[..., low] * counts[..., high] * squared).sum(axis=-1)
         return 2 * (coincidences * squared).sum(axis=-1), ratio(expected, counts.sum(axis=-1) - 1)
@@ -707,7 +707,7 @@ def _own_rates(rare: Bools, common: float) -> Floats:
 
 
 def curve(statistic: PanelStatistic, patterns: Patterns | Thresholds, n_items: int) -> tuple[Floats, Floats]:
-    """The statistic's first value for each of the correlations, and its standard error on so many items."""
+    """The statistic's first value for each of the correlations, and its standard error on ``n_items`` items."""
     moments, often = _merge_patterns(statistic.moments(patterns.answers), patterns.often)
     sums = often @ moments
     sharing = getattr(statistic, "value_sharing", None)

@@ -220,7 +220,7 @@ class RoundRobin:
         kept, n = self.counts
         return np.asarray(kept / n)
 
-    def centred(self, pair: Floats) -> Floats:
+    def centre(self, pair: Floats) -> Floats:
         """Less the mean of each document."""
         sums = np.bincount(self.of_pair, pair, minlength=self.n_documents)
         return np.asarray(pair - (sums / np.maximum(self.pairs, 1))[self.of_pair])
@@ -379,7 +379,7 @@ class ExpertRanks:
         alone = n <= 1  # nothing is left of such a pair without its choice
         turned = (changes[2] - changes[3]) / np.maximum(np.minimum(kept + 1, n) - np.maximum(kept - 1, 0), 1)
         kept_less, parted_less = (np.where(alone, 0.0, change) for change in changes[:2])
-        return Influence(rho, self.robin.centred(e), kept_less, parted_less, turned)
+        return Influence(rho, self.robin.centre(e), kept_less, parted_less, turned)
 
     def reliability(self) -> Influence:
         """Share of the variance of equation 1 that is no chance of choices: 1 − Q / W, in the terms of pairs.
@@ -399,7 +399,7 @@ class ExpertRanks:
         # A pair that says nothing of Q adds nothing to it.
         part = np.where(many, (q - mean) / many.mean(), 0.0)
         e = -part / w + mean / w**2 * (d2 - w)
-        return Influence(1 - mean / w, self.robin.centred(e), nothing, nothing, nothing)
+        return Influence(1 - mean / w, self.robin.centre(e), nothing, nothing, nothing)
 
 
 # -- does a measure see anything of what choices say? ------------------------------------------------
@@ -482,7 +482,7 @@ def permuted_correlations(
 
     def correlate(place: Ints) -> list[float]:
         at = blocks.where(place[first], place[second])
-        return [_over_known(rank, one[at]) for one in scores]
+        return [_known_correlation(rank, one[at]) for one in scores]
 
     place = np.arange(len(robin.document))
     found, drawn = np.array(correlate(place)), np.empty((n, len(values)))
@@ -500,7 +500,7 @@ def _known_ranks(values: Floats) -> Floats:
     return found
 
 
-def _over_known(a: Floats, b: Floats) -> float:
+def _known_correlation(a: Floats, b: Floats) -> float:
     """Correlation over the pairs for which both are there; 0 where one of them does not vary."""
     known = np.isfinite(b)
     if not known.all():

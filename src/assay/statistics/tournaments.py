@@ -131,7 +131,7 @@ def _newton(wins: Floats, ties: Floats | None, start: Floats, whole: bool = Fals
     left, done = np.arange(tables), np.full(point.shape, np.nan)
     for _ in range(STEPS):
         gradient, curvature = _slopes(wins[left], None if ties is None else ties[left], point[left])
-        step = _solved(_fix_mean(curvature, n), gradient)
+        step = _solve(_fix_mean(curvature, n), gradient)
         length = np.abs(step).max(axis=1)
         point[left] += step * np.minimum(1.0, 4.0 / np.maximum(length, 1e-300))[:, None]
         here = point[left]
@@ -145,7 +145,7 @@ def _newton(wins: Floats, ties: Floats | None, start: Floats, whole: bool = Fals
     return done if whole else done[:, :n]
 
 
-def _solved(curvature: Floats, gradient: Floats) -> Floats:
+def _solve(curvature: Floats, gradient: Floats) -> Floats:
     """Steps that make the gradients 0, (tables, parameters); NaN for a table that holds some parameter in no way.
 
     A resample of few items may leave out all votes on two systems.
@@ -301,7 +301,7 @@ def newton_step(slopes: Floats, systems: int) -> Floats:
     """One step of Newton's method from gradient and curvature, (..., width + width²); NaN where nothing holds it."""
     k = math.isqrt(slopes.shape[-1])  # of k + k², which is less than (k + 1)²
     flat = slopes.reshape(-1, k + k * k)
-    step = _solved(_fix_mean(flat[:, k:].reshape(-1, k, k).copy(), systems), flat[:, :k])
+    step = _solve(_fix_mean(flat[:, k:].reshape(-1, k, k).copy(), systems), flat[:, :k])
     step[:, :systems] -= step[:, :systems].mean(axis=1, keepdims=True)
     return np.asarray(step.reshape(*slopes.shape[:-1], k))
 

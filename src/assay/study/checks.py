@@ -94,11 +94,11 @@ def _column_problems(
     part, varied = study.config.items, study.config.conditions.show
     compared = {one.outputs_of for one in study.config.questions}
     for one in questions:
-        named = (*(one.choices if one.outputs_of else one.options), *(one.show or ()), *_marked(one))
+        named = (*(one.choices if one.outputs_of else one.options), *(one.show or ()), *_marked_column(one))
         for column in dict.fromkeys(named):
             if column not in columns:
                 yield f"'{one.name}' shows the column '{column}', which no item has"
-        never = (*one.options, *one.choices, *_marked(one), *part.images, *part.media, *part.hidden)
+        never = (*one.options, *one.choices, *_marked_column(one), *part.images, *part.media, *part.hidden)
         written = (*PAIR, *PAIR_ABOUT) if study.systems else ()
         rest = [c for c in columns if c not in (*never, *written)]
         by_condition = bool(varied) and not page
@@ -123,7 +123,7 @@ def _unmarkable(questions: Iterable[Question], item: Item) -> Iterator[str]:
             yield f"item '{item.name}': '{one.name}' marks spans in '{one.marked}', which holds no text"
 
 
-def _marked(question: Question) -> tuple[str, ...]:
+def _marked_column(question: Question) -> tuple[str, ...]:
     return () if question.marked is None else (question.marked,)
 
 

@@ -98,7 +98,7 @@ def parse_yaml(path: Path) -> tuple[Any, dict[Where, int]]:
         raise StudyError(f"{path} has {size:,} bytes, and a study's description has {LARGEST_FILE:,} at most")
     try:
         node = _compose(path.read_text(encoding="utf-8"))
-        if node is not None and _expanded(node, {}) > MOST_NODES:
+        if node is not None and _count_values(node, {}) > MOST_NODES:
             raise StudyError(f"{path} grows beyond {MOST_NODES:,} values by its aliases (*); write them out")
         lines = _lines(node)
         return _Loader("").construct_document(node) if node is not None else {}, lines
@@ -114,14 +114,14 @@ LARGEST_FILE, MOST_NODES = 2_000_000, 200_000
 enough to be read in seconds. A file of 282 bytes with aliases of aliases would fill all memory."""
 
 
-def _expanded(node: yaml.Node, known: dict[int, int]) -> int:
+def _count_values(node: yaml.Node, known: dict[int, int]) -> int:
     """The values of a node, with those of its aliases; each is counted once and added as often as it is named."""
     if id(node) in known:
         return known[id(node)]
     known[id(node)] = MOST_NODES + 1  # within itself it has no end
     parts = node.value if isinstance(node, yaml.SequenceNode) else []
     parts = [part for pair in node.value for part in pair] if isinstance(node, yaml.MappingNode) else parts
-    known[id(node)] = 1 + sum(_expanded(part, known) for part in parts)
+    known[id(node)] = 1 + sum(_count_values(part, known) for part in parts)
     return known[id(node)]
 
 
@@ -191,10 +191,10 @@ def problems_of(error: ValidationError) -> list[Problem]:
     # A tuple whose parts have errors is also called too short; the parts' errors say it all.
     found = error.errors(include_url=False)
     deeper = {problem["loc"][:1] for problem in found if len(problem["loc"]) > 1}
-    return [_explained(one) for one in found if len(one["loc"]) > 1 or one["loc"] not in deeper]
+    return [_explain(one) for one in found if len(one["loc"]) > 1 or one["loc"] not in deeper]
 
 
-def _explained(problem: Any) -> Problem:
+def _explain(problem: Any) -> Problem:
     """Path and plain words of one pydantic error; the value is not repeated, it may be a secret."""
     # What kind of judge it is stands in pydantic's path after the judge's position, not in the file.
     loc = problem["loc"]
@@ -602,11 +602,6 @@ class Study:
     def models(self) -> tuple[Judge, ...]:
         """Everybody that is asked by a call: systems first, as judges are asked about what they wrote."""
         return (*self.systems, *self.judges)
-
-    @property
-    def ensembles(self) -> tuple[Ensemble, ...]:
-        """The judges that are made of others' answers."""
-        return tuple(j for j in self.config.judges if isinstance(j, Ensemble))
 
     @property
     def judge_names(self) -> tuple[str, ...]:

@@ -96,18 +96,18 @@ def listed_labels(scale: Scale) -> tuple[Label, ...]:
 def kind_of(scale: Scale) -> Kind:
     """What a scale makes of a question."""
     if isinstance(scale, RankedTexts):
-        return _ranked(scale)
-    return _graded(scale) if isinstance(scale, Preference) and scale.grades else KINDS.get(scale.kind, _PLAIN)
+        return _ranked_kind(scale)
+    return _graded_kind(scale) if isinstance(scale, Preference) and scale.grades else KINDS.get(scale.kind, _PLAIN)
 
 
 @lru_cache(maxsize=10)
-def _ranked(scale: RankedTexts) -> Kind:
+def _ranked_kind(scale: RankedTexts) -> Kind:
     """Texts that are ranked have letters."""
     return Kind(places=scale.names, titles=scale.names, lists=True)
 
 
 @lru_cache(maxsize=1000)
-def _graded(scale: Preference) -> Kind:
+def _graded_kind(scale: Preference) -> Kind:
     """A preference with grades: models write ``first: much better``."""
     told: dict[Label, str] = {
         int(n): f"{'left' if int(n) < 0 else 'right'}: {scale.grades[abs(int(n)) - 1]}" if n else "no preference"
@@ -181,7 +181,7 @@ class StudyPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def _parsed(scale: str | tuple[str, ...]) -> Scale:
+def _parse(scale: str | tuple[str, ...]) -> Scale:
     """The scale that is named, or an error that pydantic reports with its place."""
     try:
         return scale_of(scale)
@@ -331,13 +331,13 @@ class Question(StudyPart):
     @classmethod
     def _by_scale_is_by_scale(cls, parts: dict[str, OnScale]) -> dict[str, OnScale]:
         for spec in parts:
-            _parsed(spec)
+            _parse(spec)
         return parts
 
     @field_validator("scale")
     @classmethod
     def _scale_is_one(cls, scale: str | tuple[str, ...]) -> str | tuple[str, ...]:
-        _parsed(scale)
+        _parse(scale)
         return scale
 
     @property
@@ -463,26 +463,26 @@ class Question(StudyPart):
         of_each = isinstance(value, Mapping) and self.drawn_from is not None and set(value) == set(self.choices)
         return value if of_each else None
 
-    def unshuffled(self, label: Label, order: Sequence[str]) -> tuple[Label, int | None]:
+    def unshuffle(self, label: Label, order: Sequence[str]) -> tuple[Label, int | None]:
         """A label given for the order shown, in terms of the item's own order; and the place that was chosen."""
         if order and isinstance(scale := scale_of(self.scale), RankedTexts):
             names = dict(zip(scale.names, (scale.names[self.choices.index(one)] for one in order), strict=True))
-            return _relettered(scale, label, names), None
+            return _reletter(scale, label, names), None
         place = self.kind.place_of(label) if order else None
         if place is None:
             return label, None
         return self.kind.at_place(label, self.choices.index(order[place])), place + 1
 
-    def shuffled(self, label: Label, order: Sequence[str]) -> Label:
+    def shuffle(self, label: Label, order: Sequence[str]) -> Label:
         """A label in the item's own order, in terms of the order shown: the way back from `unshuffled`."""
         if order and isinstance(scale := scale_of(self.scale), RankedTexts):
             names = dict(zip((scale.names[self.choices.index(one)] for one in order), scale.names, strict=True))
-            return _relettered(scale, label, names)
+            return _reletter(scale, label, names)
         place = self.kind.place_of(label) if order else None
         return label if place is None else self.kind.at_place(label, order.index(self.choices[place]))
 
 
-def _relettered(scale: RankedTexts, label: Label, names: Mapping[str, str]) -> Label:
+def _reletter(scale: RankedTexts, label: Label, names: Mapping[str, str]) -> Label:
     """A ranking with its letters replaced."""
     found = scale.read([names[one] for one in scale.chosen(label) or ()])
     return label if found is None else found
@@ -726,7 +726,7 @@ class Conditions(StudyPart):
     @classmethod
     def _scales_are_numbers(cls, scales: tuple[str, ...]) -> tuple[str, ...]:
         for scale in scales:
-            if not _parsed(scale).numeric:
+            if not _parse(scale).numeric:
                 raise ValueError(f"'{scale}' is not a scale of numbers; only those can be crossed")
         return scales
 

@@ -19,7 +19,7 @@ from assay.data.columns import PART, PARTS
 from assay.data.names import stems
 from assay.errors import DataError, StudyError, counted, listing, unknown
 from assay.estimation.options import number_in
-from assay.reporting.page import writable, written_whole
+from assay.reporting.page import atomic_write, writable
 from assay.study.definition import Study
 from assay.study.items import SPLIT_FILE, canonical, chance
 
@@ -204,7 +204,7 @@ def split_table(source: Path, out: Path, *, item: str = "item", **how: Any) -> I
     parts = found.parts.select(pl.col("item").alias(item), PART)
     table = table.with_columns(pl.col(item).cast(pl.String)).join(parts, on=item, how="left", maintain_order="left")
     if out.suffix.lower() in (".csv", ".tsv") and source.suffix.lower() in (".csv", ".tsv"):
-        with written_whole(out) as place:  # cells were read as they stand
+        with atomic_write(out) as place:  # cells were read as they stand
             table.write_csv(place, separator="\t" if out.suffix.lower() == ".tsv" else ",")
     else:
         write_frame(table, out)

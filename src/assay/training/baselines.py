@@ -125,7 +125,9 @@ def _fit_odds(z: Floats, share: Floats, penalty: float) -> tuple[Floats, Floats]
         p = np.maximum(np.diff(edges, axis=1), 1e-12)
         ratio = share / p
         by_up = (ratio[:, :-1] - ratio[:, 1:]) * up * (1 - up)  # of the log-likelihood by each threshold
-        gradient = np.concatenate([by_up.sum(axis=1) @ z + penalty * slope, -_by_steps(at[d:], by_up.sum(axis=0))])
+        gradient = np.concatenate(
+            [by_up.sum(axis=1) @ z + penalty * slope, -_step_derivatives(at[d:], by_up.sum(axis=0))]
+        )
         return float(-(share * np.log(p)).sum() + penalty * (slope**2).sum() / 2), gradient
 
     found = minimize(loss, np.concatenate([np.zeros(d), start[:1], steps]), jac=True, method="L-BFGS-B",
@@ -137,7 +139,7 @@ def _thresholds(at: Floats) -> Floats:
     return np.cumsum(np.concatenate([at[:1], np.exp(at[1:])]))
 
 
-def _by_steps(at: Floats, by_threshold: Floats) -> Floats:
+def _step_derivatives(at: Floats, by_threshold: Floats) -> Floats:
     """Derivatives by the first threshold and the logarithms of the steps."""
     later = np.cumsum(by_threshold[::-1])[::-1]
     return np.concatenate([later[:1], later[1:] * np.exp(at[1:])])

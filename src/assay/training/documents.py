@@ -25,7 +25,7 @@ from assay.data.names import natural, stems
 from assay.data.ratings import cluster_codes
 from assay.data.scales import Label, Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
-from assay.estimation.options import Settings, option
+from assay.estimation.options import Settings, level_option, option, seed_option
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.similarity.embeddings import Embeddings, Encoder, OwnEncoder, SentenceEncoder, sentences
@@ -120,8 +120,8 @@ class TrainSettings(Settings):
         None, "Folder of what is finished, from which a training that was stopped goes on.", transient=True
     )
     n_resamples: int = option(2000, "Bootstrap resamples of documents.", low=20, key="resamples")
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Same seed, same numbers.", low=0)
+    confidence: float = level_option()
+    seed: int = seed_option()
     progress: Progress | None = option(
         None, "Called with (what, done, steps).", transient=True, details="For a progress bar."
     )
@@ -219,7 +219,7 @@ def gather_texts(
     names, text = [names[i] for i in kept], [text[i] for i in kept]
     notes = [] if settings.text == column else [f"texts are those of item column '{column}'"]
     owner = None if document is None else [document[place[n]] for n in names]
-    shared = _shared(text, owner, settings.text_holds)
+    shared = _is_shared(text, owner, settings.text_holds)
     if settings.starts is not None and (settings.order is not None or not shared):
         raise DesignError(
             "starts=... gives the order of segments, too; leave order=... out" if shared else
@@ -232,7 +232,7 @@ def gather_texts(
         return Texts(tuple(names), split, at, 0 * at, np.array([len(one) for one in split])), left, notes
     assert owner is not None
     by = settings.starts or settings.order
-    order = None if by is None else {n: items[_known(items, by)][place[n]] for n in names}
+    order = None if by is None else {n: items[_check_column(items, by)][place[n]] for n in names}
     if settings.starts is None:
         notes.append(
             "a document's sentences are divided among its items by equal partition of its words, in the order of "
@@ -255,13 +255,13 @@ def gather_texts(
     return found.some(np.flatnonzero(here)), left, notes
 
 
-def _known(items: pl.DataFrame, column: str) -> str:
+def _check_column(items: pl.DataFrame, column: str) -> str:
     if column not in items.columns:
         raise DataError(unknown("item column", column, items.columns, "the table of items"))
     return column
 
 
-def _shared(text: Sequence[str], owner: Sequence[Any] | None, holds: Holds) -> bool:
+def _is_shared(text: Sequence[str], owner: Sequence[Any] | None, holds: Holds) -> bool:
     """Whether texts are those of documents that several items share."""
     if holds == "item" or (owner is None and holds == "auto"):
         return False
@@ -294,7 +294,7 @@ def _segments(
             mine.sort(key=lambda i: (order[names[i]] is None, order[names[i]]))
         if timed:
             assert order is not None
-            of_document, edges = _by_time(text[mine[0]], [(order[names[i]], names[i]) for i in mine], document)
+            of_document, edges = _split_by_time(text[mine[0]], [(order[names[i]], names[i]) for i in mine], document)
         else:
             of_document = split_sentences(text[mine[0]])
             edges = equal_partition([len(one.split()) for one in of_document], len(mine))
@@ -304,7 +304,7 @@ def _segments(
     return Texts(tuple(names), split, sequence, first, end)
 
 
-def _by_time(text: str, begins: Sequence[tuple[float, str]], document: Any) -> tuple[list[str], list[int]]:
+def _split_by_time(text: str, begins: Sequence[tuple[float, str]], document: Any) -> tuple[list[str], list[int]]:
     """The sentences of a text without its stamps, and where each item's begin, and the end."""
     found, times = stamped_sentences(text)
     if not np.isfinite(times).any():
@@ -572,7 +572,7 @@ def documents_of(labels: Annotations, settings: TrainSettings) -> tuple[list[Any
         column = labels.items[labels.names.get(settings.document, settings.document)]
         return column.to_list(), f"as item column '{settings.document}' says"
     if settings.document_pattern is not None:
-        found = names.str.extract(_compiled(settings.document_pattern), 1)
+        found = names.str.extract(_check_pattern(settings.document_pattern), 1)
         if found.null_count():
             raise DesignError(
                 f"document_pattern='{settings.document_pattern}' finds no document in the name of item "
@@ -585,7 +585,7 @@ def documents_of(labels: Annotations, settings: TrainSettings) -> tuple[list[Any
     return parts.stem.codes.tolist(), f"by what stands before '{parts.separator}' in their names"
 
 
-def _compiled(pattern: str) -> str:
+def _check_pattern(pattern: str) -> str:
     try:
         groups = re.compile(pattern).groups
     except re.error as error:
@@ -631,7 +631,9 @@ def make_folds(
         group = _merge(n, [group], joined)
     n_groups = len(set(group.tolist()))
     if settings.fold is not None:
-        return _by_hand(labels, rows, group, settings.fold, (*words, f"folds as item column '{settings.fold}' says"))
+        return _given_folds(
+            labels, rows, group, settings.fold, (*words, f"folds as item column '{settings.fold}' says")
+        )
     if n_groups < settings.folds:
         raise DataError(_too_few(n_groups, n_before, settings))
     fold = _draw(group, settings.folds, np.random.default_rng([settings.seed, 1]))
@@ -650,7 +652,7 @@ def _too_few(groups: int, before: int, settings: TrainSettings) -> str:
     return "all items are of one document, and none can be held out; name smaller documents with document='...'"
 
 
-def _by_hand(labels: Annotations, rows: Ints, group: Ints, column: str, words: tuple[str, ...]) -> Folds:
+def _given_folds(labels: Annotations, rows: Ints, group: Ints, column: str, words: tuple[str, ...]) -> Folds:
     codes = cluster_codes(labels, column)[rows]
     values = labels.items[column].gather(rows).to_list()
     different, fold = np.unique(codes, return_inverse=True)

@@ -27,7 +27,7 @@ from torch.nn import functional
 
 from assay.errors import DataError, DesignError
 from assay.estimation.statistic import Floats, Ints
-from assay.reporting.page import written_whole
+from assay.reporting.page import atomic_write
 from assay.training.documents import Target, Texts
 
 CHECKPOINT_SECONDS = 20.0
@@ -176,7 +176,7 @@ def windows_of_items(texts: Texts, items: Ints, window: int) -> Windows:
 
 
 def random_windows(texts: Texts, items: Ints, sizes: Sizes, rng: np.random.Generator) -> Windows:
-    """Of each sequence that holds some of the items: itself, or so many random windows; in a random order."""
+    """Each sequence that holds some of the items, or random windows of a long one; in a random order."""
     rows = []
     for s in np.unique(texts.sequence[items]).tolist():
         n = int(texts.length[s])
@@ -198,7 +198,7 @@ class Material:
     train: Ints
     held: Ints
 
-    def scaled(self) -> tuple[Floats, Floats]:
+    def centre_and_spread(self) -> tuple[Floats, Floats]:
         """Centre and spread of people's means in training, by criterion; 0 and 1 where there are none."""
         centre, spread = np.zeros(len(self.targets)), np.ones(len(self.targets))
         for c, target in enumerate(self.targets):
@@ -227,8 +227,8 @@ class Material:
                     item.append(i)
                     weight.append(float(overlap))
         at, who, share = np.array(owner, dtype=np.int64), np.array(item, dtype=np.int64), np.array(weight)
-        shares = [_averaged(target.share[who], at, share, len(windows)) for target in self.targets]
-        means = [_averaged(target.mean[who][:, None], at, share, len(windows))[:, 0] for target in self.targets]
+        shares = [_weighted_means(target.share[who], at, share, len(windows)) for target in self.targets]
+        means = [_weighted_means(target.mean[who][:, None], at, share, len(windows))[:, 0] for target in self.targets]
         return shares, np.stack(means, axis=1)
 
     def batch(self, windows: Windows, which: Ints, device: Any) -> tuple[Any, Any]:
@@ -242,7 +242,7 @@ class Material:
         return torch.from_numpy(x).to(device), torch.from_numpy(mask).to(device)
 
 
-def _averaged(rows: Floats, at: Ints, weight: Floats, n: int) -> Floats:
+def _weighted_means(rows: Floats, at: Ints, weight: Floats, n: int) -> Floats:
     """Weighted means of rows without NaN by where they belong: (n, width), NaN where there is none."""
     known = ~np.isnan(rows).any(axis=1)
     total = np.bincount(at[known], weight[known], n)
@@ -313,7 +313,7 @@ class EncoderFit:
         self.material, self.sizes, self.seed, self.device = material, sizes, tuple(seed), device
         self.path, self.key = path, key
         self.heads = tuple(len(target.categories) for target in material.targets)
-        self.centre, self.spread = material.scaled()
+        self.centre, self.spread = material.centre_and_spread()
         self._sow(0)
         self.model = SequenceRater(material.vectors[0].shape[1], sizes, self.heads).to(device)
         self.optimizer = torch.optim.Adamax(
@@ -375,7 +375,7 @@ class EncoderFit:
         return (self.taken + 1) / (self.sizes.warm_up + 1) if late < 0 else self.sizes.decay**late
 
     def _end(self, loss: float) -> None:
-        held = self._held_loss()
+        held = self._validation_loss()
         self.curve.append([loss, held])
         if held < self.best_loss:
             self.best, self.best_loss, self.waited = self._weights(), held, 0
@@ -384,7 +384,7 @@ class EncoderFit:
         self.epoch, self.step, self.total = self.epoch + 1, 0, 0.0
         self.done = self.epoch >= self.sizes.epochs or self.waited >= self.sizes.patience
 
-    def _held_loss(self) -> float:
+    def _validation_loss(self) -> float:
         """The loss on documents held out."""
         material, total = self.material, 0.0
         windows = windows_of_items(material.texts, material.held, self.sizes.window)
@@ -432,7 +432,7 @@ class EncoderFit:
         state |= {"chance": torch.get_rng_state()}
         if self.device.startswith("cuda"):
             state["chance_cuda"] = torch.cuda.get_rng_state(self.device)
-        with written_whole(self.path) as part:
+        with atomic_write(self.path) as part:
             torch.save(state, part)
         self.saved = time.monotonic()
 

@@ -27,15 +27,18 @@ LONG_TEXT = 3
 
 def train_parts(found: TrainedRater) -> tuple[Part, ...]:
     """The comparison, the curves, what sentences add, and the rating along a long text."""
-    return (_comparison(found), _curves(found), *_explained(found), *_followed(found))
+    return (_comparison(found), _curves(found), *_sentence_parts(found), *_course_parts(found))
 
 
 def _comparison(found: TrainedRater) -> Part:
     said = tuple(line[:1].upper() + line[1:] for line in found.sentences())
-    frames = [("With people, on documents that no rater saw.", _shown(found.side_by_side()))]
+    frames = [("With people, on documents that no rater saw.", _drop_empty(found.side_by_side()))]
     if found.lead_table().height:
         frames.append(
-            ("How far each is ahead of the best baseline; above 0 is better, of RMSE too.", _shown(found.lead_table()))
+            (
+                "How far each is ahead of the best baseline; above 0 is better, of RMSE too.",
+                _drop_empty(found.lead_table()),
+            )
         )
     return Part(
         "Does the trained rater rate as people do?",
@@ -45,7 +48,7 @@ def _comparison(found: TrainedRater) -> Part:
     )
 
 
-def _shown(frame: pl.DataFrame) -> pl.DataFrame:
+def _drop_empty(frame: pl.DataFrame) -> pl.DataFrame:
     frame = frame.drop(empty_columns(frame))
     return frame.rename({"n": "items"}, strict=False)
 
@@ -65,7 +68,7 @@ def _curves(found: TrainedRater) -> Part:
     )
 
 
-def _explained(found: TrainedRater) -> tuple[Part, ...]:
+def _sentence_parts(found: TrainedRater) -> tuple[Part, ...]:
     """What sentences add to the ratings of a few items by the first criterion."""
     target = found.trained.targets[0]
     mine = found.predictions.filter(pl.col("rater") == FAMILY)
@@ -90,7 +93,7 @@ def _explained(found: TrainedRater) -> tuple[Part, ...]:
     )
 
 
-def _followed(found: TrainedRater) -> tuple[Part, ...]:
+def _course_parts(found: TrainedRater) -> tuple[Part, ...]:
     """The rating along the longest text, where texts are longer than windows."""
     texts, window = found.trained.texts, found.trained.sizes.window
     longest = int(texts.length.argmax())

@@ -25,7 +25,7 @@ from assay.data.scales import parse_scale
 from assay.errors import DataError, DesignError, counted, listing, require, unknown
 from assay.estimation.options import Settings
 from assay.estimation.statistic import Floats
-from assay.reporting.page import written_whole
+from assay.reporting.page import atomic_write
 from assay.reporting.tables import number
 from assay.similarity.embeddings import Encoder, SentenceEncoder, folder_of, pick_device
 from assay.training.documents import (
@@ -304,20 +304,20 @@ def save_rater(found: SavableRater, folder: Path) -> Path:
     for (m, k), fitted in trained.fits.items():
         arrays |= {f"{m}/{k}/{name}": np.ascontiguousarray(v) for name, v in fitted.weights.items()}
         arrays |= {f"{m}/{k}/_{name}": np.ascontiguousarray(getattr(fitted, name)) for name in _ARRAYS}
-    with written_whole(folder / WEIGHTS_FILE) as part:
+    with atomic_write(folder / WEIGHTS_FILE) as part:
         save(arrays, part)
     for name, frame in ((CURVES_FILE, found.curves), (PREDICTIONS_FILE, found.predictions), (FOLDS_FILE, found.folds)):
-        with written_whole(folder / name) as part:
+        with atomic_write(folder / name) as part:
             frame.write_csv(part)
-    with written_whole(folder / CARD_FILE) as part:
+    with atomic_write(folder / CARD_FILE) as part:
         part.write_text(model_card(found), encoding="utf-8")
-    with written_whole(folder / RATER_FILE) as part:  # last: with it the rater is whole
-        part.write_text(json.dumps(_about(found), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    with atomic_write(folder / RATER_FILE) as part:  # last: with it the rater is whole
+        part.write_text(json.dumps(_describe(found), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     shutil.rmtree(folder / "unfinished", ignore_errors=True)
     return folder
 
 
-def _about(found: SavableRater) -> dict[str, Any]:
+def _describe(found: SavableRater) -> dict[str, Any]:
     trained, texts = found.trained, found.trained.texts
     known = {}
     for i, fold in enumerate(trained.folds.fold.tolist()):

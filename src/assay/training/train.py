@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import digest_of_columns
+from assay.data.annotations import Annotations, digest_of_columns
+from assay.data.chunks import Chunks
 from assay.errors import DataError, DesignError, counted, listing, require, unknown
 from assay.estimation.intervals import Estimate, Estimates
 from assay.estimation.options import IntervalSettings, question, short
@@ -153,23 +152,23 @@ class TrainedRater(ResultOfRows):
             who = f"the mean of {len(self.members)} encoders" if len(self.members) > 1 else "the encoder"
             lines.append(
                 f"{where}{who} has {_measures(target)[0]} "
-                f"{_said(self.estimates[first])}, RMSE {_said(self.estimates[rmse])} and R "
-                f"{_said(self.estimates[kept])} with people on {self.rows['n'][rmse]:,} items, each rated by encoders "
-                "that saw none of its document."
+                f"{_format_estimate(self.estimates[first])}, RMSE {_format_estimate(self.estimates[rmse])} and R "
+                f"{_format_estimate(self.estimates[kept])} with people on {self.rows['n'][rmse]:,} items, each rated "
+                "by encoders that saw none of its document."
             )
-            lines += [where + line for line in self._against(target)]
+            lines += [where + line for line in self._comparison_lines(target)]
         groups = len(set(folds.group.tolist()))
         lines.append(f"Intervals are over {groups:,} documents, resampled under all raters alike.")
         return lines
 
-    def _against(self, target: Target) -> Iterator[str]:
+    def _comparison_lines(self, target: Target) -> Iterator[str]:
         """Beside the mean, the best baseline, and each member alone."""
         best = self.rows["baseline"][self._row(FAMILY, "RMSE", target.criterion)]
         if best != BASELINES[0]:
             found = self.trained.against_mean[target.criterion]
-            yield "against the mean of all ratings: " + _compared(found, _measures(target)[1:], BASELINES[0])
+            yield "against the mean of all ratings: " + _difference_words(found, _measures(target)[1:], BASELINES[0])
         found = {m: self.lead(FAMILY, m, target.criterion) for m in _measures(target)}
-        yield f"against {best}, the best baseline: " + _compared(found, _measures(target)[:2], best)
+        yield f"against {best}, the best baseline: " + _difference_words(found, _measures(target)[:2], best)
         if len(self.members) > 1:
             each = [self.lead(one, "RMSE", target.criterion) for one in self.members]
             ahead = sum(one.low > 0 for one in each)
@@ -273,12 +272,12 @@ class Attribution:
         colours = [pictures.HUMAN if one >= 0 else pictures.JUDGE for one in rows["added"]]
         ax.barh(y, rows["added"].to_list(), color=colours, height=0.6)
         ax.axvline(0, color=pictures.FAINT, linewidth=1)
-        ax.set_yticks(y, [_clipped(one) for one in rows["sentence"]])
+        ax.set_yticks(y, [_clip(one) for one in rows["sentence"]])
         ax.set_xlabel("added to the rating")
         return ax
 
 
-def _clipped(text: str, most: int = 52) -> str:
+def _clip(text: str, most: int = 52) -> str:
     text = " ".join(text.split()).replace("$", r"\$")
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -287,7 +286,7 @@ def _measures(target: Target) -> tuple[str, str, str]:
     return OF_CATEGORIES if target.nominal else MEASURES
 
 
-def _said(one: Estimate) -> str:
+def _format_estimate(one: Estimate) -> str:
     return estimated(one.estimate, one.low, one.high)
 
 
@@ -296,7 +295,7 @@ def _ends(each: Sequence[Estimate]) -> tuple[str, str]:
     return decimals(values[0], 3), decimals(values[-1], 3)
 
 
-def _compared(found: Mapping[str, Estimate], measures: Sequence[str], other: str) -> str:
+def _difference_words(found: Mapping[str, Estimate], measures: Sequence[str], other: str) -> str:
     """Differences with their intervals, and what they show: ahead where an interval lies above 0."""
     said = [_higher(m, found[m]) for m in measures]
     ahead = [m for m in measures if found[m].low > 0]
@@ -328,7 +327,7 @@ def with_predictions(labels: Annotations, predictions: pl.DataFrame, folds: Fold
     rows = rows if "criterion" in labels.labels.columns else rows.drop("criterion")
     kind = labels.labels.schema["label"]
     own = pl.Float64 if kind.is_integer() and not _whole(rows["label"]) else kind
-    rows = rows.with_columns(_as_labels(rows["label"], own))
+    rows = rows.with_columns(_cast_labels(rows["label"], own))
     before = labels.labels.drop([c for c in ("value", "provenance") if c in labels.labels.columns])
     both = pl.concat([before.with_columns(pl.col("label").cast(own)), rows], how="diagonal_relaxed")
     if "repeat" in both.columns:
@@ -347,7 +346,7 @@ def _whole(labels: pl.Series) -> bool:
     return bool((values == values.round()).all())
 
 
-def _as_labels(labels: pl.Series, kind: Any) -> pl.Series:
+def _cast_labels(labels: pl.Series, kind: Any) -> pl.Series:
     """Texts of labels in the type of the table's column."""
     return labels.cast(pl.Float64).cast(kind) if kind.is_numeric() else labels.cast(kind)
 
@@ -386,7 +385,7 @@ def train(labels: Annotations | Chunks, settings: TrainSettings) -> TrainedRater
     """
     require("torch", EXTRA, "training a rater")
     require("safetensors", EXTRA, "training a rater")
-    table = in_memory(labels, "train").resolve_repeats(settings.repeats)
+    table = labels.in_memory("train").resolve_repeats(settings.repeats)
     trained = _prepare(table, settings)
     if settings.folder is not None and settings.encoders is not None and callable(settings.encoders):
         raise DesignError("a rater with an encoder of your own cannot be kept in a folder; leave folder out")
@@ -608,7 +607,7 @@ def _result(trained: Training, labels: Annotations, settings: TrainSettings) -> 
         frames.append(_rows(target, measured, ahead, names, best, int(target.labelled.sum())))
         estimates += list(measured)
         leads += list(ahead)
-        predictions += [_predicted(trained, target, name, value) for name, value in each.items()]
+        predictions += [_prediction_rows(trained, target, name, value) for name, value in each.items()]
     run = _run(trained, labels, settings)
     return TrainedRater(
         pl.concat(frames), pl.concat(predictions), _curves(trained), _fold_table(trained), run, tuple(estimates),
@@ -652,7 +651,7 @@ def _rows(
     return pl.DataFrame(rows, schema_overrides=kinds)
 
 
-def _predicted(trained: Training, target: Target, name: str, value: Floats) -> pl.DataFrame:
+def _prediction_rows(trained: Training, target: Target, name: str, value: Floats) -> pl.DataFrame:
     labels = [str(one) for one in target.label_of(value)]
     return pl.DataFrame(
         {

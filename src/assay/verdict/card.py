@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations, Repeats
-from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import faceted
+from assay.data.chunks import Chunks
+from assay.data.ratings import facet_ratings
 from assay.data.scales import Interval
 from assay.errors import AssayError, DataError, DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p
@@ -22,7 +22,7 @@ from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Bools, Ints
 from assay.psychometrics.covariances import LabelTables
 from assay.replacement.alt_test import AltTest, alt_test
-from assay.replacement.domains import corrected_together
+from assay.replacement.domains import correct_verdicts
 from assay.replacement.panel import Expertise
 from assay.reporting import pictures
 from assay.reporting.page import SIGNS, Marks, Part
@@ -382,7 +382,7 @@ def card(labels: Annotations | Chunks, settings: CardSettings) -> JudgeCard:
 
 def judge_card(labels: Annotations | Chunks, settings: CardSettings, tested: Tested | None = None) -> JudgeCard:
     """The card, with the tests where they were made before."""
-    labels = in_memory(labels, "the card")
+    labels = labels.in_memory("the card")
     chosen = [settings.judges] if isinstance(settings.judges, str) else list(settings.judges or labels.judges)
     if not chosen or not labels.humans:
         raise DesignError("the card sets judges beside people; name the judges with judges=[...] when reading")
@@ -427,14 +427,14 @@ class _Criterion:
         self.data: str | None = None
         self.n_objects = 0
         self.scale = self.labels.scale_of(criterion)
-        self.codes: _Codes | None = None if self.scale.kind in ("text", "odd-one-out") else self._coded()
+        self.codes: _Codes | None = None if self.scale.kind in ("text", "odd-one-out") else self._codes()
 
-    def _coded(self) -> _Codes:
+    def _codes(self) -> _Codes:
         labels, s = self.labels, self.settings
         if not self.scale.ordered:
             labels = _number_labels(labels, self.criterion)
         facets = {"i": s.object or "item", "o": s.lesson or "item", "s": "item", "r": "annotator"}
-        found = faceted(labels, facets)
+        found = facet_ratings(labels, facets)
         self.data = found.fingerprint
         self.n_objects = len(found.names["i"])
         value = found.value[:, None]
@@ -595,7 +595,7 @@ def _judged_together(rows: Sequence[CardRow], settings: CardSettings) -> list[Ca
     found = list(rows)
     for kind in ("judge", "person"):
         mine = [(i, row, row.test) for i, row in enumerate(rows) if row.kind == kind and isinstance(row.test, AltTest)]
-        for (i, row, _), test in zip(mine, corrected_together([test for _, _, test in mine]), strict=True):
+        for (i, row, _), test in zip(mine, correct_verdicts([test for _, _, test in mine]), strict=True):
             parts = {**row.parts, "replacement": (_replacement(test, settings),)}
             found[i] = replace(row, test=test, parts=parts)
     return found

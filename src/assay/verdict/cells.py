@@ -327,9 +327,9 @@ class JudgeCells:
             return (CellMeasure.absent(f"needs two groups of {LEAST_IN_GROUP} objects or more; the largest have "
                                 f"{', '.join(str(n) for n in sorted(sizes, reverse=True)[:2])}"),)  # fmt: skip
         first = int(sizes.argmax())
-        return tuple(self._between_groups(first, int(g), sizes) for g in large if g != first)
+        return tuple(self._group_difference(first, int(g), sizes) for g in large if g != first)
 
-    def _between_groups(self, first: int, other: int, sizes: Ints) -> CellMeasure:
+    def _group_difference(self, first: int, other: int, sizes: Ints) -> CellMeasure:
         """Δ: the difference judge less person on the group, within persons."""
         assert self.group_of is not None
         difference, both = self.apart

@@ -89,7 +89,7 @@ def changes_since(old: OldReport, card: JudgeCard, settings: Mapping[str, Any], 
     before = old.rows()
     now = {_place(row): row for row in card.table.iter_rows(named=True)}
     judges = [list(dict.fromkeys(place[0] for place in rows)) for rows in (before, now)]
-    pairs, words = _paired(*judges)
+    pairs, words = _pair_judges(*judges)
     rows = list(_compare_rows(pairs, before, now))
     moved = [row for row in rows if row["before"] != row["now"]]
     differ = "differs" if len(moved) == 1 else "differ"
@@ -116,7 +116,7 @@ def _place(row: Mapping[str, Any]) -> Place:
     return row["judge"], row["criterion"], row["dimension"], row["measure"]
 
 
-def _paired(before: Sequence[str], now: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
+def _pair_judges(before: Sequence[str], now: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
     """Judges of one name; one that is gone beside one that is new, where there is one of each."""
     pairs = [(name, name) for name in now if name in before]
     gone, new = ([name for name in one if name not in other] for one, other in ((before, now), (now, before)))

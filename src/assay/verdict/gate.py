@@ -264,7 +264,7 @@ def _try_check(name: str, make: Any) -> GateCheck:
     return made
 
 
-def _known(given: Mapping[str, Any], names: Sequence[str], where: str) -> None:
+def _refuse_unknown(given: Mapping[str, Any], names: Sequence[str], where: str) -> None:
     for key in given:
         if key not in names:
             raise DesignError(unknown("key", key, names, f"[{where}] of the policy"))
@@ -277,7 +277,7 @@ def _verdicts(policy: Mapping[str, Any], labels: Annotations) -> tuple[list[Gate
     """The verdict of the judge, on each criterion that the policy names or the table has."""
     given = dict(policy["verdict"])
     criteria = given.pop("criteria", list(labels.criteria))
-    _known(given, [f.name for f in fields(AltTestSettings)], "verdict")
+    _refuse_unknown(given, [f.name for f in fields(AltTestSettings)], "verdict")
     made = AltTestSettings.of(given, "alt_test")
     made, first = before_verdict(labels, [policy["judge"]], made, plan_beside(labels))
     options = made.changed()
@@ -301,7 +301,7 @@ def _verdicts(policy: Mapping[str, Any], labels: Annotations) -> tuple[list[Gate
 def _drift_check(policy: Mapping[str, Any], labels: Annotations, folder: Path, settings: GateSettings) -> GateCheck:
     """The judge's own change against the most that is allowed."""
     given = dict(policy["drift"])
-    _known(given, _DRIFT, "drift")
+    _refuse_unknown(given, _DRIFT, "drift")
     most = _number(given, "most", "drift")
     source = settings.before or (str(folder / given["before"]) if "before" in given else None)
     if most is None or source is None:
@@ -336,7 +336,7 @@ def _drift_check(policy: Mapping[str, Any], labels: Annotations, folder: Path, s
 def _estimate_check(wanted: Mapping[str, Any], name: str, policy: Mapping[str, Any], labels: Annotations) -> GateCheck:
     """A corrected number against its bounds."""
     known = [f.name for f in fields(EstimateSettings) if f.name not in ("judge", "by", "contrast")]
-    _known(wanted, ["name", *_BOUNDS, *known], "estimate")
+    _refuse_unknown(wanted, ["name", *_BOUNDS, *known], "estimate")
     low, high, most = (_number(wanted, key, "estimate") for key in ("at_least", "at_most", "most_half_width"))
     if low is None and high is None and most is None:
         raise DesignError("[[estimate]] of the policy must say at_least, at_most or most_half_width")

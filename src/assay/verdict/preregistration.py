@@ -109,7 +109,9 @@ class Preregistration:
         test = settings.alt_test
         known = {} if study is None else study_facts(study, judges)
         return cls(
-            verdict={n: _said(getattr(test, n), n) for n in _deciding() if n in ALWAYS or n in test.changed()},
+            verdict={
+                n: _plain_value(getattr(test, n), n) for n in _deciding_options() if n in ALWAYS or n in test.changed()
+            },
             n_items=int(n_items),
             n_annotators=settings.panels[0],
             looks=test.looks,
@@ -138,7 +140,7 @@ class Preregistration:
             if key not in _KEYS:
                 raise DesignError(unknown("key", str(key), list(_KEYS), source))
         verdict = _mapping(content.get("verdict"), "verdict", source)
-        known = _deciding()
+        known = _deciding_options()
         for name in verdict:
             if name not in known and name != "expertise":
                 raise DesignError(unknown("option", str(name), [*known, "expertise"], f"{source}, verdict"))
@@ -179,7 +181,7 @@ class Preregistration:
 
     def summary(self) -> str:
         """What is decided, in a line."""
-        said = [f"{name} {_shown(value)}" for name, value in self.verdict.items()]
+        said = [f"{name} {_value_words(value)}" for name, value in self.verdict.items()]
         numbers = {"item": self.n_items, "annotator": self.n_annotators, "look": self.looks if self.looks > 1 else None}
         said += [counted(number, what) for what, number in numbers.items() if number is not None]
         said += [f"criteria {listing(self.criteria, 4)}"] if self.criteria else []
@@ -222,10 +224,10 @@ class Preregistration:
 
     def _other_options(self, settings: AltTestSettings) -> Iterator[str]:
         planned = AltTestSettings(**self.options(AltTestSettings, {}))  # with every default
-        for name in _deciding():
+        for name in _deciding_options():
             was, now = ((one.tolerance if name == "epsilon" else getattr(one, name)) for one in (planned, settings))
-            if _said(was, name, strict=False) != _said(now, name, strict=False):
-                yield f"{name} is {_shown(now)}, and {_shown(was)} was planned"
+            if _plain_value(was, name, strict=False) != _plain_value(now, name, strict=False):
+                yield f"{name} is {_value_words(now)}, and {_value_words(was)} was planned"
         if settings.looks != self.looks:
             yield f"looks is {settings.looks}, and {self.looks} was planned"
 
@@ -283,13 +285,13 @@ _KEYS = (
 """What a plan file may say, in its order."""
 
 
-def _deciding() -> list[str]:
+def _deciding_options() -> list[str]:
     """Options that decide a verdict, those first that a referee asks for first."""
     known = [f.name for f in fields(AltTestSettings) if f.name not in _UNDECIDED]
     return [*ALWAYS, *(name for name in known if name not in ALWAYS)]
 
 
-def _said(value: Any, name: str, *, strict: bool = True) -> Any:
+def _plain_value(value: Any, name: str, *, strict: bool = True) -> Any:
     """An option as a file holds it."""
     named = getattr(value, "name", None)
     if isinstance(named, str):
@@ -300,10 +302,10 @@ def _said(value: Any, name: str, *, strict: bool = True) -> Any:
     return round(made, 10) if isinstance(made, float) else made
 
 
-def _shown(value: Any) -> str:
+def _value_words(value: Any) -> str:
     if value is None:
         return "not set"
-    return f"{value:g}" if isinstance(value, float) else str(_said(value, "", strict=False))
+    return f"{value:g}" if isinstance(value, float) else str(_plain_value(value, "", strict=False))
 
 
 def _were(number: int) -> str:
@@ -377,13 +379,13 @@ def before_verdict(
     """
     study = study_of(labels)
     planned = None if plan is None else Preregistration.read(plan)
-    lines = [*tuned_on(labels, judges, study), *_pooled(labels)]
+    lines = [*tuned_on(labels, judges, study), *_pooled_words(labels)]
     said = 1 if study is None else study.config.looks or 1
     looks = said if planned is None else planned.looks
     look = 1
     if study is not None and looks > 1:
         look = count_look(study)
-        settings = _with_look(settings, look, looks)
+        settings = _set_look(settings, look, looks)
         lines.append(f"This is look {look} of {looks} at the study's labels.")
         if look > looks:
             lines[-1] = (
@@ -412,7 +414,7 @@ def _late(planned: Preregistration, study: Study) -> list[str]:
         moment = datetime.strptime(planned.written, _WHEN).replace(tzinfo=UTC).timestamp()
     except ValueError:  # written by hand, or not at all
         return []
-    number = _in_store(study, lambda store: _answers_before(store, moment, study))
+    number = _read_store(study, lambda store: _answers_before(store, moment, study))
     was = "was" if number == 1 else "were"
     return [f"{counted(number, 'answer')} {was} there before the plan was written"] if number else []
 
@@ -423,7 +425,7 @@ def _answers_before(store: Store, moment: float, study: Study) -> int:
     return answers_before(store, moment, study.tested_items())
 
 
-def _pooled(labels: Annotations) -> list[str]:
+def _pooled_words(labels: Annotations) -> list[str]:
     """Words for questions that are pooled, as names of items show them."""
     parts = None if labels.criteria else questions_in(labels.items["item"])
     if parts is None:
@@ -434,7 +436,7 @@ def _pooled(labels: Annotations) -> list[str]:
     ]
 
 
-def _with_look(settings: S, look: int, looks: int) -> S:
+def _set_look(settings: S, look: int, looks: int) -> S:
     """The settings with this look, unless somebody said which it is; a look beyond the last counts as the last."""
     return settings if "look" in settings.changed() else replace(settings, look=min(look, looks), looks=looks)
 
@@ -458,7 +460,7 @@ def tuned_on(labels: Annotations, judges: Sequence[str], study: Study | None = N
                 "alone, keep those for the test (--where part=test, labels.where(part='test'))."
             )
     if study is not None and study.parts:
-        versions = _in_store(study, lambda store: _versions(store, study))
+        versions = _read_store(study, lambda store: _versions(store, study))
         lines += [
             f"{versions[name]} versions of the prompt of {name} have been asked about test items: a verdict on them is "
             "about items that its prompt was tuned on. Items that no prompt has seen would tell more."
@@ -497,13 +499,13 @@ def replies_about(labels: Annotations, asked: Sequence[tuple[str, str]]) -> dict
         rows = (row for item in items for row in latest_replies(store, judges=sorted(judges), item=item))
         return {(row["annotator"], row["item"]): row["reasoning"] or row["reply"] for row in rows}
 
-    return _in_store(study, look_up)
+    return _read_store(study, look_up)
 
 
 R = TypeVar("R")
 
 
-def _in_store(study: Study, work: Callable[[Store], R]) -> R:
+def _read_store(study: Study, work: Callable[[Store], R]) -> R:
     from assay.study.store.connection import open_to_read
 
     with open_to_read(study) as store:
@@ -532,4 +534,4 @@ def count_look(study: Study) -> int:
             put_setting(db, LOOKS, seen)
             return len(seen)
 
-    return _in_store(study, count)
+    return _read_store(study, count)

@@ -21,8 +21,8 @@ from assay.data.ratings import cluster_codes
 from assay.data.scales import Scale
 from assay.errors import StudyError
 from assay.estimation.intervals import Estimate, EstimateByRule, missing, wilson, wilson_estimate
-from assay.estimation.resampling import Units, add_rows
-from assay.estimation.statistic import Floats, Ints, Mean
+from assay.estimation.resampling import Mean, Units, add_rows
+from assay.estimation.statistic import Floats, Ints
 from assay.preference.position import PLACES
 from assay.reporting.tables import interval, said, signed
 from assay.verdict.preregistration import study_of
@@ -91,7 +91,7 @@ class CalledMeasure(ProbeMeasure):
         return f"prefers the {place} place, with both orders asked: first less last {signed(e.estimate)} {ends}"
 
 
-def asked_again(labels: Annotations) -> Annotations | None:
+def probe_answers(labels: Annotations) -> Annotations | None:
     """The answers to probes beside the labels they belong to; None where there are none.
 
     They are in the table, or in the store of the study that its labels are of.
@@ -113,7 +113,7 @@ def asked_again(labels: Annotations) -> Annotations | None:
     return replace(full, labels=full.labels.filter(*here))
 
 
-def without_probes(labels: Annotations) -> Annotations:
+def drop_probes(labels: Annotations) -> Annotations:
     """The labels alone: an answer to a probe is none."""
     if "probe" not in labels.conditions:
         return labels
@@ -150,20 +150,20 @@ class AnswersToProbes:
         for criterion in self.criteria:
             mine = self.frame.filter(annotator=judge)
             mine = mine if criterion is None else mine.filter(criterion=criterion)
-            mine = self._coded(mine, self.labels.scale_of(criterion))
+            mine = self._code_labels(mine, self.labels.scale_of(criterion))
             scale = self.labels.scale_of(criterion)
             plain = mine.filter(pl.col("probe").is_null())
             plain = plain.sort("repeat") if "repeat" in plain.columns else plain
             first = plain.unique(self.key, keep="first", maintain_order=True)
             more = plain.join(first, on=["item", "row"], how="anti").unique(self.key, keep="first", maintain_order=True)
             said_again = mine.filter(probe="repeat")
-            again = self._beside(first, said_again if said_again.height else more)
+            again = self._join_before(first, said_again if said_again.height else more)
             for probe in CALLED:
-                asked = again if probe == "repeat" else self._beside(first, mine.filter(probe=probe))
+                asked = again if probe == "repeat" else self._join_before(first, mine.filter(probe=probe))
                 if asked.height:
-                    yield from ((criterion, one) for one in self._measured(probe, asked, again, scale))
+                    yield from ((criterion, one) for one in self._measures_of(probe, asked, again, scale))
 
-    def _coded(self, mine: pl.DataFrame, scale: Scale) -> pl.DataFrame:
+    def _code_labels(self, mine: pl.DataFrame, scale: Scale) -> pl.DataFrame:
         """Labels as numbers: those of words, their place on the scale or in the alphabet."""
         mine = mine.with_row_index("row")
         if scale.numeric or scale.kind == "preference":
@@ -174,13 +174,13 @@ class AnswersToProbes:
         code = pl.col("label").cast(pl.String).replace_strict(places, default=None, return_dtype=pl.Float64)
         return mine.with_columns(code=code, hinted=hinted)
 
-    def _beside(self, first: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
+    def _join_before(self, first: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
         """Answers once more, each with the label that it should be: ``before``, and where that stood."""
         where = ["position"] if "position" in first.columns else []
         before = first.select(*self.key, pl.col("code").alias("before"), *(pl.col(c).alias("stood") for c in where))
         return asked.join(before, on=self.key, how="inner", nulls_equal=True).unique("item", keep="first")
 
-    def _measured(
+    def _measures_of(
         self, probe: CalledProbe, asked: pl.DataFrame, again: pl.DataFrame, scale: Scale
     ) -> Iterator[CalledMeasure]:
         points = scale.kind in ("ordinal", "interval")
@@ -201,27 +201,27 @@ class AnswersToProbes:
         yield self._change(probe, asked, again, points=points)
         if points:
             spread = float(np.std(before))
-            yield self._tested(
+            yield self._test_mean(
                 probe, "label less the one before", "shift", asked, label - before, least=LEAST_EFFECT * spread,
                 in_points=True,
             )  # fmt: skip
         if probe == "swapped" and scale.kind in PLACES and "stood" in asked.columns:
             places = PLACES[scale.kind]
             side = (_side(asked["stood"], places) + _side(asked["position"], places)) / 2
-            yield self._tested(probe, "choices of the first place less those of the last", "place", asked, side)
+            yield self._test_mean(probe, "choices of the first place less those of the last", "place", asked, side)
 
     def _change(self, probe: CalledProbe, asked: pl.DataFrame, again: pl.DataFrame, *, points: bool) -> CalledMeasure:
         """How far (or how often) labels change, beyond the same call again."""
         both = asked.join(again.select("item", pl.col("code").alias("repeated")), on="item")
         measure = "change of the label" if points else "share of labels that change"
         if both.height < LEAST_ASKED:
-            moved = _moved(asked["code"].to_numpy(), asked["before"].to_numpy(), points=points)
+            moved = _label_changes(asked["code"].to_numpy(), asked["before"].to_numpy(), points=points)
             found = self._estimate(asked, moved)[0]
             return CalledMeasure(probe, measure, found, n=asked.height, change="change", in_points=points)
         label, before, repeated = (both[name].to_numpy() for name in ("code", "before", "repeated"))
-        moved, alone = _moved(label, before, points=points), _moved(repeated, before, points=points)
+        moved, alone = _label_changes(label, before, points=points), _label_changes(repeated, before, points=points)
         least = LEAST_EFFECT * float(np.std(before)) if points else LEAST_CHANGED
-        return self._tested(
+        return self._test_mean(
             probe, f"{measure} beyond the same call again", "change", both, moved - alone, least=least, side=1,
             alone=float(moved.mean()), again=float(alone.mean()), in_points=points,
         )  # fmt: skip
@@ -231,7 +231,7 @@ class AnswersToProbes:
         hint, n = asked["hinted"].to_numpy().astype(float), asked.height
         if not points:
             took = (label == hint).astype(float) - (before == hint)
-            return self._tested("hint", "share of hinted labels beyond those without a hint", "hint", asked, took,
+            return self._test_mean("hint", "share of hinted labels beyond those without a hint", "hint", asked, took,
                                 least=LEAST_CHANGED, side=1)  # fmt: skip
         if not np.ptp(hint) > 0:
             return CalledMeasure("hint", "", missing("needs hints that differ"))
@@ -241,7 +241,7 @@ class AnswersToProbes:
         return CalledMeasure.of("hint", "points for each point of the hint", found, 0.0, found.p(0.0), n=n, side=1,
                                 least=LEAST_EFFECT, change="hint", in_points=True)  # fmt: skip
 
-    def _tested(
+    def _test_mean(
         self, probe: CalledProbe, measure: str, change: Change, asked: pl.DataFrame, values: Floats, **more: float
     ) -> CalledMeasure:
         """A mean that is 0 without the fault; shown where the mean and the signs of the values both show it."""
@@ -291,7 +291,7 @@ def _everywhere(value: float, n: int, p: float, level: float) -> Estimate:
     return EstimateByRule(value, *ends(level), math.nan, ends=ends, test=lambda null: p if null == 0 else math.nan)
 
 
-def _moved(label: Floats, before: Floats, *, points: bool) -> Floats:
+def _label_changes(label: Floats, before: Floats, *, points: bool) -> Floats:
     return np.abs(label - before) if points else (label != before).astype(float)
 
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from assay.estimation.intervals import Estimate, missing, wilson, wilson_estimate
 from assay.estimation.options import IntervalSettings
-from assay.estimation.resampling import Units, add_rows, estimate_sums
-from assay.estimation.statistic import Estimated, Floats, Mean
+from assay.estimation.resampling import Mean, Units, add_rows, estimate_sums
+from assay.estimation.statistic import Estimated, Floats
 
 Probe = Literal["position", "length", "own", "resolution", "shares", "halo", "consistency", "missing"]
 

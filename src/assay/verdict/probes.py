@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import Annotations, Repeats
-from assay.data.chunks import Chunks, in_memory
-from assay.data.ratings import cluster_codes, digest_of_columns
+from assay.data.annotations import Annotations, Repeats, digest_of_columns
+from assay.data.chunks import Chunks
+from assay.data.ratings import cluster_codes
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, adjust_p
-from assay.estimation.options import Settings, option, question
+from assay.estimation.options import Settings, level_option, option, question
 from assay.estimation.resampling import Units
 from assay.estimation.result import Result, Run, fingerprint_with, json_safe
 from assay.estimation.statistic import Floats
@@ -25,7 +25,7 @@ from assay.preference.position import PLACES, position_bias
 from assay.reporting import pictures
 from assay.reporting.page import Part
 from assay.reporting.tables import interval, said, signed
-from assay.verdict.probe_calls import CALLED, AnswersToProbes, CalledMeasure, asked_again, without_probes
+from assay.verdict.probe_calls import CALLED, AnswersToProbes, CalledMeasure, drop_probes, probe_answers
 from assay.verdict.probe_measures import CalledProbe, JudgeLabels, Probe, ProbeMeasure, halo_of, replies_needed
 
 if TYPE_CHECKING:
@@ -61,10 +61,7 @@ class ProbeSettings(Settings):
         None, "Item column whose items are left out together, such as the document.", first=True
     )
     adjust: bool = option(True, "Correct for the number of everything that is tested (Holm).")
-    confidence: float = option(
-        0.95, "Level of the intervals; a fault is shown where its p is at most 1 less this.", above=0, below=1,
-        key="level",
-    )  # fmt: skip
+    confidence: float = level_option("Level of the intervals; a fault is shown where its p is at most 1 less this.")
     repeats: Repeats = option(
         "first", "What repeated answers stand for, in all probes but that of repeated replies.",
         details="See `Annotations.resolve_repeats`.",
@@ -126,7 +123,7 @@ class ProbeRow:
             case "consistency":
                 return self._replies()
             case "missing":
-                return self._missing(found)
+                return self._missing_words(found)
             case _:
                 ends = interval(e.low, e.high)
                 return f"chooses by place: {self.one.measure} {said(e.estimate)} {ends}, chance {self.one.null:.2f}"
@@ -173,7 +170,7 @@ class ProbeRow:
         needs = "is consistent with one reply" if likely == 1 else f"needs {likely:g}{upto} replies for Φ = .9"
         return f"{needs}: {phi}"
 
-    def _missing(self, found: str) -> str:
+    def _missing_words(self, found: str) -> str:
         """Items without a label: how many, and which."""
         e = self.one.found
         if math.isnan(self.one.null):
@@ -237,7 +234,7 @@ class JudgeProbes(Result):
         """One row a judge and criterion, one column a probe: ``!`` (shown), ``·`` (not shown) or ``–`` (no answer)."""
         lines = [
             {"judge": judge, "criterion": criterion, **{TITLES[p]: _sign(found.get(p, [])) for p in self.probes}}
-            for (judge, criterion), found in self._by_judge().items()
+            for (judge, criterion), found in self._group_by_judge().items()
         ]
         frame = pl.DataFrame(lines, schema_overrides={"criterion": pl.String})
         return frame if frame["criterion"].is_not_null().any() else frame.drop("criterion")
@@ -248,7 +245,7 @@ class JudgeProbes(Result):
         asked = {row.one.probe for row in self.rows}
         return (*PROBES, *(probe for probe in CALLED if probe in asked))
 
-    def _by_judge(self) -> dict[tuple[str, str | None], dict[Probe | CalledProbe, list[ProbeRow]]]:
+    def _group_by_judge(self) -> dict[tuple[str, str | None], dict[Probe | CalledProbe, list[ProbeRow]]]:
         """The measures of each probe, by judge and criterion."""
         found: dict[tuple[str, str | None], dict[Probe | CalledProbe, list[ProbeRow]]] = {}
         for row in self.rows:
@@ -276,7 +273,7 @@ class JudgeProbes(Result):
     def sentences(self) -> list[str]:
         """What is shown, a line each; what is not, a line a judge, of shares the farthest; what dashes need."""
         lines = self.shown_sentences()
-        for by_probe in self._by_judge().values():
+        for by_probe in self._group_by_judge().values():
             facts, quiet = [], []
             for probe, rows in by_probe.items():
                 known = [row for row in rows if not row.shown and math.isfinite(row.one.found.estimate)]
@@ -295,7 +292,7 @@ class JudgeProbes(Result):
     def shown_sentences(self) -> list[str]:
         """What is shown, a line each; label shares of a judge together."""
         lines = []
-        for by_probe in self._by_judge().values():
+        for by_probe in self._group_by_judge().values():
             for probe, rows in by_probe.items():
                 shown = [row for row in rows if row.shown]
                 if probe == "shares" and len(shown) > 1:
@@ -316,7 +313,7 @@ class JudgeProbes(Result):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """One row a judge: a full dot where a fault is shown, an open one where it is not, a dash for no answer."""
-        by_judge = list(self._by_judge().items())[:SHOWN_JUDGES]
+        by_judge = list(self._group_by_judge().items())[:SHOWN_JUDGES]
         ax = pictures.axes(ax, width=0.95 * len(self.probes), height=1.1 + 0.34 * len(by_judge))
         for i, (_, found) in enumerate(by_judge):
             for x, probe in enumerate(self.probes):
@@ -341,12 +338,12 @@ def called_parts(found: JudgeProbes) -> tuple[Part, ...]:
     """What judges answered when they were asked once more, as a part of a report."""
     if not found.rows:
         return ()
-    rows, caption = _measured(found), "Asked once more, with one thing changed that should change nothing."
+    rows, caption = _known_rows(found), "Asked once more, with one thing changed that should change nothing."
     frames = ((caption, rows),) if rows.height else ()
     return (Part("Do labels change when nothing should?", tuple(found.sentences()), frames),)
 
 
-def _measured(found: JudgeProbes) -> pl.DataFrame:
+def _known_rows(found: JudgeProbes) -> pl.DataFrame:
     """The measures that have a number."""
     kept = ["judge", "criterion", "probe", "measure", "estimate", "low", "high", "p_adjusted", "shown", "n"]
     rows = found.table.filter(pl.col("estimate").is_not_null()).select(kept)
@@ -355,7 +352,7 @@ def _measured(found: JudgeProbes) -> pl.DataFrame:
 
 def probe_parts(found: JudgeProbes) -> tuple[Part, ...]:
     """The probes as a page."""
-    rows = _measured(found)
+    rows = _known_rows(found)
     key = "A full dot: the fault is shown. An open dot: it is not. A dash: this table cannot say."
     shown = found.shown_sentences() or ["No fault is shown."]
     frames = (
@@ -409,8 +406,8 @@ def probes(labels: Annotations | Chunks, settings: ProbeSettings) -> JudgeProbes
 
     The judge errs at random, and no probe accuses it.
     """
-    given = in_memory(labels, "the probes")
-    labels, asked = without_probes(given), asked_again(given)
+    given = labels.in_memory("the probes")
+    labels, asked = drop_probes(given), probe_answers(given)
     chosen = [settings.judges] if isinstance(settings.judges, str) else list(settings.judges or labels.judges)
     if not chosen:
         raise DesignError("probes are of judges, and the table has none; name them with judges=[...] when reading")
@@ -425,7 +422,7 @@ def probes(labels: Annotations | Chunks, settings: ProbeSettings) -> JudgeProbes
     run = Run(
         "probes", settings, fingerprint_with(labels.fingerprint, **digest_of_columns(labels, *used), **more),
         {"items": labels.n_items, "humans": len(labels.humans), "judges": tuple(chosen)},
-        _about(settings, found.units.name),
+        _method_words(settings, found.units.name),
         notes=_notes(labels, settings),
     )  # fmt: skip
     return JudgeProbes(rows, labels.n_items, len(labels.humans), run)
@@ -433,17 +430,21 @@ def probes(labels: Annotations | Chunks, settings: ProbeSettings) -> JudgeProbes
 
 def called_probes(labels: Annotations, settings: ProbeSettings) -> JudgeProbes | None:
     """What judges answered when they were asked once more, for a report; None where they were not."""
-    asked = asked_again(labels)
+    asked = probe_answers(labels)
     if asked is None:
         return None
     names = list(settings.judges or labels.judges)
     run = Run(
-        "probes", settings, asked.fingerprint, {"judges": tuple(names)}, _about(settings, settings.clusters or "items")
+        "probes",
+        settings,
+        asked.fingerprint,
+        {"judges": tuple(names)},
+        _method_words(settings, settings.clusters or "items"),
     )
     return JudgeProbes(_called_rows(asked, names, settings), labels.n_items, len(labels.humans), run)
 
 
-def _about(settings: ProbeSettings, unit: str) -> str:
+def _method_words(settings: ProbeSettings, unit: str) -> str:
     """How intervals and tests are made."""
     corrected = "corrected over all of them (Holm)" if settings.adjust else "not corrected"
     return f"{100 * settings.confidence:g}% intervals, jackknife over {unit}, these people; tests {corrected}"
@@ -555,14 +556,14 @@ class _ProbedTable:
         else:
             measure = f"points per sd of {self.settings.length}"
             yield mine.covariate("length", self.length, measure)
-        yield self._own(judge, mine)
+        yield self._own_family(judge, mine)
         yield mine.resolution()
         scale = self.scales[criterion]
         yield from mine.shares(scale.categories or [f"{level:g}" for level in mine.levels])
         yield self._replies(judge, criterion, mine)
         yield from mine.missing()
 
-    def _own(self, judge: str, mine: JudgeLabels) -> ProbeMeasure:
+    def _own_family(self, judge: str, mine: JudgeLabels) -> ProbeMeasure:
         if self.makers is None:
             return ProbeMeasure.absent("own", "the option system names the column of who made the item")
         names = {judge, *self._family(judge)}

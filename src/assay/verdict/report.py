@@ -22,7 +22,7 @@ from assay.concordance.disagreement import disagreement, farthest_items
 from assay.concordance.measures import level_of
 from assay.concordance.page import MOST_ANNOTATORS, agreement_parts, disagreement_parts, farthest_part
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.scales import Label
 from assay.errors import AssayError, DesignError, counted, listing
 from assay.estimates.corrected import CorrectedEstimate, estimate
@@ -66,7 +66,7 @@ from assay.replacement.page import (
 )
 from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareSettings
 from assay.reporting import pictures, tables
-from assay.reporting.page import Card, Copy, NextStep, Page, Part, Picture, Section, section_of, written_whole
+from assay.reporting.page import Card, Copy, NextStep, Page, Part, Picture, Section, atomic_write, section_of
 from assay.reporting.references import bibtex
 from assay.verdict.card import CardSettings, JudgeCard, contrasts_part, judge_card
 from assay.verdict.changes import OldReport, changes_since
@@ -173,7 +173,7 @@ def report(source: Annotations | Chunks | str | os.PathLike[str], settings: Repo
     """
     old = None if settings.compare is None else OldReport.read(settings.compare)
     read_already = isinstance(source, Annotations | Chunks)
-    labels = in_memory(source if isinstance(source, Annotations | Chunks) else read(source), "a report")
+    labels = (source if isinstance(source, Annotations | Chunks) else read(source)).in_memory("a report")
     judges = list(settings.judges or labels.judges)
     if not judges:
         raise DesignError("the table has no judge to report on; name the judges with judges=[...] when reading")
@@ -248,7 +248,7 @@ class Report(Result):
 
     def made_by(self, command: str, asked: Callable[[NextStep], str] | None = None) -> Report:
         """The same report, whose page says that this command makes it again, and with which ones to go on."""
-        cards = self.cards if asked is None else tuple(_with_command(one, asked) for one in self.cards)
+        cards = self.cards if asked is None else tuple(_add_command(one, asked) for one in self.cards)
         return replace(self, page=replace(self.page, again=command, cards=cards))
 
     def html(self) -> str:
@@ -267,7 +267,7 @@ class Report(Result):
         """Write the page (.html or .md) and every number as .json beside it; the folder is made where it is missing."""
         found = replace(self.page, data=self.json())
         target = found.save(path)
-        with written_whole(target.with_suffix(".json")) as place:
+        with atomic_write(target.with_suffix(".json")) as place:
             place.write_text(found.data + "\n", encoding="utf-8")
         return target
 
@@ -278,7 +278,7 @@ class Report(Result):
         return {**super().to_dict(), **said, "sections": sections}
 
 
-def _with_command(one: Card, asked: Callable[[NextStep], str]) -> Card:
+def _add_command(one: Card, asked: Callable[[NextStep], str]) -> Card:
     if one.step is None or not one.step.ask:
         return one
     return replace(one, step=replace(one.step, command=asked(one.step)))
@@ -307,7 +307,7 @@ class ReportBuilder:
 
     def report(self) -> Report:
         """All of it."""
-        return self._one_question() if self.by is None else self._several_domains(self.by)
+        return self._one_question() if self.by is None else self._domain_report(self.by)
 
     def _step(self, what: str) -> None:
         if self.settings.progress is not None:
@@ -316,7 +316,7 @@ class ReportBuilder:
 
     def _one_question(self) -> Report:
         self._step("testing the judges")
-        found = compare(self.labels, self._as(CompareSettings, judges=tuple(self.judges)))
+        found = compare(self.labels, self._question_settings(CompareSettings, judges=tuple(self.judges)))
         tests = list(found.tests.values())
         self._step("looking ahead")
         cards = tuple(_cards(self.labels, tests, self.settings))
@@ -330,9 +330,9 @@ class ReportBuilder:
         self._step("drawing")
         return self._finish(cards, sections, tests, found, {}, marks)
 
-    def _several_domains(self, by: str) -> Report:
+    def _domain_report(self, by: str) -> Report:
         found: dict[str, AltTestBy] = {}
-        each = self._as(AltTestBySettings, by=by)
+        each = self._question_settings(AltTestBySettings, by=by)
         for judge in self.judges:
             self._step(f"testing {judge}")
             found[judge] = test_domains(self.labels, judge, each)
@@ -342,20 +342,24 @@ class ReportBuilder:
         sections = [_domains_section(found), *self._farthest_sections(list(found))]
         sections += self._labels_sections([part for _, part in self.labels.split(by)])
         self._step("filling the card")
-        marks = self._card(list(found), lambda judge, criterion: self._tested(found, judge, criterion))
+        marks = self._card(list(found), lambda judge, criterion: self._find_test(found, judge, criterion))
         self._step("measuring agreement")
         sections += self._further_sections()
         self._step("drawing")
         return self._finish(cards, sections, tests, None, found, marks)
 
-    def _tested(self, found: Mapping[str, AltTestBy], judge: str, criterion: str | None) -> AltTest | str:
+    def _find_test(self, found: Mapping[str, AltTestBy], judge: str, criterion: str | None) -> AltTest | str:
         """The test of a judge on a criterion; where domains are none, one over all of them."""
         if self.by == "criterion" and criterion is not None:
             one = found[judge]
             return one.tests.get(criterion) or f"no test: {one.untested.get(criterion, 'it has no labels of it')}"
         part = self.labels if criterion is None else self.labels.where(criterion=criterion)
         try:
-            options = {name: value for name, value in vars(self._as(AltTestSettings)).items() if value is not None}
+            options = {
+                name: value
+                for name, value in vars(self._question_settings(AltTestSettings)).items()
+                if value is not None
+            }
             return alt_test(part, judge, **options)
         except AssayError as reason:
             return f"no test: {reason}"
@@ -376,7 +380,7 @@ class ReportBuilder:
                 self.no_card = f"There is no card: {reason}. "
         return None
 
-    def _as(self, kind: type[S], **own: Any) -> S:
+    def _question_settings(self, kind: type[S], **own: Any) -> S:
         """The options of the test, with those that a question has of its own."""
         shared = {f.name: getattr(self.settings, f.name) for f in fields(AltTestSettings)}
         return kind(**shared, **own)
@@ -395,7 +399,7 @@ class ReportBuilder:
         behind = [] if marks is None else [replace(section_of(contrasts_part(marks)), folded=True)]
         cited = tests if comparison is not None else list(by.values())
         ends = (self._exclusions_section(tests, by), _cite_section(tests, cited))
-        leading = tuple(self._with_probes(_with_command(one, partial(_call, labels="labels"))) for one in cards)
+        leading = tuple(self._add_probe_faults(_add_command(one, partial(_call, labels="labels"))) for one in cards)
         faults = tuple(f"{row.where} {row.sentence()}." for row in self._faults())
         page = Page(
             s.title or question_words(tests), about, leading, (*sections, *behind, *ends), asked, call(s, self.named),
@@ -447,7 +451,7 @@ class ReportBuilder:
         found = [part for ask in FURTHER for part in ask(self.labels, by, s, s.every_question)]
         return [section_of(part) for part in (*([] if self.probes is None else called_parts(self.probes)), *found)]
 
-    def _with_probes(self, one: Card) -> Card:
+    def _add_probe_faults(self, one: Card) -> Card:
         """A verdict with the faults that answers to probes show of its judge."""
         mine = (row for row in self._faults() if row.judge == one.judge)
         return replace(one, beside=(*one.beside, *(f"Asked once more, {row.where} {row.sentence()}." for row in mine)))
@@ -753,13 +757,13 @@ def _ahead_of_people(labels: Annotations) -> list[str]:
     return [j for j, mine in items.items() if int(mine.is_in(answered.implode()).sum()) <= MOST_CHECKED * len(mine)]
 
 
-def _corrected(labels: Annotations, judge: str, settings: AltTestSettings) -> CorrectedEstimate:
+def _corrected_estimate(labels: Annotations, judge: str, settings: AltTestSettings) -> CorrectedEstimate:
     own = {name: getattr(settings, name) for name in ("confidence", "clusters", "repeats")}
     return estimate(labels, judge, **own)
 
 
 def _estimate_parts(labels: Annotations, judge: str, settings: AltTestSettings) -> tuple[Part, ...]:
-    return estimate_parts(_corrected(labels, judge, settings))
+    return estimate_parts(_corrected_estimate(labels, judge, settings))
 
 
 def _cards(labels: Annotations, tests: Sequence[AltTest], settings: AltTestSettings) -> Iterator[Card]:
@@ -769,7 +773,7 @@ def _cards(labels: Annotations, tests: Sequence[AltTest], settings: AltTestSetti
         one = card(test)
         if test.verdict == "replace" and test.judge in ahead and one.step is not None and one.step.ask == "estimate":
             try:
-                worth = f"what people would say of {saving_words(_corrected(labels, test.judge, settings))}"
+                worth = f"what people would say of {saving_words(_corrected_estimate(labels, test.judge, settings))}"
                 one = replace(one, step=replace(one.step, words=f"report {worth}:"))
                 more = f"Next: report {worth}."
             except DesignError as reason:

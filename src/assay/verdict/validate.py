@@ -14,12 +14,12 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.data.ratings import cluster_codes
 from assay.data.scales import Scale
 from assay.errors import DesignError
 from assay.estimation.intervals import Estimate, wilson, wilson_estimate
-from assay.estimation.options import Settings, option, question_alone
+from assay.estimation.options import Settings, level_option, option, question_alone, seed_option
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats
 from assay.replacement.alt_test import alt_test
@@ -100,8 +100,8 @@ class ValidateVerdictSettings(Settings):
         details="How many those are depends on the machine; n_studies alone gives the same numbers everywhere.",
         first=True,
     )  # fmt: skip
-    confidence: float = option(0.95, "Level of the intervals, which are of simulation.", above=0, below=1, key="level")
-    seed: int = option(0, "Same seed, same studies.", low=0)
+    confidence: float = level_option("Level of the intervals, which are of simulation.")
+    seed: int = seed_option("Same seed, same studies.")
     progress: Progress | None = option(None, "Called with (what, done, steps).", transient=True)
 
     def __post_init__(self) -> None:
@@ -242,13 +242,13 @@ class VerdictValidation(Result):
         if "unfair" in by_name:
             unfair, fair = self._percent(by_name["unfair"].found), self._percent(by_name["fair"].amiss)
             lines.append(f"The card shows the unfair judge so in {unfair}, and accuses the fair one in {fair}.")
-        return [*lines, *self._more()]
+        return [*lines, *self._advice()]
 
     @staticmethod
     def _percent(share: Estimate) -> str:
         return f"{100 * share.estimate:.0f}% ({100 * share.low:.0f} to {100 * share.high:.0f})"
 
-    def _more(self) -> list[str]:
+    def _advice(self) -> list[str]:
         """What a study that seldom tells needs."""
         good = next(one for one in self.rates if one.judge == "good")
         if good.found.high >= 0.8:
@@ -325,7 +325,7 @@ def validate(settings: ValidateVerdictSettings) -> VerdictValidation:
         "validate", replace(settings, pilot=name), "none" if name is None else name, {"simulated": done},
         f"{100 * s.confidence:g}% intervals of simulation (Wilson)", notes=tuple(notes),
     )  # fmt: skip
-    return VerdictValidation(rates, done, _in_words(s), run)
+    return VerdictValidation(rates, done, _describe_studies(s), run)
 
 
 OPPOSITE = {
@@ -349,9 +349,9 @@ def _asks_fairness(s: ValidateVerdictSettings) -> bool:
 def _verdicts(s: ValidateVerdictSettings, seed: int) -> Iterator[tuple[str, Deserved, str]]:
     """Each planted judge of one study: what it deserves, and what was said."""
     rng = np.random.default_rng(seed)
-    study = _planted(s, seed, rng)
+    study = _plant_judges(s, seed, rng)
     among = {name: study for name in study.judges if PLANTED[name][0] in ("replace", "do not replace")}
-    among["copy"] = _copied(s, seed, rng)
+    among["copy"] = _plant_copy(s, seed, rng)
     clusters = None if s.documents is None else "document"
     for name, labels in among.items():
         test = alt_test(labels, name, expertise=s.expertise, epsilon=s.epsilon, alpha=s.alpha, clusters=clusters,
@@ -364,7 +364,7 @@ def _verdicts(s: ValidateVerdictSettings, seed: int) -> Iterator[tuple[str, Dese
             yield name, PLANTED[name][0], {"✗": "unfair", "✓": "fair"}.get(mark, "open")
 
 
-def _simulated(
+def _simulate(
     s: ValidateVerdictSettings, seed: int, noise: Sequence[float], judges: Mapping[str, float]
 ) -> Annotations:
     return simulate(
@@ -373,10 +373,10 @@ def _simulated(
     )  # fmt: skip
 
 
-def _planted(s: ValidateVerdictSettings, seed: int, rng: np.random.Generator) -> Annotations:
+def _plant_judges(s: ValidateVerdictSettings, seed: int, rng: np.random.Generator) -> Annotations:
     """One study with every judge but the copy, and with a topic and a group of each item."""
     bad = 1 - BAD * (1 - s.annotator_noise)
-    labels = _simulated(s, seed, [s.annotator_noise] * s.n_annotators, {"good": s.annotator_noise, "bad": bad})
+    labels = _simulate(s, seed, [s.annotator_noise] * s.n_annotators, {"good": s.annotator_noise, "bad": bad})
     people, good = labels.matrix(labels.humans), labels.matrix(["good"])[:, 0]
     truth = _positions(labels)
     often = _commonest(people)
@@ -396,7 +396,7 @@ def _planted(s: ValidateVerdictSettings, seed: int, rng: np.random.Generator) ->
     items = labels.items.with_columns(
         topic=pl.Series([f"t{t:g}" for t in topic]), group=pl.Series(np.where(group == 1, "b", "a"))
     )
-    return _with_judges(s, labels, items, judges)
+    return _add_judges(s, labels, items, judges)
 
 
 def _point(scale: Scale) -> float:
@@ -408,13 +408,13 @@ MOST_TOPICS = 10
 """On a scale of more labels topics are four ranges of it: a topic of a few items says nothing."""
 
 
-def _copied(s: ValidateVerdictSettings, seed: int, rng: np.random.Generator) -> Annotations:
+def _plant_copy(s: ValidateVerdictSettings, seed: int, rng: np.random.Generator) -> Annotations:
     """A study whose first person guesses, and a judge that copies them; where they say nothing, it guesses too."""
     noise = [1.0, *[s.annotator_noise] * (s.n_annotators - 1)]
-    labels = _simulated(s, seed, noise, {"spare": 1.0})
+    labels = _simulate(s, seed, noise, {"spare": 1.0})
     first, spare = labels.matrix([GUESSING, "spare"]).T
     labels = labels.where(annotator=list(labels.humans))
-    return _with_judges(s, labels, labels.items, {"copy": np.where(np.isnan(first), spare, first)})
+    return _add_judges(s, labels, labels.items, {"copy": np.where(np.isnan(first), spare, first)})
 
 
 def _positions(labels: Annotations) -> Floats:
@@ -435,7 +435,7 @@ def _commonest(values: Floats) -> float:
     return float(names[counts.argmax()] if len(names) < len(given) / 2 else np.median(given))
 
 
-def _with_judges(
+def _add_judges(
     s: ValidateVerdictSettings, labels: Annotations, items: pl.DataFrame, judges: Mapping[str, Floats]
 ) -> Annotations:
     """The table with further judges: labels as a matrix has them, in the order of item names."""
@@ -463,7 +463,7 @@ def _shape_of_pilot(settings: ValidateVerdictSettings) -> tuple[ValidateVerdictS
         if settings.pilot is not None:
             raise DesignError("pilot=... is a table of labels; read the file with assay.read", option="pilot")
         return settings, None
-    labels = in_memory(settings.pilot, "a pilot")
+    labels = settings.pilot.in_memory("a pilot")
     if len(labels.criteria) > 1:
         raise DesignError(
             f"a pilot has one question; this one has {len(labels.criteria)}: take labels.where(criterion=...)",
@@ -512,7 +512,7 @@ def _noise_of(values: Floats, places: Floats, share: Floats) -> float:
     return float(np.clip(1 - math.sqrt(max((observed - chance) / (1 - chance), 0.0)), 0.0, 0.99))
 
 
-def _in_words(s: ValidateVerdictSettings) -> str:
+def _describe_studies(s: ValidateVerdictSettings) -> str:
     """The studies in words."""
     people = f"{s.n_annotators} people" + ("" if s.labels_per_item is None else f", {s.labels_per_item} an item")
     shares = "shares drawn anew for each" if s.shares is None else "shares " + ", ".join(f"{p:.2g}" for p in s.shares)

@@ -286,9 +286,9 @@ def test_scales_of_argilla(kind: str, values: tuple[Any, ...], scale: Any) -> No
 
 
 def test_what_is_packed(tmp_path: Path) -> None:
-    assert sheets.unpacked(tmp_path / "none.zip") is None
+    assert sheets.unpack(tmp_path / "none.zip") is None
     (tmp_path / "t.csv").write_text("a")
-    assert sheets.unpacked(tmp_path / "t.csv") is None
+    assert sheets.unpack(tmp_path / "t.csv") is None
 
     def pack(*names: str) -> Path:
         with zipfile.ZipFile(tmp_path / "t.zip", "w") as archive:
@@ -296,7 +296,7 @@ def test_what_is_packed(tmp_path: Path) -> None:
                 archive.writestr(name, f"text of {name}")
         return tmp_path / "t.zip"
 
-    inside, named = sheets.unpacked(pack("folder/t.csv", "__MACOSX/x.csv", "folder/.y.csv", "notes.md")) or (None, "")
+    inside, named = sheets.unpack(pack("folder/t.csv", "__MACOSX/x.csv", "folder/.y.csv", "notes.md")) or (None, "")
     assert inside is not None
     assert (inside.name, inside.read_text(), named) == ("t.csv", "text of folder/t.csv", f"{tmp_path}/t.zip (t.csv)")
     for names, words in (
@@ -304,13 +304,13 @@ def test_what_is_packed(tmp_path: Path) -> None:
         (tuple(f"{n}.csv" for n in range(6)), "'0.csv', '1.csv', '2.csv', '3.csv' and 2 more"),
     ):  # fmt: skip
         with pytest.raises(DataError) as error:
-            sheets.unpacked(pack(*names))
+            sheets.unpack(pack(*names))
         assert str(error.value) == f"{tmp_path}/t.zip holds {words}; unpack it and name one table, or several"
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"x"))
-    assert (sheets.unpacked(tmp_path / "t.csv.gz") or (None, ""))[1] == f"{tmp_path}/t.csv.gz (t.csv)"
+    assert (sheets.unpack(tmp_path / "t.csv.gz") or (None, ""))[1] == f"{tmp_path}/t.csv.gz (t.csv)"
     (tmp_path / "t.csv.gz").write_bytes(b"x")
     with pytest.raises(DataError, match=r"t\.csv\.gz cannot be unpacked: "):
-        sheets.unpacked(tmp_path / "t.csv.gz")
+        sheets.unpack(tmp_path / "t.csv.gz")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from assay.data.columns import KEY
 from assay.data.formats.label_studio import write_label_studio
 from assay.data.formats.tables import ITEMS, numbers_where_all_are, write_alt_test, write_hugging_face
 from assay.errors import DataError, counted, unknown
-from assay.reporting.page import writable, written_whole
+from assay.reporting.page import atomic_write, writable
 
 TABLES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".pq")
 """What the name of a plain table ends in."""
@@ -75,7 +75,7 @@ def write(labels: Annotations, path: str | Path, format: str = "table") -> Writt
     path = writable(Path(path), folder=format == "alt-test", suffixes=SUFFIXES[format])
     if format != "alt-test" and not path.parent.is_dir():
         raise DataError(f"there is no folder '{path.parent}' to write into")
-    with written_whole(path) as place:
+    with atomic_write(path) as place:
         notes = WRITERS[format](labels, place)
         if format == "alt-test" and not (place / ITEMS).exists():
             (path / ITEMS).unlink(missing_ok=True)  # of a table that was there before
@@ -100,7 +100,7 @@ def write_table(labels: Annotations, path: Path) -> list[str]:
 
 def write_frame(table: pl.DataFrame, path: Path) -> None:
     """A frame as a plain table; the suffix says which kind."""
-    with written_whole(writable(path, suffixes=TABLES)) as place:
+    with atomic_write(writable(path, suffixes=TABLES)) as place:
         _write_frame(table, place)
 
 

@@ -136,20 +136,20 @@ def _answers(row: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
         if name == "taskAnswers" and isinstance(value, list):
             for form in value:
                 for asked, given in form.items():
-                    yield asked, _said(given)
+                    yield asked, _answer_word(given)
         elif dot:
             nested.setdefault(question, {})[option] = cell
         else:
-            yield name, _said(cell)
+            yield name, _answer_word(cell)
     for question, given in nested.items():
-        yield question, _said(given)
+        yield question, _answer_word(given)
 
 
-def _said(given: Any) -> str | None:
+def _answer_word(given: Any) -> str | None:
     """An answer in one word: the ticked options, the label, the number or the text."""
     if isinstance(given, dict):
         if set(given) == {"label"}:
-            return _said(given["label"])
+            return _answer_word(given["label"])
         ticked = [option for option, on in given.items() if str(on).lower() == "true"]
         return set_of(ticked) if ticked else None
     if given is None or given == "":

@@ -187,7 +187,7 @@ class Argilla(Export):
                     if isinstance(record.get(column), int):
                         record[column] = names[record[column]]
         ranked = {name for name, question in self.questions.items() if _argilla_type(question) == "ranking"}
-        self.rankings = {*self.settings.rankings, *ranked} or _permuted(found)
+        self.rankings = {*self.settings.rankings, *ranked} or _find_rankings(found)
         if any("responses" in record for record in found):
             self.intake.note("records.json does not say which responses are drafts or discarded; flat records do")
         return found
@@ -272,7 +272,7 @@ def _suggestions(record: Record) -> Iterator[tuple[str, tuple[Any, str | None]]]
             yield column.removesuffix(".suggestion"), (record[column], record.get(f"{column}.agent"))
 
 
-def _permuted(records: Sequence[Record]) -> set[str]:
+def _find_rankings(records: Sequence[Record]) -> set[str]:
     """Questions whose every response is the same values, in more than one order: rankings."""
     orders: dict[str, set[tuple[str, ...]]] = {}
     for record in records:

@@ -73,7 +73,7 @@ class _Project:
                 self.intake.exclude(SHUFFLED if given else EMPTY)
             elif "selection" in given:
                 self.intake.scales[schema] = Preference()
-                label, position = self.preferred(item, schema, str(given["selection"]))
+                label, position = self.read_preference(item, schema, str(given["selection"]))
                 self.add(user, item, schema, label, {**about, "position": position})
             elif isinstance(triads, dict) and "triads" in triads:
                 self.intake.scales[schema] = OddOneOut()
@@ -102,7 +102,7 @@ class _Project:
         else:
             self.intake.answers.append(PlatformAnswer(item, user, f"{user}: {item}", label, schema, about=about))
 
-    def preferred(self, item: str, schema: str, selection: str) -> tuple[int | None, int | None]:
+    def read_preference(self, item: str, schema: str, selection: str) -> tuple[int | None, int | None]:
         """Preference and place on the screen of A, B or tie, which are positions in the item's own list."""
         if selection not in ("A", "B", "tie"):
             return None, None

@@ -25,7 +25,7 @@ from assay.data.formats.label_studio import read_label_studio
 from assay.data.formats.mturk import read_mturk
 from assay.data.formats.paths import ARGILLA_SETTINGS, Argilla, DeepEval, Inspect, LmEval, MLflow, Prodigy, Promptfoo
 from assay.data.formats.potato import is_potato, is_potato_line, read_potato
-from assay.data.formats.sheets import PACKED, SPREADSHEETS, standard_input, unpacked
+from assay.data.formats.sheets import PACKED, SPREADSHEETS, standard_input, unpack
 from assay.data.formats.tables import (
     COLUMNS,
     is_alt_test,
@@ -336,7 +336,7 @@ def existing_path(source: str | os.PathLike[str]) -> Path:
 
 def rows_of(path: Path, settings: ReadSettings) -> Rows:
     """The rows of a file or folder, in whatever format it is."""
-    if path.suffix.lower() in PACKED and (inside := unpacked(path)) is not None:
+    if path.suffix.lower() in PACKED and (inside := unpack(path)) is not None:
         rows = rows_of(inside[0], settings)
         return replace(rows, reading=replace(rows.reading, source=inside[1]))
     chosen = format_of(path, settings.format)
@@ -416,7 +416,7 @@ def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
         unasked = settings.split_item == "auto"
         mark, notes = _questions_split(frame, item, criterion or "criterion", pooled=not unasked)
         options["split_item"] = mark if unasked else None
-        reading = replace(reading.noted(*notes), split_unasked=unasked and mark is not None)
+        reading = replace(reading.add_notes(*notes), split_unasked=unasked and mark is not None)
     about = {name: getattr(rows, name) for name in ("items", "annotators") if options[name] is None}
     roles = {"item": item, "annotator": annotator, "label": label, "criterion": criterion}
     read = FrameSettings(**{**options, **roles, **about, "scale": scale, "reading": reading})
@@ -476,7 +476,7 @@ def find_columns(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> t
         # What is nobody's label is no property of the items either: a column of means would tell their labels.
         gone = [name for name in guess.named(*OUT) if name in rows.labels.columns]
         rows = replace(rows, labels=rows.labels.drop(gone))
-    return replace(rows, reading=rows.reading.noted(*notes)), replace(settings, **options)
+    return replace(rows, reading=rows.reading.add_notes(*notes)), replace(settings, **options)
 
 
 def guess_of(rows: Rows, settings: ReadSettings, *, alone: bool = True) -> tuple[Guess, list[str]]:
@@ -661,7 +661,7 @@ def settle_scales(rows: Rows, said: Scale | Mapping[str, Scale] | None) -> tuple
         return rows, None
     stated = [f"{c or 'labels'} {known[c].spec}" for c in natural(asked) if c in known and c not in given]
     if stated:
-        rows = replace(rows, reading=rows.reading.noted(f"scale as the export states it: {'; '.join(stated)}"))
+        rows = replace(rows, reading=rows.reading.add_notes(f"scale as the export states it: {'; '.join(stated)}"))
     return _keep_on_scale(rows, known), known.get("") or known
 
 
@@ -716,5 +716,5 @@ def _keep_on_scale(rows: Rows, scales: Mapping[str, Scale]) -> Rows:
             f"{rows.reading.source}: every label is off its scale ({shown}{more}); each must be {allowed}. "
             "Give the scale they are on with scale=..."
         )
-    reading = rows.reading.without(OFF_SCALE, off.height).noted(f"labels off the scale: {shown}{more}")
+    reading = rows.reading.without(OFF_SCALE, off.height).add_notes(f"labels off the scale: {shown}{more}")
     return replace(rows, labels=frame.filter(valid), reading=reading)

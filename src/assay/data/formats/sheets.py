@@ -119,7 +119,7 @@ def _is_key(grid: pl.DataFrame) -> bool:
 
 
 def _text_table(path: Path) -> Sheet:
-    head, notes = _beginning(path)
+    head, notes = _read_head(path)
     lines = head.splitlines()
     skip, separator = 0, None
     if lines and (said := re.fullmatch(r"(?i)\"?sep=(.|\\t)\"?[,;\t]*", lines[0].strip())):
@@ -131,16 +131,16 @@ def _text_table(path: Path) -> Sheet:
     if len(rows) > above + 2 and data == {len(rows[above]) + 1}:
         # As R's write.table writes it: the header has no name for the names of the rows.
         return _read_with_row_names(path, head, skip + above, separator, notes)
-    grid = _delimited(path, separator, skip + above, notes)
+    grid = _read_rows(path, separator, skip + above, notes)
     if above:
-        notes.append(f"{above} line{'s' * (above > 1)} above the header passed over: {_shown(rows[:above])}")
+        notes.append(f"{above} line{'s' * (above > 1)} above the header passed over: {_quote_rows(rows[:above])}")
     return _table_of(grid, path, 1 + skip + above, notes, titles=False)
 
 
 def _read_with_row_names(path: Path, head: str, skip: int, separator: str, notes: list[str]) -> Sheet:
     """A table whose header lacks the name of the first column: the names of the rows."""
     names = next(csv.reader([head.splitlines()[skip]], delimiter=separator))
-    grid = _delimited(path, separator, skip + 1, notes)
+    grid = _read_rows(path, separator, skip + 1, notes)
     if grid.width != len(names) + 1:
         raise DataError(
             f"{path}: the header names {counted(len(names), 'column')}, and rows have {counted(grid.width, 'cell')}; "
@@ -150,7 +150,7 @@ def _read_with_row_names(path: Path, head: str, skip: int, separator: str, notes
     return _table_of(pl.concat([header, grid]), path, 1 + skip, notes, titles=False)
 
 
-def _beginning(path: Path) -> tuple[str, list[str]]:
+def _read_head(path: Path) -> tuple[str, list[str]]:
     """The first lines as text, and a note where the file is in another encoding than UTF-8."""
     with path.open("rb") as file:
         start = file.read(2**16)
@@ -183,7 +183,7 @@ def _separator(path: Path, lines: Sequence[str]) -> str:
     return best if evenness(best)[0] else max(",;\t|", key=some[0].count)
 
 
-def _delimited(path: Path, separator: str, skip: int, notes: list[str]) -> pl.DataFrame:
+def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.DataFrame:
     """All rows, header too, as text; a note where the file is in another encoding than UTF-8."""
     how: dict[str, Any] = {"separator": separator, "infer_schema": False, "has_header": False, "skip_rows": skip}
     with path.open("rb") as file:
@@ -228,7 +228,7 @@ def _table_of(grid: pl.DataFrame, path: Path, first: int, notes: Sequence[str], 
         above = _lines_above([list(row) for row in grid.head(HEAD_ROWS).rows()])
         if above:
             skipped = [list(row) for row in grid.head(above).rows()]
-            notes.append(f"{above} row{'s' * (above > 1)} above the header passed over: {_shown(skipped)}")
+            notes.append(f"{above} row{'s' * (above > 1)} above the header passed over: {_quote_rows(skipped)}")
         grid, first = grid[above:], first + above
     if not grid.height:
         return Sheet(grid, first, tuple(notes))
@@ -246,7 +246,7 @@ def _table_of(grid: pl.DataFrame, path: Path, first: int, notes: Sequence[str], 
     return Sheet(frame, first + used, (*notes, *said, *filled))
 
 
-def _filled(row: Sequence[str | None]) -> int:
+def _count_filled(row: Sequence[str | None]) -> int:
     return sum(bool(cell and cell.strip()) for cell in row)
 
 
@@ -257,7 +257,7 @@ def _is_value(cell: str | None) -> bool:
 
 def _lines_above(rows: Sequence[Sequence[str | None]]) -> int:
     """How many rows at the top are titles or notes: hardly filled, above a row that names the columns."""
-    fills = [_filled(row) for row in rows]
+    fills = [_count_filled(row) for row in rows]
     width = max(sorted(fills)[len(fills) // 2 :], default=0)
     if width < 3:
         return 0
@@ -327,7 +327,7 @@ def _fill_merged(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     ]
 
 
-def _shown(rows: Sequence[Sequence[str | None]]) -> str:
+def _quote_rows(rows: Sequence[Sequence[str | None]]) -> str:
     words = [" ".join(cell for cell in row if cell).strip() for row in rows]
     return listing([repr(word if len(word) < 40 else word[:37] + "...") for word in words if word], 2) or "blank"
 
@@ -335,7 +335,7 @@ def _shown(rows: Sequence[Sequence[str | None]]) -> str:
 # -- packed files and standard input ------------------------------------------------------------------
 
 
-def unpacked(path: Path) -> tuple[Path, str] | None:
+def unpack(path: Path) -> tuple[Path, str] | None:
     """The file inside a .gz or .zip, in a folder that goes with the process, and what it is called; None for others."""
     if path.suffix.lower() not in PACKED or not path.is_file():
         return None
@@ -347,7 +347,7 @@ def unpacked(path: Path) -> tuple[Path, str] | None:
             name, data = _only_member(path)
     except (OSError, EOFError, zipfile.BadZipFile, RuntimeError, zlib.error) as error:
         raise DataError(f"{path} cannot be unpacked: {error}") from None
-    return _kept(data, name), f"{path} ({name})"
+    return _write_temporary(data, name), f"{path} ({name})"
 
 
 def _only_member(path: Path) -> tuple[str, bytes]:
@@ -371,14 +371,14 @@ def standard_input() -> Path:
     suffix = ".parquet" if data[:4] == b"PAR1" else ".xlsx" if data[:2] == b"PK" else ".csv"
     if start in (b"[", b"{"):
         suffix = ".jsonl" if start == b"{" and lines else ".json"
-    return _kept(data, f"standard-input{suffix}")
+    return _write_temporary(data, f"standard-input{suffix}")
 
 
 _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
 """Folders of files that were unpacked; they go when the process ends."""
 
 
-def _kept(data: bytes, name: str) -> Path:
+def _write_temporary(data: bytes, name: str) -> Path:
     folder = tempfile.TemporaryDirectory(prefix="assay-")
     _FOLDERS.append(folder)
     path = Path(folder.name) / name

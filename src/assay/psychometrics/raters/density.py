@@ -189,7 +189,7 @@ def _traits(
     table: RaterTable, settings: RaterSettings, add: Callable[[str, int], Ints]
 ) -> tuple[tuple[Traits, ...], tuple[str, ...]]:
     """Criteria by the traits on which they load, those that share one together."""
-    loading = _loading(table, settings.dimensions)
+    loading = _criterion_traits(table, settings.dimensions)
     found, free, notes = [], [], []
     for names, criteria in _linked_traits(loading):
         if len(names) > MOST_TRAITS_TOGETHER:
@@ -213,7 +213,7 @@ def _traits(
     return tuple(found), tuple(notes)
 
 
-def _loading(table: RaterTable, dimensions: Mapping[str, str | Sequence[str]] | None) -> list[tuple[str, ...]]:
+def _criterion_traits(table: RaterTable, dimensions: Mapping[str, str | Sequence[str]] | None) -> list[tuple[str, ...]]:
     """The traits of each criterion."""
     if not dimensions:
         return [("trait",)] * len(table.criteria)

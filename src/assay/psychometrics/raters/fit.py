@@ -18,7 +18,7 @@ import numpy as np
 from assay.errors import require
 from assay.estimation.intervals import Estimates
 from assay.estimation.options import IntervalSettings
-from assay.estimation.resampling import of_replicates
+from assay.estimation.resampling import estimate_replicates
 from assay.estimation.statistic import Bools, Floats, Ints
 from assay.psychometrics.raters.density import Density, layout
 from assay.psychometrics.raters.table import FacetSettings, Progress, RaterSettings, RaterTable, disjoint_subsets
@@ -119,7 +119,7 @@ def estimate_from_draws(value: Floats, draws: Floats, table: RaterTable, setting
     """Values with the percentile intervals of draws of them: (q,) of (draws, q)."""
     n, s = len(table.subjects), settings
     how = IntervalSettings(method="percentile", confidence=s.confidence, seed=s.seed)
-    found = of_replicates(value, draws, how, n_items=n, n_units=n)
+    found = estimate_replicates(value, draws, how, n_items=n, n_units=n)
     return replace(found, drawn="normal")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.errors import DataError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, simultaneous_p
 from assay.estimation.options import question
@@ -188,7 +188,7 @@ def rater_model(labels: Annotations | Chunks, settings: RaterSettings) -> RaterM
     >>> found.rows["annotator"].to_list(), round(sum(found.rows["estimate"]), 6)
     (['ann_1', 'ann_2', 'ann_3', 'ann_4', 'gpt'], 0.0)
     """
-    return _result(fit(rater_table(in_memory(labels, "a rater model"), settings), settings))
+    return _result(fit(rater_table(labels.in_memory("a rater model"), settings), settings))
 
 
 def _result(found: RaterFit) -> RaterModel:

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from assay.data.annotations import Annotations
-from assay.data.chunks import Chunks, in_memory
+from assay.data.chunks import Chunks
 from assay.errors import listing
 from assay.estimation.intervals import Estimate, Estimates, adjust_p, simultaneous_p
 from assay.estimation.options import question
@@ -175,7 +175,7 @@ def many_facet_rasch(labels: Annotations | Chunks, settings: RaschSettings) -> F
     >>> abs(round(sum(found.rows["estimate"]), 6))
     0.0
     """
-    table = rater_table(in_memory(labels, "a Rasch model"), settings)
+    table = rater_table(labels.in_memory("a Rasch model"), settings)
     rasch = Rasch(table, settings.nodes)
     start = rasch.start()
     best = mode_near(rasch, climb(rasch, start, widths(rasch, start, rasch.sd) * np.identity(len(start)))[0])

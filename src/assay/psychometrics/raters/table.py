@@ -15,12 +15,12 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from assay.data.annotations import Annotations
+from assay.data.annotations import Annotations, digest_of_columns
 from assay.data.columns import KEY, natural
-from assay.data.ratings import digest_of_columns, numbers_of, refuse_conditions
+from assay.data.ratings import numbers_of, refuse_conditions
 from assay.errors import DataError, DesignError, counted, listing
 from assay.estimation.intervals import adjust_p
-from assay.estimation.options import Settings, option
+from assay.estimation.options import Settings, level_option, option, seed_option
 from assay.estimation.result import Exclusion, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
 from assay.statistics.blocks import untold
@@ -51,8 +51,8 @@ class FacetSettings(Settings):
         None, "Item column whose items share a trait, such as a teacher's lessons.",
         details="Each item has its own when not given.", first=True,
     )  # fmt: skip
-    confidence: float = option(0.95, "Level of the intervals.", above=0, below=1, key="level")
-    seed: int = option(0, "Same seed, same numbers.", low=0)
+    confidence: float = level_option()
+    seed: int = seed_option()
 
     def __post_init__(self) -> None:
         for name in ("annotators", "reverse"):

@@ -193,7 +193,7 @@ _GIVEN_BY = (
 )
 
 
-def _of_task(task: Task) -> dict[str, Any]:
+def _task_filter(task: Task) -> dict[str, Any]:
     """What names the assignments that hold the answers to a task, to all of its questions."""
     place = {column: getattr(task, column) for column in ("annotator", "item", "condition", "repeat")}
     return place | {"asked": json.loads(task.questions)}
@@ -201,7 +201,7 @@ def _of_task(task: Task) -> dict[str, Any]:
 
 def answers_to(db: sa.Connection, task: Task) -> Sequence[Any]:
     """Every answer to a task so far: question, revision, request_key, answered_at, label."""
-    return db.execute(_ANSWERS_TO, _of_task(task)).all()
+    return db.execute(_ANSWERS_TO, _task_filter(task)).all()
 
 
 def latest_revision(db: sa.Connection, task: Task) -> int:
@@ -226,14 +226,14 @@ def add_page_answer(db: sa.Connection, task: Task, question: int, answer: Mappin
 def withdraw(db: sa.Connection, task: Task, reason: str, now: float) -> None:
     """Take back the answers to a task, each with an answer of its own that says so."""
     count = sa.select(sa.func.max(_S.revision)).where(_S.assignment == _A.id).scalar_subquery()
-    rows = db.execute(sa.select(_A.id, count.label("revision")).where(_OF_TASK), _of_task(task)).all()
+    rows = db.execute(sa.select(_A.id, count.label("revision")).where(_OF_TASK), _task_filter(task)).all()
     newest = max((row.revision or 0 for row in rows), default=0) + 1
     for row in rows:
         answer = {"assignment": row.id, "request_key": f"reopened/{row.id}/{newest}", "revision": newest}
         append(db, answer | {"status": "withdrawn", "reason": reason, "answered_at": now})
 
 
-def given_by(db: sa.Connection, person: str, items: Collection[str]) -> Sequence[Any]:
+def answers_by(db: sa.Connection, person: str, items: Collection[str]) -> Sequence[Any]:
     """A person's answers to these items, in the order in which they came."""
     return db.execute(_GIVEN_BY, {"person": person, "names": list(items)}).all()
 

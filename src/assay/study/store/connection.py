@@ -101,7 +101,7 @@ def _values(row: Mapping[str, Any]) -> list[Any]:
     return values
 
 
-def _in_words(error: Exception) -> sa.exc.DBAPIError:
+def _explain_error(error: Exception) -> sa.exc.DBAPIError:
     return sa.exc.DBAPIError("insert into answers", None, error)
 
 
@@ -132,10 +132,10 @@ class Arrivals:
             except self._errors.OperationalError as error:
                 # Of several that a disk has no room for, it may have room for some, and each was paid for.
                 if len(arrived) == 1 or "full" not in str(error):
-                    raise _in_words(error) from error
+                    raise _explain_error(error) from error
             except Exception as error:
                 if len(arrived) == 1:
-                    return [_in_words(error) if isinstance(error, self._errors.Error) else error]
+                    return [_explain_error(error) if isinstance(error, self._errors.Error) else error]
         return [self.add([one])[0] for one in arrived]
 
     @property
@@ -351,19 +351,19 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """A connection that only reads."""
-        with self._within() or self.engine.connect() as db:
+        with self._current_transaction() or self.engine.connect() as db:
             yield db
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """A transaction that writes."""
-        with self._within() or self._writing.begin() as db:
+        with self._current_transaction() or self._writing.begin() as db:
             yield db
 
     @contextmanager
     def writing_durably(self) -> Iterator[sa.Connection]:
         """A transaction that writes, and that is on disk, with all before it, once the block has ended."""
-        with self._within() or self._durable.begin() as db:
+        with self._current_transaction() or self._durable.begin() as db:
             yield db
 
     @contextmanager
@@ -377,7 +377,7 @@ class Store:
             finally:
                 self.within.db = outer
 
-    def _within(self) -> AbstractContextManager[sa.Connection] | None:
+    def _current_transaction(self) -> AbstractContextManager[sa.Connection] | None:
         """The transaction that holds all that this thread does now; None where there is none."""
         db = getattr(self.within, "db", None)
         return None if db is None else nullcontext(db)
@@ -685,10 +685,10 @@ _CHOSEN: ContextVar[dict[Path, str] | None] = ContextVar("assay_store", default=
 
 def choose_store(folder: str | Path, url: str) -> None:
     """Say where the answers of a study are, for whatever opens its store from now on and is told nothing else."""
-    _CHOSEN.set({**(_CHOSEN.get() or {}), _named(folder): url})
+    _CHOSEN.set({**(_CHOSEN.get() or {}), _study_folder(folder): url})
 
 
-def _named(folder: str | Path) -> Path:
+def _study_folder(folder: str | Path) -> Path:
     path = Path(folder).expanduser().resolve()
     return path.parent if path.suffix in (".yaml", ".yml") else path
 
@@ -700,7 +700,7 @@ def store_name(url: str) -> str:
 
 def _place(study: Study, url: str | None) -> str:
     require_installed(("sqlalchemy", "alembic"), "judge", "a study's database")
-    chosen = (_CHOSEN.get() or {}).get(_named(study.folder))
+    chosen = (_CHOSEN.get() or {}).get(_study_folder(study.folder))
     return url or chosen or study.config.store or str(study.folder / STORE_FILE)
 
 

@@ -36,11 +36,11 @@ from assay.study.store.items import (
 from assay.study.store.people import (
     WRITES,
     drop_draft,
-    given_with_other_text,
     invited_names,
     put_annotators,
     retire_judges,
     show_item,
+    tasks_with_old_text,
 )
 from assay.study.store.work import Changed, change_study
 
@@ -157,7 +157,7 @@ def _first_items(db: sa.Connection, study: Study) -> list[str]:
 
 def _ask_again(db: sa.Connection, now: float) -> None:
     """Put items whose text has changed before those again who were given the old one; their answers stay on record."""
-    tasks = given_with_other_text(db)
+    tasks = tasks_with_old_text(db)
     digests = digests_of(db, {task.item for task in tasks})
     for task in tasks:
         if task.state == "answered":

@@ -124,7 +124,7 @@ def _check_free(db: sa.Connection, name: str) -> None:
 def set_state(store: Store, name: str, state: State) -> None:
     """Let a person answer, have them wait, or end their link for good, which frees their places at once."""
     with store.exclusive() as db:
-        person = invited(db, name)
+        person = invited_person(db, name)
         if state != "revoked":
             _check_counts(person)
         _change(db, name, state=state)
@@ -145,10 +145,10 @@ def _free_places(db: sa.Connection, whose: sa.ColumnElement[bool], now: float) -
 def new_link(store: Store, name: str) -> Person:
     """A new link for a person, who is let in again if theirs was ended; those before it open nothing any more."""
     with store.exclusive() as db:
-        person = invited(db, name)
+        person = invited_person(db, name)
         _check_counts(person)
         _change(db, name, link=person.link + 1, state="active" if person.state == "revoked" else person.state)
-        return invited(db, name)
+        return invited_person(db, name)
 
 
 def _check_counts(person: Person) -> None:
@@ -183,7 +183,7 @@ def exclude(store: Store, name: str, reason: str = "", *, end_link: bool = True)
         How many labels of theirs counted so far.
     """
     with store.exclusive() as db:
-        person = invited(db, name)
+        person = invited_person(db, name)
         if person.excluded_at is None:
             _change(db, name, excluded_at=store.now(db), excluded_for=reason)
             if end_link:
@@ -203,7 +203,7 @@ def readmit(store: Store, name: str) -> int:
         How many labels of theirs count again.
     """
     with store.exclusive() as db:
-        if invited(db, name).excluded_at is None:
+        if invited_person(db, name).excluded_at is None:
             raise StudyError(f"'{name}' is not excluded")
         _change(db, name, excluded_at=None, excluded_for=None)
         return _n_labels(db, name)
@@ -227,7 +227,7 @@ def erase(store: Store, name: str) -> int:
     """
     t, d, a, s = tables.tasks, tables.drafts, tables.assignments, tables.answers
     with store.exclusive() as db:
-        invited(db, name)
+        invited_person(db, name)
         tasks = sa.select(t.c.id).where(t.c.annotator == name)
         assignments = sa.select(a.c.id).where(a.c.annotator == name)
         db.execute(sa.delete(d).where(d.c.task.in_(tasks)))
@@ -283,7 +283,7 @@ def find(source: Store | sa.Connection, name: str) -> Person | None:
     return None if row is None else _person(row)
 
 
-def invited(source: Store | sa.Connection, name: str) -> Person:
+def invited_person(source: Store | sa.Connection, name: str) -> Person:
     """A person by name; refused where nobody of that name is invited."""
     with connect(source) as db:
         person = find(db, name)
@@ -443,7 +443,7 @@ class Slot:
         """Those of its tasks that may count: not what came a second time, came too late, or is of the excluded."""
         t = tables.tasks.c
         who = t.party == self.party if self.people is None else t.annotator.in_(self.people)
-        return _counting(_first_given(self.questions, self.condition), who)
+        return _counts_clause(_first_given(self.questions, self.condition), who)
 
 
 def _first_given(questions: Any, condition: Any) -> sa.ColumnElement[bool]:
@@ -452,7 +452,7 @@ def _first_given(questions: Any, condition: Any) -> sa.ColumnElement[bool]:
     return sa.and_(t.questions.in_(questions), t.condition == condition, t.repeat == 1)
 
 
-def _counting(given: sa.ColumnElement[bool], who: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+def _counts_clause(given: sa.ColumnElement[bool], who: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
     """Of these people's, without what came too late or is of the excluded."""
     t = tables.tasks.c
     return sa.and_(given, who, t.role != ADDED, sa.not_(t.extra), sa.not_(is_excluded(t.annotator)))
@@ -474,7 +474,7 @@ def _takes_place(now: float | sa.BindParameter[float]) -> sa.ColumnElement[bool]
 
 _T = tables.tasks.c
 _HERE = _first_given(sa.bindparam("asked", expanding=True), sa.bindparam("of_condition"))
-_IN_SLOT = _counting(_HERE, _T.party == sa.bindparam("of_party"))
+_IN_SLOT = _counts_clause(_HERE, _T.party == sa.bindparam("of_party"))
 _TAKES_PLACE = _takes_place(sa.bindparam("now", type_=sa.Float))
 _NUMBER = sa.func.count()
 _LISTED = _T.item.in_(sa.bindparam("items", expanding=True))
@@ -526,7 +526,7 @@ def all_places_taken(db: sa.Connection, slot: Slot, now: float) -> dict[str, int
     return {item: int(number) for item, number in db.execute(_BY_ITEM, _places(slot, now))}
 
 
-def given_so_far(db: sa.Connection, slot: Slot) -> dict[str, int]:
+def count_given(db: sa.Connection, slot: Slot) -> dict[str, int]:
     """How many items each person of any group has been given in the slot's session; reads all tasks."""
     return {name: int(number) for name, number in db.execute(_BY_PERSON, _places(slot, 0.0))}
 
@@ -651,7 +651,7 @@ def renew(db: sa.Connection, numbers: Sequence[int], until: float, older_than: f
     db.execute(sa.update(t).where(t.c.id.in_(numbers), t.c.expires_at < older_than).values(expires_at=until))
 
 
-def given_with_other_text(db: sa.Connection) -> list[Task]:
+def tasks_with_old_text(db: sa.Connection) -> list[Task]:
     """Tasks that were given with another text than their item has now; of those that were skipped, none."""
     t, i = tables.tasks, tables.items
     now = sa.and_(i.c.item == t.c.item, i.c.active, i.c.role == "item", t.c.shown["item"].as_string() != i.c.digest)

@@ -107,7 +107,7 @@ def stored_annotations(
         reading = reading.without(reason, number)
     reading = reading.without("the label is of an item that the study does not have", without_item)
     if not_kept:
-        reading = reading.noted(f"the file of labels has {listing(not_kept)} too; those of the items count")
+        reading = reading.add_notes(f"the file of labels has {listing(not_kept)} too; those of the items count")
     seen = set(frame["criterion"].to_list())
     return Annotations.from_frame(
         frame,

@@ -484,7 +484,7 @@ def claim(
     """
     a = tables.assignments
     which = _unread(run) if unread else a.c.status == "open"
-    wanted = sa.select(a.c.id).where(which, a.c.active, a.c.annotator.in_(judges), _of_part(part))
+    wanted = sa.select(a.c.id).where(which, a.c.active, a.c.annotator.in_(judges), _part_clause(part))
     wanted = wanted.order_by(a.c.id).limit(most).with_for_update(skip_locked=True)
     take = sa.update(a).where(a.c.id.in_(wanted.scalar_subquery())).values(status="claimed", run=run)
     with store.writing() as db:
@@ -502,7 +502,7 @@ def _unread(run: int) -> sa.ColumnElement[bool]:
     )
 
 
-def _of_part(part: str | None) -> sa.ColumnElement[bool]:
+def _part_clause(part: str | None) -> sa.ColumnElement[bool]:
     """Assignments about items of a part; all of them without one."""
     if part is None:
         return sa.true()
@@ -514,7 +514,7 @@ def count_unread(store: Store, run: int, judges: Sequence[str], part: str | None
     """How many assignments of these judges `claim` gives to a run with ``unread``."""
     a = tables.assignments
     query = sa.select(sa.func.count()).select_from(a)
-    query = query.where(_unread(run), a.c.active, a.c.annotator.in_(judges), _of_part(part))
+    query = query.where(_unread(run), a.c.active, a.c.annotator.in_(judges), _part_clause(part))
     with store.reading() as db:
         return int(db.execute(query).scalar_one())
 
@@ -531,7 +531,7 @@ def sample(store: Store, judge: str, most: int, part: str | None = None) -> list
     """Some open assignments of a judge, as if claimed: for estimates."""
     a = tables.assignments
     wanted = sa.select(a.c.id).where(a.c.status.in_(("open", "failed")), a.c.active, a.c.annotator == judge)
-    wanted = wanted.where(_of_part(part))
+    wanted = wanted.where(_part_clause(part))
     with store.reading() as db:
         return _claims(db, db.execute(wanted.order_by(a.c.id).limit(most)).scalars().all())
 
@@ -539,7 +539,7 @@ def sample(store: Store, judge: str, most: int, part: str | None = None) -> list
 def counts(store: Store, judges: Sequence[str], part: str | None = None) -> dict[str, int]:
     """How many of the judges' current assignments are open, claimed, answered, missing, failed."""
     a = tables.assignments
-    query = sa.select(a.c.status, sa.func.count()).where(a.c.active, a.c.annotator.in_(judges), _of_part(part))
+    query = sa.select(a.c.status, sa.func.count()).where(a.c.active, a.c.annotator.in_(judges), _part_clause(part))
     query = query.group_by(a.c.status)
     with store.reading() as db:
         return {status: int(number) for status, number in db.execute(query)}
@@ -548,7 +548,7 @@ def counts(store: Store, judges: Sequence[str], part: str | None = None) -> dict
 def count_probes(store: Store, judge: str, part: str | None = None) -> int:
     """How many of a judge's questions that are open are probes."""
     a = tables.assignments
-    query = sa.select(a.c.condition, sa.func.count()).where(a.c.active, a.c.annotator == judge, _of_part(part))
+    query = sa.select(a.c.condition, sa.func.count()).where(a.c.active, a.c.annotator == judge, _part_clause(part))
     query = query.where(a.c.status.in_(("open", "failed"))).group_by(a.c.condition)
     with store.reading() as db:
         return sum(int(number) for condition, number in db.execute(query) if "probe" in json.loads(condition))

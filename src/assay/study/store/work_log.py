@@ -37,7 +37,7 @@ _SECONDS: dict[str, pl.DataType] = {
 _OPEN = ("given", "reopened")
 
 MANY = 20_000
-"""New answers from which on all tasks are read again: about as quick as reading those of so many items."""
+"""With this many new answers all tasks are read again: about as quick as reading those of the items answered."""
 
 
 class WorkLog:
@@ -71,7 +71,9 @@ class WorkLog:
             self._answer = _newest(db)  # before all else is read: what comes meanwhile is read twice
             self.tasks, self.labels = _frame(db.execute(_tasks()), _SCHEMA), label_frame(db)
             self._seconds = _frame(db.execute(_work()), _SECONDS)
-            self.remarks = {row.assignment: row for row in db.execute(_answers(tables.LATEST).where(*_remarked()))}
+            self.remarks = {
+                row.assignment: row for row in db.execute(_answers(tables.LATEST).where(*_remark_clauses()))
+            }
         else:
             self._add(db, answers)
         self._erased = erased
@@ -103,7 +105,7 @@ class WorkLog:
 
     # -- sums ---------------------------------------------------------------------------------------
 
-    def done_by_person(self, questions: Collection[str]) -> dict[str, Any]:
+    def progress_by_person(self, questions: Collection[str]) -> dict[str, Any]:
         """By person: tasks ``done``, ``skipped``, done of an ``earlier`` version, ``session``, and when ``last``.
 
         Questions that were added and put alone are no further items.
@@ -159,7 +161,7 @@ class WorkLog:
         without : list of str
             People whose answers do not count.
         """
-        counts = self._in(slot, without).group_by("item").agg(*_have_and_held(now))
+        counts = self._slot_tasks(slot, without).group_by("item").agg(*_have_and_held(now))
         lacking = (
             pl.DataFrame({"item": pl.Series(names, dtype=pl.Categorical)})
             .join(counts, on="item", how="left", maintain_order="left")
@@ -171,15 +173,20 @@ class WorkLog:
 
     def lacking(self, slot: Slot, names: Sequence[str], wanted: int, without: Collection[str] = ()) -> set[str]:
         """Those of these items that have fewer answers than wanted."""
-        have = self._in(slot, without).filter(pl.col("state") == "answered").group_by("item").len()
+        have = self._slot_tasks(slot, without).filter(pl.col("state") == "answered").group_by("item").len()
         return {*names} - {*have.filter(pl.col("len") >= wanted)["item"].cast(pl.String).to_list()}
 
     def items_by_person(self, slot: Slot, now: float, without: Collection[str] = ()) -> list[tuple[int, int]]:
         """(answered, held) for each person who was given items."""
-        mine = self._in(slot, without).filter(pl.col("role") == "item").group_by("annotator").agg(*_have_and_held(now))
+        mine = (
+            self._slot_tasks(slot, without)
+            .filter(pl.col("role") == "item")
+            .group_by("annotator")
+            .agg(*_have_and_held(now))
+        )
         return [(int(have), int(held)) for _, have, held in mine.iter_rows()]
 
-    def _in(self, slot: Slot, without: Collection[str]) -> pl.DataFrame:
+    def _slot_tasks(self, slot: Slot, without: Collection[str]) -> pl.DataFrame:
         """The tasks of a slot that may count, as `Slot.tasks` has them."""
         party = pl.col("party") == slot.party
         who = party if slot.people is None else pl.col("annotator").is_in(list(slot.people))
@@ -190,7 +197,7 @@ class WorkLog:
 
 @dataclass(frozen=True)
 class PersonSums:
-    """What one person has done, see `WorkLog.done_by_person`."""
+    """What one person has done, see `WorkLog.progress_by_person`."""
 
     annotator: str
     done: int
@@ -297,7 +304,7 @@ def _work() -> sa.Select[Any]:
     return query.where(a.recipe == PAGE, s.seconds.is_not(None), s.status == "valid", i.role.not_in(NOT_COUNTED))
 
 
-def _remarked() -> list[sa.ColumnElement[bool]]:
+def _remark_clauses() -> list[sa.ColumnElement[bool]]:
     s = tables.answers.c
     skipped = sa.and_(s.status == "missing", s.reason.like("skipped%"))
     return [sa.or_(s.flag.is_not(None), s.comment.is_not(None), skipped)]

@@ -1,0 +1,230 @@
+"""The commands for before there are labels: how many items, people, judgments or raters would be enough?"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from assay.cli.commands import BY_NAME
+from assay.cli.labels import ALL_JUDGES, ASK, NAMES, PLAIN, TERMINAL, Ask, Tested, hidden_columns
+from assay.cli.output import FIRST, Force, Page, note, progress_bar
+from assay.errors import AssayError
+
+
+def plan(
+    *,
+    pilot: Annotated[str | None, Parameter(group="The plan")] = None,
+    write: Annotated[Path | None, Parameter(group="The plan")] = None,
+    study: Annotated[Path | None, Parameter(group="The plan")] = None,
+    tested: Tested = ALL_JUDGES,
+    ask: Ask = ASK,
+) -> None:
+    """How many items and annotators does the alternative annotator test need?
+
+    Parameters
+    ----------
+    pilot
+        A file or folder of labels at hand, drawn from in place of a simulation.
+    write
+        Write what is decided to this file, such as plan.yaml, for assay report --plan; for a study, plan.yaml in its
+        folder.
+    study
+        With --write: the study's folder, whose questions, judges, prompts and items are decided.
+    """
+    from assay.planning import plan_alt_test
+    from assay.study.schema import PLAN_FILE
+    from assay.verdict.preregistration import Preregistration
+
+    given = ask.options.options()
+    names = tested.names()
+    decided = None
+    if study is not None:
+        from assay.study.definition import load_study
+
+        decided, write = load_study(study), write or study / PLAN_FILE
+        given.setdefault("n_items", len(decided.tested_items()))
+        given.setdefault("looks", decided.config.looks or 1)
+    ask.to(write, pilot, force=True, suffixes=(".yaml", ".yml"))  # a plan is never written over: it says so itself
+    _refuse_unread(ask, pilot)
+    if pilot is not None:
+        given["pilot"] = ask.labels.read(pilot)
+        names = names and tested.among(given["pilot"])
+    if names and (write is None or pilot is not None):
+        if len(names) > 1:
+            raise AssayError(f"a plan is made for one judge of the pilot; --only names {len(names)}")
+        given["judge"] = names[0]
+    with progress_bar("Planning"):
+        found = plan_alt_test(**given)
+    made = None if write is None else Preregistration.of(found, decided, names or ()).write(write)
+    ask.output.show(found)
+    if made is not None:
+        note(f"decided: {made.summary()}; written to {made.source}")
+
+
+def validate(*, pilot: Annotated[str | None, Parameter(group="The plan")] = None, ask: Ask = ASK) -> None:
+    """How often would the verdict be right for a study like yours? Planted judges in simulated studies.
+
+    Parameters
+    ----------
+    pilot
+        A file or folder of labels at hand, whose shape is taken wherever an option says nothing else.
+    """
+    from assay.verdict.validate import validate as simulate_verdicts
+
+    given = ask.options.options()
+    _refuse_unread(ask, pilot)
+    if pilot is not None:
+        given["pilot"] = ask.labels.read(pilot)
+    with progress_bar("Simulating") as progress:
+        found = simulate_verdicts(**given, progress=progress)
+    ask.output.words(found)
+
+
+def _refuse_unread(ask: Ask, pilot: str | None) -> None:
+    """Options that say how labels are read, where none are."""
+    unread = next((f.name for f in fields(PLAIN) if getattr(ask.labels, f.name) != getattr(PLAIN, f.name)), None)
+    if pilot is None and unread is not None:
+        instead = {"items": "how many items there are is --n-items", "scale": "the scale is --categories"}
+        advice = instead.get(unread, "leave it out, or name a --pilot")
+        raise AssayError(f"{NAMES[unread]} says how labels are read, and there are none to read: {advice}")
+
+
+def triplets(
+    source: Annotated[str | None, Parameter(group="The plan"), FIRST] = None,
+    *,
+    out: Annotated[Path | None, Parameter(name=["--output", "-o"], group="The plan"), FIRST] = None,
+    force: Force = False,
+    pilot: Annotated[str | None, Parameter(group="The plan"), FIRST] = None,
+    document: Annotated[str | None, Parameter(group="The plan"), FIRST] = None,
+    name: Annotated[str | None, Parameter(group="The plan"), FIRST] = None,
+    text: Annotated[str | None, Parameter(group="The plan"), FIRST] = None,
+    ask: Ask = ASK,
+) -> None:
+    """How many odd ones out are enough, and which triplets to ask about? Also: assay plan triplets.
+
+    Parameters
+    ----------
+    source
+        A table of texts, one row a text: triplets are drawn from it (--floor, --n-triplets), and written with -o.
+        Without it, a plan: how many comparisons of each pair rank the pairs as experts see them.
+    out
+        Where the triplets are written: .csv, .tsv, .jsonl or .parquet.
+    pilot
+        A file or folder of odd ones out at hand: experts agree as far as there.
+    document
+        Column of the texts that names their document; triplets stay within it.
+    name
+        Column that names the texts.
+    text
+        Column that holds the texts.
+    """
+    given = ask.options.options()
+    own = {k: given.pop(k) for k in ("floor", "n") if k in given}
+    if source is None:
+        typed = {"floor": own.get("floor"), "n-triplets": own.get("n"), "output": out, "document": document}
+        for option in (k for k, v in {**typed, "name": name, "text": text}.items() if v is not None):
+            raise AssayError(f"--{option} is about drawing triplets; name the file of texts, or plan with --floors")
+        _planned_triplets(pilot, given, ask)
+        return
+    if set(given) - {"seed"} or pilot is not None:
+        strange = "pilot" if pilot is not None else next(k for k in given if k != "seed")
+        raise AssayError(
+            f"--{strange.replace('_', '-')} is about a plan, and '{source}' is a file to draw triplets from; "
+            f"leave one out"
+        )
+    from assay.data.formats.exports import TABLES, write_frame
+    from assay.data.formats.tables import read_table
+    from assay.ideas.sampling import sample_triplets
+
+    ask.to(out, source, force=force, suffixes=TABLES)
+    if not Path(source).is_file():
+        raise AssayError(f"there is no file '{source}'")
+    texts = read_table(Path(source)).labels.drop("_row", strict=False)
+    with progress_bar("Drawing"):
+        found = sample_triplets(texts, document=document, name=name, text=text, **own, **given)
+    ask.output.words(found)
+    if out is not None:
+        write_frame(found.triplets, out)
+        note(f"written to {out}")
+
+
+def _planned_triplets(pilot: str | None, given: dict[str, Any], ask: Ask) -> None:
+    from assay.ideas.sample_size import judgments_needed, plan_triplets
+
+    if pilot is None:
+        with progress_bar("Planning"):
+            ask.output.show(plan_triplets(**given))
+        return
+    table = (
+        replace(ask.labels, scale=ask.labels.scale or ["odd-one-out"]).read(pilot)
+        if Path(pilot).is_file()
+        else ask.labels.read(pilot)
+    )
+    with progress_bar("Planning"):
+        found = plan_triplets(pilot=table, **given)
+        needed = judgments_needed(table, **{k: given[k] for k in ("target", "seed") if k in given})
+    ask.output.show(found)
+    if ask.output.for_people:
+        print(needed.summary())
+
+
+def plan_labels(
+    *,
+    pilot: Annotated[str | None, Parameter(group="The plan")] = None,
+    choose: Annotated[int | None, Parameter(group="The plan")] = None,
+    out: Annotated[Path | None, Parameter(name=["--output", "-o"], group="The plan")] = None,
+    force: Force = False,
+    tested: Tested = ALL_JUDGES,
+    ask: Ask = ASK,
+) -> None:
+    """How many items must people label beside a judge, which, and at which price? Also: assay plan labels.
+
+    Parameters
+    ----------
+    pilot
+        A file or folder of labels at hand: the judge's of all items, people's of some.
+    choose
+        With --pilot and -o: about so many items to ask people about next, with known probabilities.
+    out
+        With --choose: a file for the items, such as next.csv.
+    """
+    from assay.data.formats.exports import TABLES, write_frame
+    from assay.estimates.label_plan import plan_labels as plan_them
+
+    ask.to(out, pilot, force=force, suffixes=TABLES)
+    if (choose is None) != (out is None) or (choose is not None and pilot is None):
+        raise AssayError(
+            "items are chosen from a pilot and written to a file: give --pilot, --choose and --output together"
+        )
+    given = ask.options.options()
+    if pilot is not None:
+        given["pilot"] = ask.labels.read(pilot)
+        if (names := tested.names()) is not None:
+            given["judge"] = tested.among(given["pilot"])[0] if len(names) == 1 else None
+    found = plan_them(**given)
+    ask.output.show(found, drop=hidden_columns(found.table), width=TERMINAL, symbol="half-width")
+    if out is not None and choose is not None:
+        chosen = found.choose(choose)
+        write_frame(chosen, out)
+        note(f"{chosen['ask'].sum():,} items to ask people about, and every item's chance, written to {out}")
+
+
+def d_study(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
+    """How many raters and lessons would be enough? A D-study; also: assay plan d-study.
+
+    Parameters
+    ----------
+    source
+        A file or folder of labels: the G-study that is projected.
+    """
+    from assay.psychometrics.design import DStudySettings
+    from assay.psychometrics.g_study import g_study
+
+    table, given = ask.read(source, out, force=force)
+    own = {f.name: given.pop(f.name) for f in fields(DStudySettings) if f.name in given}
+    with progress_bar("Fitting"):
+        found = g_study(table, **given).d_study(**own)
+    ask.show(BY_NAME["d-study"], found, out)
