@@ -33,8 +33,8 @@ pytestmark = pytest.mark.usefixtures("few_truths")
 BY_NAME = {q.name: q for q in QUESTIONS}
 
 
-LONG = ("report", "validate")
-"""Questions that ask others: by default they are asked as they are, without variants, of which each takes a second."""
+LONG = ("report", "validate", "grading_scale_study", "separability_sweep")
+"""Questions whose answers take a third of a second and more: by default they are asked without variants."""
 
 
 def marks_of(name: str) -> list[pytest.MarkDecorator]:
@@ -117,13 +117,19 @@ def all_answers(name: str) -> dict[str, Any]:
     return {called: both[called] for called in ("as it is", *listed)}
 
 
+@functools.cache
+def stored(name: str) -> dict[str, Any]:
+    """What the answer to a question as it is stores of itself."""
+    return base(name).to_dict()
+
+
 def told(name: str, further: bool = False) -> dict[str, dict[str, Any]]:
     """What each of the answers stores of itself."""
-    return _stored(name, further)
+    return _told(name, further)
 
 
 @functools.cache
-def _stored(name: str, further: bool) -> dict[str, dict[str, Any]]:
+def _told(name: str, further: bool) -> dict[str, dict[str, Any]]:
     return {called: found.to_dict() for called, found in answers(name, further).items()}
 
 
@@ -204,10 +210,10 @@ def test_every_kind_of_result_is_the_answer_to_a_question():
 def test_numbers_differ_so_signatures_differ(name, further):
     """With the further values, all are held against one another."""
     asked = all_answers(name) if further else answers(name)
-    stored = told(name) | (told(name, further) if further else {})
+    kept = told(name) | (told(name, further) if further else {})
     seen: dict[str, tuple[str, str]] = {}
     for called, found in asked.items():
-        mine = numbers(stored[called])
+        mine = numbers(kept[called])
         other = seen.setdefault(found.signature, (called, mine))
         assert other[1] == mine, f"'{other[0]}' and '{called}' have other numbers and one signature: {found.signature}"
 
@@ -234,7 +240,7 @@ def _other_first(labels: pl.Series) -> pl.Series:
 
 @EVERY
 def test_a_result_holds_all_its_options(name):
-    settings = told(name)["as it is"]["settings"]
+    settings = stored(name)["settings"]
     known = hints_of(BY_NAME[name].settings)
     assert set(settings) == {option for option, (_, limits) in known.items() if not limits.transient}
 
@@ -508,7 +514,7 @@ def test_names_of_annotators_change_no_digit(name):
 
     other = dataclasses.replace(table, labels=renamed(table.labels), annotators=renamed(table.annotators))
     found = numbers(ask(question, dict(question.base), other).to_dict())
-    assert re.sub(r"\banz", "ann", found) == numbers(told(name)["as it is"])
+    assert re.sub(r"\banz", "ann", found) == numbers(stored(name))
 
 
 @WITH_LABELS
@@ -519,7 +525,7 @@ def test_the_order_of_rows_changes_neither_digit_nor_signature(name):
         table, labels=table.labels.sample(fraction=1.0, shuffle=True, seed=4)
     )  # fmt: skip
     found = ask(question, dict(question.base), shuffled)
-    assert numbers(found.to_dict()) == numbers(told(name)["as it is"])
+    assert numbers(found.to_dict()) == numbers(stored(name))
     assert found.signature == base(name).signature
 
 

@@ -270,6 +270,7 @@ def test_the_issue_s_own_commands(run: Run, tmp_path: Path, real_data: Path) -> 
     assert "gpt-4o passes the alt-test in 2 out of 5" in out
 
 
+@pytest.mark.slow
 def test_a_page_of_odd_ones_out_has_what_there_is(run: Run, tmp_path: Path) -> None:
     """Measures where there are some, agreement where two answered one triplet, and the pairs always."""
     whole = pl.read_csv(Path(__file__).parents[2] / "examples" / "odd_ones.csv")

@@ -107,7 +107,7 @@ def test_a_mistake_of_assay_is_one_line_too(run: Run, place: Path, monkeypatch: 
         ("alt-test", "TABLE", *READ, "--expertise", "crowd"),
         ("alt-test", "TABLE", *READ, "--expertise", "crowd", "--by", "half"),
         ("agreement", "TABLE", *READ, "--coefficients", "qwk", "--who", "humans,consensus", "-o", "page.html"),
-        ("report", "TABLE", *READ, "--expertise", "crowd", "-o", "page.html"),
+        pytest.param(("report", "TABLE", *READ, "--expertise", "crowd", "-o", "page.html"), marks=pytest.mark.slow),
         ("plan", "--n-items", "30", "--n-studies", "20"),
         ("import", "TABLE", *READ, "-o", "labels.csv"),
     ],

@@ -60,6 +60,7 @@ def judged(folder: Path) -> dict[str, int]:
     return dict(labels.items.group_by("part").len().iter_rows()) if "part" in labels.items.columns else {}
 
 
+@pytest.mark.slow
 def test_judges_are_asked_about_development_items_until_told_otherwise(run: Run, study: Path) -> None:
     assert "are not split; split them with: assay split" in run("judge", study, "--part", "test")[2]
     code, out, said = run("split", study, "--seed", "2")
@@ -238,6 +239,7 @@ def test_names_of_a_study_s_items_stay_whole_in_its_file_of_labels(run: Run, stu
     assert (labels.n_items, len(labels)) == (48, 4 * 48)
 
 
+@pytest.mark.slow
 def test_answers_that_were_there_before_the_plan_are_said(run: Run, study: Path) -> None:
     run("split", study)
     run("judge", study)

@@ -214,6 +214,7 @@ def test_time_that_is_over_ends_a_visit(serve: Callable[..., Served], clock: Clo
     assert [paid["p2"][name] for name in columns] == ["at work", None, 0.0, 0, 0.0, None, "EUR", 0]
 
 
+@pytest.mark.served
 def test_who_fails_the_checks_is_stopped_and_where_said_excluded(serve: Callable[..., Served]) -> None:
     gold = [{"item": f"g{n}", "text": f"gold {n}", "stars": 5} for n in range(3)]
     for exclude in (False, True):
@@ -318,7 +319,8 @@ def test_the_address_is_written_as_the_platform_fills_it_in() -> None:
         assert Crowd.model_validate({"places": 1, "platform": platform}).query == query
 
 
-@pytest.mark.parametrize(("workers", "places"), [(20, 12), pytest.param(200, 130, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("workers", "places"), [(20, 12), (200, 130)])
 def test_a_stub_of_prolific(serve: Callable[..., Served], clock: Clock, workers: int, places: int) -> None:
     """A fifth return, a twentieth fail the checks: places exact, codes right, payment equal to the log."""
     chance = random.Random(3)

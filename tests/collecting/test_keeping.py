@@ -49,6 +49,7 @@ def rows_of(content: bytes) -> dict[str, list[dict[str, Any]]]:
 # -- copies ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.served
 def test_a_copy_made_while_people_answer_holds_all_that_was_acknowledged_before(
     serve: Any, tmp_path: Path, capsys: Any
 ) -> None:

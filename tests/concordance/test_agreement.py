@@ -434,6 +434,7 @@ def test_a_judge_with_a_random_human_is_set_against_two_random_humans():
     assert agreement(panel(n=60), who=["human pairs"]).table["than_humans"].null_count()
 
 
+@pytest.mark.slow
 def test_a_table_is_as_wide_as_a_terminal(tmp_path, capsys):
     from assay.cli.app import main
 

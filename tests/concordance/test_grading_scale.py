@@ -122,6 +122,7 @@ def test_items_are_listed_with_their_text_worst_first(study):
     assert study.items["text"][0] == f"text of {study.items['item'][0]}"
 
 
+@pytest.mark.slow
 def test_another_condition_needs_a_baseline():
     labels = scale_study(temperatures=(0.1, 1.0), per_benchmark=10)
     with pytest.raises(DesignError, match="condition="):
@@ -136,6 +137,7 @@ def test_another_condition_needs_a_baseline():
     assert "temperature 1.0" in study.summary()
 
 
+@pytest.mark.slow
 def test_repeats_and_missing_labels():
     repeated = scale_study(repeats=2, per_benchmark=10)
     with pytest.raises(DesignError, match="repeats='first'"):

@@ -16,7 +16,7 @@ from checked_studies import checked_study, of_arrays
 import assay
 from assay.errors import DataError, DesignError
 from assay.estimates import checked
-from assay.estimates.corrected import _saved
+from assay.estimates.corrected import _labels_saved
 
 
 def estimated(labels, **options):
@@ -84,7 +84,7 @@ def test_labelled_items_that_a_judge_saves():
     """Twice the variance takes twice the items; a variance of nothing, or a larger one, saves none."""
 
     def saved(corrected: float, alone: float) -> int | None:
-        return _saved(SimpleNamespace(n=10, variance=corrected), SimpleNamespace(variance=alone))
+        return _labels_saved(SimpleNamespace(n=10, variance=corrected), SimpleNamespace(variance=alone))
 
     assert [saved(0.5, 1.0), saved(0.4, 1.0), saved(1.0, 0.5)] == [10, 15, 0]
     assert saved(0.0, 1.0) is None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assay.estimates.difference import Checked, JudgeMean, MeanSpread, difference, slope, tuned
+from assay.estimates.difference import Checked, JudgeMean, MeanSpread, difference, slope, tune_lambda
 
 Y = np.array([1.0, 4, 2, 5, 3, 3, 1, 5, 2, 4, 4, 2])
 F = np.array([2.0, 4, 1, 5, 3, 2, 2, 4, 2, 5, 3, 1])
@@ -85,15 +85,15 @@ def test_the_weight_is_a_regression_and_counts_from_where_it_tells_more_than_cha
     u, v = slope(checked(), Y, F)
     assert u == pytest.approx((Y - Y.mean()) / N)
     assert v == pytest.approx((F - F.mean()) / N)
-    assert tuned(u, v, clip=False) == pytest.approx(stats.linregress(F, Y).slope)
+    assert tune_lambda(u, v, clip=False) == pytest.approx(stats.linregress(F, Y).slope)
     # Of 12 items r² / (1 − r²) · 10 must be above 1: r above .3015.
     x, z = np.tile([1.0, -1], 6), np.repeat([1.0, -1], 6)  # uncorrelated
     for r, counts in [(0.30, False), (0.303, True), (-0.303, True)]:
         y = r * x + math.sqrt(1 - r**2) * z
-        assert tuned(y, x, clip=False) == pytest.approx(r if counts else 0.0)
-        assert tuned(y, x, clip=True) == pytest.approx(max(r, 0.0))
-    assert tuned(3 * x, x, clip=True) == 1.0
-    assert tuned(x, 0 * x, clip=True) == tuned(0 * x, x, clip=True) == 0.0
+        assert tune_lambda(y, x, clip=False) == pytest.approx(r if counts else 0.0)
+        assert tune_lambda(y, x, clip=True) == pytest.approx(max(r, 0.0))
+    assert tune_lambda(3 * x, x, clip=True) == 1.0
+    assert tune_lambda(x, 0 * x, clip=True) == tune_lambda(0 * x, x, clip=True) == 0.0
 
 
 # -- clusters ----------------------------------------------------------------------------------------------

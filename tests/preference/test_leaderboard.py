@@ -435,6 +435,7 @@ def test_options_that_would_do_nothing_are_refused():
         assay.elo(votes, method="jackknife")
 
 
+@pytest.mark.slow
 def test_a_report_on_votes_rates_the_systems():
     rng = np.random.default_rng(0)
     rows = [(f"i{i:03d}", who, "anna", "bert", int(rng.choice([-1, 0, 1], p=[0.5, 0.2, 0.3])))

@@ -257,7 +257,7 @@ def test_a_large_unbalanced_table_has_intervals_by_the_delta_method(monkeypatch)
     assert "profile-likelihood" in complete.summary()
 
 
-@pytest.mark.parametrize("method", ["profile", "delta", "parametric"])
+@pytest.mark.parametrize("method", [pytest.param("profile", marks=pytest.mark.slow), "delta", "parametric"])
 def test_every_number_answers_at_another_level_and_of_a_null(method):
     """An interval ends where the p-value of its end is one less its level."""
     study = g_study(

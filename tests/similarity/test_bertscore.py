@@ -107,6 +107,8 @@ def test_layers_of_models_are_those_of_the_package_bert_score():
     assert {name: theirs[name] for name in LAYERS} == LAYERS
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("layer", [1, 3])
 def test_a_small_bert_as_bert_score_has_it(bert, layer):
     texts = [*texts_of(5, seed=4), "  a Cat, unbelievably! "]

@@ -187,7 +187,7 @@ def test_reliability_is_the_share_of_variance_that_is_no_chance():
     # What a pair adds is the slope in its weight.
     step = 1e-6
     slopes = [(weighted(1 + step * unit) - found.value) / step * len(x) for unit in np.eye(len(x))]
-    assert found.pair == pytest.approx(ROBIN.centred(np.array(slopes)), abs=1e-4)
+    assert found.pair == pytest.approx(ROBIN.centre(np.array(slopes)), abs=1e-4)
     # Where no pair was compared twice, nothing tells chance from what is seen.
     once = robin_of(np.array([[0, 1, 2], [3, 4, 5]]), np.array([0, 1]), np.zeros(6, dtype=int))
     assert math.isnan(ExpertRanks(once).reliability().value)

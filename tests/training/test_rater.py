@@ -158,6 +158,7 @@ def test_assay_judge_asks_a_trained_rater(rater, tmp_path):
         judge_study(load_study(study), changed="new-version")
 
 
+@pytest.mark.slow
 def test_the_command_writes_rater_table_and_page(tmp_path, kept_encoder, capsys):
     labels = reviews(40)
     frame = labels.labels.join(labels.items, on="item")

@@ -24,7 +24,7 @@ from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
 from assay.reporting import pictures
 from assay.training.page import train_parts
-from assay.training.train import Attribution, TrainedRater, Training, _compared, _leads, _rows
+from assay.training.train import Attribution, TrainedRater, Training, _difference_words, _leads, _rows
 from readable import assert_readable
 
 
@@ -297,14 +297,14 @@ def lead(value: float, half: float) -> Estimate:
 def test_a_lead_is_said_with_what_it_shows():
     """Of errors, where less is ahead, the lead is how much lower they are."""
     r, error = lead(0.1, 0.05), lead(0.2, 0.25)
-    assert _compared({"r": r, "RMSE": error}, ("r", "RMSE"), "ridge") == (
+    assert _difference_words({"r": r, "RMSE": error}, ("r", "RMSE"), "ridge") == (
         "r higher by 0.100 [0.050, 0.150]; RMSE lower by 0.200 [−0.050, 0.450]: better in r, not shown in RMSE."
     )
-    assert _compared({"r": lead(-0.1, 0.05), "RMSE": lead(-0.2, 0.1)}, ("r", "RMSE"), "ridge") == (
+    assert _difference_words({"r": lead(-0.1, 0.05), "RMSE": lead(-0.2, 0.1)}, ("r", "RMSE"), "ridge") == (
         "r lower by 0.100 [0.050, 0.150]; RMSE higher by 0.200 [0.100, 0.300]: worse than ridge in r and RMSE."
     )
-    assert _compared({"R": lead(0.0, 0.1)}, ("R",), "mean").endswith(": not shown to be better than mean.")
-    mixed = _compared({"r": r, "RMSE": lead(-0.2, 0.1), "R": lead(0.3, 0.1)}, ("r", "RMSE", "R"), "ridge")
+    assert _difference_words({"R": lead(0.0, 0.1)}, ("R",), "mean").endswith(": not shown to be better than mean.")
+    mixed = _difference_words({"r": r, "RMSE": lead(-0.2, 0.1), "R": lead(0.3, 0.1)}, ("r", "RMSE", "R"), "ridge")
     assert mixed.endswith(": better in r and R, worse in RMSE.")
 
 

@@ -184,6 +184,7 @@ def answered(study):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_truths", "without_pictures")
 def test_a_study_s_probes_stand_in_assay_probes_and_on_the_page_of_its_report(study, capsys, tmp_path):
     folder = answered(study)

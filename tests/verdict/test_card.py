@@ -153,6 +153,7 @@ def test_a_valid_replacement_that_measures_something_else_is_said():
     assert said == (words["invalid1"].marks["replacement"] == "✓" and words["invalid1"].marks["validity"] == "✗")
 
 
+@pytest.mark.slow
 def test_labels_of_a_single_judge_stand_beside_a_person_s_toward_people_s_scores():
     """The dash of confidence stays; a good judge's labels are shown near enough to people's scores, noise too far."""
     for seed in range(2):

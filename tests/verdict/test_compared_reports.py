@@ -35,6 +35,7 @@ def better(weak: Path) -> Report:
     return report(judged(0.1), compare=str(weak), **OPTIONS)
 
 
+@pytest.mark.slow
 def test_cells_that_moved_are_said_with_their_marks(better: Report) -> None:
     changes = better.page.changes
     assert changes is not None

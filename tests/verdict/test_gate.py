@@ -158,6 +158,7 @@ def steps(name: str) -> list[str]:
     return job["judge"]["script"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "judge", "code"),
     [("github-action.yml", "god", 3), ("github-action.yml", None, 0), ("gitlab-ci.yml", None, 1)],

@@ -333,6 +333,7 @@ def test_the_page_holds_what_makes_it_again_to_the_byte(labels: assay.Annotation
     assert again.html() == page
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_pictures")
 def test_the_page_holds_the_command_that_makes_it_again(labels: assay.Annotations, tmp_path: Path) -> None:
     file = tmp_path / "la bels.csv"
@@ -405,6 +406,7 @@ def test_why_there_is_no_card_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path:
             report(labels, epsilon=0.2, n_resamples=40, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_pictures")
 def test_clusters_are_the_objects_of_the_card_unless_others_are_named() -> None:
     labels = assay.simulate(90, 4, scale="1-5", documents=30, judges={"gpt": 0.1}, seed=4)
