@@ -18,6 +18,7 @@ from assay.study.store.intake import sync_study
 from assay.study.store.people import ADJUDICATOR, Person, add_people, find, invited_person
 
 LONGEST_NAME = 200
+"""Characters of a person's name, and of the id by which a crowd's address names somebody."""
 
 
 class LinkRefusedError(Exception):

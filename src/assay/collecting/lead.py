@@ -177,6 +177,7 @@ class PersonSheet:
 
 
 MOST_LINES = 100
+"""Answers of a person that a page lists, the newest first."""
 
 
 def person_sheet(design: StudyDesign, name: str, minutes: Mapping[str, float]) -> PersonSheet | None:

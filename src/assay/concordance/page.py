@@ -25,7 +25,11 @@ MOST_ANNOTATORS = 24
 """Annotators whose heat map can still be read."""
 
 MOST_HEAT_MAPS = 6
+"""Maps of one kind on a page, one a criterion or judge."""
+
 MOST_ITEMS = 5
+"""Items that a page shows with their texts: the first of a list that the result holds whole."""
+
 MOST_CHARACTERS = 200
 """Of a text that a page shows."""
 

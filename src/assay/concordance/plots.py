@@ -195,6 +195,7 @@ def _named_apart(
         )  # fmt: skip
 
 
+# Where a name may stand beside its point: at the sides first, then at the corners.
 _PLACES = ((1, 0), (0, 1), (0, -1), (-1, 0), (0.8, 0.8), (0.8, -0.8), (-0.8, 0.8), (-0.8, -0.8))
 Box = tuple[float, float, float, float]
 

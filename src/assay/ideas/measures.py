@@ -87,7 +87,7 @@ def name_measures(given: Any) -> dict[str, Any]:
         if isinstance(one, str) and brief.count(short_measure(one)) == 1:
             name = short_measure(one)
         if name in found:
-            raise DesignError(f"two measures are called '{name}'; give them as a mapping of names")
+            raise DesignError(f"two measures are called '{name}'; rename one, or give them as a mapping of names")
         found[name] = one
     return found
 

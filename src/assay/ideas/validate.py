@@ -388,7 +388,7 @@ class _MeasureComparison:
         names = [m.name for m in measures]
         twice = [n for n in names if names.count(n) > 1]
         if twice:
-            raise DesignError(f"two measures are called '{twice[0]}'; give them as a mapping of names")
+            raise DesignError(f"two measures are called '{twice[0]}'; rename one, or give them as a mapping of names")
         values = np.stack([m.values for m in measures])
         known = np.isfinite(values).all(axis=0)
         gone = []

@@ -29,11 +29,13 @@ OPENAI = "https://api.openai.com/v1"
 MOST_TRIES = 6
 """Calls of one batch: with waits of 1, 2, 4, 8 and 16 seconds a service that is busy for half a minute is outlasted."""
 FIRST_WAIT = 1.0
+"""Seconds before the second call; each further wait is twice as long."""
 LONGEST_WAIT = 60.0
 """Seconds, whatever a service asks for."""
 AT_ONCE = 4
 """Calls that are on their way together: services limit tokens a minute, not connections."""
 TIMEOUT = 120.0
+"""Seconds for the reply to one call, which holds the vectors of a whole batch."""
 BYTES_OF_TOKEN = 2
 """Bytes of a piece of text for each token that the model reads: English has four a token, others three or more."""
 SAID = 200

@@ -20,6 +20,7 @@ from assay.estimation.resampling import add_rows
 from assay.estimation.statistic import Bools, Floats, Ints
 
 WIN, TIE, LOSS = 0, 1, 2
+"""Places of the three outcomes on the last axis of all counts."""
 
 Scale = Literal["share", "difference"]
 

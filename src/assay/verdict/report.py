@@ -90,6 +90,8 @@ LEAST_RATERS = 3
 """Raters that a report compares by the rater model: of two, nobody can tell which one errs."""
 
 REPORTED_STARTS = 2
+"""Starts of the rater model in a report: the second tells whether the first was lucky."""
+
 MOST_RATED = 20_000
 """Labels of a table for which a report fits the rater model: with two starts it takes some ten seconds."""
 
