@@ -5,8 +5,12 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 import assay
 from sources import statements
+
+pytestmark = pytest.mark.xdist_group("house")  # one worker reads all files
 
 HOUSE = Path(assay.__file__).parent
 
