@@ -148,6 +148,7 @@ def test_from_a_task_of_mechanical_turk_with_a_code_of_ones_own(browser: Browser
             page.goto(platform)
             with page.expect_popup() as opened:
                 page.click("#go")
+            opened.value.wait_for_load_state()  # before it the page is there and no script of it listens
             return page, opened.value
 
         _, looked = task("W1", "ASSIGNMENT_ID_NOT_AVAILABLE")
