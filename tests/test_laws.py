@@ -49,6 +49,15 @@ def each(names: Iterable[str]) -> list[Any]:
     return [pytest.param(name, id=name, marks=marks_of(name)) for name in names]
 
 
+def each_with_labels() -> list[Any]:
+    """Questions that are asked of labels, as parameters; long ones are `slow`."""
+    return [
+        pytest.param(q.name, id=q.name, marks=[*marks_of(q.name), *([pytest.mark.slow] if q.name in LONG else [])])
+        for q in QUESTIONS
+        if q.takes_labels
+    ]
+
+
 def each_in_parts(names: Iterable[str]) -> list[Any]:
     """Questions as parameters, with the first value of each option; with the further values they are `slow`."""
     first = [
@@ -65,7 +74,8 @@ def each_in_parts(names: Iterable[str]) -> list[Any]:
 
 EVERY = pytest.mark.parametrize("name", each(BY_NAME))
 EVERY_PART = pytest.mark.parametrize(("name", "further"), each_in_parts(BY_NAME))
-WITH_LABELS = pytest.mark.parametrize("name", each(q.name for q in QUESTIONS if q.takes_labels))
+WITH_LABELS = pytest.mark.parametrize("name", each_with_labels())
+"""Laws that ask a question once more, of other labels; of a long one in the slow tests."""
 
 
 # -- asking -----------------------------------------------------------------------------------------
@@ -206,6 +216,7 @@ def test_every_kind_of_result_is_the_answer_to_a_question():
 # -- signatures -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @EVERY_PART
 def test_numbers_differ_so_signatures_differ(name, further):
     """With the further values, all are held against one another."""

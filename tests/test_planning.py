@@ -41,11 +41,11 @@ def table_of(values: np.ndarray, judge: np.ndarray, scale: assay.Ordinal | assay
     ("world", "options"),
     [
         ({}, {}),
-        ({"scale": "1-5", "spread": 0.8}, {}),
-        ({"labels_per_item": 3}, {"min_items": 12}),
+        pytest.param({"scale": "1-5", "spread": 0.8}, {}, marks=pytest.mark.slow),
+        pytest.param({"labels_per_item": 3}, {"min_items": 12}, marks=pytest.mark.slow),
         ({"scale": "1-5", "labels_per_item": 2}, {"min_items": 5, "test": "t"}),
         ({"labels_per_item": 3}, {"min_items": 2, "min_humans": 3, "test": "wilcoxon", "threshold": 0.8}),
-        ({"labels_per_item": 3}, {"min_items": 2, "test": "exact"}),
+        pytest.param({"labels_per_item": 3}, {"min_items": 2, "test": "exact"}, marks=pytest.mark.slow),
         ({"annotator_noise": [0.1, 0.5]}, {"balance": True, "ties": "lowest", "fdr": 0.2, "min_class": 0}),
     ],
 )

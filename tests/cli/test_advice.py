@@ -250,7 +250,10 @@ def refused(run: Run, case: str) -> str:
     return REFUSED[case]
 
 
-@pytest.mark.parametrize("case", CASES)
+# Every other one by default: a quarter of a second each.
+@pytest.mark.parametrize(
+    "case", [pytest.param(one, marks=[pytest.mark.slow] * (i % 2)) for i, one in enumerate(CASES)], ids=list(CASES)
+)
 def test_advice_leads_on(run: Run, sheets: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     monkeypatch.chdir(sheets)
     words, filled = CASES[case]

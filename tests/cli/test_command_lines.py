@@ -18,7 +18,7 @@ import assay
 from assay.data.formats.exports import write
 
 Run = Callable[..., tuple[int, str, str]]
-ALL, SHARE = int(os.environ.get("ASSAY_LINES", "240")), 2
+ALL, SHARE = int(os.environ.get("ASSAY_LINES", "160")), 2
 
 QUICK = ("--n-resamples", "40", "--seed", "3")
 OWN = ("--item", "id", "--annotator", "worker", "--label", "stars")

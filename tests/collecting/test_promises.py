@@ -89,10 +89,10 @@ def test_kill_9_of_two_workers_loses_none_either(tmp_path: Path, url: str) -> No
 @pytest.mark.slow
 def test_fifty_people_and_five_kills(tmp_path: Path) -> None:
     """`benchmarks/collecting.py` does it with a hundred answers each and ten kills."""
-    people, wrong, kills, _ = simulate(tmp_path / "study", people=50, answers=30, think=1.0, kills=5)
+    people, wrong, kills, _ = simulate(tmp_path / "study", people=50, answers=15, think=1.0, kills=5)
     assert wrong == []
     assert kills == 5
-    assert sum(len(person.saved) for person in people) == 1500
+    assert sum(len(person.saved) for person in people) == 750
 
 
 def test_a_killed_server_holds_the_very_answer_that_it_acknowledged_last(tmp_path: Path) -> None:

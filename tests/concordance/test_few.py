@@ -157,12 +157,12 @@ def test_intervals_of_a_rare_label_hold_where_raters_differ(items, rate):
 
     truth = {k: ask(from_grid(drawn(200_000), Ordinal(0, 1)), method="none").estimate for k, ask in asked.items()}
     held = dict.fromkeys(asked, 0)
-    for _ in range(120):
+    for _ in range(60):
         labels = from_grid(drawn(items), Ordinal(0, 1))
         for name, ask in asked.items():
             found = ask(labels)
             held[name] += np.isnan(found.low) or found.low <= truth[name] <= found.high
-    assert min(held.values()) >= stats.binom.ppf(0.001, 120, 0.93)
+    assert min(held.values()) >= stats.binom.ppf(0.001, 60, 0.93)
 
 
 def test_intervals_at_15_items_hold_the_larger_truths_that_were_missed():

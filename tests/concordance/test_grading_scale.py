@@ -372,15 +372,15 @@ def test_a_scale_with_twice_the_noise_is_found_for_one_judge():
 )
 def test_equal_scales_are_not_called_better_for_one_judge(size, world):
     people, judges, items = size
-    found = shown_for_one_judge(120, people=people, judges=judges, items=items, **world)
-    assert found <= stats.binom.ppf(0.999, 120, 0.05)
+    found = shown_for_one_judge(60, people=people, judges=judges, items=items, **world)
+    assert found <= stats.binom.ppf(0.999, 60, 0.05)
 
 
 @pytest.mark.slow
 def test_power_for_one_judge_where_judges_differ():
-    assert shown_for_one_judge(60, noise=2.0) >= 48
-    assert shown_for_one_judge(60, noise=2.0, shared=0.9) >= 48
-    assert shown_for_one_judge(60, noise=2.0, unequal=0.5) >= 42
+    assert shown_for_one_judge(30, noise=2.0) >= 24
+    assert shown_for_one_judge(30, noise=2.0, shared=0.9) >= 24
+    assert shown_for_one_judge(30, noise=2.0, unequal=0.5) >= 21
 
 
 def test_two_judges_cannot_speak_for_one_judge():
@@ -433,8 +433,8 @@ def test_the_illusion_is_found_by_default_and_only_where_it_is():
 
 @pytest.mark.slow
 def test_alike_benchmarks_are_hardly_ever_called_flattered():
-    assert illusions(100) <= stats.binom.ppf(0.999, 100, 0.05)
-    assert illusions(100, spreads=(0.12, 0.12, 0.12), noise=(0.12, 0.12, 0.12)) <= stats.binom.ppf(0.999, 100, 0.05)
+    assert illusions(50) <= stats.binom.ppf(0.999, 50, 0.05)
+    assert illusions(50, spreads=(0.12, 0.12, 0.12), noise=(0.12, 0.12, 0.12)) <= stats.binom.ppf(0.999, 50, 0.05)
 
 
 def test_of_two_columns_none_is_taken_unless_it_is_called_as_benchmarks_are():

@@ -374,29 +374,29 @@ def same_outputs(seed: int, design: str) -> tuple[assay.Annotations, float]:
 @pytest.mark.slow
 @pytest.mark.parametrize("design", ["alike", "apart", "loads"])
 def test_differences_of_these_outputs_cover_the_difference_of_these(design):
-    """200 studies: standard error .0154."""
+    """100 studies: standard error .0218."""
     inside, narrower = [], []
-    for seed in range(200):
+    for seed in range(100):
         labels, truth = same_outputs(seed, design)
         one, wide = (
             contrast(labels, sampling="trust", population=p).contrasts[0].found for p in ("finite", "infinite")
         )
         inside.append(one.low <= truth <= one.high)
         narrower.append((one.high - one.low) / (wide.high - wide.low))
-    assert 0.95 - 2 * 0.0154 < np.mean(inside) < 0.985
+    assert 0.95 - 2 * 0.0218 < np.mean(inside) < 0.995
     assert np.mean(narrower) < 0.9
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("design", [*DESIGNS, "alike"])
 def test_differences_cover_however_outputs_were_drawn(design):
-    """The judge adds .4 to one system; the truth is 0. 300 studies: standard error .0126."""
+    """The judge adds .4 to one system; the truth is 0. 150 studies: standard error .0178."""
     found = [
         contrast(drawn_by(seed, design, labelled=100, people=1 + (design == "clusters")), sampling="trust",
                  **DESIGNS.get(design, {})).contrasts[0]
-        for seed in range(300)
+        for seed in range(150)
     ]  # fmt: skip
-    assert np.mean([one.found.low <= 0 <= one.found.high for one in found]) > 0.95 - 2 * 0.0126
+    assert np.mean([one.found.low <= 0 <= one.found.high for one in found]) > 0.95 - 2 * 0.0178
     # The judge alone is nearly always wrong.
     assert np.mean([one.judge.low <= 0 <= one.judge.high for one in found]) < 0.1
     width, alone = (np.mean([x.high - x.low for x in xs]) for xs in ([c.found for c in found],

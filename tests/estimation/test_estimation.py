@@ -899,7 +899,7 @@ def test_a_share_answers_at_other_levels_and_of_a_null_by_its_score():
     ],
 )
 def test_intervals_cover_about_what_they_promise(method, transform, of, n):
-    trials = 1000
+    trials = 400
     share = covered(method, n, trials, transform, of, seed=n)
     assert within(share, trials, 0.95, 0.015 if n == 60 else 0.01), share
 

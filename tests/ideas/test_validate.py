@@ -295,7 +295,7 @@ def test_intervals_over_the_same_texts_hold_the_truth():
     measure = {"good": pair_values(noisy(world, 0.7))}
     found = [
         assay.validate_similarity(world.study(floor=3, seed=seed), measure, n_resamples=20).table.row(0, named=True)
-        for seed in range(60)
+        for seed in range(40)
     ]
     true = np.mean([row["estimate"] for row in found])
     held = np.mean([row["same_texts_low"] <= true <= row["same_texts_high"] for row in found])
@@ -308,7 +308,7 @@ def test_intervals_over_the_same_texts_hold_the_truth():
 def test_intervals_over_new_texts_hold_the_truth():
     """New texts of one kind, each with experts of their own: .93 to .98 from 15 texts on (docs/coverage.md)."""
     found = []
-    for seed in range(120):
+    for seed in range(60):
         world = World.of(15, sharpness=0.5, seed=seed)
         measure = {"good": pair_values(noisy(world, 0.5, seed=seed))}
         one = assay.validate_similarity(world.study(floor=4, seed=seed % 4), measure, n_resamples=20)

@@ -222,7 +222,7 @@ def rates(people: list[float], judge: list[float], n: int, studies: int) -> tupl
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("studies", [120])
+@pytest.mark.parametrize("studies", [60])
 def test_a_flip_is_told_and_nobody_is_accused_of_one(studies):
     """Of 300 studies of 600 items flips were told in 1.00, and in .00 of those of a judge with the people's order."""
     told, wrong, covered = rates(*FLIPPED, 600, studies)

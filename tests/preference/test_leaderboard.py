@@ -238,15 +238,15 @@ def test_intervals_cover_the_truth(ties):
     truth = assay.bradley_terry(votes_of(drawn(40_000, seed=99)), ties=ties, method="none")
     best = ratings_of(truth)["dora"] - ratings_of(truth)["anna"]
     hits = 0
-    for seed in range(120):
+    for seed in range(60):
         found = assay.bradley_terry(votes_of(drawn(300, seed=seed)), ties=ties, method="jackknife")
         names = list(found.run.settings.systems or SYSTEMS)
         weights = np.zeros(4)
         weights[[names.index("dora"), names.index("anna")]] = 1, -1
         lead = found.estimates.contrast(weights)[0]
         hits += lead.low <= best <= lead.high
-    # .95 of 120: between .875 and .992 but for one time in a thousand.
-    assert 105 <= hits <= 119
+    # .95 of 60: 50 at least but for one time in a thousand.
+    assert hits >= 50
 
 
 def test_ranks_come_from_the_resamples():

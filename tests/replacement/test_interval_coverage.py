@@ -126,8 +126,8 @@ def test_intervals_cover_neither_less_nor_much_more_than_they_say(name):
     script = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     design = next(design for design in script.designs() if design.name == name)
-    found = script.coverage(design, n_studies=500, seed=77)
+    found = script.coverage(design, n_studies=250, seed=77)
     for interval in ("ρ", "ρ of an annotator", "mean difference", "human agreement"):
-        # The standard error of .95 in 500 studies is .01.
-        assert 0.92 <= found[interval][0] <= 0.985, (interval, found)
+        # The standard error of .95 in 250 studies is .014.
+        assert 0.91 <= found[interval][0] <= 0.985, (interval, found)
     assert found["leader"][0] >= 0.95

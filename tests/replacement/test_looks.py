@@ -473,10 +473,10 @@ def labels_of_judge(labels: assay.Annotations) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["80/20", "1-5"])
 @pytest.mark.parametrize("m", [3, 10])
 def test_half_of_peoples_agreement_is_called_more_as_often_as_it_says(kind, m, n, most):
-    """A judge that is a person on half of the items and draws labels on the others: R = .5. .05 with ± .017 (160)."""
+    """A judge that is a person on half of the items and draws labels on the others: R = .5. .05 with ± .024 (80)."""
     more = less = hits = asked = 0
     score = NegRMSE() if kind == "1-5" else Accuracy()
-    for seed in range(160):
+    for seed in range(80):
         people, person, rng = world(kind, n, m, seed)
         judge = np.where(rng.random(n) < 0.5, person(), rng.permutation(person())).astype(float)
         kept = look_at(score, panel_of(people.astype(float)), judge, [], None, 0.5, 0, "abcdefghij"[:m]).kept
@@ -484,10 +484,10 @@ def test_half_of_peoples_agreement_is_called_more_as_often_as_it_says(kind, m, n
         r = kept.retention(0.95)
         if not r.reason:
             asked, hits = asked + 1, hits + (r.low <= 0.5 <= r.high)
-    assert more / 160 <= most + 0.03
-    assert less / 160 <= 0.09
+    assert more / 80 <= most + 0.042
+    assert less / 80 <= 0.107
     if n >= 60:
-        assert 0.91 <= hits / asked <= 0.99
+        assert 0.9 <= hits / asked <= 1
 
 
 @pytest.mark.slow

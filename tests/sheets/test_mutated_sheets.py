@@ -18,7 +18,7 @@ from assay.errors import AssayError
 
 pytestmark = pytest.mark.xdist_group("sheets")
 
-ALL, SHARE = int(os.environ.get("ASSAY_SHEETS", "400")), 12
+ALL, SHARE = int(os.environ.get("ASSAY_SHEETS", "240")), 12
 LEAST_READ = 0.35
 """Share of a block that is read: about half are in all, and blocks are small."""
 

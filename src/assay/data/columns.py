@@ -21,6 +21,7 @@ from assay.data.names import (
     Coded,
     Spelling,
     annotator_kinds,
+    are_visible,
     computed_names,
     factorize,
     match_spelling,
@@ -452,13 +453,12 @@ class _Sheet:
         if not column.null_count():
             self.ids[name] = _factorize_ids(column)
         # Whether a name is blank is asked of each name, not of each row.
-        if column.null_count() or (self.ids[name].names.str.strip_chars() == "").any():
+        if column.null_count() or _blank(self.ids[name].names).any():
             missing = self.table.filter(_id_texts(self.table[name]).is_null())
             rows = counted(missing.height, "row")
             raise DataError(f"{self.source}: {rows} without {name} ({_rows(missing)}); fill or remove them")
         self.ids[name], notes = trim_names(self.ids[name], name)
-        text = column if column.dtype == pl.String and not notes else self.ids[name].column()
-        self._replace_names(name, text, notes)
+        self._replace_names(name, self.ids[name].column() if notes or column.dtype != pl.String else None, notes)
 
     def read_labels(self) -> dict[str | None, Scale]:
         """Labels on their scales, which are found where none is given; rows without a label go, and are counted.
@@ -545,7 +545,7 @@ class _Sheet:
         self.notes += notes
         self.ids["annotator"] = who.reorder(names)
         rest = [c for c in frame.columns if c not in ("annotator", "kind")]
-        return frame.with_columns(kind=pl.Series(found, dtype=pl.String)).select("annotator", "kind", *rest)
+        return frame.select("annotator", pl.Series("kind", found, dtype=pl.String), *rest)
 
     def item_frame(self) -> pl.DataFrame:
         """One row an item that has a label, in sorted order."""
@@ -599,13 +599,12 @@ def _rename_to_roles(table: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFr
     """The columns under the names of their roles, and where each row stands."""
     # A column that bears a role's name but plays no role would clash after renaming.
     clash = {r for r, name in roles.items() if name != r and r in table.columns} - set(roles.values())
-    table = table.rename({name: f"{name} (original)" for name in clash}).rename(
-        {name: role for role, name in roles.items()}
-    )
+    for change in ({name: f"{name} (original)" for name in clash}, {n: r for r, n in roles.items() if n != r}):
+        table = table.rename(change) if change else table
     if "_row" not in table.columns:
         table = table.with_columns(_row=pl.int_range(1, table.height + 1, dtype=pl.UInt32))
     texts = [n for n, dtype in table.schema.items() if dtype in (pl.Categorical, pl.Enum) and n != "label"]
-    return table.with_columns(pl.col(texts).cast(pl.String))
+    return table.with_columns(pl.col(texts).cast(pl.String)) if texts else table
 
 
 def drop_blank_rows(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
@@ -629,10 +628,16 @@ def drop_blank_rows(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 
 def _blank(column: pl.Series) -> pl.Series:
     """Where a cell holds nothing: null, NaN, or text of spaces."""
-    blank = column.is_null()
+    cell = pl.first()
     if column.dtype == pl.String:
-        return blank | (column.str.strip_chars() == "").fill_null(True)
-    return blank | column.is_nan().fill_null(True) if column.dtype.is_float() else blank
+        if are_visible(column):
+            return column == ""
+        blank = (cell.str.strip_chars() == "").fill_null(True)
+    elif column.dtype.is_float():
+        blank = cell.is_null() | cell.is_nan().fill_null(True)
+    else:
+        blank = cell.is_null()
+    return column.to_frame().select(blank).to_series()
 
 
 def _factorize_ids(column: pl.Series) -> Coded:
@@ -654,7 +659,7 @@ def _whole(column: pl.Series) -> pl.Series:
 def _id_texts(column: pl.Series) -> pl.Series:
     """Names as text, null where they are blank."""
     text = _whole(column).cast(pl.String)
-    if column.dtype.is_integer():
+    if column.dtype.is_integer() or not _blank(text).any():
         return text
     return pl.select(pl.when(text.str.strip_chars() != "").then(text)).to_series().alias(column.name)
 
@@ -749,8 +754,10 @@ def _cast_alike(columns: list[pl.Series]) -> list[pl.Series]:
     return [labels.cast(pl.Float64 if numeric else pl.String) for labels in columns]
 
 
-def _marks_not_found(marks: Iterable[Any], seen: Mapping[str, int]) -> list[str]:
+def _marks_not_found(marks: Collection[Any], seen: Mapping[str, int]) -> list[str]:
     """A note on each mark of no answer that no label is."""
+    if not marks:
+        return []
     found = {*seen, *plain_numbers(pl.Series(list(seen), dtype=pl.String)).drop_nulls().to_list()}
     wanted = [str(mark).strip() for mark in marks]
     number = plain_numbers(pl.Series(wanted, dtype=pl.String)).to_list()

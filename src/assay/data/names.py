@@ -335,6 +335,7 @@ class SpellingError(DataError):
 
 _AROUND = r"^[\s\p{Cf}]+|[\s\p{Cf}]+$"
 _INSIDE = r"[\s\p{Cf}]+"
+_VISIBLE = re.compile(r"[\x21-\x7e]*")
 _NOT_PLAIN = r"[^\x21-\x40\x5b-\x7e]"
 """Whatever is not a visible ASCII character without case."""
 
@@ -345,6 +346,8 @@ _NOT_PLAIN = r"[^\x21-\x40\x5b-\x7e]"
 def trim_names(found: Coded, role: str) -> tuple[Coded, list[str]]:
     """Names without the spaces around them; and a note, where there were some."""
     bare = strip_spaces(found.names)
+    if bare is found.names:
+        return found, []
     changed = found.names != bare
     if not changed.any():
         return found, []
@@ -357,7 +360,14 @@ def trim_names(found: Coded, role: str) -> tuple[Coded, list[str]]:
 
 def strip_spaces(names: pl.Series) -> pl.Series:
     """Names without white space and invisible characters at their ends."""
-    return names.str.replace_all(_AROUND, "")
+    return names if are_visible(names) else names.str.replace_all(_AROUND, "")
+
+
+def are_visible(names: pl.Series) -> bool:
+    """Whether a few names hold nothing but visible ASCII characters, at a glance that spares Polars its queries."""
+    return (
+        len(names) <= FEW_ROWS and not names.null_count() and _VISIBLE.fullmatch("".join(names.to_list())) is not None
+    )
 
 
 # -- told apart ------------------------------------------------------------------------------------
@@ -365,7 +375,8 @@ def strip_spaces(names: pl.Series) -> pl.Series:
 
 def spelling_key(names: pl.Series) -> pl.Series:
     """What is equal where names differ only in case, in inner spaces or in how their letters are encoded."""
-    if not names.str.contains(_NOT_PLAIN).any():
+    few = len(names) <= FEW_ROWS and not names.null_count()
+    if not (re.search(_NOT_PLAIN, "".join(names.to_list())) if few else names.str.contains(_NOT_PLAIN).any()):
         return names
     return names.str.normalize("NFKC").str.to_lowercase().str.replace_all(_INSIDE, " ")
 
@@ -417,6 +428,8 @@ def match_spelling(names: pl.Series, known: pl.Series, role: str, how: Spelling,
         With ``how="refuse"``, where one differs from a known name only in spelling.
     """
     names = strip_spaces(names)
+    if names.equals(known):
+        return names
     strange = ~names.is_in(known.implode())
     if how == "apart" or not strange.any():
         return names

@@ -83,7 +83,8 @@ class Numbers:
 
 def plain_numbers(texts: pl.Series) -> pl.Series:
     """Plain numbers in text; null where a text is none."""
-    return texts.str.replace("^\u2212", "-").cast(pl.Float64, strict=False).fill_nan(None)
+    number = pl.first().str.replace("^\u2212", "-").cast(pl.Float64, strict=False).fill_nan(None)
+    return texts.to_frame().select(number).to_series()
 
 
 def parse_numbers(
@@ -103,12 +104,15 @@ def parse_numbers(
     """
     no_answer, texts = pl.repeat(False, len(bare), dtype=pl.Boolean, eager=True), bare
     if marks:
-        no_answer = bare.str.to_lowercase().is_in(list(marks)).fill_null(False)
-        texts = pl.select(pl.when(~no_answer).then(bare)).to_series()
+        said = pl.first().str.to_lowercase().is_in(list(marks)).fill_null(False)
+        no_answer = bare.to_frame().select(said).to_series()
+        texts = pl.select(pl.when(~no_answer).then(bare)).to_series() if no_answer.any() else bare
     if texts.null_count() == len(texts) and scale is None:
         return None
     read = plain_numbers(texts) if decimal is None else _parse_notation(texts, decimal)
-    unread = texts.filter(read.is_null() & texts.is_not_null())
+    unread = (
+        texts[:0] if read.null_count() == texts.null_count() else texts.filter(read.is_null() & texts.is_not_null())
+    )
     if not len(unread):
         note = f"labels are read as numbers with a decimal {decimal}" if decimal else ""
         return Numbers(read, no_answer, plain=decimal is None, note=note)
@@ -467,9 +471,10 @@ def _remove_marks(labels: pl.Series, missing: Sequence[Label] | None) -> tuple[p
     numbers = [float(m) for m in missing or () if _is_number(m)]
     if numbers:
         marked = marked | plain_numbers(bare).is_in(numbers).fill_null(False)
-    gone = labels.is_in(distinct.filter(marked | (bare == "")).implode()).fill_null(False)
-    if not gone.any():
+    empty = distinct.filter(marked | (bare == ""))
+    if not len(empty):
         return labels, {}
+    gone = labels.is_in(empty.implode()).fill_null(False)
     found = _counts(strip_spaces(labels.filter(labels.is_in(distinct.filter(marked).implode()).fill_null(False))))
     return pl.select(pl.when(~gone).then(labels)).to_series().alias(labels.name), found
 
@@ -508,11 +513,12 @@ def _settle_numbers(
     read = numbers.values
     if numbers.doubt:
         raise DataError(f"{part.about()} {numbers.doubt(part)}")
-    unread = part.labels.is_in(distinct.filter(numbers.unread).implode()).fill_null(False)
-    if unread.any() and scale is not None:
+    strange = distinct.filter(numbers.unread)
+    if len(strange) and scale is not None:
         off = distinct.filter(numbers.unread | ~scale.valid(read).fill_null(True))
         refuse_off_scale(part, part.labels.is_in(off.implode()).fill_null(False), scale, settings)
-    if unread.any():
+    if len(strange):
+        unread = part.labels.is_in(strange.implode()).fill_null(False)
         text = counted(int(unread.sum()), "row")
         raise DataError(
             f"{part.about()} are a mixture of numbers and text; {text} of text ({part.rows(unread)}). Mend them, "
@@ -521,7 +527,7 @@ def _settle_numbers(
             advised=_words_for_no_answer(part.labels, unread, settings),
         )
     whole = read.cast(pl.Int64, strict=False)
-    if bool((read.is_null() | (read == whole).fill_null(False)).all()):
+    if whole.null_count() == read.null_count() and bool((read == whole).all()):
         read = whole
     values = part.labels.replace_strict(distinct, read, default=None, return_dtype=read.dtype)
     notes = [numbers.note] if numbers.note else []

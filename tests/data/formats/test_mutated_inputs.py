@@ -23,7 +23,7 @@ import assay
 from assay.data.annotations import Annotations
 from assay.errors import AssayError
 
-ALL, SHARE = int(os.environ.get("ASSAY_INPUTS", "4000")), 20
+ALL, SHARE = int(os.environ.get("ASSAY_INPUTS", "2400")), 20
 
 # -- a sound input of every reader ------------------------------------------------------------------
 
