@@ -121,6 +121,13 @@ def test_lines_say_what_to_look_at_and_what_is_not_read(tmp_path):
     assert found.summary().splitlines()[-1] == f"Read it with: {found.call}"
 
 
+def test_what_is_lacking_is_no_doubt(tmp_path):
+    (tmp_path / "labels.csv").write_text("item,annotator\n" + "".join(f"i{i},{'ab'[i % 2]}\n" for i in range(8)))
+    found = assay.look(tmp_path / "labels.csv")
+    assert found.lacking == ("no column that holds the label was found",)
+    assert found.doubts == ()
+
+
 def test_a_total_of_words_is_not_looked_for(tmp_path):
     """A column that its name calls computed stays out, and nothing is added up of columns of words."""
     (tmp_path / "words.csv").write_text("item,ann,bob,cho,total\n" + "".join(

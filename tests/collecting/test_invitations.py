@@ -40,6 +40,15 @@ def test_two_studies_in_one_browser_leave_each_other_alone(serve: Callable[..., 
         assert person.send("GET", "/lead").status == 200
 
 
+def test_no_script_reads_a_cookie_and_no_other_site_sends_it(serve: Callable[..., Served]) -> None:
+    page = serve()
+    for method, link in (("POST", page.links["ana"]), ("GET", page.lead().link)):
+        (cookie,) = page.visitor().send(method, link).cookies
+        told = [part.strip().lower() for part in cookie.split(";")[1:]]
+        assert {"httponly", "samesite=lax", "path=/"} <= set(told)
+        assert "secure" not in told
+
+
 def test_what_waits_in_the_browser_is_kept_by_study(serve: Callable[..., Served]) -> None:
     """One person, one secret, two studies at one address, one after the other."""
     here, other = serve(), serve()

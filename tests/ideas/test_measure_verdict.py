@@ -8,24 +8,29 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 from scipy.stats import spearmanr
 from worlds import World, noisy, pair_values
 
 import assay
 from assay.ideas.measures import AUTHOR, LENGTH, WORDS, short_measure
 from assay.ideas.validate import (
+    ALPHA,
     ANSWERS,
+    MOST_TIMES,
+    POWER,
     SEES,
     Ceiling,
     MeasureVerdict,
     Needed,
     TextInference,
+    _numbers_for_one,
     decide,
     numbers_needed,
 )
 from assay.reporting.tables import clip_name
 from assay.statistics.odd_one_out import Step
-from assay.statistics.round_robin import ExpertRanks, RoundRobin
+from assay.statistics.round_robin import ExpertRanks, RoundRobin, degrees
 
 WORLD = World.of(14, 2, sharpness=1)
 LABELS = WORLD.study(floor=8, overlap=1)
@@ -217,6 +222,26 @@ def test_the_ceiling_s_intervals_and_p_values_agree():
         assert low < one.estimate < high
         assert [one.p(low), one.p(high)] == pytest.approx([0.1, 0.1], abs=1e-3)
     assert TOP.best.low < TOP.best.estimate < TOP.best.high
+
+
+def test_judgments_that_would_tell_are_the_first_that_carry_the_contrast_over_its_errors():
+    """By hand, one after the other: noise of the choices falls, and the ranking follows the experts more closely."""
+    robin, found = INFERENCE.robin, []
+    for less, again in itertools.product((0.5, 0.7, 0.8, 0.9), (0.02, 0.3)):
+        of = measure(0).plus(TOP.mind, -less)
+        parts = robin.variance(of)
+        df = degrees(int(len(parts.texts) * (float(parts.texts.mean()) - 1)))
+        reach = stats.t.ppf(1 - ALPHA, df) + stats.t.ppf(POWER, df)
+        wanted = None
+        for times in np.linspace(1.25, MOST_TIMES, 76):
+            gain = times / (1 + (times - 1) * again)
+            variance = parts.choice / times + (max(parts.text, 0) + parts.pair) * gain
+            if of.value * math.sqrt(gain) > reach * math.sqrt(variance):
+                wanted = math.ceil((times - 1) * N)
+                break
+        assert _numbers_for_one(of, robin, again, N).judgments == wanted
+        found.append(wanted)
+    assert len({one for one in found if one is not None}) > 2
 
 
 def test_numbers_that_would_tell_fall_with_what_there_is_to_see():

@@ -134,7 +134,7 @@ def said(n_people):
 
 
 def test_annotators_on_a_map_and_by_closeness():
-    few, many = said(14), said(45)
+    few, many = said(14), said(39)
     ax = few.plot()
     at = {(row["x"], row["y"]): row for row in few.positions.iter_rows(named=True)}
     dots = [line for line in ax.lines if len(line.get_xydata())]
@@ -150,7 +150,7 @@ def test_annotators_on_a_map_and_by_closeness():
     ax = many.plot_closeness()
     rows = many.rows
     judges = rows.filter(pl.col("kind") == "judge")
-    people = rows.filter(pl.col("kind") == "human").gather_every(2)  # 45 people in the 38 rows beside the judges
+    people = rows.filter(pl.col("kind") == "human").gather_every(2)  # 39 people in the 38 rows beside the judges
     shown = pl.concat([judges, people]).sort("difference", descending=True)
     names = [name if len(name) <= 18 else name[:16] + "…" for name in shown["annotator"]]
     assert names_of(ax.yaxis) == names

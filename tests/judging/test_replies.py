@@ -156,6 +156,11 @@ def test_a_reply_that_was_cut_off_gives_its_own_label_or_none(shape, at, label):
     assert read_reply(text, STARS, finish="length").label in (None, label)
 
 
+@pytest.mark.parametrize(("before", "label"), [(80, 4), (81, None)])
+def test_of_a_reply_that_was_cut_off_a_line_may_lead_to_the_label_and_no_more(before, label):
+    assert read_reply("x" * before + ' {"label": 4}\nThe writer liked', STARS, finish="length").label == label
+
+
 CORPUS = yaml.safe_load((Path(__file__).parent / "replies.yaml").read_text(encoding="utf-8"))
 REPLIES = [(group, reply) for group in CORPUS for reply in group["replies"]]
 

@@ -465,6 +465,8 @@ def test_style_is_counted_in_texts():
         ({"same": pl.col("first_length") - pl.col("second_length")}, {"covariates": ["same", "same2"]}, "each other"),
         ({"rank": pl.col("first").str.slice(1).cast(pl.Int64) - pl.col("second").str.slice(1).cast(pl.Int64)},
          {"covariates": "rank"}, "cannot be told from the systems"),
+        ({"rank": pl.col("first").str.slice(1).cast(pl.Int64) - pl.col("second").str.slice(1).cast(pl.Int64)},
+         {"covariates": "rank", "prior": 1}, "cannot be told from the systems"),
     ],
 )  # fmt: skip
 def test_covariates_that_cannot_be_told_are_refused(change, options, words):

@@ -11,8 +11,9 @@ from tables import FACETS, lessons
 
 import assay
 from assay.errors import DesignError
+from assay.estimation.result import fingerprint_with
 from assay.psychometrics.design import DisattenuationSettings, design_of
-from assay.psychometrics.disattenuation import _family_table, _Pairs, disattenuated_correlation
+from assay.psychometrics.disattenuation import _families, _family_table, _Pairs, disattenuated_correlation
 from assay.statistics.bivariate import JointBlocks, JointFit, Strata, fit_joint, parameters_of, strata_of
 
 
@@ -64,6 +65,14 @@ def test_the_structural_estimate_finds_the_true_correlation_and_equation_3_falls
     assert abs(dependable - 0.6) < 0.12
     assert published < dependable
     assert published < 0.55
+
+
+def test_one_correlation_has_the_fingerprint_of_its_families():
+    labels = lessons(12, 2, 3, judges=2, seed=5)
+    one = ask(labels, n_resamples=20)
+    (pair,) = _families(labels, one.run.settings)
+    table, _ = _family_table(labels, design_of(one.run.settings)[1], one.run.settings, pair)
+    assert one.data == fingerprint_with(table.fingerprint, families=pair)
 
 
 def test_a_family_without_variance_of_objects_cannot_be_told():

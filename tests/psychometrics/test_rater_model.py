@@ -68,6 +68,17 @@ def test_numpy_and_jax_have_one_likelihood(name):
     np.testing.assert_allclose(np.asarray(slope), found.value_and_gradient(x)[1], atol=1e-8)
 
 
+def test_the_density_of_the_sampler_is_that_of_the_fit():
+    """At a point, without compiling; the slow test has slopes and every kind of table."""
+    jax = pytest.importorskip("jax")
+    from assay.psychometrics.raters.fit import jax_value
+
+    found = density(rated(8, categories=3).labels)
+    x = somewhere(found)
+    with jax.enable_x64(True):
+        assert float(jax_value(found)(x)) == pytest.approx(found.value(x), rel=1e-10)
+
+
 def test_the_likelihood_is_the_sum_over_all_that_is_hidden():
     """Eq. 4 to 6 as they stand: every ideal rating and a fine grid of θ, cell by cell, label by label."""
     labels = rated(12, criteria=2, categories=3, seen=0.8).labels

@@ -82,3 +82,8 @@ def test_words_as_they_are_stay_the_default():
     assert assay.similarity_matrix(texts, "rouge-1,stem=porter")[0, 1] == 1
     with pytest.raises(DesignError, match="stem must be none or porter; got 'snowball'"):
         assay.similarity_matrix(texts, "rouge-1,stem=snowball")
+
+
+@pytest.mark.parametrize(("word", "stem"), [("using", "use"), ("aged", "age"), ("owed", "owe"), ("failing", "fail")])
+def test_short_stems_get_their_e_back_after_a_vowel_and_a_consonant(word, stem):
+    assert porter_stem(word) == stem

@@ -229,6 +229,21 @@ def test_bradley_terry_of_several_tables_by_iterations():
     np.testing.assert_allclose(tournaments.bradley_terry(tables[7], start=far), found[7], atol=1e-7)
 
 
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_curvature_of_votes_is_the_derivative_of_their_slope(ties):
+    """Minus the second derivatives, by differences; Newton's method would arrive with others too, later."""
+    rng = np.random.default_rng(7)
+    wins = rng.integers(1, 9, (2, 4, 4)).astype(float)
+    wins[:, np.arange(4), np.arange(4)] = 0
+    even = rng.integers(1, 6, (2, 4, 4)).astype(float)
+    even = np.tril(even, -1) + np.tril(even, -1).swapaxes(1, 2) if ties else None
+    point = rng.normal(size=(2, 5 if ties else 4))
+    curvature = tournaments._slopes(wins, even, point)[1]
+    for k, step in enumerate(1e-5 * np.eye(point.shape[1])):
+        above, below = (tournaments._slopes(wins, even, point + s, curved=False)[0] for s in (step, -step))
+        np.testing.assert_allclose(-(above - below) / 2e-5, curvature[:, :, k], rtol=1e-6, atol=1e-7)
+
+
 def test_few_votes_are_fitted_from_the_strengths_of_other_votes():
     """Wherever ways of wins lead from each system to every other, strengths are finite (Ford 1957), from any start."""
     rng = np.random.default_rng(0)

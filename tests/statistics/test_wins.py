@@ -225,6 +225,18 @@ def test_different_rows_are_those_of_numpy(base, columns):
             np.testing.assert_array_equal(found, wanted)
 
 
+def test_a_mean_over_pairings_is_that_of_each_resample_by_itself():
+    sums = np.random.default_rng(2).integers(1, 9, (5, 4 * 3)).astype(float)
+    paired = wins.PairedAdvantage(4, np.array([0, 1]), np.array([[2, 3], [3, 2]]))
+    each = []
+    for row in sums:
+        counts = row.reshape(4, 1, 3)
+        values = [wins.average_advantage(counts[[0, 1]] + counts[list(other)]) for other in ((2, 3), (3, 2))]
+        each.append([np.mean(values)])
+    np.testing.assert_allclose(paired.value(sums), each)
+    np.testing.assert_allclose(paired.value(sums[0]), each[0])
+
+
 # -- promises ---------------------------------------------------------------------------------------
 
 

@@ -57,6 +57,14 @@ def test_the_unfair_judge_is_a_point_stricter_with_one_group_only():
     assert (unfair[group == "b"] == np.maximum(good[group == "b"] - 1, 1)).all()
 
 
+def test_groups_of_documents_take_turns():
+    labels = _plant_judges(settings(n_items=400, scale="1-9", documents=40), 1, np.random.default_rng(1))
+    items = labels.items.sort("item")
+    assert items["group"].to_list() == [group for group in "ab" * 20 for _ in range(10)]
+    good, unfair = (labels.where(annotator=name).labels.sort("item")["label"].to_numpy() for name in ("good", "unfair"))
+    assert (unfair == np.where(items["group"] == "b", np.maximum(good - 1, 1), good)).all()
+
+
 @pytest.mark.slow
 def test_useless_judges_stay_out_and_a_good_one_gets_in_where_the_study_is_large_enough():
     found = validate(n_items=150, n_annotators=5, scale="1-5", epsilon=0.2, n_studies=8, seed=1, annotator_noise=0.2)
