@@ -730,6 +730,17 @@ def test_a_result_without_a_picture_says_so():
         found.plot()
 
 
+def test_rows_of_a_picture_bear_the_words_of_the_table_without_its_reasons():
+    class Named(Finding):
+        @property
+        def table(self):
+            words = {"name": ["a", "b"], "of": ["x", None], "reason": [None, "too few"], "interval": ["t", "t"]}
+            return pl.DataFrame({**words, "estimate": [0.2, 0.4], "low": [0.1, 0.3], "high": [0.3, 0.5]})
+
+    ax = Named(1.0, (), np.zeros(1), Estimate(1.0, 1.0, 1.0, 1.0), RUN).plot()
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["a, x", "b"]
+
+
 def test_json_safe_leaves_plain_things_alone():
     plain = {"a": [1, 2.5, "x", None, True], "b": {"c": False}}
     assert json_safe(plain) == plain

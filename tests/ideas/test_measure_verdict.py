@@ -13,6 +13,7 @@ from scipy.stats import spearmanr
 from worlds import World, noisy, pair_values
 
 import assay
+from assay.ideas.choices import odd_one_labels
 from assay.ideas.measures import AUTHOR, LENGTH, WORDS, short_measure
 from assay.ideas.validate import (
     ALPHA,
@@ -319,3 +320,12 @@ def test_every_pair_of_texts_has_one_trivial_value():
     assert row["verdict"] is None
     assert all(one not in found.verdicts for one in (LENGTH, WORDS, AUTHOR))
     assert not set(itertools.chain(found.verdicts)) & {LENGTH}
+
+
+def test_of_two_questions_the_one_with_odd_ones_out_is_asked():
+    rows = [("i", who, c, label) for who in ("ann", "bob") for c, label in (("odd", "A"), ("stars", "3"))]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "criterion", "label"], orient="row")
+    scales = {"odd": "odd-one-out", "stars": "1-5"}
+    texts = pl.DataFrame({"item": ["i"], "first_item": ["p"], "second_item": ["q"], "third_item": ["r"]})
+    labels = assay.Annotations.from_frame(frame, scale=scales, humans=["ann", "bob"], judges=[], items=texts)
+    assert odd_one_labels(labels, "this").criteria == ("odd",)

@@ -172,7 +172,7 @@ def test_labels_of_a_single_judge_stand_beside_a_person_s_toward_people_s_scores
 
 
 def test_a_person_s_label_carries_to_people_s_scores_as_far_as_it_is_dependable():
-    """The squared correlation of one label with universe scores is Φ of one rater: Brennan (2001), section 2.3."""
+    """The squared correlation of one label with universe scores is Φ of one rater."""
     people = {row["measure"]: row["people_value"] for row in full_card(1).table.iter_rows(named=True)}
     assert people["toward people's scores"] ** 2 == pytest.approx(people["Φ"], abs=0.01)
 
