@@ -11,6 +11,7 @@ import functools
 import inspect
 import json
 import math
+import os
 import re
 import typing
 from collections.abc import Iterable
@@ -380,7 +381,8 @@ found: int = assay.krippendorff_alpha(labels)
 """
     path = tmp_path / "asked.py"
     path.write_text(code)
-    said, _, _ = mypy.run(["--strict", "--no-incremental", "--follow-imports=silent", str(path)])
+    cache = os.environ.get("MYPY_CACHE_DIR", str(tmp_path / "cache"))
+    said, _, _ = mypy.run(["--strict", "--cache-dir", cache, str(path)])
     lines = [int(found) for found in re.findall(r"asked.py:(\d+): error", said)]
     assert lines == [5, 6, 8, 9], said
 
