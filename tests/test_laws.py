@@ -38,6 +38,13 @@ LONG = ("report", "validate", "grading_scale_study", "separability_sweep")
 """Questions whose answers take a third of a second and more: by default they are asked without variants."""
 
 
+VARIED_LATER = (
+    "rater_model", "disattenuated_correlation", "card", "agreement", "compare_judges", "alt_test_by",
+    "validate_similarity", "plan_triplets", "elo",
+)  # fmt: skip
+"""Questions whose variants together take a second and more: by default they are asked as they are."""
+
+
 def marks_of(name: str) -> list[pytest.MarkDecorator]:
     """Laws of one question run in one process, which asks it once. Trainings take .3 s each, with PyTorch's seconds."""
     if name == "train":
@@ -68,7 +75,7 @@ def each_in_parts(names: Iterable[str]) -> list[Any]:
     further = [
         pytest.param(name, True, id=f"{name}, further values", marks=[*marks_of(name), pytest.mark.slow])
         for name in names
-        if any(len(values) > 1 for values in BY_NAME[name].values.values())
+        if name in VARIED_LATER or any(len(values) > 1 for values in BY_NAME[name].values.values())
     ]
     return first + further
 
@@ -87,7 +94,7 @@ def variants(question: Question, further: bool) -> list[tuple[str, dict[str, Any
     found = [("as it is", dict(question.base))]
     for option, values in question.values.items():
         for i, value in enumerate(values):
-            if (i > 0) != further:
+            if (i > 0 or question.name in VARIED_LATER) != further:
                 continue
             several = isinstance(value, Given) or (isinstance(value, dict) and option in value)
             found.append((f"{option} {i}", {**question.base, **(value if several else {option: value})}))
@@ -489,9 +496,9 @@ def test_another_level_is_that_of_asking_with_it(name):
     rows, each = base(name).table, base(name).row_estimates()
     if not (levels and isinstance(levels[0], float) and each):
         return
-    asked = "confidence 0"
-    alone = name in LONG  # of whose variants no other is asked for by default
-    other = ask(BY_NAME[name], dict(variants(BY_NAME[name], False))[asked]) if alone else answers(name)[asked]
+    alone = name in (*LONG, *VARIED_LATER)  # of whose variants no other is asked for by default
+    again = {**BY_NAME[name].base, "confidence": levels[0]}
+    other = ask(BY_NAME[name], again) if alone else answers(name)["confidence 0"]
     assert other.table.height == rows.height
     for row, one in zip(other.table.iter_rows(named=True), each, strict=True):
         if one is not None and math.isfinite(one.low):

@@ -219,6 +219,7 @@ def studies() -> Iterator[Any]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", list(studies()))
 def test_what_was_shown_can_be_rebuilt(serve: Any, study: dict[str, Any]) -> None:
     study = dict(study)

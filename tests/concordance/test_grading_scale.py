@@ -255,6 +255,7 @@ def test_judges_alone_have_table_1(labels, study):
         grading_scale_study(labels.where(kind="human"))
 
 
+@pytest.mark.slow
 def test_repeats_have_a_reliability_of_their_own():
     repeated = scale_study(repeats=3, per_benchmark=6)
     study = grading_scale_study(repeated, repeats="first", by="benchmark")
