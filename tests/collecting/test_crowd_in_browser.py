@@ -102,7 +102,7 @@ def test_who_is_not_let_in_and_who_leaves(browser: Browser, site: Site) -> None:
     page = browser.visit(address(site, "leaves"))
     page.click("text=Yes")
     page.click("text=Continue")
-    page.wait_for_selector("form.page:not([hidden])")
+    page.wait_for_url("**/work*")  # loaded, the script with it
     page.keyboard.press("4")
     site.wait_for("leaves", 1)
     page.click("text=Leave …")
