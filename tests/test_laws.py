@@ -35,8 +35,7 @@ BY_NAME = {q.name: q for q in QUESTIONS}
 
 
 LONG = ("report", "validate", "grading_scale_study", "separability_sweep")
-"""Questions whose answers take a third of a second and more: by default they are asked without variants."""
-
+"""Questions whose answers take a third of a second and more: by default they are asked once, as they are."""
 
 VARIED_LATER = (
     "rater_model", "disattenuated_correlation", "card", "agreement", "compare_judges", "alt_test_by",
@@ -52,26 +51,24 @@ def marks_of(name: str) -> list[pytest.MarkDecorator]:
     return [pytest.mark.xdist_group(f"laws of {name}")]
 
 
+def marks_of_more(name: str) -> list[pytest.MarkDecorator]:
+    """Of laws that ask a question more than once: of a long one they are `slow`."""
+    return [*marks_of(name), *([pytest.mark.slow] if name in LONG else [])]
+
+
 def each(names: Iterable[str]) -> list[Any]:
     """Questions as parameters."""
     return [pytest.param(name, id=name, marks=marks_of(name)) for name in names]
 
 
 def each_with_labels() -> list[Any]:
-    """Questions that are asked of labels, as parameters; long ones are `slow`."""
-    return [
-        pytest.param(q.name, id=q.name, marks=[*marks_of(q.name), *([pytest.mark.slow] if q.name in LONG else [])])
-        for q in QUESTIONS
-        if q.takes_labels
-    ]
+    """Questions that are asked of labels, as parameters."""
+    return [pytest.param(q.name, id=q.name, marks=marks_of_more(q.name)) for q in QUESTIONS if q.takes_labels]
 
 
 def each_in_parts(names: Iterable[str]) -> list[Any]:
-    """Questions as parameters, with the first value of each option; with the further values they are `slow`."""
-    first = [
-        pytest.param(name, False, id=name, marks=[*marks_of(name), *([pytest.mark.slow] if name in LONG else [])])
-        for name in names
-    ]
+    """Questions as parameters, with their first variants (see `variants`); with the further ones they are `slow`."""
+    first = [pytest.param(name, False, id=name, marks=marks_of_more(name)) for name in names]
     further = [
         pytest.param(name, True, id=f"{name}, further values", marks=[*marks_of(name), pytest.mark.slow])
         for name in names
@@ -90,7 +87,10 @@ WITH_LABELS = pytest.mark.parametrize("name", each_with_labels())
 
 
 def variants(question: Question, further: bool) -> list[tuple[str, dict[str, Any]]]:
-    """Every option at its first value in the list, or at the further ones: what it is called, and the options."""
+    """Every option at its first value in the list, or at the further ones: what it is called, and the options.
+
+    All variants of a question in `VARIED_LATER` are further ones.
+    """
     found = [("as it is", dict(question.base))]
     for option, values in question.values.items():
         for i, value in enumerate(values):

@@ -59,6 +59,6 @@ def test_intervals_cover_what_they_say():
             one = sure.estimate(quantity)
             held.setdefault(name, []).append(bool(one.low <= quantity.value(truth) <= one.high))
     shares = {name: float(np.mean(each)) for name, each in held.items()}
-    # Three standard errors of 80 tables beside 92 to 97%.
-    assert all(0.92 - 0.073 <= share <= 1 for share in shares.values()), shares
+    # Three standard errors of 80 tables below 92%; all together 92 to 97.5.
+    assert all(share >= 0.92 - 0.073 for share in shares.values()), shares
     assert 0.92 <= np.mean([*shares.values()]) <= 0.975, shares

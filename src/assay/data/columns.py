@@ -659,9 +659,8 @@ def _whole(column: pl.Series) -> pl.Series:
 def _id_texts(column: pl.Series) -> pl.Series:
     """Names as text, null where they are blank."""
     text = _whole(column).cast(pl.String)
-    if column.dtype.is_integer() or not _blank(text).any():
-        return text
-    return pl.select(pl.when(text.str.strip_chars() != "").then(text)).to_series().alias(column.name)
+    blank = _blank(text)
+    return pl.select(pl.when(~blank).then(text)).to_series().alias(column.name) if blank.any() else text
 
 
 def _named_rows(frame: pl.DataFrame, role: str, alias: str) -> pl.DataFrame:

@@ -335,9 +335,10 @@ class SpellingError(DataError):
 
 _AROUND = r"^[\s\p{Cf}]+|[\s\p{Cf}]+$"
 _INSIDE = r"[\s\p{Cf}]+"
-_VISIBLE = re.compile(r"[\x21-\x7e]*")
 _NOT_PLAIN = r"[^\x21-\x40\x5b-\x7e]"
 """Whatever is not a visible ASCII character without case."""
+
+_VISIBLE = re.compile(r"[\x21-\x7e]*")
 
 
 # -- trimmed ---------------------------------------------------------------------------------------
@@ -365,9 +366,13 @@ def strip_spaces(names: pl.Series) -> pl.Series:
 
 def are_visible(names: pl.Series) -> bool:
     """Whether a few names hold nothing but visible ASCII characters, at a glance that spares Polars its queries."""
-    return (
-        len(names) <= FEW_ROWS and not names.null_count() and _VISIBLE.fullmatch("".join(names.to_list())) is not None
-    )
+    text = _joined(names)
+    return text is not None and _VISIBLE.fullmatch(text) is not None
+
+
+def _joined(names: pl.Series) -> str | None:
+    """A few names as one text, of which Python tells at once what letters are in it; None of many, or of a null."""
+    return None if len(names) > FEW_ROWS or names.null_count() else "".join(names.to_list())
 
 
 # -- told apart ------------------------------------------------------------------------------------
@@ -375,8 +380,8 @@ def are_visible(names: pl.Series) -> bool:
 
 def spelling_key(names: pl.Series) -> pl.Series:
     """What is equal where names differ only in case, in inner spaces or in how their letters are encoded."""
-    few = len(names) <= FEW_ROWS and not names.null_count()
-    if not (re.search(_NOT_PLAIN, "".join(names.to_list())) if few else names.str.contains(_NOT_PLAIN).any()):
+    text = _joined(names)
+    if not (names.str.contains(_NOT_PLAIN).any() if text is None else re.search(_NOT_PLAIN, text)):
         return names
     return names.str.normalize("NFKC").str.to_lowercase().str.replace_all(_INSIDE, " ")
 
