@@ -28,6 +28,12 @@ COMMON = {
 ALONE = {"repeats"}
 """Fields of these that many commands take without the others: they are in `SEVERAL`."""
 
+TOGETHER = {
+    "A page": ("page", ("`--output`, `-o`", "`--force`")),
+    "Intervals": ("intervals", ("`--confidence`", "`--n-resamples`", "`--seed`")),
+}
+"""Sections of options of several commands that most of these take together: the word of a link, and the options."""
+
 SEVERAL, OFTEN = "Several commands", 3
 """The section of further options that this many commands take and describe in the same words."""
 
@@ -62,9 +68,9 @@ COMMANDS_HEAD = """\
 
 <!-- Written by docs/make.py; change the commands, not this page. -->
 
-`assay COMMAND --help` shows an example and the options that most people need, `--help-all` every option. `python -m
-assay` is the same as `assay`. `assay --install-completion` installs completion by the tab key for bash, zsh, fish or
-PowerShell (`--shell` names the shell): it adds a line to the shell's startup file and says where.
+`assay COMMAND --help` shows an example and the options that most people need, `--help-all` every option. `assay
+--install-completion` completes commands and options by the tab key in bash, zsh, fish or PowerShell (`--shell`
+names the shell): it adds a line to the shell's startup file and says where.
 
 | exit status | when |
 |---|---|
@@ -72,13 +78,12 @@ PowerShell (`--shell` names the shell): it adds a line to the shell's startup fi
 | 1 | `--fail-under` was not reached, or a run stopped before its end |
 | 2 | bad input: one line on standard error says what to change |
 
-`assay gate` and `assay monitor` have statuses of their own. Notes and progress go to standard error; the answer alone
-goes to standard output.
+`assay gate` and `assay monitor` have statuses of their own. Notes and progress go to standard error.
 
-How to read this page: `,...` is a list separated by commas, `--seed=0` has the default 0, and brackets hold the default
-among words and the range. Options that many commands take are described once, in the first four sections, and a command
-names them under *Also*: *labels*, *output* and *test* stand for a whole section, and a name without a link is in
-[several commands](#several-commands). `SOURCE` and `STUDY` are as described there where a command says nothing else.
+`=…` takes a text, `,…` is a list separated by commas, `--seed=0` has the default 0, and brackets hold another default
+and the range. A table is written as .csv, .tsv, .jsonl or .parquet. Options that many commands take are described once,
+in the first sections, and a command names them under *Also*: a link stands for a whole section. `SOURCE` and `STUDY`
+are as described there where a command says nothing else.
 
 """
 
@@ -97,7 +102,9 @@ def commands_page() -> str:
     apps = all_commands()
     shown = {name: visible_arguments(name) for name in apps}
     shared = {title: _fields(options, shown[command]) for title, (_, options, command) in COMMON.items()}
-    shared[SEVERAL] = _several(shown, {entry for section in shared.values() for entry in section.values()})
+    several = _several(shown, {entry for section in shared.values() for entry in section.values()})
+    shared |= {title: {name: several.pop(name) for name in names} for title, (_, names) in TOGETHER.items()}
+    shared[SEVERAL] = several
     found = [COMMANDS_HEAD]
     for group, rows in COMMANDS.items():
         found.append(f"- **{group}**: " + ", ".join(f"[{row.name}](#assay-{row.name})" for row in rows) + "\n")
@@ -140,9 +147,9 @@ def _several(shown: Mapping[str, Sequence[Any]], said: set[str]) -> dict[str, st
 def _also(title: str, section: Mapping[str, str], entries: Mapping[str, str]) -> str:
     """Which options of a section a command takes: a link to it where these are all, else their names."""
     taken = [names for names, entry in section.items() if entries.get(names) == entry]
-    if title in COMMON and taken:
-        assert len(taken) == len(section), f"some of {title} and not all: {taken}"
-        return f"[{COMMON[title][0]}](#{title.lower().replace(' ', '-')})"
+    assert title not in COMMON or len(taken) in (0, len(section)), f"some of {title} and not all: {taken}"
+    if title in {**COMMON, **TOGETHER} and len(taken) == len(section):
+        return f"[{(COMMON.get(title) or TOGETHER[title])[0]}](#{title.lower().replace(' ', '-')})"
     return ", ".join(_first(names) for names in taken if names.startswith("`-"))
 
 
@@ -185,6 +192,13 @@ def _names(argument: Any) -> str:
     return ", ".join(f"`{name}`" for name in argument.names)
 
 
+_FORMS = re.compile(r"(?:: \.csv, \.tsv, \.jsonl or \.parquet| \(\.csv, \.jsonl, \.parquet\))(?=[.,])")
+"""The forms of a table, which the head of the page has once."""
+
+_UNGIVEN = re.compile(r"[;,] ([^;,]+(?:, [^;,]+)?) when not given\.$")
+"""What holds without an option, at the end of what it is for."""
+
+
 def _entry(argument: Any) -> str:
     """One line of a list: how an option is typed, its default and range, what it is for."""
     about = " ".join((argument.parameter.help or "").split())
@@ -192,17 +206,21 @@ def _entry(argument: Any) -> str:
     about = re.sub(r" \[(range|choices): [^\]]*\]", "", about).replace("<", r"\<")
     words = argument.get_choices() or tuple(filter(None, notes.get("choices", "").split(", ")))
     takes = "|".join(f"'{word}'" if " " in word else word for word in words) or _kind(argument.hint)
-    more = ",..." if _is_list(argument) and takes else ""
+    more = ",…" if _is_list(argument) and takes else ""
     about = re.sub(r",? separated by commas", "", about) if more else about
+    about = _FORMS.sub("", about)
     if argument.parameter.env_var:
         about += " Also the environment variable " + ", ".join(f"`{name}`" for name in argument.parameter.env_var) + "."
     default, value = _default(argument), ""
+    last = None if default else _UNGIVEN.search(about)
+    if last:
+        default, about = last[1], f"{about[: last.start()]}."
     if argument.index is None and takes:
         # A default shows of which kind a value is, except one word of several and where it is described.
-        if default and not words and " " not in default:
+        if default and not words and not last and " " not in default:
             value, default = f"={default}{'' if ',' in default else more}", ""
         else:
-            value = f" {takes}{more}"
+            value = f"=…{more}" if takes == "TEXT" else f" {takes}{more}"
     brackets = ", ".join(filter(None, (default, _range(notes.get("range", "")))))
     first, _, others = _names(argument).partition("`, ")
     named = f"{first.rstrip('`')}{value}`" + (f", {others}" if others else "")

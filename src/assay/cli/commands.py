@@ -337,7 +337,7 @@ QUESTIONS = (
         "rasch",
         "examples/lessons.csv",
         does="How severe is each rater, and who rates as nobody would expect? The many-facet Rasch model.",
-        source="A file or folder of labels in ordered categories.",
+        source="Labels in ordered categories.",
         ask="assay.psychometrics.raters.rasch:many_facet_rasch",
         page="assay.psychometrics.page:rasch_parts",
         title="How severe is each rater?",

@@ -21,7 +21,7 @@ def estimate(
     Parameters
     ----------
     source
-        A file or folder of labels: the judge's of all items, people's of a random sample of them.
+        Labels: the judge's of all items, people's of a random sample.
     """
     from assay.estimates.corrected import estimate as correct
 
@@ -52,7 +52,7 @@ def drift(
     after
         Labels of the later run.
     anchors
-        The earlier version's labels of texts of the later run, a random sample of them.
+        The earlier version's labels of a random sample of the later run's texts.
     """
     from assay.estimates.drift import drift as compare
 
@@ -75,7 +75,7 @@ def monitor(
     Parameters
     ----------
     source
-        A file that grows, a folder, or a study; exit 1 where there is an alarm.
+        A file that grows, or a folder; exit 1 is an alarm.
     """
     from assay.estimates.monitor import monitor as watch
 
@@ -102,7 +102,7 @@ def route(
     Parameters
     ----------
     source
-        A file or folder of labels: the judge's of all items, two people's or more of some.
+        Labels: the judge's of all items, two people's or more of some.
     rule
         Write the rule to this file: judge, signal, threshold.
     queue
@@ -144,7 +144,7 @@ def gate(
     policy
         A file that says what must hold: labels, judge, [verdict], [drift], [[estimate]].
     comment
-        Write the answer in Markdown to this file, for a comment on a pull request.
+        Write the answer in Markdown to this file, for a pull request.
     junit
         Write the checks as JUnit XML to this file.
     """

@@ -85,9 +85,7 @@ class LabelOptions:
         FIRST,
     ] = None
     humans: Annotated[Names, Parameter(help="Annotators that are people, where a name looks like a model's.")] = None
-    spelling: Annotated[Spelling, Parameter(help="What becomes of names that differ only in case or inner spaces.")] = (
-        "refuse"
-    )
+    spelling: Annotated[Spelling, Parameter(help="Names that differ only in case or inner spaces.")] = "refuse"
     scale: Annotated[
         list[str] | None,
         Parameter(
@@ -99,22 +97,22 @@ class LabelOptions:
     missing: Annotated[
         Names, Parameter(help="Labels that are no answer, separated by commas: N/A,-99. '' where none of them is.")
     ] = None
-    label_spelling: Annotated[
-        Spelling, Parameter(help="What becomes of categories that differ only in case or inner spaces.")
-    ] = "refuse"
+    label_spelling: Annotated[Spelling, Parameter(help="Categories that differ only in case or inner spaces.")] = (
+        "refuse"
+    )
     codes: Annotated[
         str | None,
-        Parameter(help="What codes stand for: a table of codes and words, or a sheet of the same workbook."),
+        Parameter(help="A table of codes and words, or a sheet of the same workbook."),
     ] = None
-    decimal: Annotated[
-        Decimal | None, Parameter(help="What stands before decimals, where labels such as 1,234 do not tell.")
-    ] = None
+    decimal: Annotated[Decimal | None, Parameter(help="The decimal sign, where labels such as 1,234 do not tell.")] = (
+        None
+    )
     wide: Annotated[bool, Parameter(help="One row an item, one column an annotator.", show_default=False), FIRST] = (
         False
     )
     layout: Annotated[
         Layout,
-        Parameter(help="What a row is: a label (long), an item (wide), a person (transposed); auto finds out."),
+        Parameter(help="A row is a label (long), an item (wide) or a person (transposed)."),
     ] = "auto"
     columns: Annotated[
         Names, Parameter(help="The annotators' columns of a wide table, the items' of a transposed one.")
@@ -131,16 +129,14 @@ class LabelOptions:
     split_item: Annotated[
         str,
         Parameter(
-            help="Separator, or regular expression with named groups, that splits the item id into item and criterion; "
-            "auto splits names such as img_7__Color where all of them show it, no keeps names whole."
+            help="Separator of item and criterion in names of items, or regular expression with named groups; auto "
+            "splits names such as img_7__Color where all show it, no splits none."
         ),
     ] = "auto"
     items: Annotated[Path | None, Parameter(help="A table with one row an item: text, document, gold, ...")] = None
     annotator_table: Annotated[Path | None, Parameter(help="A table with one row an annotator.")] = None
-    labels_from: Annotated[
-        Names, Parameter(help="More files of labels, joined by item: those of the judge beside those of people.")
-    ] = None
-    sheet: Annotated[str | None, Parameter(help="The sheet of a spreadsheet that holds the labels.")] = None
+    labels_from: Annotated[Names, Parameter(help="More files of labels, joined by item.")] = None
+    sheet: Annotated[str | None, Parameter(help="The sheet of a spreadsheet.")] = None
     format: Annotated[
         str, Parameter(help="auto, or the platform that wrote the file: label-studio, argilla, prodigy, mturk, ...")
     ] = "auto"
@@ -152,7 +148,7 @@ class LabelOptions:
     ] = None
     store: Annotated[
         str | None,
-        Parameter(help="Of a study's folder, the database in place of its own: a path or postgresql://..."),
+        Parameter(help="A study's database, in place of its own: a path or postgresql://..."),
     ] = None
 
     def outputs(self, source: str) -> Annotations:
@@ -571,11 +567,11 @@ def report(
     Parameters
     ----------
     source
-        A file, a folder with human_annotations.json and llm_annotations.json, or a study folder.
+        A file or folder of labels.
     out
-        Where the page is written: .html, or .md for Markdown. Every number is written beside it as .json.
+        Where the page is written: .html or .md; every number beside it as .json.
     pdf
-        Also print the page, as .pdf beside it; needs Chromium or Chrome on this machine.
+        Also print the page as .pdf; needs Chromium or Chrome.
     """
     from assay.reporting.page import print_page
     from assay.verdict.preregistration import plan_beside
@@ -626,12 +622,12 @@ def _next_command(source: str, step: NextStep) -> str:
 def card(
     source: str, *, out: Page = None, force: Force = False, tested: Tested = ALL_JUDGES, ask: Ask = ASK
 ) -> None:  # fmt: skip
-    """Seven questions about every judge on one screen, each answered ✓, ✗, ? (open) or – (this table cannot say).
+    """Seven questions about every judge on one screen: ✓, ✗, ? (open) or – (this table cannot say).
 
     Parameters
     ----------
     source
-        A file or folder of labels, or a study folder.
+        A file or folder of labels.
     """
     _ask_of_judges("card", source, out, force=force, tested=tested, ask=ask)
 
@@ -639,12 +635,12 @@ def card(
 def probes(
     source: str, *, out: Page = None, force: Force = False, tested: Tested = ALL_JUDGES, ask: Ask = ASK
 ) -> None:  # fmt: skip
-    """Where may a judge go wrong? Eight probes of the labels at hand, and those that a study has asked.
+    """Where may a judge go wrong? Eight probes of the labels at hand, and those that a study asked.
 
     Parameters
     ----------
     source
-        A file or folder of labels, or a study folder.
+        A file or folder of labels.
     """
     _ask_of_judges("probes", source, out, force=force, tested=tested, ask=ask)
 
@@ -675,7 +671,7 @@ def alt_test(
     Parameters
     ----------
     source
-        A file, or a folder with human_annotations.json and llm_annotations.json.
+        A file or folder of labels.
     fail_under
         Exit with 1 where a winning rate is below this, 0 to 1.
     """
@@ -764,7 +760,7 @@ def scales(source: str, *, out: Page = None, force: Force = False, ask: Ask = AS
     Parameters
     ----------
     source
-        A file or folder of labels, every item answered on several scales.
+        Labels, every item answered on several scales.
     """
     from assay.concordance.coefficient import GradingScaleSettings
     from assay.concordance.grading_scale import grading_scale_study
@@ -793,13 +789,13 @@ _NEXT = Annotated[
 def ratings(
     source: str, *, next_pairs: _NEXT = None, out: Page = None, force: Force = False, ask: Ask = ASK
 ) -> None:  # fmt: skip
-    """Which system do raters prefer? Bradley-Terry ratings, of people and of each judge, whatever the order of votes.
+    """Which system do raters prefer? Bradley-Terry ratings, of people and of each judge.
 
     Parameters
     ----------
     source
-        Votes: labels first, second or tie, with columns first and second that name the systems; a study's folder; or
-        a table with model_a, model_b and winner.
+        Votes: labels first, second or tie, with columns first and second of systems; or columns model_a, model_b and
+        winner.
     """
     if next_pairs is not None:
         number_in("--next", next_pairs, low=1, whole=True)
@@ -849,10 +845,9 @@ def separability(
     Parameters
     ----------
     source
-        Outputs: one row a text, with its item, its system (annotator) and its number (repeat); or a study's folder
-        with systems.
+        Outputs, a row a text with its item, system (annotator) and number (repeat); or a study's folder.
     others
-        Further benchmarks, read in the same way: all of them side by side, each under its file's name.
+        Further benchmarks, read in the same way, each under its file's name.
     """
     from assay.data.formats.exports import TABLES, write_frame
 
@@ -887,7 +882,7 @@ def sweep(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK
     Parameters
     ----------
     source
-        Outputs, as for assay separability; those at several temperatures in one table, told apart by --condition.
+        Outputs, as for assay separability; --condition tells temperatures apart.
     """
     condition = ask.options.options().get("condition")
     conditions = list(dict.fromkeys([*(ask.labels.conditions or ()), *filter(None, [condition])]))
@@ -896,13 +891,13 @@ def sweep(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK
 
 
 def ideas(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
-    """Do texts carry the same ideas? Measures against experts' odd ones out; or where each judge sits among people.
+    """Do texts carry the same ideas? Measures against experts' odd ones out, or judges among people.
 
     Parameters
     ----------
     source
-        Odd ones out of three texts: how well measures and judges rank pairs as experts do. Or texts by people and
-        judges (--scale text): how close each annotator is to the people.
+        Odd ones out of three texts: how well measures and judges rank pairs. Or texts (--scale text): how close each
+        annotator is to the people.
     """
     from assay.ideas.choices import MapSettings
 
@@ -997,12 +992,12 @@ def _refuse_other_options(given: dict[str, Any], settings: type[Settings], about
 
 
 def raters(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
-    """Who is severe, who is erratic, who is unfair? Every person and every judge by the hierarchical rater model.
+    """Who is severe, erratic, unfair? Every person and judge by the hierarchical rater model.
 
     Parameters
     ----------
     source
-        A file or folder of labels in ordered categories.
+        Labels in ordered categories.
     """
     from assay.psychometrics.raters.model import rater_model
 

@@ -27,10 +27,9 @@ def plan(
     Parameters
     ----------
     pilot
-        A file or folder of labels at hand, drawn from in place of a simulation.
+        Labels at hand, drawn from in place of a simulation.
     write
-        Write what is decided to this file, such as plan.yaml, for assay report --plan; for a study, plan.yaml in its
-        folder.
+        Write what is decided to this file, for assay report --plan; of a study, plan.yaml in its folder.
     study
         With --write: the study's folder, whose questions, judges, prompts and items are decided.
     """
@@ -70,7 +69,7 @@ def validate(*, pilot: Annotated[str | None, Parameter(group="The plan")] = None
     Parameters
     ----------
     pilot
-        A file or folder of labels at hand, whose shape is taken wherever an option says nothing else.
+        Labels at hand, whose shape is taken where no option says another.
     """
     from assay.verdict.validate import validate as simulate_verdicts
 
@@ -109,13 +108,13 @@ def triplets(
     ----------
     source
         A table of texts, one row a text: triplets are drawn from it (--floor, --n-triplets), and written with -o.
-        Without it, a plan: how many comparisons of each pair rank the pairs as experts see them.
+        Without it, a plan: how many comparisons of each pair are enough.
     out
         Where the triplets are written: .csv, .tsv, .jsonl or .parquet.
     pilot
-        A file or folder of odd ones out at hand: experts agree as far as there.
+        Odd ones out at hand: experts agree as far as there.
     document
-        Column of the texts that names their document; triplets stay within it.
+        Column that names the document; triplets stay within it.
     name
         Column that names the texts.
     text
@@ -185,7 +184,7 @@ def plan_labels(
     Parameters
     ----------
     pilot
-        A file or folder of labels at hand: the judge's of all items, people's of some.
+        Labels at hand: the judge's of all items, people's of some.
     choose
         With --pilot and -o: about so many items to ask people about next, with known probabilities.
     out
@@ -218,7 +217,7 @@ def d_study(source: str, *, out: Page = None, force: Force = False, ask: Ask = A
     Parameters
     ----------
     source
-        A file or folder of labels: the G-study that is projected.
+        A file or folder of labels.
     """
     from assay.psychometrics.design import DStudySettings
     from assay.psychometrics.g_study import g_study

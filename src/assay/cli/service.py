@@ -62,7 +62,7 @@ def links(
 
 
 def status(study: StudyFolder, *, store: StoreName = None, output: Output = FOR_PEOPLE) -> None:
-    """Print how far a study is, and who has done how much, as the lead's page does."""
+    """Print how far a study is, and who has done how much."""
     from assay.study.definition import load_study
     from assay.study.store.connection import store_in_use
 
@@ -126,7 +126,7 @@ def backup(
     store: StoreName = None,
     force: Force = False,
 ) -> None:
-    """Copy a study, its folder and all answers as of one moment, while people go on answering.
+    """Copy a study and all answers as of one moment, while people go on answering.
 
     Parameters
     ----------
@@ -236,12 +236,12 @@ def record(
     store: StoreName = None,
     force: Force = False,
 ) -> None:
-    """Write all that people were given and answered, as the lead's page does: JSON Lines with a README, in a .zip.
+    """Write all that people were given and answered: JSON Lines with a README, in a .zip.
 
     Parameters
     ----------
     person
-        Only what is kept of this person, for whoever asks for their data.
+        Only what is kept of this person.
     out
         The file.
     """

@@ -146,25 +146,25 @@ def split(
     out: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     force: Force = False,
 ) -> None:
-    """Set items apart: for development, which prompts may see while they are written, and for the test, which decides.
+    """Set items apart for development, which prompts may see, and for the test, which decides.
 
     Parameters
     ----------
     source
-        A study's folder, in which split.csv is written, or a table of items or labels, which gets a column 'part'.
+        A study's folder, which gets split.csv, or a table of items or labels, which gets a column 'part'.
     test
-        Share of items for the test: three in four, as a verdict needs more items than the writing of a prompt.
+        Share of items for the test.
     item
         Column of a table that names the item.
     document
-        Column that names the document of an item, which stays in one part; without it that of the study, else what
-        names of items share (doc3 of doc3_s12).
+        Column of the document, which stays in one part; without it that of the study, else what item names share (doc3
+        of doc3_s12).
     strata
         Columns of the items that both parts are to have alike, separated by commas.
     seed
         Same seed, same parts.
     out
-        Where a table is written; without it beside the source, as NAME-split.csv.
+        Where a table is written; without it NAME-split.csv beside the source.
     """
     from assay.data.formats.exports import TABLES
     from assay.study.definition import STUDY_FILE, load_study
@@ -207,32 +207,31 @@ def judge(
     Parameters
     ----------
     study
-        The study folder, made by assay init.
+        The study folder.
     item
         With --show: the item, the study's first where none is named.
     dry_run
-        Say how many calls, tokens and how much money; ask nothing and write nothing.
+        Say how many calls, tokens and how much money; nothing is asked or written.
     show
-        Print what would be sent about an item, to the letter; ask nothing and write nothing.
+        Print what would be sent about an item; nothing is asked or written.
     retry
-        Ask nothing but the questions whose replies could not be read, once more from the start.
+        Ask only, from the start, where a reply could not be read.
     only
         Ask these judges only, separated by commas.
     part
-        Where assay split has set items apart: ask about those for development (without this option), for the test, or
-        all.
+        Of items that assay split set apart: those for development (without this option), for the test, or all.
     record
         Write every reply to this JSONL file, for provider: recorded.
     batch
-        Ask in batches, at half the price: take in what has come, and send what is open.
+        Ask in batches, at half the price: take in what has come, send what is open.
     status
         With --batch: only say how the batches stand.
     cancel
-        With --batch: end those that are under way; what they have answered is kept.
+        With --batch: end those under way; their answers are kept.
     wait
         With --batch: stay until no batch is under way.
     allow_code
-        Let judges run that are functions or commands named in the study's folder.
+        Let judges run that are functions or commands of the study's folder.
     verbose
         Log every call to standard error.
     """
@@ -309,7 +308,7 @@ def train(
     force: Force = False,
     ask: Ask = ASK,
 ) -> None:
-    """Train a rater on people's labels of texts, and compare it with people and with simpler ones on unseen documents.
+    """Train a rater on people's labels of texts, and compare it with simpler ones on unseen documents.
 
     Each item is rated by encoders that were trained on the documents of other folds, so that --table may be put before
     any question as a table with one more judge: assay report with-rater.csv. A first run with the defaults takes
@@ -319,11 +318,11 @@ def train(
     Parameters
     ----------
     source
-        A file or folder of labels; the texts are a column of it, or of --items.
+        Labels; the texts are a column of them, or of --items.
     folder
-        Write weights, model card, curves and folds into this folder; a training that was stopped goes on from it.
+        Write weights, model card, curves and folds here; a training that was stopped goes on from it.
     table
-        Write the labels with those of the trained raters as judges to this table (.csv, .jsonl, .parquet).
+        Write labels, with the trained raters as judges, to this table (.csv, .jsonl, .parquet).
     baselines
         In --table, the baselines are judges, too.
     """
@@ -363,7 +362,7 @@ def replies(
     missing
         Only replies from which no label could be read; assay judge --retry missing asks them again.
     prompts
-        Also print what was sent, as it was kept.
+        Also print what was sent.
     only
         Of these judges only, separated by commas.
     """
@@ -424,20 +423,20 @@ def invite(
     secret: Secret = None,
     change: ChangeOptions = NO_CHANGE,
 ) -> None:
-    """Add people who may answer on the page of a study, and print each one's personal link.
+    """Invite people to the page of a study, and print each one's personal link.
 
     Parameters
     ----------
     names
-        Who is invited; each is an annotator of the table. With none, the links of all who are invited.
+        Who is invited. With none, the links of all who are invited.
     sheet
-        A table of further people: a column name; all others (group, language) are attributes.
+        A table of further people: column name, and attributes.
     attribute
-        NAME=VALUE, a column of the table of annotators, for all that are named; may repeat.
+        NAME=VALUE, an attribute of all that are named; may repeat.
     out
         Where the links are written, with the attributes: .csv, .tsv, .jsonl or .parquet.
     base_url
-        Where they reach the page.
+        Where people reach the page.
     secret
         Signs the links; the same as for assay serve.
     """
@@ -503,16 +502,16 @@ def exclude(
     undo: bool = False,
     store: StoreName = None,
 ) -> None:
-    """Let what people answered on the page count no more: the record stays, their places become free.
+    """Let what people answered count no more: the record stays, their places become free.
 
     Parameters
     ----------
     names
         Whose answers must not count. Their links are ended.
     reason
-        Why; stands in the record and beside the count of labels that are left out.
+        Why; stands in the record and beside the count of exclusions.
     undo
-        Let their answers count again. Their links stay ended; the lead's page makes new ones.
+        Let their answers count again. Their links stay ended.
     """
     from assay.study.store import people
 
@@ -528,12 +527,12 @@ def exclude(
 
 
 def erase(study: StudyFolder, name: str, *, yes: bool = False, store: StoreName = None) -> None:
-    """Remove a person and all that they answered on the page for good, where they ask for it.
+    """Remove a person and all that they answered on the page for good.
 
     Parameters
     ----------
     name
-        Who is removed. To keep the record and let nothing of it count: assay exclude.
+        Who is removed. To keep the record: assay exclude.
     yes
         Do not ask.
     """
@@ -557,7 +556,7 @@ def pay(
     store: StoreName = None,
     output: Output = FOR_PEOPLE,
 ) -> None:
-    """Who did how much, how long it took, how it ended, and what people.pay says is due to them.
+    """Who did how much, how it ended, and what people.pay says is due to them.
 
     Parameters
     ----------
@@ -633,18 +632,18 @@ def serve(
     quiet: bool = False,
     change: ChangeOptions = NO_CHANGE,
 ) -> None:
-    """Open the page on which people answer a study's questions, and the page of whoever leads it.
+    """Open the page on which people answer a study's questions, and the lead's.
 
     Parameters
     ----------
     study
-        The study folder, made by assay init. Without one: a page on this machine that says what a file is.
+        The study folder. Without one: a page that says what a file is.
     host
         Where to listen; 0.0.0.0 lets other machines in, and needs a secret.
     port
         The port.
     workers
-        Processes that answer; more than one is for a store in PostgreSQL.
+        Processes that answer; more than one needs a store in PostgreSQL.
     base_url
         Where people reach the page, such as https://label.example.org behind a proxy.
     secret
@@ -697,7 +696,7 @@ def import_(
     labels: LabelOptions = PLAIN,
     output: Output = FOR_PEOPLE,
 ) -> None:
-    """Read a platform's export and write it as a plain table, with a count of everything that was in it.
+    """Read a platform's export and write it as a plain table, with a count of all that was in it.
 
     Parameters
     ----------
@@ -729,7 +728,7 @@ def export(
     Parameters
     ----------
     source
-        A file, folder or study of labels.
+        A file or folder of labels.
     target
         File or folder to write.
     to
