@@ -1,6 +1,7 @@
 """What every question answered when somebody last looked: words, numbers and pictures, kept in `tests/answers`.
 
-`tests/test_laws.py` compares. An answer that changed on purpose is written anew, and the change read line by line:
+`test_ROOM_answers.py` of each room compares. An answer that changed on purpose is written anew, and the change read line
+by line:
 
     python tests/pinned.py [QUESTION ...]      then: git diff tests/answers
 """
@@ -257,14 +258,14 @@ def write(names: list[str]) -> None:
     sys.path += [str(Path(__file__).parent / "training")]
     import teaching
 
-    import test_laws
+    import asking
     from assay.replacement import studies
 
     studies.TRUTHS = 10  # as the fixture few_truths has it
     ANSWERS.mkdir(exist_ok=True)
-    for name in () if names and not {*names} - {*teaching.SMALL} else test_laws.BY_NAME:
+    for name in () if names and not {*names} - {*teaching.SMALL} else asking.BY_NAME:
         if name not in NOT_KEPT and (not names or name in names):
-            path_of(name).write_text(in_lines(of_answers(test_laws.all_answers(name))) + "\n", "utf-8")
+            path_of(name).write_text(in_lines(of_answers(asking.all_answers(name))) + "\n", "utf-8")
     for name in teaching.SMALL:
         if not names or name in names:
             path_of(name).write_text(in_lines(of_rater(teaching.SMALL[name]())) + "\n", "utf-8")

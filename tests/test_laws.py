@@ -14,7 +14,7 @@ import math
 import os
 import re
 import typing
-from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,132 +23,32 @@ import pytest
 
 import assay
 import pinned
+from asking import (
+    BY_NAME,
+    LONG,
+    VARIED_LATER,
+    all_answers,
+    answers,
+    ask,
+    base,
+    each,
+    each_in_parts,
+    each_with_labels,
+    stored,
+    told,
+)
 from assay.data import ratings as data_ratings
 from assay.data.annotations import Annotations
 from assay.errors import AssayError, DataError, DesignError
 from assay.estimation.options import Limits, hints_of, words_of
 from assay.estimation.resampling import Units
-from laws import ERRORS, OTHERS, QUESTIONS, RESULTS, SCALES, TABLES, Given, Question, ratings, repeated
+from laws import ERRORS, OTHERS, QUESTIONS, RESULTS, SCALES, TABLES, ratings, repeated
 
 pytestmark = pytest.mark.usefixtures("few_truths")
-BY_NAME = {q.name: q for q in QUESTIONS}
-
-
-LONG = ("report", "validate", "grading_scale_study", "separability_sweep")
-"""Questions whose answers take a third of a second and more: by default they are asked once, as they are."""
-
-VARIED_LATER = (
-    "rater_model", "disattenuated_correlation", "card", "agreement", "compare_judges", "alt_test_by",
-    "validate_similarity", "plan_triplets", "elo",
-)  # fmt: skip
-"""Questions whose variants together take a second and more: by default they are asked as they are."""
-
-
-def marks_of(name: str) -> list[pytest.MarkDecorator]:
-    """Laws of one question run in one process, which asks it once. Trainings take .3 s each, with PyTorch's seconds."""
-    if name == "train":
-        return [pytest.mark.xdist_group("encoders"), pytest.mark.slow]
-    return [pytest.mark.xdist_group(f"laws of {name}")]
-
-
-def marks_of_more(name: str) -> list[pytest.MarkDecorator]:
-    """Of laws that ask a question more than once: of a long one they are `slow`."""
-    return [*marks_of(name), *([pytest.mark.slow] if name in LONG else [])]
-
-
-def each(names: Iterable[str]) -> list[Any]:
-    """Questions as parameters."""
-    return [pytest.param(name, id=name, marks=marks_of(name)) for name in names]
-
-
-def each_with_labels() -> list[Any]:
-    """Questions that are asked of labels, as parameters."""
-    return [pytest.param(q.name, id=q.name, marks=marks_of_more(q.name)) for q in QUESTIONS if q.takes_labels]
-
-
-def each_in_parts(names: Iterable[str]) -> list[Any]:
-    """Questions as parameters, with their first variants (see `variants`); with the further ones they are `slow`."""
-    first = [pytest.param(name, False, id=name, marks=marks_of_more(name)) for name in names]
-    further = [
-        pytest.param(name, True, id=f"{name}, further values", marks=[*marks_of(name), pytest.mark.slow])
-        for name in names
-        if name in VARIED_LATER or any(len(values) > 1 for values in BY_NAME[name].values.values())
-    ]
-    return first + further
-
-
 EVERY = pytest.mark.parametrize("name", each(BY_NAME))
 EVERY_PART = pytest.mark.parametrize(("name", "further"), each_in_parts(BY_NAME))
 WITH_LABELS = pytest.mark.parametrize("name", each_with_labels())
 """Laws that ask a question once more, of other labels; of a long one in the slow tests."""
-
-
-# -- asking -----------------------------------------------------------------------------------------
-
-
-def variants(question: Question, further: bool) -> list[tuple[str, dict[str, Any]]]:
-    """Every option at its first value in the list, or at the further ones: what it is called, and the options.
-
-    All variants of a question in `VARIED_LATER` are further ones.
-    """
-    found = [("as it is", dict(question.base))]
-    for option, values in question.values.items():
-        for i, value in enumerate(values):
-            if (i > 0 or question.name in VARIED_LATER) != further:
-                continue
-            several = isinstance(value, Given) or (isinstance(value, dict) and option in value)
-            found.append((f"{option} {i}", {**question.base, **(value if several else {option: value})}))
-    return found
-
-
-def ask(question: Question, options: dict[str, Any], labels: Annotations | None = None) -> Any:
-    """The answer, or the refusal; a table with repeats where the option is about them."""
-    given = {k: v() if callable(v) and k == "pilot" else v for k, v in options.items()}
-    table = labels or (repeated() if "repeats" in options else question.labels())
-    try:
-        return question.ask(table, **given)
-    except AssayError as refusal:
-        return refusal
-
-
-@functools.cache
-def base(name: str) -> Any:
-    """The answer to a question as it is."""
-    return ask(BY_NAME[name], dict(BY_NAME[name].base))
-
-
-def answers(name: str, further: bool = False) -> dict[str, Any]:
-    """The answers to the variants of a question in one part, asked once."""
-    return _asked(name, further)
-
-
-@functools.cache
-def _asked(name: str, further: bool) -> dict[str, Any]:
-    first, *others = variants(BY_NAME[name], further)
-    return {first[0]: base(name), **{called: ask(BY_NAME[name], options) for called, options in others}}
-
-
-def all_answers(name: str) -> dict[str, Any]:
-    """The answers to every variant, in the order of the list."""
-    both = answers(name) | answers(name, further=True)
-    listed = (f"{option} {i}" for option, values in BY_NAME[name].values.items() for i in range(len(values)))
-    return {called: both[called] for called in ("as it is", *listed)}
-
-
-@functools.cache
-def stored(name: str) -> dict[str, Any]:
-    """What the answer to a question as it is stores of itself."""
-    return base(name).to_dict()
-
-
-def told(name: str, further: bool = False) -> dict[str, dict[str, Any]]:
-    """What each of the answers stores of itself."""
-    return _told(name, further)
-
-
-@functools.cache
-def _told(name: str, further: bool) -> dict[str, dict[str, Any]]:
-    return {called: found.to_dict() for called, found in answers(name, further).items()}
 
 
 def numbers(stored: dict[str, Any]) -> str:
@@ -201,6 +101,12 @@ def test_every_public_name_is_listed():
     questions = {q.name.split(":")[0] for q in QUESTIONS}
     listed = questions | {*RESULTS, *SCALES, *ERRORS, *TABLES, *OTHERS}
     assert set(assay.__all__) == listed
+
+
+def test_answers_of_every_room_are_kept_in_it():
+    tests = "".join(path.read_text() for path in Path(__file__).parent.rglob("test_*.py"))
+    rooms = {q.settings.__module__.split(".")[1] for q in QUESTIONS if q.name not in pinned.NOT_KEPT}
+    assert [room for room in sorted(rooms) if f'questions_of("{room}")' not in tests] == []
 
 
 def declared(name: str) -> str:
@@ -438,16 +344,6 @@ def test_a_result_draws_says_and_stores_itself(name, further):
         assert stored["signature"] == found.signature
         assert found.signature in found._repr_html_().replace("&#x27;", "'").replace("&amp;", "&")
     assert base(name).plot().figure is not None
-
-
-@pytest.mark.parametrize(("name", "further"), each_in_parts([name for name in BY_NAME if name not in pinned.NOT_KEPT]))
-def test_answers_are_those_of_before(name, further):
-    """Words, numbers and pictures, as `tests/pinned.py` keeps them; it also says how to keep new ones."""
-    wanted = json.loads(pinned.path_of(name).read_text("utf-8"))
-    asked = answers(name, further)
-    assert set(asked) <= set(wanted)
-    found = pinned.of_answers(asked)
-    assert not list(pinned.differences(found, {called: wanted[called] for called in asked}))
 
 
 @EVERY_PART

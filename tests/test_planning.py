@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import assay
+from asking import differences_from_kept, each_kept, questions_of
 from assay import planning
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import wilson
@@ -439,3 +440,12 @@ def test_words_of_each_error(options, words):
 def test_a_judge_that_the_pilot_does_not_have():
     with pytest.raises(DataError, match="judge 'c' is not in"):
         assay.plan_alt_test(pilot=PILOT, judge="c")
+
+
+# -- what is kept ------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("few_truths")
+@pytest.mark.parametrize(("name", "further"), each_kept(questions_of("planning")))
+def test_answers_are_those_of_before(name: str, further: bool) -> None:
+    assert not differences_from_kept(name, further)

@@ -1,0 +1,15 @@
+"""Questions that stand on the room answer what they answered before: what has intervals of each kind."""
+
+import pytest
+
+from asking import differences_from_kept, each_kept
+
+pytestmark = pytest.mark.usefixtures("few_truths")
+QUESTIONS = (
+    "agreement", "alt_test", "estimate", "icc", "krippendorff_alpha", "bias", "bradley_terry", "triplet_similarity",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "further"), each_kept(QUESTIONS))
+def test_answers_are_those_of_before(name: str, further: bool) -> None:
+    assert not differences_from_kept(name, further)

@@ -1,0 +1,16 @@
+"""Questions that stand on the room answer what they answered before: what stands on the kernels."""
+
+import pytest
+
+from asking import differences_from_kept, each_kept
+
+pytestmark = pytest.mark.usefixtures("few_truths")
+QUESTIONS = (
+    "alt_test", "compare_judges", "g_study", "disattenuated_correlation", "bradley_terry", "elo",
+    "icc", "odd_one_out_agreement", "consistency", "nested_icc", "correlation",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "further"), each_kept(QUESTIONS))
+def test_answers_are_those_of_before(name: str, further: bool) -> None:
+    assert not differences_from_kept(name, further)
