@@ -1,7 +1,7 @@
 """What every question answered when somebody last looked: words, numbers and pictures, kept in `tests/answers`.
 
-`test_ROOM_answers.py` of each room compares. An answer that changed on purpose is written anew, and the change read line
-by line:
+`test_ROOM_answers.py` of each room compares. An answer that changed on purpose is written anew, and the change read
+line by line:
 
     python tests/pinned.py [QUESTION ...]      then: git diff tests/answers
 """
