@@ -1,7 +1,7 @@
 """What could a judge that is worth nothing earn, and what does an honest one lose? Tables of docs/type-one-error.md.
 
     python benchmarks/planted_judges.py                 # 20 studies a cell; fifteen minutes
-    python benchmarks/planted_judges.py --studies 400   # as in the documents; some hours
+    python benchmarks/planted_judges.py --studies 12    # as in the documents
     python benchmarks/planted_judges.py 95/5 1-5        # the worlds with these names
 
 Every study is made from labels and put to `assay.compare_judges` as a user would put it. Judges: a coin that knows how

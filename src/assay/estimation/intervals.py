@@ -436,7 +436,7 @@ class Estimates:
 # Leaving out an item, a rater, or both tells three variances apart (the two-way jackknife): of items V_I, of raters
 # V_J, and of single labels V_B, which is in both of the others. V = V_I + max(V_J - V_B, 0). Over 916 cells of worlds
 # that were not used to choose the rule (3 to 12 raters, 15 to 200 items, equal and unequal noise, skewed traits, nine
-# coefficients) its 95% interval covers .958 on average, .872 at least; `docs/coverage.md` has the table.
+# coefficients) its 95% interval covers .958 on average, .872 at least; `docs/coverage.md` has the rest.
 
 LEAST_DEGREES_OF_RATERS = 2.0
 """Satterthwaite's degrees of freedom are an estimate from few raters themselves; with a floor of 1 the interval of

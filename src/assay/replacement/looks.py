@@ -855,9 +855,8 @@ def permutation_p(fit: Fit, part: Ints, seed: int) -> float:
 # -- the judge repeats a person --------------------------------------------------------------------------
 
 REPEATS = 0.01
-"""Level at which a judge is said to repeat somebody. Far out the corrected t is exceeded more often than it says:
-honest judges are named in about .02 of studies, .04 where a quarter of the cells is missing; copies of 80% in .9 of
-those with 60 items of balanced labels, and in nearly all with 200 (`benchmarks/planted_judges.py`)."""
+"""Level at which a judge is said to repeat somebody. How often honest judges and copies are named
+stands in docs/type-one-error.md (`benchmarks/planted_judges.py`)."""
 
 FEWEST_REPEATED = 30
 """Items that a person must share with the judge to be named."""
