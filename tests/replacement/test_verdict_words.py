@@ -1,0 +1,544 @@
+"""A verdict in words: the question, the headline, what stands beside it, what to do next, what a paper says."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from assay.estimation.intervals import Estimate
+from assay.replacement import page
+from assay.replacement.alt_test import AltTest, DocumentEffect, epsilon_words
+from assay.replacement.page import (
+    _advice,
+    _closer,
+    _disagreement,
+    _domain_line,
+    _headline,
+    _how_many,
+    _items_words,
+    _result,
+    _side_lines,
+    _step,
+    _step_by,
+    _verdict_test,
+    asked_words,
+    card_by,
+    methods,
+    question_words,
+    rule_words,
+    works,
+)
+from assay.reporting.page import NextStep
+
+NONE = math.nan
+
+
+def settings(**more):
+    common = {
+        "gold": None, "expertise": None, "level": 0.05, "alpha": 0.05, "threshold": 0.5, "least_retention": 0.5,
+        "fixed_reference": False, "clusters": None, "balance": False, "normalise": None, "confidence": 0.95,
+        "min_items": 30, "fdr": 0.05,
+    }  # fmt: skip
+    return SimpleNamespace(**common | more)
+
+
+def grounds(**more):
+    common = {
+        "alpha": 0.05, "least": 2, "least_worse": 3, "p_as_good": 0.01, "p_worse": 0.9, "p_looks": 0.002,
+        "p_keeps": 0.003, "p_loses": 0.8, "p_replace": 0.012, "repeats": None, "loses": False, "people_agree": True,
+    }  # fmt: skip
+    return SimpleNamespace(**common | more)
+
+
+def needed(n_items, **more):
+    return SimpleNamespace(**{"n_items": n_items, "limit": 3000, "range": "90 to 700", "reason": "hopeless"} | more)
+
+
+def alt(verdict="cannot tell yet", reason=None, *, kind="nominal", **more):
+    """A test as sentences see it: 3 people, 60 items."""
+    scale = SimpleNamespace(kind=kind, word=lambda label: f"<{label}>")
+    table = SimpleNamespace(humans=("ann", "bob", "cho"), ratings=SimpleNamespace(scale=scale))
+    common = {
+        "judge": "m", "verdict": verdict, "reason": reason, "domain": None, "settings": settings(), "n_annotators": 3,
+        "n_items": 60, "tally": SimpleNamespace(table=table), "epsilon": 0.1, "grounds": grounds(), "cautions": (),
+        "worse_than": (), "items_needed": needed(100), "passed": verdict == "replace", "winning_rate": 2 / 3,
+        "losing_rate": 0.0, "advantage_probability": Estimate(0.8, 0.7, 0.9, 0.05), "speaks_of": 0.0,
+        "mean_difference": Estimate(0.1, -0.02, 0.22, 0.06), "people_in_its_place": {}, "constant": None,
+        "document_effect": None, "smallest_epsilon": 0.03, "needed_epsilon": Estimate(-0.1, -0.2, 0.01, 0.05),
+        "retention": Estimate(0.9, 0.6, 1.2, 0.1), "looked": SimpleNamespace(
+            kept=SimpleNamespace(structure=None), least_sure=SimpleNamespace(structure=None), repeated=None),
+        "annotators": pl.DataFrame({"test": ["t", "t", "wilcoxon"]}), "score": "accuracy", "interval_method": "",
+        "human_agreement": Estimate(0.5, 0.4, 0.6, 0.05),
+    }  # fmt: skip
+    return SimpleNamespace(**common | more)
+
+
+# -- the question and the rule ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("judges", "options", "words"),
+    [
+        (["m"], {}, "May m stand in for one of these annotators?"),
+        (["m", "m"], {"expertise": "expert"}, "May m stand in for an expert annotator?"),  # two domains of one judge
+        (["m", "k"], {"expertise": "skilled"}, "May one of these judges stand in for a skilled annotator?"),
+        (["m"], {"expertise": "crowd"}, "May m stand in for a crowd worker?"),
+        (["m"], {"gold": "truth"}, "Is m as close to the gold labels as people are?"),
+        (["m", "k"], {"gold": "truth"}, "Is one of these judges as close to the gold labels as people are?"),
+    ],
+)
+def test_the_question_names_a_single_judge_and_whom_it_would_replace(judges, options, words):
+    assert question_words([alt(judge=judge, settings=settings(**options)) for judge in judges]) == words
+
+
+def test_who_is_asked_is_counted_and_named_once():
+    assert asked_words([alt(), alt(), alt(judge="k")]) == (
+        "Asked of 2 judges (m, k) beside 3 annotators (ann, bob, cho)."
+    )
+    many = [alt(judge=f"m{k}") for k in range(6)]
+    assert asked_words(many).startswith("Asked of 6 judges (m0, m1, m2, m3 and 2 more) beside")
+
+
+def test_the_rule_is_that_of_the_test_with_most_annotators():
+    few = alt(n_annotators=2, epsilon=0.3)
+    many = alt(n_annotators=3, epsilon=0.15, settings=settings(level=0.025, threshold=0.6, least_retention=0.4))
+    assert rule_words([few, many]) == (
+        "“May replace” wants three things to be shown, each at level 0.025: the judge is as good as at least 60% of "
+        "the annotators, where its low cost is worth ε = 0.15 of closeness; it looks at the items; it keeps at least "
+        "0.40 of what people agree on."
+    )
+
+
+# -- the headline -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("verdict", "more", "words"),
+    [
+        ("replace", {}, "m may replace one of these annotators."),
+        ("replace", {"settings": settings(expertise="crowd"), "domain": "topic=law"},
+         "m may replace a crowd worker for law."),
+        ("replace", {"settings": settings(gold="truth")}, "m outperforms these people against the gold labels."),
+        ("do not replace", {}, "Do not replace one of these annotators with m."),
+        ("do not replace", {"settings": settings(gold="truth"), "domain": "topic=law"},
+         "Do not replace these people against the gold labels with m for law."),
+        ("do not replace", {"reason": "it hardly looks"},
+         "Do not replace one of these annotators with m: it hardly looks at the items."),
+        ("these labels cannot tell", {}, "These labels cannot tell for m: people hardly agree with each other."),
+        ("people differ", {"domain": "topic=law"},
+         "m is as good as some of these annotators and worse than others for law."),
+        ("cannot tell yet", {"reason": "too few clusters"}, "Cannot tell yet for m: too few clusters of items."),
+        ("cannot tell yet", {}, "Cannot tell yet for m: too few items."),
+    ],
+)  # fmt: skip
+def test_the_headline_has_the_verdict_whom_and_where(verdict, more, words):
+    assert _headline(alt(verdict, **more)) == words
+
+
+# -- what always stands beside it ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("found", "start", "shown"),
+    [
+        ((0.1, -0.02, 0.22), "People are closer than the judge by 0.10 [−0.020, 0.220]", False),
+        ((0.1, 0.0, 0.2), "People are closer than the judge by 0.10 [0.000, 0.200]", False),
+        ((0.1, 0.01, 0.19), "People are closer than the judge by 0.10 [0.010, 0.190]", True),
+        ((-0.1, -0.19, -0.01), "The judge is closer than people by 0.10 [0.010, 0.190]", True),
+        ((-0.1, -0.2, 0.0), "The judge is closer than people by 0.10 [0.000, 0.200]", False),
+        ((0.0, -0.1, 0.1), "People are closer than the judge by 0.00 [−0.100, 0.100]", False),
+    ],
+)
+def test_who_is_closer_and_whether_it_is_shown(found, start, shown):
+    end = "" if shown else ", so neither is shown to be closer"
+    said = _closer(alt(mean_difference=Estimate(*found, 0.05)))
+    assert said == f"{start}, on average over items and annotators{end}."
+
+
+def test_without_an_interval_nothing_is_said_of_what_is_shown():
+    assert _closer(alt(mean_difference=Estimate(0.1, NONE, NONE, NONE, "why not"))) == (
+        "People are closer than the judge by 0.10 (no interval), on average over items and annotators."
+    )
+
+
+def test_the_lines_beside_a_verdict():
+    first, _, published, smallest = _side_lines(alt())
+    assert first == (
+        "With probability ρ = 0.80 [0.70, 0.90] it is as close to the other annotators as a random annotator, or "
+        "closer."
+    )
+    assert published == ("As published it does not pass: winning rate ω = 0.67, losing rate 0.00; 0.50 is needed.")
+    assert smallest.startswith("The smallest ε: passes at ε ≥ 0.030; as good as half of the annotators at ε = −0.10 ")
+    gold = _side_lines(alt("replace", settings=settings(fixed_reference=True)))
+    assert "as close to the reference as" in gold[0]
+    assert gold[2].startswith("As published it passes: ")
+    assert _side_lines(alt(n_annotators=0)) == []
+
+
+def test_the_lines_beside_a_verdict_tell_of_people_in_its_place_constants_and_documents():
+    places = {name: alt(verdict) for name, verdict in
+              [("ann", "replace"), ("bob", "cannot tell yet"), ("cho", "replace")]}  # fmt: skip
+    constant = SimpleNamespace(label="b", closer=9, equal=20, farther=31)
+    effect = SimpleNamespace(words=lambda: "Documents matter.")
+    lines = _side_lines(
+        alt(speaks_of=0.292, people_in_its_place=places, constant=constant, document_effect=effect)
+    )[4:]  # fmt: skip
+    assert lines == [
+        "This speaks of these 3 annotators. If they are a random sample, the judge is as good as at least 29% of "
+        "annotators like them.",
+        "Put in the judge's place, 2 of 3 people would earn “may replace”: ann, cho.",
+        "Always “<b>” is closer to people than this judge on 31 items, as close on 20, farther on 9. That decides "
+        "nothing: people may be farther, too.",
+        "Documents matter.",
+    ]
+    (nobody,) = _side_lines(alt(people_in_its_place={"ann": alt(), "bob": alt()}))[4:]
+    assert nobody == "Put in the judge's place, 0 of 2 people would earn “may replace”."
+    # A number is said as a number; a constant that is closer on as many items as it is farther is not told of.
+    number = SimpleNamespace(label=3.0, closer=9, equal=20, farther=10)
+    (told,) = _side_lines(alt(constant=number))[4:]
+    assert told.startswith("Always “3.00” is closer to people than this judge on 10 items")
+    assert _side_lines(alt(constant=SimpleNamespace(label=3.0, closer=10, equal=20, farther=10)))[4:] == []
+
+
+@pytest.mark.parametrize(
+    ("smallest", "threshold", "words"),
+    [
+        (0.089, 0.5, "passes at ε ≥ 0.089; as good as half of the annotators at ε = −0.10 [−0.20, 0.01]"),
+        (NONE, 0.5, "passes at no ε; as good as half of the annotators at ε = −0.10 [−0.20, 0.01]"),
+        (0.0, 0.6, "passes at ε ≥ 0.000; as good as 60% of the annotators at ε = −0.10 [−0.20, 0.01]"),
+    ],
+)
+def test_the_smallest_epsilon_in_words(smallest, threshold, words):
+    assert epsilon_words(alt(smallest_epsilon=smallest, settings=settings(threshold=threshold))) == words
+
+
+def test_documents_are_a_caution_from_a_design_effect_of_1_2():
+    hardly = DocumentEffect(n_stems=1000, n_items=3000, design=1.19)
+    assert hardly.words() == (
+        "3,000 names share 1,000 stems; items that share one are hardly alike (design effect 1.19)."
+    )
+    # 3000 / 1.2 = 2500
+    assert DocumentEffect(1000, 3000, 1.2).words() == (
+        "Caution: 3,000 names share 1,000 stems, and items that share one are alike: design effect 1.20, so these "
+        "items say as much as 2,500 independent ones. Keep the stem in an item column and name it with clusters=…."
+    )
+
+
+# -- what to do next ----------------------------------------------------------------------------------
+
+REPORT = "report what people would say of all items:"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "step"),
+    [
+        ("nominal", {}, NextStep(f"let it label the rest, and people a random share of it; {REPORT}", "estimate", "m")),
+        ("text", {}, NextStep("let it label the rest.")),
+        ("odd-one-out", {}, NextStep("let it label the rest.")),
+        ("preference", {}, NextStep("let it label the rest.")),
+        ("nominal", {"gold": "truth"}, NextStep("let it label the rest.")),
+    ],
+)
+def test_a_judge_that_may_replace_labels_the_rest_and_is_corrected_where_that_is_known(kind, options, step):
+    assert _step(alt("replace", kind=kind, settings=settings(**options))) == step
+
+
+@pytest.mark.parametrize(("kind", "ask"), [("nominal", "disagreement"), ("text", ""), ("odd-one-out", ""),
+                                           ("preference", "disagreement")])  # fmt: skip
+def test_what_is_read_next_is_where_a_judge_is_farthest_if_labels_can_be_compared(kind, ask):
+    assert _step(alt("do not replace", kind=kind)) == NextStep(
+        "read the items where it is farthest from people; then mend its prompt, or ask another judge.", ask, "m"
+    )
+    assert _step(alt("people differ", kind=kind, worse_than=("ann", "bob"))) == NextStep(
+        "decide for whom it may stand in: it loses to ann, bob.", ask, "m"
+    )
+    assert _step(alt("people differ", kind=kind)).words.endswith("it loses to some of them.")
+    assert _step(alt(reason="too few items", kind=kind, items_needed=needed(None))) == NextStep(
+        "mend the judge, or ask another one: more items like these would hardly tell.", ask, "m"
+    )
+
+
+def test_more_items_are_counted_from_those_there_are():
+    # 1160 would tell and 60 are there.
+    assert _step(alt(reason="too few items", items_needed=needed(1160))) == NextStep(
+        "have these 3 annotators label about 1,100 more items, and make this page again."
+    )
+    assert _step(alt(reason="it is not shown to look", items_needed=needed(61))).words.startswith(
+        "have these 3 annotators label about 1 more items"
+    )
+    # As many as there are: the first advice takes the place.
+    assert _step(alt(reason="too few items", items_needed=needed(60))) == NextStep(
+        "a repeated study of this size would tell four times in five; this one happens not to."
+    )
+    assert _step(alt(reason="nobody has enough items", n_annotators=0)) == NextStep(
+        "have the same people label more of the same items."
+    )
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason", "more", "start"),
+    [
+        ("do not replace", "it hardly looks", {},
+         "What it agrees with people on is mostly what needs no reading: look at its labels and its prompt."),
+        ("do not replace", "it hardly looks",
+         {"looked": SimpleNamespace(kept=SimpleNamespace(structure="topic"))},
+         "What it agrees with people on is mostly what needs no reading once “topic” is known: look at its labels"),
+        ("do not replace", None, {}, "More items would not change this: look at its labels (below), its prompt, or"),
+        ("people differ", None, {"worse_than": ("ann",)}, "It loses to ann: for whom may it stand in?"),
+        ("people differ", None, {}, "It loses to some of them: for whom may it stand in?"),
+        ("cannot tell yet", "nobody has enough items", {}, "Have the same people label more of the same items."),
+        ("cannot tell yet", "too few clusters", {"settings": settings(clusters="document")},
+         "Label items of at least 10 of 'document': each counts as one, not its items."),
+        ("these labels cannot tell", "people hardly agree", {}, "No judge can be tested on these labels, however"),
+        ("cannot tell yet", "people are not shown to agree", {}, "Whether people agree at all is open, so what a"),
+        ("cannot tell yet", "too few items", {}, "About 100 items labelled by these 3 annotators (40 more than now)"),
+        ("cannot tell yet", "it is not shown to look", {}, "About 100 items labelled by these 3 annotators"),
+        ("cannot tell yet", "it is not shown to keep enough", {}, "About 100 items labelled by these 3 annotators"),
+    ],
+)  # fmt: skip
+def test_each_reason_has_its_advice_and_cautions_follow(verdict, reason, more, start):
+    advice, caution = _advice(alt(verdict, reason, cautions=("Mind this.",), **more))
+    assert advice.startswith(start)
+    assert caution == "Mind this."
+
+
+def test_a_judge_that_repeats_somebody_is_asked_about_other_items():
+    repeated = SimpleNamespace(person="ann", same=0.953, others=0.604, p=0.0004)
+    looked = SimpleNamespace(kept=SimpleNamespace(structure=None), repeated=repeated)
+    (advice,) = _advice(alt(reason="it repeats an annotator", looked=looked))
+    assert advice.startswith(
+        "It gives ann's label on 95% of items, others do on 60% (p < 0.001): it may have been shown these labels."
+    )
+
+
+def test_items_that_would_tell():
+    assert _items_words(alt(items_needed=needed(1160))) == (
+        "About 1,160 items labelled by these 3 annotators (1,100 more than now) would tell, yes or no, in four studies "
+        "out of five. The number itself is not sure: 90 to 700, in 80% of what these items leave open."
+    )
+    same = "A repeated study of this size would tell four times in five; this one happens not to."
+    assert [_items_words(alt(items_needed=needed(n))) == same for n in (59, 60, 61)] == [True, True, False]
+    assert _items_words(alt(items_needed=needed(None))) == (
+        "No number of items like these, up to 3,000, would probably tell: as far as these show, hopeless. Improve the "
+        "judge, or ask another one."
+    )
+
+
+@pytest.mark.parametrize(
+    ("passed", "verdict", "more", "start"),
+    [
+        (False, "replace", {}, "The published rule counts annotators whose test survives a correction"),
+        (True, "cannot tell yet", {"p_as_good": 0.051}, "The published rule lets it pass: it counts wins and asks for"),
+        (True, "people differ", {"p_as_good": 0.01}, "The published rule lets it pass: it counts wins and asks for"),
+        (True, "cannot tell yet", {"p_as_good": 0.05}, "The published rule lets it pass: it does not ask whether"),
+    ],
+)
+def test_why_the_published_rule_and_the_verdict_differ(passed, verdict, more, start):
+    test = alt(verdict, "people hardly agree", passed=passed, grounds=grounds(**more))
+    assert _disagreement(test).startswith(start)
+    assert [one for one in _advice(test) if one.startswith(start)]
+    # Where both say the same, or nobody is compared, nothing is said of it.
+    for same in ({"passed": verdict == "replace"}, {"grounds": grounds(least=0)}):
+        told = _advice(SimpleNamespace(**vars(test) | same))
+        assert not [one for one in told if one.startswith("The published rule")]
+
+
+# -- several domains ----------------------------------------------------------------------------------
+
+
+def by_domain(tests, by="topic", correction="across", n_domains=None):
+    return SimpleNamespace(judge="m", by=by, tests=tests, correction=correction, n_domains=n_domains or len(tests),
+                           passed_in=sum(test.passed for test in tests.values()))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("passed", "n", "by", "words"),
+    [
+        (2, 2, "criterion", "both criteria"), (3, 3, "criterion", "all 3 criteria"),
+        (0, 4, "criterion", "none of 4 criteria"), (1, 2, "criterion", "1 of 2 criteria"),
+        (2, 4, "topic", "2 of 4 domains (topic)"), (2, 2, "topic", "both domains (topic)"),
+    ],
+)  # fmt: skip
+def test_in_how_many_domains_it_passes(passed, n, by, words):
+    assert _how_many(passed, SimpleNamespace(n_domains=n, by=by)) == words
+
+
+def test_the_card_of_domains():
+    tests = {"art": alt("replace", cautions=("Few.",)), "law": alt("do not replace", cautions=("Few.", "Old."))}
+    found = card_by(by_domain(tests))
+    assert (found.tone, found.domain, found.folded) == ("open", None, "each topic")
+    assert found.headline == "m may stand in for people on 1 of 2 domains (topic)."
+    assert found.evidence == "May stand in for people: art; do not replace people: law. As published it passes in 1."
+    assert found.advice == (
+        "P-values are corrected for the number of domains, and judges where there are several (Holm). Few. Old."
+    )
+    assert [line.split(":")[0] for line in found.beside] == ["art", "law"]
+    alike = card_by(by_domain({"art": tests["law"]}, correction="within"))
+    assert (alike.tone, alike.advice) == ("bad", "Few. Old.")
+
+
+def test_the_next_step_of_domains_is_that_of_the_passed_ones_then_of_failures():
+    passed, failed, open_ = alt("replace", kind="text"), alt("do not replace"), alt(reason="too few items")
+
+    def step(**tests):
+        found = {"replace": [name for name, test in tests.items() if test.verdict == "replace"]}
+        return _step_by(by_domain(tests), found)
+
+    assert step(a=failed, b=passed) == NextStep("For b only: let it label the rest.", where="topic=b")
+    assert step(a=passed, b=passed) == NextStep("let it label the rest.", where="topic=a")
+    assert step(a=open_, b=failed).words.startswith("read the items where it is farthest from people")
+    assert step(a=open_).words.startswith("have these 3 annotators label about 40 more items")
+    assert step() is None
+
+
+@pytest.mark.parametrize(
+    ("verdict", "more", "p"),
+    [
+        ("replace", {}, "p = 0.012"),  # p_replace
+        ("do not replace", {"p_worse": 0.004, "p_loses": 0.02}, "p = 0.004"),
+        ("do not replace", {"p_worse": 0.04, "p_loses": 0.003}, "p = 0.003"),
+        ("people differ", {"p_as_good": 0.011}, "p = 0.011"),
+    ],
+)
+def test_a_domain_on_a_line_has_the_p_value_of_its_verdict(verdict, more, p):
+    words = page._DOMAIN_VERDICTS[verdict]
+    assert _domain_line("law", alt(verdict, grounds=grounds(**more))) == (
+        f"law: {words}; ρ = 0.80 [0.70, 0.90], ω = 0.67, R = 0.90, 60 items, {p}."
+    )
+
+
+def test_a_domain_that_is_open_says_why_and_what_would_tell():
+    assert _domain_line("law", alt(reason="too few items")) == (
+        "law: cannot tell yet, too few items; ρ = 0.80 [0.70, 0.90], ω = 0.67, R = 0.90, 60 items, p = 0.012. "
+        "About 100 items labelled by these 3 annotators (40 more than now) would tell, yes or no, in four studies out "
+        "of five. The number itself is not sure: 90 to 700, in 80% of what these items leave open."
+    )
+    assert _domain_line("law", alt(reason="too few clusters")).endswith("p = 0.012.")
+    assert _domain_line("law", alt(n_annotators=0)) == "law: nobody has enough items."
+
+
+# -- what a paper says --------------------------------------------------------------------------------
+
+LEADS = "; advantage probability ρ = 0.80, 95% CI [0.70, 0.90]; winning rate ω = 0.67."
+SEES = "to look at the items (p = 0.002), and to keep what people agree on (R = 0.90 [0.60, 1.20], p = 0.003)"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason", "more", "words"),
+    [
+        ("replace", None, {},
+         f"was shown to be as good as at least 2 of 3 annotators, allowing ε = 0.10 (p = 0.010), {SEES}"),
+        ("do not replace", None, {"p_worse": 0.02},
+         "was shown to be worse than at least 3 of 3 annotators, even allowing ε = 0.10 (p = 0.020)"),
+        ("do not replace", "it hardly looks", {"p_loses": 0.03},
+         "was shown to keep less than 0.50 of what people agree on (R = 0.90 [0.60, 1.20], p = 0.030)"),
+        ("people differ", None, {"p_worse": 0.02},
+         "was shown to be as good as at least 2 of 3 annotators, allowing ε = 0.10 (p = 0.010), and worse than at "
+         "least 3 (p = 0.020)"),
+        ("cannot tell yet", "too few items", {"p_as_good": 0.051, "p_looks": 0.05},
+         "was not shown to be one of annotators like these: not shown to be as good as at least 2 of 3 annotators, "
+         "allowing ε = 0.10 (p = 0.051); shown to look at the items (p = 0.050); shown to keep enough of what people "
+         "agree on (R = 0.90 [0.60, 1.20]) (p = 0.003)"),
+    ],
+)  # fmt: skip
+def test_a_result_for_a_paper(verdict, reason, more, words):
+    assert _result(alt(verdict, reason, grounds=grounds(**more))) == f"On 60 items, m {words}{LEADS}"
+
+
+def test_a_result_for_a_paper_names_the_domain_whom_it_repeats_and_what_is_not_known():
+    test = alt(grounds=grounds(repeats="ann"), domain="topic=law")
+    assert _result(test).startswith("On 60 items (topic law), m was not shown to be")
+    assert "; it repeats ann's labels; advantage" in _result(test)
+    bare = alt("replace", advantage_probability=Estimate(0.8, NONE, NONE, NONE, "why not"),
+                  retention=Estimate(NONE, NONE, NONE, NONE, "too few"))  # fmt: skip
+    assert "(R not known, p = 0.003)" in _result(bare)
+    assert _result(bare).endswith("ρ = 0.80, no interval; winning rate ω = 0.67.")
+    assert _result(alt(n_annotators=0, domain="topic=law")) == (
+        "m (topic law) could not be tested: no annotator has 30 comparable items."
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "agree", "more"),
+    [
+        ({}, "none", []),
+        ({"clusters": "document"}, "none", ["miettinen1985comparative"]),
+        ({"balance": True}, "none", ["miettinen1985comparative"]),
+        ({}, None, ["krippendorff2004content"]),
+    ],
+)
+def test_works_are_those_that_the_methods_name(options, agree, more):
+    one = alt(settings=settings(**options), human_agreement=Estimate(0.5, 0.4, 0.6, 0.05, agree))
+    other = alt(human_agreement=Estimate(NONE, NONE, NONE, NONE, "none"))
+    assert works([other, one])[6:] == more
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "exact unconditional tests, Tango 1998"),
+        ({"balance": True}, "score tests, Tango 1998, Miettinen & Nurminen 1985"),
+        ({"clusters": "document"},
+         "score tests with a design effect for clusters, Tango 1998, Miettinen & Nurminen 1985"),
+    ],
+)  # fmt: skip
+def test_the_test_behind_the_verdict_is_named(options, words):
+    assert _verdict_test(settings(**options)) == words
+
+
+def test_methods_are_those_of_the_test_with_most_annotators():
+    first, second, third = methods([alt(n_annotators=2), alt(score="neg_rmse")])
+    assert "Each of 3 annotators was left out in turn" in first
+    assert first.endswith("compared with the labels of the remaining annotators by negative root mean squared error.")
+    assert "tested by one-sided paired t-tests and one-sided Wilcoxon signed-rank tests (annotators with" in second
+    assert second.endswith("where H0 is rejected for at least 50% of the annotators.")
+    assert "as good as at least 50% of the annotators" in third
+    more = methods([
+        alt(settings=settings(fixed_reference=True, balance=True, normalise="zscore"), interval_method="bootstrap",
+               score="mine", annotators=pl.DataFrame({"test": []}, schema={"test": pl.String}))
+    ])  # fmt: skip
+    assert more[0].endswith("compared with a reference label by mine.")
+    assert "was tested by no test, with" in more[1]
+    assert more[3:] == [
+        "Uncertainty of ρ: bootstrap.",
+        "Items were weighted by the inverse frequency of their majority label (inverse probability).",
+        "Labels were normalised within each annotator (zscore).",
+    ]
+
+
+# -- why a test tells, or does not --------------------------------------------------------------------
+
+
+def reason_of(verdict, clusters=None, n_annotators=3, **more):
+    clustering = None if clusters is None else SimpleNamespace(n_clusters=np.array(clusters))
+    return AltTest.reason.func(
+        SimpleNamespace(verdict=verdict, grounds=grounds(**more), n_annotators=n_annotators,
+                        tally=SimpleNamespace(clustering=clustering))
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verdict", "more", "reason"),
+    [
+        ("replace", {}, None),
+        ("people differ", {}, None),
+        ("do not replace", {"p_worse": 0.05}, None),
+        ("do not replace", {"p_worse": 0.051}, "it hardly looks"),
+        ("these labels cannot tell", {}, "people hardly agree"),
+        ("cannot tell yet", {"n_annotators": 0}, "nobody has enough items"),
+        ("cannot tell yet", {"clusters": [12, 9]}, "too few clusters"),
+        ("cannot tell yet", {"clusters": [12, 10], "p_looks": 0.06}, "it is not shown to look"),
+        ("cannot tell yet", {"p_as_good": 0.051, "repeats": "ann"}, "too few items"),
+        ("cannot tell yet", {"p_as_good": math.nan}, "too few items"),
+        ("cannot tell yet", {"p_as_good": 0.05, "repeats": "ann", "people_agree": False}, "it repeats an annotator"),
+        ("cannot tell yet", {"people_agree": False, "p_looks": 0.06}, "people are not shown to agree"),
+        ("cannot tell yet", {"p_looks": 0.051}, "it is not shown to look"),
+        ("cannot tell yet", {"p_looks": 0.05}, "it is not shown to keep enough"),
+    ],
+)
+def test_the_first_thing_that_is_not_shown_is_the_reason(verdict, more, reason):
+    assert reason_of(verdict, **more) == reason
