@@ -23,7 +23,7 @@ pytest.importorskip("alembic", reason='the page needs the extra "serve"')
 
 from assay.collecting import answers, assignment, invitations
 from assay.collecting.answers import Submission
-from assay.collecting.assignment import ADDED, Assigner, OpenPlaces, additions, progress
+from assay.collecting.assignment import ADDED, Assigner, OpenPlaces, additions, additions_words, progress
 from assay.collecting.design import StudyDesign
 from assay.collecting.people import pages_of
 from assay.data.scales import parse_scale
@@ -748,3 +748,87 @@ def test_what_was_added_is_put_alone_on_items_that_were_answered_before() -> Non
     assert [(one.item, more) for one, more in additions(design((1,), (1, 2)), mine)] == [("a", (2,))]
     assert additions(design((1, 2)), mine) == []  # nothing was added
     assert additions(design((1,), (1, 2), added="new-items"), mine) == []
+
+
+@pytest.mark.parametrize(
+    ("counted", "expected", "role", "wanted"),
+    [
+        ([(1,)], 5, "annotator", (3, 5)),  # of one set of questions, nothing is added to it
+        ([(1,), (1, 2)], 5, "annotator", (5, 9)),  # 3 items and 2 of 3 additions; 5, those 3 and one that is due
+        ([(1,)], 2, "annotator", (3, 3)),  # more than was expected: never less in all than are done
+        ([(1,), (1, 2)], None, "annotator", (3, None)),
+        ([(1,), (1, 2)], 5, "adjudicator", (3, None)),
+    ],
+)
+def test_progress_counts_what_was_added_where_the_whole_is_known(monkeypatch, counted, expected, role, wanted) -> None:
+    def task(item: str, questions: tuple[int, ...], role: str = "item", state: str = "answered") -> SimpleNamespace:
+        return SimpleNamespace(item=item, questions=questions, role=role, state=state, repeat=1, condition="{}")
+
+    mine = [
+        task("a", (1,)), task("b", (1,)), task("b", (2,), ADDED), task("c", (1,), state="skipped"),
+        task("c", (2,), ADDED, "skipped"), task("d", (1, 2), state="given"), task("d", (2,), ADDED, "given"),
+    ]  # fmt: skip
+    monkeypatch.setattr(assignment, "states_of", lambda *about: {"answered": 2, "skipped": 1, "given": 1})
+    monkeypatch.setattr(assignment, "tasks_of", lambda db, name: mine)
+    design = SimpleNamespace(
+        counted=counted,
+        people=SimpleNamespace(added_questions="all-items"),
+        party=lambda attributes: "",
+        expected_tasks=lambda party: expected,
+        lacking=lambda had: tuple({1, 2} - set(itertools.chain(*had))),
+    )
+    person = SimpleNamespace(name="ana", role=role, attributes={})
+    found = progress(design, None, person, SimpleNamespace(condition="{}"))
+    assert (found["done"], found["total"]) == wanted
+
+
+@pytest.mark.parametrize(
+    ("answered", "added", "words"),
+    [
+        # 3 items without why, of which 2 were asked it since; tone was asked with all
+        ([("[1, 3]", "item", 3), ("[1, 2, 3]", "item", 4), ("[2]", ADDED, 2)], "new-items", "'why' (1 item)"),
+        ([("[1]", "item", 3), ("[1, 2]", "triplet", 4)], "new-items", "'why' (3 items), 'tone' (7 items)"),
+        ([("[1, 3]", "item", 3)], "all-items", "'why' (3 items)"),
+        ([("[1, 3]", "item", 3), ("[2]", ADDED, 3)], "new-items", ""),
+        ([("[1, 2, 3]", "item", 3)], "all-items", ""),
+    ],
+)
+def test_how_far_questions_that_were_added_have_come(monkeypatch, answered, added, words) -> None:
+    monkeypatch.setattr(assignment, "answered_with", lambda db, counted: answered)
+    questions = [
+        SimpleNamespace(id=n, definition=SimpleNamespace(name=name))
+        for n, name in enumerate(("stars", "why", "tone"), 1)
+    ]
+    design = SimpleNamespace(questions=questions, people=SimpleNamespace(added_questions=added), counted=("old", "new"))
+    rest = {
+        "all-items": "Whoever answered them gets what was added, alone.",
+        "new-items": "To ask it, alone, of those who answered them, write 'added_questions: all-items' under people:.",
+    }[added]
+    said = f"Added later, and not asked on items answered before: {words}. {rest}" if words else ""
+    assert additions_words(design, None) == said
+    design.counted = ("new",)
+    assert additions_words(design, None) == ""
+
+
+@pytest.mark.parametrize(
+    ("passing", "right", "reason"),
+    [
+        (0.75, [True, True, True, False], None),  # 3 of 4 are just enough
+        (0.75, [True, True, False, False], "had 2 of 4 right in the practice"),
+        (0.75, [False, False, False], None),  # not over yet
+        (None, [False, False, False, False], None),
+        (1.0, [True, True, True, True], None),
+    ],
+)
+def test_who_may_not_go_on_after_the_practice(monkeypatch, passing, right, reason) -> None:
+    monkeypatch.setattr(assignment, "known_items", lambda store, role: dict.fromkeys("abcd"))
+    wrong = {"warm-up": {"ana": [not one for one in right]}, "check": {"ben": [True, True, False]}}
+    monkeypatch.setattr(assignment, "_wrong_answers", lambda design, db, role, person: wrong[role])
+    checks = SimpleNamespace(stops=False, too_many=lambda failed, of: failed > 1)
+    design = SimpleNamespace(people=SimpleNamespace(pass_warm_up=passing, checks=checks), store=None)
+    mine = {} if reason is None else {"ana": reason}
+    assert assignment.stop_reasons(design, None) == mine
+    checks.stops = True
+    assert assignment.stop_reasons(design, None) == {"ben": "failed 2 of 3 checks"} | mine
+    wrong["check"]["ben"] = [True, False, False]
+    assert assignment.stop_reasons(design, None) == mine

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from annotating import SECRET, Annotator, Served, lead_path, write_study
 from fastapi.testclient import TestClient
-from itsdangerous import URLSafeTimedSerializer
+from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 
 from assay.collecting.app import make_app
-from assay.collecting.invitations import secret_of, study_id
+from assay.collecting.invitations import (
+    LinkRefusedError,
+    Signer,
+    invite,
+    invite_all,
+    read_attributes,
+    read_people,
+    secret_of,
+    study_id,
+)
+from assay.errors import StudyError
 from assay.study.store import tables
+from assay.study.store.people import find
 
 
 def test_a_link_of_another_study_with_the_same_secret_opens_nothing(serve: Callable[..., Served]) -> None:
@@ -123,3 +136,78 @@ def test_whatever_only_looks_at_a_link_reserves_nothing(serve: Callable[..., Ser
     assert {row.id: row.expires_at for row in page.rows(tables.tasks)} == expiry, "nor does it renew anything"
     assert ana.send("GET", ana.link).headers["location"] == "/work", "whoever is in goes straight on"
     assert json.dumps(page.history()) == "[]"
+
+
+@pytest.mark.parametrize("column", ["name", "Annotator", " person "])
+def test_the_people_of_a_sheet_are_named_by_one_column(tmp_path: Path, column: str) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(f"group,{column}, age ,Link,name of cat\nnurse,  Ana   Ruiz ,31,https://x,\n,ben,,,Tom\n")
+    assert read_people(path) == {"Ana Ruiz": {"group": "nurse", "age": "31"}, "ben": {"name of cat": "Tom"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("who,age\nana,31\n", "has no column 'name'; it has who, age. Call the one with the names 'name'"),
+        ("name,age\nana,31\n ,32\n", "row 2 has no name in column 'name'"),
+        ("name,age\nana,31\nben,30\n ana ,32\n", "'ana' appears twice; each person has one row"),
+        ("name,age\n", "has no rows; give each person one"),
+    ],
+)
+def test_a_sheet_that_does_not_name_its_people(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(text)
+    with pytest.raises(StudyError, match=re.escape(words)):
+        read_people(path)
+
+
+def test_attributes_are_written_with_equals_signs() -> None:
+    assert read_attributes("expertise=nurse, gender = f ,,") == {"expertise": "nurse", "gender": "f"}
+    assert read_attributes("formula=a=b") == {"formula": "a=b"}
+    assert read_attributes("") == {}
+    for wrong in ("nurse", "=nurse", "expertise="):
+        with pytest.raises(StudyError, match=re.escape(f"an attribute is written NAME=VALUE; got '{wrong}'")):
+            read_attributes(f"a=b,{wrong}")
+
+
+@pytest.mark.parametrize(("name", "taken"), [("x" * 200, True), ("x" * 201, False), (" ", False), ("a\x07b", False)])
+def test_a_name_is_one_line_of_at_most_200_characters(serve: Callable[..., Served], name: str, taken: bool) -> None:
+    page = serve(who=())
+    if taken:
+        assert invite(page.design, f"  {name} ").name == name
+    else:
+        with pytest.raises(StudyError, match="a name has 1 to 200 printable characters on one line"):
+            invite(page.design, name)
+
+
+def test_who_is_invited_already_keeps_link_and_attributes(serve: Callable[..., Served]) -> None:
+    page = serve(who={"ana": {"job": "nurse"}})
+    known = invite_all(page.study, page.store, {" ana": {"job": "doctor"}, "ben": {" job ": "clerk"}})
+    assert [one.name for one in known] == ["ana"]
+    assert [find(page.store, name).attributes for name in ("ana", "ben")] == [{"job": "nurse"}, {"job": "clerk"}]
+
+
+def test_a_link_is_good_for_its_days_and_as_long_as_it_is_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, number = [1_800_000_000], [1]
+    monkeypatch.setattr(TimestampSigner, "get_timestamp", lambda self: now[0])
+    signer = Signer("x" * 32, "s1", 0.5, lead_link=lambda: number[0])
+    token, lead = signer.person_token("ana", 3), signer.lead_token()
+    now[0] += 43_200  # half a day, and not a second more
+    assert signer.person(token) == ("ana", 3)
+    signer.check_lead(lead)
+    number[0] = 2
+    signer.check_lead(lead, unread=True)  # the database fails: as it was when it was last read
+    with pytest.raises(LinkRefusedError, match="There is a newer link for the lead"):
+        signer.check_lead(lead)
+    with pytest.raises(LinkRefusedError, match="There is a newer link for the lead"):
+        signer.check_lead(lead, unread=True)
+    signer.check_lead(signer.lead_token())
+    with pytest.raises(LinkRefusedError, match="not one of ours"):
+        signer.person(lead)
+    now[0] += 1
+    with pytest.raises(LinkRefusedError, match="This link has expired"):
+        signer.person(token)
+
+
+def test_a_link_is_good_for_90_days_unless_something_else_is_said() -> None:
+    assert Signer("x" * 32, "s1").seconds == 90 * 24 * 60 * 60

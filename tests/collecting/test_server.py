@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import logging.config
+import re
 import socket
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -175,3 +177,20 @@ def test_the_same_line_is_written_once_a_minute(monkeypatch: pytest.MonkeyPatch)
     assert [line(f"line {n} %s") is None for n in range(2)] == [False, False]  # the sixth and the first of a new five
     assert line("line 1 %s") is None
     assert line() == "no database", "what was written before is forgotten"
+
+
+def test_a_line_goes_to_standard_error_from_warnings_on_and_once(capsys: pytest.CaptureFixture[str]) -> None:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    known = logging.getLogger("known.before")
+    try:
+        logging.config.dictConfig(server.LOGGING)
+        for _ in range(2):
+            known.warning("no %s", "database")
+            known.info("a visitor")
+    finally:
+        root.handlers[:], root.level = handlers, level
+    out, err = capsys.readouterr()
+    assert out == ""
+    (line,) = err.splitlines()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} WARNING no database", line)
