@@ -10,8 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 from panels import columns, random_study, table
+from scipy import stats
 
 import assay
+from assay.estimation.intervals import Pseudo
 from assay.replacement import studies
 from assay.replacement.alt_test import alt_test
 from assay.replacement.page import card
@@ -40,6 +42,23 @@ def drawn(n: int, m: int, difference: float, seed: int, ties: float = 0.5) -> np
 
 def pilot(outcomes: np.ndarray) -> Pilot:
     return Pilot.of(items(outcomes), len(outcomes), np.ones(outcomes.shape[1]))
+
+
+def test_what_first_items_keep_is_as_sure_as_pseudo_values_say():
+    """Two roads: sums of all sizes at once, and the pseudo-values of each size by themselves."""
+    rng = np.random.default_rng(4)
+    values, n_items = rng.normal([0.6, 0.8], 1.0, (3, 40, 2)), np.array([40, 25, 0])
+    values[1, 25:], values[2] = 0, 0
+    many = studies.RetentionStudies(values, n_items, np.array([30.0, 9.0, 0.0]))
+    sizes, least = (10, 20, 40), 0.5
+    found = studies._kept_by(many, sizes, least)
+    for s, of in ((0, 40), (1, 25)):
+        for at, size in enumerate(sizes):
+            n = min(size, of)
+            first = Pseudo(values[s, :n], many.deciding[s] * n / of)
+            p = first.p_above(np.array([1.0, -least])), first.p_above(np.array([0.0, 1.0]))
+            assert found[:, s, at] == pytest.approx(stats.norm.isf(p))
+    assert not found[:, 2].any()  # where it cannot be told, nothing is shown
 
 
 # -- what a pilot leaves open -------------------------------------------------------------------------

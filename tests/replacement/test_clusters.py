@@ -6,7 +6,7 @@ import pytest
 
 import assay
 from assay.replacement import decision
-from assay.statistics.wins import count_wins
+from assay.statistics.wins import count_wins, robust_p
 
 
 def table(copies: int, n_items: int = 60, seed: int = 3) -> assay.Annotations:
@@ -165,3 +165,25 @@ def test_clusters_of_people_who_all_have_too_few_items_leave_the_verdict_open():
     found = assay.alt_test(labels, "judge", epsilon=0.2, clusters="document")
     assert found.verdict == "cannot tell yet"
     assert "nobody has enough items" in found.summary()
+
+
+@pytest.mark.parametrize(
+    ("n_clusters", "share", "design", "shown"),
+    [
+        (10, 0.2, 1.0, True),
+        (9, 0.2, 1.0, False),
+        (10, 0.05, 1.0, False),  # of 20 items as much as one cluster: no degree of freedom is left
+        (10, 0.06, 1.0, True),
+        (10, 0.2, np.nan, False),  # a class lies in one cluster alone
+    ],
+)
+def test_what_clusters_show_needs_ten_of_them_and_more_than_one_effective(n_clusters, share, design, shown) -> None:
+    counts = np.array([[[12.0, 6.0, 2.0]]])  # 20 items
+    found = decision.Clustering(np.ones(1), np.array([share]), np.array([design]), np.array([n_clusters]))
+    p, reverse = decision.best_p(counts, 0.1, found)
+    if shown:
+        wanted = robust_p(counts, 0.1, np.array([design]), np.array([20 * share - 1]))
+        assert (p[0], reverse[0]) == (wanted[0][0], wanted[1][0])
+        assert p[0] < 0.5 < reverse[0]
+    else:
+        assert (p[0], reverse[0]) == (1, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -153,6 +154,57 @@ def test_halls_statistic_by_hand():
         assert made.p_above(np.array([1.0, 0.0]), end) == pytest.approx(p, abs=1e-6)
     # Skewed to the right, the mean may well be larger than its interval by t says.
     assert high - 1 > 1 - low
+
+
+def test_items_that_are_looked_at_have_the_judge_and_somebody_to_compare_both_with():
+    grid = np.array([[0, 1, np.nan], [0, np.nan, np.nan], [np.nan] * 3, [1, 1, 1], [0, 1, np.nan]])
+    judge = np.array([0.0, 1.0, 1.0, 0.0, np.nan])
+    panel = panel_of(grid)
+    assert looks._Sides.of(Accuracy(), panel, judge, 0).items.tolist() == [0, 3]  # two people, and the judge
+    gold = replace(panel, reference=np.array([1.0, 0.0, 1.0, np.nan, 1.0]))
+    sides = looks._Sides.of(Accuracy(), gold, judge, 0)
+    assert sides.items.tolist() == [0, 1]  # one person beside a reference
+    assert sides.to.value.tolist() == [1, 0]
+    assert sides.judge.tolist() == [0, 1]
+
+
+# -- whom it repeats --------------------------------------------------------------------------------------
+
+
+def repeated(judge: np.ndarray, *people: np.ndarray):
+    grid = np.column_stack(people)
+    n = np.arange(len(grid))
+    sides = looks._Sides.of(Accuracy(), panel_of(grid), judge, 0)
+    return looks._find_repeated(sides, n, np.zeros(len(grid), dtype=int), [f"p{j}" for j in range(grid.shape[1])])
+
+
+@pytest.mark.parametrize(("shared", "named"), [(29, False), (30, True)])
+def test_who_is_repeated_shares_30_items_with_the_judge(shared, named):
+    rng = np.random.default_rng(3)
+    ann, bob, cho = rng.integers(0, 4, (3, 60)).astype(float)
+    first = np.where(np.arange(60) < shared, ann, np.nan)
+    found = repeated(ann, first, bob, cho)
+    assert (found is not None) is named
+    if found is not None:
+        # All labels are ann's; bob and cho give hers where two of four labels meet by chance.
+        assert (found.person, found.same) == ("p0", 1)
+        assert found.others == pytest.approx(np.mean([ann[:shared] == bob[:shared], ann[:shared] == cho[:shared]]))
+        assert found.p < 1e-4
+
+
+def test_who_is_repeated_is_held_against_the_mean_of_the_others_of_an_item():
+    """Judge and ann are the same on 4 of 5 items, bob is another on 3 of 5: ahead by .4, twice its error is .22.
+
+    Had the one other of each item counted for half, it would be ahead by .1.
+    """
+    each = np.array([(0, 0, 0), (0, 0, 1), (1, 1, 0), (1, 1, 1), (0, 1, 1)] * 8, dtype=float)
+    judge, ann, bob = each.T
+    found = repeated(judge, ann, bob)
+    # Hand count: same as ann in 4 of 5, bob is the same as ann in 3 of 5.
+    assert found is not None
+    assert (found.person, found.same, found.others) == ("p0", 0.8, pytest.approx(0.6))
+    # Bob, who is as near as ann, leaves nobody ahead.
+    assert repeated(judge, ann, ann.copy()) is None
 
 
 # -- planted judges ---------------------------------------------------------------------------------------

@@ -1,0 +1,206 @@
+"""The table of a test: which score fits a scale, which items are compared, what needs the whole table at once."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import assay
+from assay.data.annotations import Answers
+from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
+from assay.replacement.closeness import Accuracy, NegRMSE
+from assay.replacement.panel import (
+    AltTestSettings,
+    AltTestTable,
+    Rule,
+    _all_texts,
+    _normalise,
+    _quality,
+    _refuse_too_few,
+    _score_for,
+    labels_of,
+)
+from assay.similarity.registry import as_similarity
+
+WORDS = Nominal(("bad", "good"))
+NUMBERS = Nominal((1, 2))
+MIXED = Nominal(("bad", 2))
+STEPS = Ordinal(1, 5)
+GRADES = Ordinal(["low", "mid", "high"])
+SIDES = Preference()
+GRADED = Preference(("slightly", "clearly"))
+SHARE = Interval(0, 1)
+
+
+def score_of(scale, **options):
+    ratings = SimpleNamespace(scale=scale, source=SimpleNamespace(categories=("x", "y")))
+    return _score_for(ratings, AltTestSettings(epsilon=0.1, **options)).name
+
+
+# -- which score --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scale", "options", "name"),
+    [
+        (WORDS, {}, "accuracy"),
+        (SIDES, {}, "accuracy"),
+        (GRADED, {}, "neg_rmse"),
+        (STEPS, {}, "neg_rmse"),
+        (GRADES, {}, "neg_rmse"),
+        (SHARE, {}, "neg_rmse"),
+        (SIDES, {"normalise": "zscore"}, "neg_rmse"),  # an order of two sides counts once labels are normalised
+        (SIDES, {"score": "neg_rmse"}, "neg_rmse"),
+        (STEPS, {"score": "accuracy"}, "accuracy"),
+        (SHARE, {"score": "accuracy"}, "accuracy"),
+    ],
+)
+def test_the_score_follows_the_scale_unless_one_is_named(scale, options, name):
+    assert score_of(scale, **options) == name
+
+
+def test_a_similarity_is_the_score_where_one_is_given_and_no_other_is_named():
+    words = as_similarity("words")
+    assert score_of(Text(), similarity=words) == "similarity(words)"
+    assert score_of(WORDS, similarity=words) == "similarity(words)"  # categories that are words are texts
+    assert score_of(STEPS, similarity={(1, 2): 0.5}) not in ("accuracy", "neg_rmse")  # a table needs no texts
+    # Another score is named: the similarity is left alone, whatever the labels are.
+    assert score_of(STEPS, similarity=words, score="accuracy") == "accuracy"
+    assert score_of(STEPS, similarity=words, score="neg_rmse") == "neg_rmse"
+
+
+@pytest.mark.parametrize(
+    ("scale", "options", "words"),
+    [
+        (WORDS, {"score": "neg_rmse"}, "score 'neg_rmse' needs numbers; the labels are"),
+        (Text(), {}, "free text is compared by a similarity: give similarity="),
+        (WORDS, {"score": "similarity"}, "free text is compared by a similarity: give similarity="),
+        (STEPS, {"similarity": "words"}, "the similarity 'words' compares texts; the labels are"),
+        (SIDES, {"similarity": "words"}, "the similarity 'words' compares texts; the labels are"),
+        (MIXED, {"similarity": "words"}, "the similarity 'words' compares texts; the labels are"),
+        (WORDS, {"normalise": "rank"}, "normalise='rank' needs ordered labels; these are"),
+        (
+            STEPS,
+            {"normalise": "rank", "score": "accuracy"},
+            "normalised labels are rarely equal: take score='neg_rmse'",
+        ),
+    ],
+)
+def test_scores_that_a_scale_does_not_have_are_refused(scale, options, words):
+    if "similarity" in options:
+        options = options | {"similarity": as_similarity(options["similarity"])}
+    with pytest.raises(assay.DesignError, match=words):
+        score_of(scale, **options)
+
+
+@pytest.mark.parametrize(
+    ("scale", "texts"),
+    [(WORDS, True), (Text(), True), (GRADES, True), (MIXED, False), (NUMBERS, False), (STEPS, False), (SHARE, False),
+     (SIDES, False)],
+)  # fmt: skip
+def test_which_labels_are_texts(scale, texts):
+    assert _all_texts(scale) is texts
+
+
+# -- which items --------------------------------------------------------------------------------------
+
+
+def rule(labels=None, **options):
+    score = Accuracy() if labels else NegRMSE()
+    return Rule(AltTestSettings(**{"epsilon": 0.1} | options), score, np.array([0, 1]), np.ones(2), None, labels)
+
+
+def test_items_with_enough_people_and_a_reference_are_compared():
+    people, reference = np.array([0, 1, 2, 3]), np.array([1.0, 1.0, np.nan, 1.0])
+    assert rule().usable(people, None).tolist() == [False, False, True, True]
+    assert rule(min_humans=3).usable(people, None).tolist() == [False, False, False, True]
+    # Beside a fixed reference one person is enough, whatever min_humans is.
+    gold = rule(gold="truth", min_humans=3)
+    assert gold.usable(people, reference).tolist() == [False, True, False, True]
+    assert (rule().least, rule(min_humans=3).least, gold.least) == (1, 2, 1)
+
+
+def test_numbers_are_named_by_their_labels_or_as_whole_as_they_are():
+    assert rule().label_names(np.array([2.0, 2.5, -1.0])) == (2, 2.5, -1)
+    assert isinstance(rule().label_names(np.array([2.0]))[0], int)
+    assert rule(("x", "y")).label_names(np.array([1.0, 0.0])) == ("y", "x")
+
+
+@pytest.mark.parametrize(
+    ("options", "whole"),
+    [({}, False), ({"balance": True}, True), ({"gold": "truth"}, True), ({"expert": "ann"}, True),
+     ({"clusters": "document"}, True)],
+)  # fmt: skip
+def test_classes_references_and_clusters_are_the_whole_tables(options, whole):
+    table = SimpleNamespace(settings=AltTestSettings(epsilon=0.1, **options))
+    assert AltTestTable.whole.fget(table) is whole
+
+
+@pytest.mark.parametrize(
+    ("options", "tolerance"),
+    [({"expertise": "expert"}, 0.2), ({"expertise": "skilled"}, 0.15), ({"expertise": "crowd"}, 0.1),
+     ({"epsilon": 0.0}, 0.0), ({"gold": "truth"}, 0.0), ({"gold": "truth", "expertise": "crowd"}, 0.1)],
+)  # fmt: skip
+def test_epsilon_is_that_of_the_expertise_and_0_against_gold(options, tolerance):
+    # Appendix B.1 of the paper for whom is replaced, C.3 for gold labels.
+    assert AltTestSettings(**options).tolerance == tolerance
+
+
+# -- people -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("humans", "judges", "options", "words"),
+    [
+        (("a",), ("m",), {}, "at least 2 people in turn; the table has 1. With a single expert, recruit others"),
+        (("a",), (), {}, "the table has 1 and no judge; name the judges with judges="),
+        ((), ("m",), {"gold": "truth"}, "the table has 0. With"),
+        (("a", "b"), (), {}, None),
+        (("a",), ("m",), {"gold": "truth"}, None),
+    ],
+)
+def test_somebody_must_be_left_to_compare_with(humans, judges, options, words):
+    labels, settings = SimpleNamespace(judges=judges), AltTestSettings(**{"epsilon": 0.1} | options)
+    if words is None:
+        assert _refuse_too_few(labels, humans, settings) is None
+        return
+    with pytest.raises(assay.DesignError, match=words):
+        _refuse_too_few(labels, humans, settings)
+
+
+def answers(value, who, item=None):
+    names = tuple(f"i{k}" for k in range(4))
+    item = np.arange(len(value)) % 4 if item is None else np.array(item)
+    return Answers(item, np.array(who), np.array(value, dtype=float), names, ("ann", "bob"), None)
+
+
+@pytest.mark.parametrize(
+    ("how", "ann", "bob"),
+    [
+        # Ann has 1, 1, 3, 3: mean 2, standard deviation 1. Bob always says 4.
+        ("zscore", [-1, -1, 1, 1], [0, 0]),
+        ("minmax", [0, 0, 1, 1], [0, 0]),
+        # Ranks 1.5, 1.5, 3.5, 3.5 of four, less a half: 1/4 and 3/4; bob's are 1.5 of two.
+        ("rank", [0.25, 0.25, 0.75, 0.75], [0.5, 0.5]),
+    ],
+)
+def test_each_annotators_own_scale_by_hand(how, ann, bob):
+    found = _normalise(answers([1, 1, 3, 3, 4, 4], [0, 0, 0, 0, 1, 1]), how)
+    assert found.value.tolist() == pytest.approx([*ann, *bob])
+    assert found.categories is None
+
+
+def test_one_annotators_labels_stand_at_their_items():
+    found = labels_of(answers([5, 6, 7], [0, 1, 1], [2, 2, 0]), 1)
+    assert found.tolist() == pytest.approx([7, np.nan, 6, np.nan], nan_ok=True)
+
+
+@pytest.mark.parametrize("bad", [0, -1, np.inf, np.nan, "much", None])
+def test_quality_is_a_number_above_0(bad):
+    labels = SimpleNamespace()
+    assert _quality(labels, ("ann", "bob"), None).tolist() == [1, 1]
+    assert _quality(labels, ("bob", "ann"), {"ann": 2, "bob": 0.5, "cho": -1}).tolist() == [0.5, 2]
+    with pytest.raises(assay.DataError, match="quality of annotator 'bob' must be a number above 0"):
+        _quality(labels, ("ann", "bob"), {"ann": 1, "bob": bad})
