@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import assay
 from assay.cli import app as cli
 from assay.cli.output import as_typed
 from assay.concordance.coefficient import AgreementSettings, GradingScaleSettings
@@ -17,6 +20,7 @@ from assay.planning import PlanSettings
 from assay.replacement.panel import AltTestBySettings, AltTestSettings
 from assay.verdict.report import ReportSettings
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 Run = Callable[..., tuple[int, str, str]]
 
 QUESTIONS: list[tuple[str, tuple[type[Settings], ...], dict[str, str]]] = [
@@ -224,3 +228,33 @@ def test_a_hyphen_is_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch) -
         code, out, err = run(*words)
         assert code == 0, err
         assert "20 items" in out
+
+
+@pytest.mark.parametrize("quality", ["weight", "ann=1,bob=2,cho=1"])
+def test_weights_of_annotators_are_a_column_or_names(run, tmp_path, quality):
+    """A column of a table of annotators, which a CSV file has as texts, and the same weights by name."""
+    people = tmp_path / "people.csv"
+    people.write_text("annotator,weight\nann,1\nbob,2\ncho,1\n")
+    reading = {"item": "id", "annotator": "worker", "label": "stars", "judges": ["gpt-4o", "llama"], "scale": "1-5"}
+    labels = assay.read(EXAMPLES / "labels.csv", **reading)
+    wanted = assay.alt_test(labels, "gpt-4o", epsilon=0.2, quality={"ann": 1, "bob": 2, "cho": 1})
+    options = [f"--{name}={','.join(value) if isinstance(value, list) else value}" for name, value in reading.items()]
+    status, out, err = run(
+        "alt-test", EXAMPLES / "labels.csv", *options, "--only", "gpt-4o", "--epsilon", "0.2", "--annotator-table",
+        people, "--quality", quality, "--json",
+    )  # fmt: skip
+    assert (status, err) == (0, "")
+    assert json.loads(out)["advantage_probability"]["estimate"] == wanted.advantage_probability.estimate
+    plain = assay.alt_test(labels, "gpt-4o", epsilon=0.2)
+    assert plain.advantage_probability.estimate != wanted.advantage_probability.estimate
+
+
+def test_a_weight_that_is_no_number_is_refused(run, tmp_path):
+    people = tmp_path / "people.csv"
+    people.write_text("annotator,weight\nann,high\nbob,2\ncho,1\n")
+    status, out, err = run(
+        "alt-test", EXAMPLES / "labels.csv", "--item=id", "--annotator=worker", "--label=stars", "--scale=1-5",
+        "--judges=gpt-4o,llama", "--only=gpt-4o", "--epsilon=0.2", "--annotator-table", people, "--quality", "weight",
+    )  # fmt: skip
+    assert (status, out) == (2, "")
+    assert "the quality of annotator 'ann' must be a number above 0; got 'high'" in err

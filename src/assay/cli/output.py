@@ -279,7 +279,7 @@ def options_of(row: Command, read: Mapping[str, Callable[[Any], Any]]) -> type[G
             unset = field(default=defaults[name] if flag else None)
             shown = FIRST if limits.first else None
             parts.append((name, Annotated[typed if flag else typed | None, parameter, shown], unset))
-    mappings = {name: dict for name, (hint, _) in offered.items() if _mapping_value(hint) is not None}
+    mappings = {name: _mapping for name, (hint, _) in offered.items() if _mapping_value(hint) is not None}
     about = {"known": offered, "required": tuple(required), "read": {**mappings, **read}, "__module__": __name__}
     kind = make_dataclass("Given", parts, bases=(Given,), namespace=about, frozen=True)
     return cast("type[Given]", Parameter(name="*", group=Group(row.heading, sort_key=2))(kind))
@@ -303,7 +303,7 @@ def _typed_kind(hint: Any) -> Any:
     """What is typed for an option of this type; None where it cannot be typed: a function, a mapping."""
     members = [m for m in members_of(hint) if m is not type(None)]
     if _mapping_value(hint) is not None:
-        return list[object]
+        return list[_NAME_VALUE]
     if Any in members:
         return str
     for member in members:
@@ -333,7 +333,7 @@ def _parameter(name: str, hint: Any, typed: Any, limits: Limits, default: str) -
     if typing.get_origin(typed) is not list:
         return Parameter(name=name, help=about, show_default=default or False, negative=negative)
     if _mapping_value(hint) is not None:
-        pairs = _pairs(name, _mapping_value(hint))
+        pairs = _pairs(name, _mapping_value(hint), column=str in members_of(hint))
         return Parameter(name=name, help=about, show_default=default or False, converter=pairs, n_tokens=1)
     # The words of a list are checked by the settings: cyclopts takes the whole list for one word.
     about += f" [choices: {', '.join(map(str, words_of(hint)))}]" if words_of(hint) else ""
@@ -353,10 +353,21 @@ def _list_parser(kind: Any) -> Callable[[Any, Sequence[Any]], list[Any]]:
     return lambda _, tokens: [one(part) for part in commas(_, tokens)]
 
 
-def _pairs(option: str, kind: Any) -> Callable[[Any, Sequence[Any]], list[tuple[str, Any]]]:
-    """``o=1-10,r=1,2,3`` as pairs; texts of several parts are joined by ``+``."""
+_NAME_VALUE: Any = type("name=value", (), {})
+"""What the help shows for an option that is a mapping: cyclopts names a type."""
 
-    def read(_: Any, tokens: Sequence[Any]) -> list[tuple[str, Any]]:
+
+def _mapping(typed: str | Sequence[tuple[str, Any]]) -> str | dict[str, Any]:
+    """Pairs as a mapping; the name of a column, where that was typed, as it is."""
+    return typed if isinstance(typed, str) else dict(typed)
+
+
+def _pairs(option: str, kind: Any, *, column: bool) -> Callable[[Any, Sequence[Any]], Any]:
+    """``o=1-10,r=1,2,3`` as pairs; texts of several parts are joined by ``+``. Where it may be, one name is a column."""
+
+    def read(_: Any, tokens: Sequence[Any]) -> str | list[tuple[str, Any]]:
+        if column and len(tokens) == 1 and "=" not in tokens[0].value:
+            return str(tokens[0].value)
         found = []
         for part in (part for token in tokens for part in re.split(r",(?=[^,=]+=)", token.value)):
             name, equals, text = (one.strip() for one in part.partition("="))

@@ -709,7 +709,11 @@ def _quality(labels: Annotations, humans: tuple[str, ...], quality: str | Mappin
     if isinstance(quality, str):
         if quality not in labels.annotators.columns:
             raise DataError(unknown("annotator column", quality, labels.annotators.columns))
-        quality = dict(labels.annotators.select("annotator", quality).iter_rows())
+        # A table of annotators that was a CSV file has texts; what is no number stays, for the error to show it.
+        given = labels.annotators[quality]
+        numbers = given.cast(pl.Float64, strict=False)
+        of_annotator = zip(labels.annotators["annotator"], numbers, given, strict=True)
+        quality = {who: number if number is not None else text for who, number, text in of_annotator}
     for name in humans:
         if name not in quality:
             raise DataError(unknown("annotator", name, quality, "quality=..."))
