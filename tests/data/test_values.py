@@ -57,6 +57,9 @@ def read_both(tmp_path, cells, **options):
         (["0/5", "3/5"], {}, [0, 3], Ordinal(0, 5), "'0/5' are read as numbers up to 5"),
         (["3.5/5", "3/5"], {}, [3.5, 3], Interval(1, 5), "'3.5/5' are read as numbers up to 5"),
         (["4/5", "3/5"], {"scale": "1-5"}, [4, 3], Ordinal(1, 5), "'4/5' are read as numbers up to 5"),
+        (["1/2", "2/2"], {}, [1, 2], Ordinal(1, 2), "'1/2' are read as numbers up to 2"),
+        (["0.5/2", "2 out of 2"], {}, [0.5, 2], Interval(0, 2), "'0.5/2' are read as numbers up to 2"),
+        (["1,5/2", "2/2"], {}, [1.5, 2], Interval(1, 2), "'1,5/2' are read as numbers up to 2"),
         (["4/5", "2/5"], {"scale": "interval:0-1"}, [0.8, 0.4], Interval(0, 1), "'4/5' are read as shares of 1"),
         (["4,5", "N/A", "3"], {}, [4.5, 3], Interval(3, 4.5), "'N/A' among numbers is no answer"),
         (["4,5", "3"], {"scale": "interval:1-5"}, [4.5, 3], Interval(1, 5), "with a decimal comma"),
@@ -88,6 +91,10 @@ def test_numbers_as_people_write_them(tmp_path, cells, options, wanted, scale, s
         (["18-24", "25-34"], {}, "say scale='nominal' if they are categories"),
         (["$5", "$7"], {}, "begin with a number"),
         (["1", "two"], {}, "labels are a mixture of numbers and text; 1 row of text (row"),
+        (["4/1", "1/1"], {}, "'4/1' may be dates, or parts of 1:"),
+        (["1/2", "2/2", "3/2"], {}, "'1/2' may be dates, or parts of 2:"),
+        ([f"4/{10**19}", f"3/{10**19}"], {}, "begin with a number"),  # more than 64 bits hold
+        (["4/5", f"3/{10**19}"], {}, "begin with a number"),
     ],
 )  # fmt: skip
 def test_what_is_not_certain_is_refused_with_the_option_that_decides(tmp_path, cells, options, words):

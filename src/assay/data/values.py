@@ -183,7 +183,8 @@ def _parts(texts: pl.Series, unread: pl.Series, scale: Scale | None, decimal: De
     """``4/5``: 4, on a scale that ends at 5."""
     part = texts.str.extract(_PART_OF, 1).str.replace(",", ".").cast(pl.Float64, strict=False)
     whole = texts.str.extract(_PART_OF, 2).cast(pl.Int64, strict=False)
-    if part.null_count() > texts.null_count():
+    # A whole of more digits than a number holds is none.
+    if part.null_count() > texts.null_count() or whole.null_count() > texts.null_count():
         return None
     example, wholes = texts.drop_nulls()[0], whole.drop_nulls().unique().sort().to_list()
     if len(wholes) > 1 or (part > whole).any() or wholes[0] < 2:
