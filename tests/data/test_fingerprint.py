@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.data.annotations import LONG, Annotations, LabelHashes, hashes
+from assay.data.annotations import LONG, Annotations, LabelHashes, digest_of_columns, hashes
 from assay.data.scales import Interval, Nominal, Ordinal
+from assay.errors import DataError
 
 ROWS = st.lists(
     st.tuples(st.integers(0, 9), st.integers(0, 4), st.sampled_from(["x", "y"]), st.integers(1, 5)),
@@ -131,3 +132,53 @@ def test_sums_by_group_add_up():
     by = rows.sums(codes % 7, 7)
     np.testing.assert_array_equal(by.sum(axis=0), rows.sums()[0])
     assert by[:, 2].tolist() == np.bincount(codes % 7).tolist()
+
+
+def beside(rows=SMALL, seconds=(1.5, 2.5, 3.5), topic=("x", "y"), team=("north", "south")):
+    """Labels with a column of their own, one of the items, one of the annotators."""
+    frame = pl.DataFrame([(*row, s) for row, s in zip(rows, seconds, strict=True)],
+                         schema=["item", "annotator", "label", "seconds"], orient="row")  # fmt: skip
+    items = pl.DataFrame({"item": ["a", "b"], "topic": topic, "length": [3, 4]})
+    people = pl.DataFrame({"annotator": ["ann", "gpt"], "team": team})
+    return Annotations.from_frame(frame, scale=TEN, judges=["gpt"], items=items, annotators=people)
+
+
+def test_columns_that_a_question_uses_have_a_fingerprint_by_table():
+    labels = beside()
+    found = digest_of_columns(labels, "topic", "seconds", None, "team", "length", "topic")
+    assert list(found) == ["items: length, topic", "annotators: team", "labels: seconds"]
+    assert all(len(digest) == 12 and set(digest) <= set("0123456789abcdef") for digest in found.values())
+    assert len(set(found.values())) == 3
+    assert digest_of_columns(labels) == digest_of_columns(labels, None) == {}
+    with pytest.raises(DataError, match="column 'gone' is not in the table"):
+        digest_of_columns(labels, "gone")
+    assert digest_of_columns(labels, "team") == {"annotators: team": found["annotators: team"]}
+    assert list(digest_of_columns(labels, "item")) == ["items: item"]  # of several tables that have it, the first
+    turned = beside(SMALL[::-1], (3.5, 2.5, 1.5))
+    assert digest_of_columns(turned, "topic", "seconds", "team", "length") == found
+
+
+@pytest.mark.parametrize(
+    ("changed", "table"),
+    [
+        ({"seconds": (1.5, 2.5, 4.0)}, "labels: seconds"),
+        ({"seconds": (2.5, 1.5, 3.5)}, "labels: seconds"),  # the same numbers at other labels
+        ({"seconds": (1.5, 2.5, None)}, "labels: seconds"),
+        ({"topic": ("y", "x")}, "items: topic"),
+        ({"topic": ("x", None)}, "items: topic"),
+        ({"team": ("north", "east")}, "annotators: team"),
+    ],
+)
+def test_another_value_is_another_fingerprint_of_its_table_alone(changed, table):
+    plain, other = (digest_of_columns(labels, "seconds", "topic", "team") for labels in (beside(), beside(**changed)))
+    assert [name for name in plain if plain[name] != other[name]] == [table]
+
+
+def test_numbers_and_their_gaps_have_the_fingerprint_of_their_values():
+    """Whole numbers and fractions of the same value are the same; so they are beside a gap, hashed one by one."""
+
+    def of(*values):
+        return digest_of_columns(beside(seconds=values), "seconds")
+
+    assert of(1, 2, 3) == of(1.0, 2.0, 3.0)
+    assert of(1, 2, None) == of(1.0, 2.0, None) != of(1, 2, 0)
