@@ -12,7 +12,7 @@ import assay
 from assay.data.annotations import Reading
 from assay.data.formats import Rows, tables
 from assay.data.formats.exports import write
-from assay.data.formats.tables import arena_rows, read_delimited, read_table, stack_criteria, unpivot
+from assay.data.formats.tables import _is_plain, arena_rows, read_delimited, read_table, stack_criteria, unpivot
 from assay.errors import DataError
 
 
@@ -259,3 +259,23 @@ def test_files_of_spss(tmp_path: Path) -> None:
     path.write_bytes(b"$FL2 no more")
     with pytest.raises(DataError, match="cannot be read as a file of SPSS"):
         assay.read(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "plain"),
+    [
+        ("t.csv", b"item,ann,ben\na,1,2\n", True),
+        ("t.csv", "item,ann,ben\né,1,2\n".encode(), True),
+        ("t.csv", "\ufeffitem,ann,ben\na,1,2\n".encode(), True),
+        ("t.csv", "item,ann,ben\né,1,2\n".encode("latin-1"), False),  # which letter it is needs a look
+        ("t.csv", b"item,ann,ben\na,1,2\n" + "é,1,2".encode("latin-1"), True),  # a line that is not whole
+        ("t.csv", b"", False),
+        ("t.TSV", b"item\tann\tben\na\t1\t2\n", True),
+        ("t.tsv", b"item,ann,ben\na,1,2\n", False),
+        ("t.txt", b"item|ann|ben\na|1|2\n", True),
+        ("t.json", b"item,ann,ben\na,1,2\n", False),
+    ],
+)
+def test_a_table_that_is_read_without_a_second_look(tmp_path, name, content, plain):
+    (tmp_path / name).write_bytes(content)
+    assert _is_plain(tmp_path / name) is plain

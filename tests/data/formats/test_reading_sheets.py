@@ -113,6 +113,11 @@ def test_rows_above_the_header(above: list[list[str]], count: int) -> None:
     assert sheets._lines_above([["t"] * 4 + [""] * 6, wide, *[wide] * 3]) == 0
     assert sheets._lines_above([["t"] + [""] * 9, ["n"] * 6 + ["1"] * 4, *[wide] * 3]) == 1
     assert sheets._lines_above([["t"] + [""] * 9, ["n"] * 5 + ["1"] * 5, *[wide] * 3]) == 0
+    assert sheets._lines_above([]) == 0
+    # Of three columns a title is told from names; of two it may be a name beside an empty one.
+    assert sheets._lines_above([["Title", "", ""], ["item", "ann", "ben"], ["a", "1", "2"]]) == 1
+    assert sheets._lines_above([["Title", ""], ["item", "ann"], ["a", "1"]]) == 0
+    assert sheets._lines_above([["Title", " ", None], [None, "", ""], ["item", "ann", "ben"], ["a", "1", "2"]]) == 2
 
 
 def test_what_is_above_the_header_is_said(tmp_path: Path) -> None:
