@@ -16,6 +16,7 @@ from assay.data import names as names_module
 from assay.data.names import (
     Names,
     Utf8,
+    _mostly_runs,
     any_twice,
     codes_in,
     factorize,
@@ -364,6 +365,30 @@ def test_sorting_keeps_equal_ones_as_they_are(cells, n_cells):
     wanted = sorted(range(len(cells)), key=cells.__getitem__)
     assert (list(range(len(cells))) if order is None else order.tolist()) == wanted
     assert any_twice(numbers) == (len(set(cells)) < len(cells))
+
+
+@pytest.mark.parametrize(
+    ("texts", "runs"),
+    [
+        ("", False), ("a", False), ("aa", True), ("ab", False),
+        ("aaabbbccc", True),  # 6 of 8 neighbours are alike
+        ("abcabcabc", False),
+        ("aabcde", False), ("aabbcde", False),  # 1 of 5, 2 of 6
+        ("aabbcd", False), ("aaabcd", False), ("aabbccd", True),  # 2 of 5 are not more than .4; 3 of 6
+    ],
+)  # fmt: skip
+def test_texts_that_mostly_follow_each_other(texts, runs):
+    assert _mostly_runs(pl.Series(list(texts), dtype=pl.String)) is runs
+
+
+def test_a_long_column_of_runs_is_coded_by_its_runs(monkeypatch):
+    asked = []
+    texts = names_module._factorize_texts
+    monkeypatch.setattr(names_module, "FEW_ROWS", 5)
+    monkeypatch.setattr(names_module, "_factorize_texts", lambda column: asked.append(len(column)) or texts(column))
+    for rows, n_asked in ((list("bbbaaacccb"), 4), (list("abcabcabca"), 10)):
+        found = factorize(pl.Series(rows))
+        assert (found.names.to_list(), found.column().to_list(), asked.pop()) == (["a", "b", "c"], rows, n_asked)
 
 
 def test_words_of_texts():

@@ -21,6 +21,7 @@ from assay.data.roles import (
     same_but_for_spelling,
     views_of,
 )
+from assay.data.values import MOST_CATEGORIES
 
 
 def guess(table: dict[str, list[Any]], /, **told: Any) -> Guess:
@@ -68,6 +69,10 @@ def test_words_are_free_text_where_they_are_long_or_many():
     assert not view(*many).could_be_labels
     assert not view("2024-01-01", "2024-01-02", "2024-05-03").could_be_labels
     assert not view(None, None).could_be_labels
+    # Of words as many as a code book holds; of numbers any.
+    for n, could in ((MOST_CATEGORIES, True), (MOST_CATEGORIES + 1, False)):
+        assert view(*(f"w{'x' * (i % 5)}{i}" for i in range(n)), *["w0"] * 900).could_be_labels is could
+        assert view(*range(n)).could_be_labels
 
 
 def test_numbers_of_rows_begin_with_0_or_1_and_rise_by_1():
