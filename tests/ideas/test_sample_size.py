@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -274,3 +275,141 @@ def test_without_sizes_the_curve_has_tenths_of_twice_the_judgments():
     wanted = {max(round(n * k / 5), 10) for k in range(1, 11)} | {n}
     assert found.table["judgments"].to_list() == sorted(wanted)
     assert max(wanted) == 2 * n
+
+
+# -- by hand ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "target", "n"),
+    [
+        (0.5, 0.9, 9),  # n r / (1 + (n - 1) r) = 4.5 / 5
+        (0.1, 0.5, 9),  # 0.9 / 1.8
+        (0.1, 0.52, 10),  # 9 reach .5, 10 reach 1 / 1.9 = .526
+        (0.9, 0.5, 1),
+        (0.0, 0.5, None),
+        (-0.1, 0.5, None),
+        (math.nan, 0.5, None),
+    ],
+)
+def test_the_number_of_judgments_by_spearman_and_brown(one, target, n):
+    assert sample_size._judgments_for(one, target) == n
+
+
+def judgments(low, high, needed=40, published=None):
+    """As many judgments as a row says, and the numbers needed."""
+    rows = [(20, 0.5, 0.4, 0.6, None), (30, 0.62, 0.5, 0.7, published)]
+    curve = pl.DataFrame(rows, schema=["judgments", "estimate", "low", "high", "published"], orient="row")
+    run = SimpleNamespace(facts={"choices": 30}, settings=SimpleNamespace(target=0.9), closing=lambda **_: ["End."])
+    return SimpleNamespace(curve=curve, run=run, needed=needed, needed_low=low, needed_high=high)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ends"),
+    [(30, 1234, "30 to 1,234"), (None, 60, "not known"), (30, None, "not known"), (None, None, "not known")],
+)
+def test_the_range_of_judgments_is_told_where_both_ends_are_known(low, high, ends):
+    lines = sample_size.Judgments.summary(judgments(low, high)).splitlines()
+    assert lines == [
+        "30 judgments: another 30 would rank the pairs alike by ρ = 0.62 [0.50, 0.70].",
+        f"ρ = 0.9 takes about 40 judgments (range {ends}).",
+        "End.",
+    ]
+
+
+def test_judgments_that_never_agree_have_no_number_and_the_published_one_is_told():
+    lines = sample_size.Judgments.summary(judgments(None, None, needed=None, published=0.81)).splitlines()
+    assert lines[1] == "These judgments agree no more than chance gives, so that no number of them is enough."
+    assert lines[2].startswith("As published, bootstrap samples of all judgments agree with them by 0.81: they share")
+
+
+@pytest.mark.parametrize(
+    ("one", "without"),
+    [
+        (0.0, [0.1, 0.2]),
+        (math.nan, [0.1, 0.2]),
+        (0.1, [0.1, math.nan]),
+        (0.1, [0.0, 0.2]),
+        (0.1, [0.2, 0.2]),
+    ],
+)
+def test_one_judgment_has_an_interval_where_every_group_that_is_left_out_leaves_agreement(one, without):
+    found = sample_size._single_estimate(one, np.array(without), 0.95)
+    assert found.estimate == pytest.approx(one, nan_ok=True)
+    assert math.isnan(found.low)
+    assert found.reason == "these judgments agree no more than chance gives"
+
+
+def test_the_interval_of_one_judgment_is_that_of_its_log_odds():
+    without = np.array([0.08, 0.1, 0.14, 0.11])
+    found = sample_size._single_estimate(0.1, without, 0.9)
+    logits = np.log(without / (1 - without))
+    error = math.sqrt(3 / 4 * ((logits - logits.mean()) ** 2).sum())
+    at = math.log(1 / 9)
+    wanted = [1 / (1 + math.exp(-(at + side * 2.3533634 * error))) for side in (-1, 1)]  # t(3) at .95
+    assert (found.low, found.high) == pytest.approx(wanted)
+    assert found.standard_error == pytest.approx(0.1 * 0.9 * error)
+
+
+def test_the_interval_of_sets_is_stepped_up_and_holds_what_was_seen():
+    one = sample_size._single_estimate(0.1, np.array([0.08, 0.1, 0.14, 0.11]), 0.9)
+    stepped = [9 * end / (1 + 8 * end) for end in one.interval(0.9)]
+    found = sample_size._sets_estimate(0.5, one, 9, 0.9)  # 9 judgments: .9 / 1.8
+    assert (found.low, found.high) == pytest.approx(stepped)
+    assert sample_size._sets_estimate(0.2, one, 9, 0.9).low == 0.2
+    far = sample_size._sets_estimate(0.9, one, 9, 0.9)
+    assert far.high == 0.9
+    # Between what was seen and what is stepped up nothing speaks against a null; beyond, p is that of one judgment.
+    assert (far.p(0.5), far.p(0.7), far.p(0.9)) == (1, 1, 1)
+    assert far.p(0.95) == pytest.approx(one.p(0.95 / (9 - 8 * 0.95)))
+    assert far.p(0.95) < 1
+    assert math.isnan(far.p(0.0))
+    assert math.isnan(far.p(1.0))
+    none = sample_size._single_estimate(0.0, np.array([0.1, 0.2]), 0.9)
+    assert math.isnan(sample_size._sets_estimate(0.5, none, 9, 0.9).low)
+
+
+def test_twenty_choices_can_be_halved_and_nineteen_cannot():
+    labels = World.of(6, sharpness=1).study(floor=4, overlap=2).where(kind="human")
+    some = labels.labels.sort("item", "annotator").head(20)
+
+    def of(n):
+        return assay.judgments_needed(
+            assay.Annotations.from_frame(some.head(n), judges=[], scale=labels.scale, items=labels.items), n_splits=20
+        )
+
+    assert of(20).run.facts["choices"] == 20
+    with pytest.raises(DesignError, match="19 choices cannot be halved; 20 are the least"):
+        of(19)
+
+
+@pytest.mark.parametrize(("estimate", "row"), [([0.5, 0.8, 0.9], 1), ([0.5, 0.79, 0.9], 2), ([0.1, 0.2, 0.7], None)])
+def test_the_smallest_floor_has_the_power_wanted(estimate, row):
+    rows = pl.DataFrame({"floor": [2, 12, 40], "estimate": estimate})
+    plan = SimpleNamespace(outcomes=rows, run=SimpleNamespace(settings=SimpleNamespace(power=0.8)))
+    found = sample_size.TripletPlan.smallest.fget(plan)
+    assert found == (None if row is None else rows.row(row, named=True))
+
+
+@pytest.mark.parametrize(("overlap", "of"), [(1, ""), (3, " (1,000 triplets, each answered by 3)")])
+def test_a_plan_in_words(overlap, of):
+    row = {
+        "floor": 12,
+        "triplets": 1000,
+        "overlap": overlap,
+        "judgments": 1000 * overlap,
+        "estimate": 0.85,
+        "rho": 0.93,
+    }
+    settings = SimpleNamespace(n_documents=1, n_texts=10, agreement=0.6, n_studies=200, target=0.9, power=0.8)
+    plan = SimpleNamespace(run=SimpleNamespace(settings=settings, closing=lambda: []), smallest=row)
+    lines = sample_size.TripletPlan.summary(plan).splitlines()
+    assert lines[:2] == [
+        "1 document of 10 texts; two experts name the same odd one on 60% of triplets; 200 simulated studies.",
+        f"12 comparisons of each pair, {1000 * overlap:,} judgments{of}, reach ρ = 0.9 with the true ranking in 85% of "
+        "studies; mean ρ 0.93.",
+    ]
+    plan.smallest = None
+    assert sample_size.TripletPlan.summary(plan).splitlines()[1] == (
+        "None of these numbers reaches ρ = 0.9 in 80% of studies; look at larger ones."
+    )

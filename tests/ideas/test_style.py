@@ -10,6 +10,7 @@ import assay
 import references
 from assay.errors import DataError, DesignError
 from assay.estimation.resampling import resampling_counts
+from assay.ideas.style import _PercentChange
 
 COLUMNS = ["first", "second", "first_after", "second_after"]
 
@@ -117,3 +118,21 @@ def test_nothing_alike_before_leaves_no_percentage():
 def test_what_cannot_be_compared_is_refused(table, measures, error, words):
     with pytest.raises(error, match=words):
         assay.style_effect(table, measures)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change"),
+    [
+        (0.5, 0.75, 50.0),
+        (0.5, 0.25, -50.0),
+        (-2.0, -1.0, 50.0),  # from below 0 it rises by half of its size
+        (2e-12, 1e-12, -50.0),
+        (1e-12, 1.0, np.nan),  # no more than rounding to begin with
+        (-1e-12, 1.0, np.nan),
+        (0.0, 0.0, np.nan),
+    ],
+)
+def test_the_change_is_a_share_of_the_size_before(before, after, change):
+    found = _PercentChange().value(np.array([[before, after], [1.0, 1.0]]))
+    assert found.shape == (2, 1)
+    assert found[:, 0].tolist() == pytest.approx([change, 0.0], nan_ok=True)

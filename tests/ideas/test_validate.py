@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,10 @@ from worlds import World, noisy, pair_values
 import assay
 import references
 from assay.errors import DataError, DesignError
-from assay.estimation.intervals import jackknife_groups, map_estimate
+from assay.estimation.intervals import Estimate, jackknife_groups, map_estimate
+from assay.ideas import validate
+from assay.statistics.odd_one_out import Step
+from assay.statistics.round_robin import Influence
 
 QUICK = {"n_resamples": 100}
 WORLD = World.of(10, 2, sharpness=0.7)
@@ -347,3 +351,157 @@ def test_the_curve_of_judgments_ends_where_the_p_value_is_one_less_the_level():
         assert [stepped.p(end) for end in stepped.interval(level)] == pytest.approx([1 - level] * 2)
     assert stepped.p(stepped.estimate) == 1
     assert math.isnan(stepped.p(0.0))
+
+
+# -- ceilings and contrasts, by hand ------------------------------------------------------------------
+
+
+class Pairs:
+    """Five texts of one document, each of ten pairs compared; every variance is the same."""
+
+    texts, pairs = np.array([5]), np.array([10])
+
+    def __len__(self):
+        return 10
+
+    def variance(self, of):
+        return SimpleNamespace(total=0.01, df=8.0)
+
+
+STEP = Step(halves=0.5, again=0.7, mind=0.8)
+
+
+def ceiling_of(halves, share, robin=None):
+    nothing = np.zeros(10)
+    influence = Influence(share, np.linspace(-1, 1, 10), nothing, nothing, nothing)
+    return validate.Ceiling.of(halves, STEP, influence, robin or Pairs(), 0.95)
+
+
+def test_a_ceiling_has_its_interval_on_fishers_scale():
+    found = ceiling_of(0.4, 0.6)
+    again = STEP.again_from(0.4)
+    width, t = 0.1 / (1 - 0.36), 2.7764451  # t(4): five texts less one
+    ends = [math.tanh(math.atanh(again) + side * t * width) for side in (-1, 1)]
+    assert (found.again.estimate, found.best.estimate) == (again, STEP.best_from(again))
+    assert (found.again.low, found.again.high) == pytest.approx(ends)
+    assert (found.best.low, found.best.high) == pytest.approx([STEP.best_from(end) for end in ends])
+    assert found.again.standard_error == pytest.approx(width * (1 - again**2))
+    assert [found.again.p(end) for end in ends] == pytest.approx([0.05, 0.05])
+    assert [found.best.p(STEP.best_from(end)) for end in ends if end > 0] == pytest.approx([0.05] * 2, abs=1e-4)
+    assert math.isnan(found.again.p(1.0))
+    assert [math.isnan(found.best.p(null)) for null in (0.0, 1.0)] == [True, True]
+
+
+def test_the_best_moves_with_what_halves_show_to_first_order():
+    """Two roads: the chain rule, and the ceiling a little further up on Fisher's scale."""
+    for share in (0.6, -0.5):
+        found = ceiling_of(0.4, share)
+        h = 1e-6 / (1 - share**2)
+        z = math.atanh(STEP.again_from(0.4))
+        slope = (STEP.best_from(math.tanh(z + h)) - STEP.best_from(math.tanh(z - h))) / 2e-6
+        assert found.mind.value == found.best.estimate
+        assert found.mind.pair == pytest.approx(slope * np.linspace(-1, 1, 10), rel=1e-5)
+        assert found.best.standard_error == pytest.approx(slope * 0.1, rel=1e-5)
+
+
+@pytest.mark.parametrize(("share", "within"), [(1.0, 0.99), (-1.0, -0.99), (0.995, 0.99), (-0.999, -0.99)])
+def test_halves_that_are_all_alike_leave_an_interval(share, within):
+    found, wanted = ceiling_of(0.4, share), ceiling_of(0.4, within)
+    assert (found.again.low, found.again.high) == (wanted.again.low, wanted.again.high)
+    assert (found.mind.pair == wanted.mind.pair).all()
+
+
+def test_a_ceiling_without_halves_or_variance_says_why():
+    assert ceiling_of(math.nan, 0.6).again.reason == "too few judgments to be halved"
+    unknown = ceiling_of(0.4, math.nan)
+    assert unknown.again.estimate == STEP.again_from(0.4)
+    assert unknown.best.reason == "no pair was compared twice, so that nothing tells chance from what experts see"
+    flat = Pairs()
+    flat.variance = lambda of: SimpleNamespace(total=0.0)
+    assert math.isnan(ceiling_of(0.4, 0.6, flat).again.low)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown", "hopeless"),
+    [(0.01, 0.6, True, False), (0.0, 0.3, False, False), (-0.1, 0.29, False, True), (0.05, 0.2, True, True)],
+)
+def test_experts_are_shown_to_agree_above_0_and_hopeless_below_3_tenths(low, high, shown, hopeless):
+    one = Estimate(0.1, low, high, 0.05)
+    found = validate.Ceiling(one, one, None)
+    assert (found.shown, found.hopeless) == (shown, hopeless)
+
+
+def test_a_contrast_is_symmetric_and_its_variance_is_made_where_none_is_given():
+    inference = validate.TextInference(Pairs(), 0.95)
+    nothing = np.zeros(10)
+    of = Influence(0.3, nothing, nothing, nothing, nothing)
+    t = 2.3060041  # t(8)
+    found = inference.difference(of)
+    assert (found.low, found.high) == pytest.approx((0.3 - t * 0.1, 0.3 + t * 0.1))
+    assert found.p(0.3 + t * 0.1) == pytest.approx(0.05)
+    wide = inference.difference(of, SimpleNamespace(total=0.04, df=math.inf))
+    assert (wide.low, wide.high) == pytest.approx((0.3 - 1.9599640 * 0.2, 0.3 + 1.9599640 * 0.2))
+    assert inference.lower(of) == pytest.approx(0.3 - 1.8595480 * 0.1)  # one-sided, t(8)
+    assert inference.difference(of, SimpleNamespace(total=0.0, df=8.0)).reason == "nothing varies"
+
+
+def test_a_correlation_is_symmetric_on_fishers_scale_and_may_be_shifted():
+    inference = validate.TextInference(Pairs(), 0.95)
+    nothing = np.zeros(10)
+
+    def found(value, variance=0.01, shift=0.0):
+        of = Influence(value, nothing, nothing, nothing, nothing)
+        return inference.correlation(of, SimpleNamespace(total=variance, df=8.0), shift=shift)
+
+    width = 2.3060041 * 0.1 / (1 - 0.25)
+    ends = [math.tanh(math.atanh(0.5) + side * width) for side in (-1, 1)]
+    assert (found(0.5).low, found(0.5).high) == pytest.approx(ends)
+    moved = found(0.5, shift=0.2)
+    assert (moved.estimate, moved.low, moved.high) == pytest.approx((0.3, ends[0] - 0.2, ends[1] - 0.2))
+    assert moved.p(ends[1] - 0.2) == pytest.approx(0.05)
+    assert math.isnan(moved.p(0.8))
+    assert found(math.nan).reason == "all pairs have the same value"
+    alike = "it ranks the pairs as these judgments do, to the last of them"
+    assert [found(*one).reason for one in ((0.99995,), (-0.99995,), (0.5, 0.0), (0.9999,))] == [alike] * 3 + [None]
+
+
+def measures(*rows):
+    """Measures with their ρ, each set beside the first one's of .5."""
+    return pl.DataFrame(
+        [(name, kind, value, value - 0.5, -0.2, 0.1) for name, kind, value in rows],
+        schema=["measure", "kind", "estimate", "difference", "difference_low", "difference_high"], orient="row",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "named"),
+    [
+        ([("b", "judge", 0.4), ("c", "judge", 0.3), ("d", "lexical", 0.2), ("e", "lexical", 0.1)], "bd"),
+        ([("b", "lexical", 0.4), ("c", "judge", 0.3), ("d", "lexical", 0.2)], "b"),
+        ([("b", "judge", math.nan), ("c", "judge", 0.3), ("d", "judge", 0.2)], "c"),
+        ([], ""),
+    ],
+)
+def test_the_best_measure_is_held_against_the_next_and_the_next_of_another_kind(rows, named):
+    found = measures(("a", "judge", 0.5), *rows)
+    sees = SimpleNamespace(verdicts={"a": SimpleNamespace(answer=validate.ANSWERS[0])})
+    lines = list(validate.SimilarityValidation._beaten(sees, found))
+    assert [line.split(" is not shown to beat ")[1][0] for line in lines] == list(named)
+    blind = SimpleNamespace(verdicts={"a": SimpleNamespace(answer=validate.ANSWERS[4])})
+    assert list(validate.SimilarityValidation._beaten(blind, found)) == []
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (-0.2, -0.05, "a beats b (0.40), by 0.10 [0.05, 0.20]."),
+        (-0.2, 0.0, "a is not shown to beat b (0.40), by 0.10 [0.00, 0.20]."),
+        (-0.3, 0.1, "a is not shown to beat b (0.40), by 0.10 [−0.10, 0.30]."),
+    ],
+)
+def test_a_measure_beats_another_where_the_interval_says_so(low, high, words):
+    found = measures(("a", "judge", 0.5), ("b", "judge", 0.4)).with_columns(
+        difference_low=pl.lit(low), difference_high=pl.lit(high)
+    )
+    sees = SimpleNamespace(verdicts={"a": SimpleNamespace(answer=validate.ANSWERS[2])})
+    assert list(validate.SimilarityValidation._beaten(sees, found)) == [words]
