@@ -6,29 +6,34 @@ import polars as pl
 import pytest
 
 from assay.reporting import tables
-from assay.reporting.tables import Table, decimals, estimated, interval, number, p_value, said, signed
+from assay.reporting.tables import Table, clip_name, decimals, estimated, interval, number, p_value, said, signed
 
 NONE = float("nan")
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("say", "given", "wanted"),
     [
-        (number(0.126), "0.13"), (number(None), "–"), (number(NONE), "–"), (number(0.1, 3), "0.10"),
-        (number(0.125, 3), "0.125"), (number(2.0, 4), "2.00"), (number(0.1234, 4), "0.1234"),
-        (decimals(-0.001, 2), "0.00"), (decimals(-0.126, 2), "−0.13"), (signed(0.2), "+0.20"),
-        (signed(-0.2, 1), "−0.2"),
-        (interval(0.1, 0.2), "[0.10, 0.20]"), (interval(-0.1, 0.2, 1, "+"), "[−0.1, +0.2]"),
-        (interval(None, 0.2), "(no interval)"), (interval(0.1, NONE), "(no interval)"),
-        (estimated(0.5, 0.4, 0.6, 1), "0.5 [0.4, 0.6]"),
-        (estimated(0.5, 0.4, 0.6), "0.50 [0.40, 0.60]"), (said(0.5), "0.50"), (said(NONE), "not estimable"),
-        (said(-0.5, 1), "−0.5"),
-        (p_value(0.01234), "p = 0.012"), (p_value(0.0009), "p < 0.001"), (p_value(0.001), "p = 0.001"),
-        (p_value(NONE), "no p-value"), (p_value(0.9996), "p = 1.000"),
+        (number, (0.126,), "0.13"), (number, (None,), "–"), (number, (NONE,), "–"), (number, (float("inf"),), "–"),
+        (number, (0.1, 3), "0.10"), (number, (0.125, 3), "0.125"), (number, (2.0, 4), "2.00"),
+        (number, (0.1234, 4), "0.1234"), (number, (0.12, 4), "0.12"), (number, (0.12, 1), "0.1"),
+        (number, (-0.5,), "−0.50"), (number, (3, 2), "3.00"),
+        (decimals, (-0.001, 2), "0.00"), (decimals, (-0.126, 2), "−0.13"), (decimals, (12.5, 0), "12"),
+        (signed, (0.2,), "+0.20"), (signed, (-0.2, 1), "−0.2"), (signed, (-0.001,), "+0.00"),
+        (interval, (0.1, 0.2), "[0.10, 0.20]"), (interval, (-0.1, 0.2, 1, "+"), "[−0.1, +0.2]"),
+        (interval, (None, 0.2), "(no interval)"), (interval, (0.1, None), "(no interval)"),
+        (interval, (0.1, NONE), "(no interval)"), (interval, (NONE, 0.2), "(no interval)"),
+        (estimated, (0.5, 0.4, 0.6, 1), "0.5 [0.4, 0.6]"), (estimated, (0.5, 0.4, 0.6), "0.50 [0.40, 0.60]"),
+        (estimated, (NONE, None, None), "not estimable (no interval)"),
+        (said, (0.5,), "0.50"), (said, (NONE,), "not estimable"), (said, (-0.5, 1), "−0.5"),
+        (p_value, (0.01234,), "p = 0.012"), (p_value, (0.0009,), "p < 0.001"), (p_value, (0.001,), "p = 0.001"),
+        (p_value, (NONE,), "no p-value"), (p_value, (0.9996,), "p = 1.000"),
+        (clip_name, ("a" * 34,), "a" * 34), (clip_name, ("a" * 17 + "b" * 18,), "a" * 17 + "…" + "b" * 16),
+        (clip_name, ("abcdef", 5), "ab…f"), (clip_name, ("abcdef", 6), "abcdef"),
     ],
 )  # fmt: skip
-def test_numbers_for_readers(text, wanted):
-    assert text == wanted
+def test_numbers_for_readers(say, given, wanted):
+    assert say(*given) == wanted
 
 
 FRAME = pl.DataFrame(
@@ -74,6 +79,42 @@ def test_columns_that_say_nothing_are_left_out():
         ("a", "b"), (("12,345", "x"),), (True, False)
     )
     assert tables.to_csv(frame) == "a,b,n\n1,,1\n,,2\n"
+
+
+def test_a_table_in_markdown():
+    assert tables.to_markdown(Table(("who", "n"), (("a|b\nc", "1"),), (False, True))) == (
+        "| who | n |\n| --- | --: |\n| a\\|b c | 1 |"
+    )
+
+
+def test_a_column_without_a_name_and_cells_has_no_width():
+    table = Table(("who", "", "n"), (("ann", "", "1"), ("b", "", "12")), (False, False, True))
+    assert tables.to_text(table).splitlines() == ["who     n", "ann     1", "b      12"]
+    assert tables.to_text(table, 5).splitlines() == ["who     n", "ann     1", "b      12"]
+
+
+def test_lines_of_a_terminal_are_of_80_characters_and_keep_their_indentation():
+    words = "  " + " ".join(["word"] * 15) + " abc"  # 2 + 15 * 5 - 1 + 4 = 80
+    assert tables.wrap_text(f"{words}\n\n{words}d efg\n{'x' * 90}") == (
+        f"{words}\n\n{words.removesuffix(' abc')}\n  abcd efg\n{'x' * 90}"
+    )
+    assert tables.wrap_text("-".join(["part"] * 20)) == "-".join(["part"] * 20)
+
+
+def test_intervals_stand_on_one_axis():
+    """From 2 to 98 percent of the column's width: 0 to 10 where the ends are 0 and 10, so 5 stands in the middle."""
+    of = tables.IntervalColumn.of
+    assert of([5.0, 2.5], [0.0, 2.5], [10.0, 7.5]) == tables.IntervalColumn(((50, 2, 98), (26, 26, 74)), 2)
+    assert of([5.0, 2.5, None], [0.0, 2.5, None], [10.0, 7.5, None]).rows[2] is None
+    assert of([5.0, 2.5], [0.0, NONE], [10.0, 7.5]) is None  # one by itself
+    # 4 to 14: an axis from 0 would be 14 for 10, as 4 < 10 / 2; 5 to 15 would need half again as much and stays.
+    assert of([4.0, 14.0], [4.0, 4.0], [14.0, 14.0]).zero == 2
+    assert of([5.0, 15.0], [5.0, 5.0], [15.0, 15.0]).zero is None
+    assert of([-4.0, -14.0], [-14.0, -14.0], [-4.0, -4.0]).zero == 98
+    assert of([-5.0, -15.0], [-15.0, -15.0], [-5.0, -5.0]).zero is None
+    assert of([-5.0, 5.0], [-5.0, -5.0], [5.0, 5.0]) == tables.IntervalColumn(((2, 2, 98), (98, 2, 98)), 50)
+    # All ends alike: an axis of width 1 from there on.
+    assert of([0.5, 0.5], [0.5, 0.5], [0.5, 0.5]) == tables.IntervalColumn(((2, 2, 2), (2, 2, 2)), None)
 
 
 SMALL = tables.Table(("who & why", "κ"), (("a<b", "−0.50"), ("c~d^e", "–")), (False, True))
