@@ -17,11 +17,11 @@ from assay.errors import JudgeError, StudyError
 from assay.judging import client
 from assay.judging.client import Bucket, Budget
 from assay.judging.dry_run import estimate_study, requests_of
-from assay.judging.http import Completion, Request, failure, keepable, not_sent
+from assay.judging.http import CallFailed, Completion, Request, failure, keepable, not_sent
 from assay.judging.providers import PydanticAI, is_near
 from assay.judging.run import Claims, judge_study
 from assay.reading import study_labels
-from assay.study.schema import Judge
+from assay.study.schema import Judge, RateLimits
 from assay.study.store.answers import latest_replies
 from assay.study.store.connection import open_store
 
@@ -383,6 +383,199 @@ def test_a_dry_run_prices_calls_one_by_one(make_study, monkeypatch):
     (found,) = estimate_study(study).judges
     assert found.tokens_in > 250_000
     assert found.cost == pytest.approx((3 * found.tokens_in + 15 * found.tokens_out) / 1e6, rel=0.01)
+
+
+def dear(tokens_in, tokens_out, *, cached=0, written=0, reasoning=0):
+    """1 a token in and 2 more where it is written to a cache; 1000 a token out and 500 more for reasoning."""
+    return tokens_in + 2 * written + 1000 * tokens_out + 500 * reasoning
+
+
+def discount(tokens_in, tokens_out, *, cached=0, written=0, reasoning=0):
+    return tokens_in + 1000 * tokens_out - written - 500 * reasoning
+
+
+def letters(n):
+    """A request of n letters: 4 tokens for its message and a token for each 4 letters, with 2 for no schema."""
+    return Request("m", [{"role": "user", "content": "x" * n}])
+
+
+@pytest.mark.parametrize(
+    ("price", "most_tokens", "replies", "alone", "together"),
+    [
+        (dear, None, [], 104 * 3, 104 * 3),  # nothing is known: 4 + 400 / 4 tokens, and no reply yet
+        (dear, 7, [], 312 + 7 * 1500, 312 + 7 * 1500),
+        (dear, None, [(208, 5)], 208 * 3 + 5 * 1500, 208 * 3 + 10 * 1500),  # twice as many in; the longest, or twice it
+        (dear, 7, [(208, 5)], 624 + 7 * 1500, 624 + 7 * 1500),
+        (dear, None, [(208, 5), (52, 9)], 624 + 9 * 1500, 624 + 18 * 1500),  # the most of each so far
+        (dear, None, [(52, 5)], 52 * 3 + 5 * 1500, 52 * 3 + 10 * 1500),
+        (discount, None, [(104, 5)], 104 + 5000, 104 + 10000),  # where a cache is cheaper, the plain price is kept
+        (None, 7, [(104, 5)], 0, 0),
+    ],
+)
+def test_what_a_call_may_cost_by_hand(price, most_tokens, replies, alone, together):
+    judges = {"a": Judge(name="a", model="m", max_tokens=most_tokens), "b": Judge(name="b", model="m")}
+    budget = Budget(1e6, judges, {"a": price, "b": dear})
+    for tokens_in, tokens_out in replies:
+        budget.learn("a", letters(398), Completion("x", tokens_in=tokens_in, tokens_out=tokens_out))
+    assert budget.may_cost("a", letters(398), alone=True) == alone
+    assert budget.may_cost("a", letters(398), alone=False) == together
+    assert budget.may_cost("b", letters(398), alone=True) == 312, "what one judge brings says nothing about another"
+
+
+def test_without_a_limit_of_money_nothing_is_kept_and_nothing_learnt():
+    budget = Budget(None, {"a": Judge(name="a", model="m")}, {"a": dear})
+    budget.learn("a", letters(398), Completion("x", tokens_in=208, tokens_out=5))
+    assert budget.may_cost("a", letters(398), alone=True) == 312
+    assert asyncio.run(budget.place("a", letters(398), asyncio.Event())) == client.Reservation(0.0, "a")
+    budget.spent = 1e9
+    assert not budget.is_spent
+
+
+@pytest.mark.parametrize(
+    ("spent", "is_spent", "fits"),
+    [(0.0, False, True), (688.0, False, True), (688.001, False, False), (999.999, False, False), (1000.0, True, False)],
+)
+def test_a_call_is_made_where_the_most_that_it_may_cost_is_left(spent, is_spent, fits):
+    budget = Budget(1000.0, {"a": Judge(name="a", model="m")}, {"a": dear})
+    budget.spent = spent
+    assert budget.is_spent == is_spent
+    placed = asyncio.run(budget.place("a", letters(398), asyncio.Event()))
+    assert placed == (client.Reservation(312.0, "a") if fits else None)
+    stopping = asyncio.Event()
+    stopping.set()
+    assert asyncio.run(budget.place("a", letters(398), stopping)) is None
+
+
+def test_what_is_in_flight_is_kept_until_it_is_home():
+    async def go():
+        budget = Budget(1000.0, {"a": Judge(name="a", model="m")}, {"a": dear})
+        budget.learn("a", letters(398), Completion("x", tokens_in=104, tokens_out=0))
+        stopping = asyncio.Event()
+        flying = [await budget.place("a", letters(398), stopping) for _ in range(3)]  # 936 of 1000
+        fourth = asyncio.ensure_future(budget.place("a", letters(398), stopping))
+        await asyncio.sleep(0)
+        assert not fourth.done()
+        budget.spent = 300.0
+        budget.home(flying[0])
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not fourth.done(), "300 are spent, and 624 in flight: 76 are left"
+        budget.home(flying[1])
+        assert (await asyncio.wait_for(fourth, 5)).amount == 312
+
+    asyncio.run(go())
+
+
+class Scripted:
+    """A provider that brings what it is told to, one after the other."""
+
+    def __init__(self, *replies):
+        self.replies = list(replies)
+
+    async def complete(self, request):
+        reply = self.replies.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+
+def endpoint(told=None, **limits):
+    stopping = asyncio.Event()
+    tell = (lambda words: None) if told is None else told.append
+    usual = {"concurrency": 4, "tries": 3, "loading": 0}
+    return client.Endpoint(RateLimits(**usual | limits), stopping=stopping, first_wait=0.5, where="x.org", tell=tell)
+
+
+def test_the_tokens_of_a_reply_are_taken_off_what_may_be_used_a_minute(monkeypatch):
+    monkeypatch.setattr(client, "monotonic", lambda: 0.0)
+
+    async def left(reply, **limits):
+        found = endpoint(**limits)
+        await found.call(Scripted(reply), letters(398))
+        return found._tokens._left
+
+    # 6,000 a minute are 100 a second, of which two seconds may be used at once: 200
+    assert asyncio.run(left(Completion("x", tokens_in=110, tokens_out=40), tokens_per_minute=6000)) == 200 - 150
+    assert asyncio.run(left(Completion("x", tokens_in=150), tokens_per_minute=6000)) == 200 - 150
+    assert (
+        asyncio.run(left(Completion("x"), tokens_per_minute=6000)) == 200 - 104
+    )  # what was expected, as none were said
+    assert asyncio.run(left(Completion("x", tokens_in=110, tokens_out=40))) == 0
+
+
+def test_a_call_is_tried_as_often_as_the_limits_say(monkeypatch):
+    slept = []
+
+    async def sleep(self, seconds):
+        slept.append(seconds)
+
+    monkeypatch.setattr(client.Endpoint, "_sleep", sleep)
+    monkeypatch.setattr(client.random, "uniform", lambda low, high: high)
+    monkeypatch.setattr(client, "monotonic", lambda: 0.0)
+    busy, good = CallFailed("retry", "busy", status=503), Completion("x")
+    assert asyncio.run(endpoint().call(Scripted(busy, busy, good), letters(1)))[0] is good
+    assert [one for one in slept if one] == [0.5, 1.0]  # ever longer
+    with pytest.raises(CallFailed, match="the third"):
+        asyncio.run(endpoint().call(Scripted(busy, busy, CallFailed("retry", "the third"), good), letters(1)))
+    with pytest.raises(CallFailed, match="no such model"):
+        asyncio.run(endpoint().call(Scripted(CallFailed("fatal", "no such model", status=404), good), letters(1)))
+
+
+def test_how_long_is_waited_before_the_next_try(monkeypatch):
+    monkeypatch.setattr(client, "monotonic", lambda: 100.0)
+    told = []
+    found = endpoint(told)
+    plain = CallFailed("retry", "no route")
+    for drawn, most in ((0.0, 0.5), (1.0, 1.0)):  # half to all of half a second, doubled each time, a minute at most
+        monkeypatch.setattr(client.random, "uniform", lambda low, high, drawn=drawn: low + drawn * (high - low))
+        assert [found._wait_seconds(plain, number, 0.0) for number in (1, 2, 8, 20)] == [
+            0.5 * most, 1.0 * most, 60.0 * most, 60.0 * most
+        ]  # fmt: skip
+    assert found.gate.limit == 4
+    for status, limit in ((429, 2), (503, 1), (529, 1), (500, 1)):
+        found._wait_seconds(CallFailed("retry", "busy", status=status), 1, 200.0)
+        assert found.gate.limit == limit
+    assert found._wait_seconds(CallFailed("retry", "slow down", wait=9.9), 1, 0.0) == pytest.approx(
+        9.95
+    )  # a tenth of .5
+    assert told == []
+    found._wait_seconds(CallFailed("retry", "slow down", wait=120), 1, 0.0)
+    assert told == [
+        "x.org asks to wait 2 min 0 s (slow down); the run waits. It may be ended with Ctrl-C: what was answered is "
+        "kept, and the next run goes on from there"
+    ]
+    assert found._quiet_until == 220
+    found._wait_seconds(CallFailed("retry", "slow down", wait=129.9), 1, 0.0)  # hardly longer: not said again
+    assert (len(told), found._quiet_until) == (1, 229.9)
+    found._wait_seconds(CallFailed("retry", "slow down", wait=60), 1, 0.0)
+    assert (len(told), found._quiet_until) == (1, 229.9)
+    found._wait_seconds(CallFailed("retry", "slow down", wait=139.9), 1, 0.0)
+    assert (len(told), found._quiet_until) == (2, 239.9)
+
+
+def test_a_service_that_loads_its_model_is_waited_for_so_long_and_once(monkeypatch):
+    now, told = [100.0], []
+    monkeypatch.setattr(client, "monotonic", lambda: now[0])
+    found = endpoint(told, loading=90)
+    starting, busy = CallFailed("retry", "refused", starting=True), CallFailed("retry", "busy", status=503)
+    assert found._is_loading(starting)
+    now[0] = 189.9
+    assert found._is_loading(starting)
+    assert told == [
+        "x.org takes no calls yet (refused). If it loads its model, the run goes on once that is there; it waits "
+        "1 min 30 s at most (limits.loading), and may be ended with Ctrl-C"
+    ]
+    now[0] = 190.0
+    assert not found._is_loading(starting)
+    assert not endpoint(loading=0)._is_loading(starting)
+    took = endpoint(loading=90)
+    assert not took._is_loading(busy)
+    assert not took._is_loading(starting), "it has answered, if only that it is busy"
+    loads = endpoint(loading=90)
+    assert loads._is_loading(CallFailed("retry", "loading", status=503, starting=True))
+    assert loads._is_loading(starting)
+    loads.stopping.set()
+    assert not loads._is_loading(starting)
 
 
 def test_the_first_call_of_each_judge_flies_alone():

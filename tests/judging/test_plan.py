@@ -17,14 +17,15 @@ from chat_server import ChatServer, Say, item_of
 
 from assay.data.scales import parse_scale
 from assay.errors import ChangedStudyError, JudgeError, StudyError
+from assay.judging import plan as plan_module
 from assay.judging.dry_run import estimate_study, requests_of
 from assay.judging.formats import ChatFormat
 from assay.judging.http import CallFailed, Request, mask_key, retry_after
-from assay.judging.plan import Plan, RouteRule, Way, _pairs_in_words, _shown_label
+from assay.judging.plan import Plan, RouteRule, Way, _pairs_in_words, _shown_label, read_route
 from assay.judging.providers import PROVIDERS, Access, ProviderRow, PydanticAI, provider_for
 from assay.judging.run import judge_study
 from assay.reading import study_labels
-from assay.study.items import canonical
+from assay.study.items import Item, canonical
 from assay.study.schema import Judge
 from assay.study.store import work
 from assay.study.store.answers import FileLabel, history, put_file_labels
@@ -707,6 +708,140 @@ def test_a_rule_keeps_what_is_as_sure_as_it_says():
     assert [rule.keeps(value) for value in (0.8, "0.9", 0.79, None, "much")] == [True, True, False, False, False]
     assert rule.reason(0.5) == "left to people: sure 0.5 is below 0.8 (rule.json)"
     assert rule.reason(None) == "left to people: sure is not known (rule.json)"
+
+
+@pytest.mark.parametrize(
+    ("rule", "score", "found"),
+    [
+        ({"signal": "age", "threshold": 30}, "label", ("age", 30.0, False)),
+        ({"signal": "age", "threshold": "1.5"}, "probabilities", ("age", 1.5, False)),
+        ({"signal": "age", "threshold": None}, "label", ("age", float("inf"), False)),  # no item is kept
+        ({"signal": "probability", "threshold": 0.8}, "probabilities", ("probability", 0.8, True)),
+        ({"signal": "on_labels", "threshold": 0.9}, "expected", ("on_labels", 0.9, True)),
+        ({"signal": "p_yes", "threshold": 0}, "probabilities", ("p_yes", 0.0, True)),
+        ({"signal": "probability", "threshold": 0.8}, "label", "goes by 'probability', which score: probabilities or"),
+        ({"signal": "p_yes", "threshold": 0.8}, "label", "goes by 'p_yes', which score: probabilities or expected"),
+        ({"signal": "repeats", "threshold": 1}, "probabilities", "goes by 'repeats', which is known when all answers"),
+        ({"signal": "judges", "threshold": 1}, "label", "goes by 'judges', which is known when all answers are there"),
+        ({"signal": "age", "threshold": 3, "judge": "m2"}, "label", "rule.json is a rule for 'm2'"),
+        ({"signal": "age", "threshold": "much"}, "label", "is no rule that assay route --rule has written"),
+        ({"signal": "age"}, "label", "is no rule that assay route --rule has written"),
+    ],
+)
+def test_the_rule_of_a_file(tmp_path, rule, score, found):
+    (tmp_path / "rule.json").write_text(json.dumps({"judge": "m1"} | rule))
+    judge, study = Judge(name="m1", model="x", route="rule.json", score=score), SimpleNamespace(folder=tmp_path)
+    if isinstance(found, tuple):
+        read = read_route(study, judge)
+        assert (read.signal, read.threshold, read.of_answer, read.file) == (*found, "rule.json")
+    else:
+        with pytest.raises(StudyError, match=re.escape(found)) as error:
+            read_route(study, judge)
+        assert f"{tmp_path}/study.yaml: judge 'm1': route: rule.json" in str(error.value)
+
+
+def test_a_rule_that_is_not_there_and_none(tmp_path):
+    study = SimpleNamespace(folder=tmp_path)
+    assert read_route(study, Judge(name="m1", model="x")) is None
+    with pytest.raises(StudyError, match=r"rule.json is not there, or not within the study's folder"):
+        read_route(study, Judge(name="m1", model="x", route="rule.json"))
+    (tmp_path / "rule.json").write_text("{")
+    with pytest.raises(StudyError, match=r"rule.json is no rule that assay route --rule has written"):
+        read_route(study, Judge(name="m1", model="x", route="rule.json"))
+
+
+def stub_of_items(monkeypatch, *them, **parts):
+    """What a plan needs to know of items that are in no store."""
+    monkeypatch.setattr(plan_module, "items", lambda store, role: [(one, "") for one in them if role == "item"])
+    parts = {"store": None, "parts": (SimpleNamespace(role="source"), SimpleNamespace(role="item"))} | parts
+    plan = SimpleNamespace(**parts)
+    plan._is_routed_to = lambda judge, item: Plan._is_routed_to(plan, judge, item)
+    return plan
+
+
+def test_a_judge_is_asked_about_what_its_rule_keeps_as_far_as_that_is_known(monkeypatch):
+    judge, some = Judge(name="m1", model="x"), [Item(f"i{age}", None, {"age": age}) for age in (29, 30, None)]
+    plan = stub_of_items(monkeypatch, *some, judges={"m1": judge})
+    plan.routes = {"m1": RouteRule("age", 30, "rule.json", of_answer=False)}
+    assert [plan._is_routed_to(judge, one) for one in some] == [False, True, False]
+    assert Plan.route_words(plan) == (
+        "m1 is not asked about 2 of 3 items: 'age' is below 30 there (rule.json), so they are for people",
+    )
+    Plan._refuse_signals(plan)
+    plan.routes = {"m1": RouteRule("aeg", 30, "rule.json", of_answer=False)}
+    with pytest.raises(StudyError, match=r"rule.json, the rule of judge 'm1', goes by 'aeg': .*'age'"):
+        Plan._refuse_signals(plan)
+    plan.routes = {"m1": RouteRule("probability", 0.8, "rule.json", of_answer=True)}
+    assert all(plan._is_routed_to(judge, one) for one in some), "it is known only when it has answered"
+    assert Plan.route_words(plan) == ()
+    Plan._refuse_signals(plan)
+    plan.routes = {}
+    assert plan._is_routed_to(judge, some[0])
+
+
+def test_probes_are_of_the_same_items_whatever_else_there_is(monkeypatch):
+    names = [f"q{n}" for n in range(12)]
+
+    def sample(names, probes):
+        some = [Item(name, None, {}) for name in names]
+        study = SimpleNamespace(config=SimpleNamespace(probes=probes))
+        return Plan._probe_sample(stub_of_items(monkeypatch, *some, study=study))
+
+    four = sample(names, SimpleNamespace(sample=4, seed=0))
+    assert len(four) == 4
+    assert sample(names[::-1], SimpleNamespace(sample=4, seed=0)) == four
+    assert len(four & sample(names, SimpleNamespace(sample=5, seed=0))) == 4, "one more is one more"
+    assert sample(names, SimpleNamespace(sample=4, seed=1)) != four
+    assert sample(names[:3], SimpleNamespace(sample=4, seed=0)) == {"q0", "q1", "q2"}
+    assert sample(names, None) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("options", "orders", "sibling", "asked"),
+    [
+        ((), "shuffled", "tiny-2", ["repeat", "padded", "sibling"]),
+        ((), "shuffled", None, ["repeat", "padded"]),
+        (("a", "b"), "fixed", None, ["repeat", "padded", "swapped"]),
+        (("a", "b"), "shuffled", "tiny-2", ["repeat", "padded", "swapped", "sibling"]),
+        (("a", "b"), "all", "tiny-2", ["repeat", "padded", "sibling"]),  # both orders are asked anyway
+    ],
+)
+def test_which_probes_change_something(options, orders, sibling, asked):
+    wanted = SimpleNamespace(of=("repeat", "padded", "swapped", "sibling"))
+    kind = SimpleNamespace(free_text=False)
+    question = SimpleNamespace(definition=SimpleNamespace(kind=kind, choices=options, orders=orders))
+    plan = SimpleNamespace(study=SimpleNamespace(config=SimpleNamespace(probes=wanted)))
+    judge = Judge(name="m1", model="tiny", sibling=sibling)
+    assert Plan._probes(plan, judge, question) == asked
+    plan.conditions, plan._probes = (lambda question: [{"temperature": 0}, {"temperature": 1}]), (lambda *of: asked)
+    conditions = Plan.conditions_to_ask(plan, judge, question)
+    assert conditions[:2] == [{"temperature": 0}, {"temperature": 1}]
+    assert conditions[2:] == [{"temperature": 0, "probe": one} for one in asked], "of the first condition alone"
+    kind.free_text = True
+    assert Plan._probes(plan, judge, question) == []
+    kind.free_text, plan.study.config.probes = False, None
+    assert Plan._probes(plan, judge, question) == []
+
+
+@pytest.mark.parametrize(
+    ("probe", "text"),
+    [(None, "# A **b**\nc"), ("repeat", "# A **b**\nc"), ("padded", "- # A **b**\n\n- c"), ("stripped", "A b c")],
+)
+def test_what_a_probe_sends(probe, text):
+    sent = []
+
+    def messages(item, *, order, demonstrations):
+        sent.append((item.fields["text"], order, demonstrations))
+        return [{"role": "user", "content": item.fields["text"]}]
+
+    way = SimpleNamespace(probe=probe, prompt=SimpleNamespace(messages=messages))
+    plan = SimpleNamespace(
+        study=SimpleNamespace(config=SimpleNamespace(items=SimpleNamespace(images=[]))),
+        _demonstrations=lambda way, item: ["one"],
+    )
+    item = Item("i", None, {"text": "# A **b**\nc"})
+    assert Plan._messages(plan, way, item, ("x",)) == [{"role": "user", "content": text}]
+    assert sent == [(text, ("x",), ["one"])]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,9 @@ import random
 import signal
 import threading
 import time
+from collections import Counter
 from functools import partial
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -23,10 +25,11 @@ from assay.errors import JudgeError, StudyError
 from assay.judging import client
 from assay.judging import run as run_module
 from assay.judging.dry_run import estimate_study
+from assay.judging.http import Completion, Sent
 from assay.judging.run import judge_study
 from assay.reading import study_labels
 from assay.study.definition import load_study
-from assay.study.store.answers import history
+from assay.study.store.answers import Answer, history
 from assay.study.store.connection import open_store
 from assay.study.store.table import stored_annotations
 from waiting import wait_until
@@ -42,6 +45,121 @@ def test_how_far_a_run_is_by_hand():
     first = run_module.Progress(done=0, total=60, missing=0, cost=0.0, seconds=0.0)
     assert (first.rate, first.seconds_left) == (0.0, None)
     assert str(first) == "0/60 questions, 0.0/s, $0.0000"
+
+
+@pytest.mark.parametrize(
+    ("answer", "unread", "noted"),
+    [
+        (Answer("valid", 3), None, "readable"),
+        (Answer("missing", reason="left to people: sure 0.5 is below 0.8 (r.json)"), None, "readable"),
+        (Answer("unreadable", reason="no label in the reply"), None, ("no label in the reply", False)),
+        (Answer("missing", reason="the model refused"), ("Hm.", "no label"), ("the model refused", True)),
+        (Answer("unreadable"), None, ("", False)),
+    ],
+)
+def test_what_a_reply_says_about_its_judge(monkeypatch, answer, unread, noted):
+    """One that could be read, and does not count, is no sign against the judge."""
+    found, learnt = [], []
+
+    async def call(provider, request):
+        return Completion("x", cached_in=7, reasoning_out=None, sent=None), 0.123456
+
+    async def sent(request):
+        return Sent({"model": "tiny"})
+
+    health = SimpleNamespace(
+        note_reply=lambda: found.append("reply"),
+        note_readable=lambda: found.append("readable"),
+        note_unreadable=lambda reason, *, again: found.append((reason, again)),
+    )
+    built = []
+
+    def build(claim, completion, about):
+        built.append(about)
+        return answer
+
+    run = SimpleNamespace(
+        providers={"m1": SimpleNamespace(sent=sent)},
+        health={"m1": health},
+        budget=SimpleNamespace(learn=lambda *of: learnt.append(of[0])),
+        counts=Counter(),
+        ways=SimpleNamespace(recording=None),
+        _build_answer=build,
+    )
+    claim = SimpleNamespace(annotator="m1", shown={"order": ["a"]}, unread=unread, item=SimpleNamespace(name="q1"))
+    request = SimpleNamespace(model="tiny")
+    given = asyncio.run(run_module._Run._answer(run, SimpleNamespace(call=call), claim, request))
+    assert given is answer
+    assert found == ["reply", noted]
+    assert learnt == ["m1"]
+    assert run.counts == {"cached": 7, "reasoning": 0}
+    (about,) = built
+    assert (about["shown"], about["model"], about["latency"]) == ({"order": ["a"]}, "tiny", 0.1235)
+    assert json.loads(about["prompt"])["model"] == "tiny"
+
+
+def finished(**more):
+    zeros = dict.fromkeys(("answered", "missing", "failed", "reasked", "late", "left", "elsewhere"), 0)
+    return run_module.JudgeRun(**zeros | {"cost": 0.0, "tokens_in": 0, "tokens_out": 0, "seconds": 5.0} | more)
+
+
+def test_a_run_in_a_few_lines():
+    done = finished(answered=7, missing=2, failed=1, reasked=3, tokens_in=900, tokens_out=80, cost=0.12345)
+    assert done.summary() == (
+        "10 questions in 5.0 s: 7 answered, 2 missing, 1 without a reply. 3 replies were asked for again.\n"
+        "900 tokens in, 80 out, $0.1235."
+    )
+    more = finished(
+        tokens_in=900, tokens_out=80, tokens_cached=600, tokens_reasoning=50, unpriced=("m1", "m2"), left=4,
+        reasons={"m2: refused": 1, "m1: no label": 2}, notes=("pairs are drawn",), elsewhere=3,
+    )  # fmt: skip
+    assert more.summary().splitlines()[1:] == [
+        "900 tokens in (600 of them from a cache), 80 out (50 of them reasoning), $0.0000.",
+        "The price of m1, m2 is not known and not counted.",
+        "  2 × m1: no label",
+        "  1 × m2: refused",
+        "Pairs are drawn.",
+        "3 questions are being asked by another run.",
+        "4 questions are open; run it again to ask them.",
+    ]
+    assert finished(stopped="interrupted", left=4).summary().splitlines()[2:] == [
+        "Stopped: interrupted. 4 questions are open."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("counts", "is_vain"),
+    [({}, False), ({"answered": 1, "failed": 9}, False), ({"missing": 1}, True), ({"failed": 1}, True)],
+)
+def test_a_run_is_in_vain_where_nothing_that_was_asked_was_answered(counts, is_vain):
+    assert finished(**counts).is_vain == is_vain
+
+
+def test_runs_of_systems_and_of_judges_are_one_run():
+    first = finished(answered=7, left=1, cost=0.5, tokens_cached=2, seconds=3.0, reasons={"a: x": 1})
+    second = finished(answered=2, failed=1, cost=0.25, tokens_cached=3, reasons={"b: x": 2}, stopped="interrupted")
+    both = run_module._merge_runs([first, second])
+    assert (both.answered, both.failed, both.left, both.cost, both.seconds) == (9, 1, 1, 0.75, 8.0)
+    assert (both.tokens_cached, both.reasons, both.stopped) == (5, {"a: x": 1, "b: x": 2}, "interrupted")
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        (None, []),
+        ("test", ["asked about the 1,200 test items: a prompt that is changed now has been tuned on them"]),
+        (
+            "development",
+            [
+                "asked about the items for development; the 1,200 test items are asked about with: assay judge s "
+                "--part test"
+            ],
+        ),
+    ],
+)
+def test_which_items_were_asked_about_where_others_are_set_apart(part, words):
+    study = SimpleNamespace(folder="s", tested_items=lambda: range(1200))
+    assert run_module._part_words(study, part) == words
 
 
 def test_every_question_is_asked_once_and_the_table_has_the_labels(make_study):
