@@ -13,11 +13,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import assay
 from assay import reading
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
 from assay.errors import DataError, DesignError, StudyError
 from assay.estimation.result import Exclusion
-from assay.reading import read, study_outputs
+from assay.reading import _is_paths, _paths, read, study_outputs, write_reading
 
 LONG = pl.DataFrame(
     {
@@ -575,3 +576,151 @@ def test_numbers_mixed_with_text_are_named_by_row(tmp_path, n, more):
         read(tmp_path / "mixed.json")
     assert "column 'label' mixes numbers and text (row 1: 'x', " in str(refused.value)
     assert more in str(refused.value)
+
+
+def test_what_is_a_path_of_files(tmp_path):
+    one, other = write(tmp_path / "one.csv", ""), write(tmp_path / "two.csv", "")
+    assert _paths(one) == _paths(str(one)) == _paths([str(one)]) == [one]
+    assert _paths((one, str(other))) == [one, other]
+    for none in ([], (), [one, 3], [3], {"a": one}, LONG, None):
+        assert _paths(none) == [], none
+    with pytest.raises(DataError, match=r"gone\.csv"):
+        _paths([one, tmp_path / "gone.csv"])
+    # Lists of words are labels, and not files that are not there.
+    assert _is_paths([one, str(other)])
+    assert _is_paths([tmp_path / "gone.csv"])
+    for labels in ([], ["yes", str(one)], ["yes", "no"], [1, 2], str(one), None):
+        assert not _is_paths(labels), labels
+
+
+# -- a reading that is kept in a file ----------------------------------------------------------------
+
+
+@pytest.fixture
+def sheets(tmp_path):
+    """Two files of labels in one folder, and another folder for their reading."""
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "kept").mkdir()
+    for who in ("ann", "gpt"):
+        LONG.select("item", "label").with_columns(who=pl.lit(who)).unique("item", maintain_order=True).write_csv(
+            tmp_path / "raw" / f"{who}.csv"
+        )
+    return [tmp_path / "raw" / "ann.csv", tmp_path / "raw" / "gpt.csv"]
+
+
+HOW = {"annotator": "who", "judges": ("gpt",), "scale": "1-5"}
+
+
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("suffix", ["yaml", "yml"])
+def test_a_reading_names_files_from_where_it_stands(sheets, tmp_path, monkeypatch, n, suffix):
+    how = HOW | {"judges": HOW["judges"][: n - 1]}
+    kept = write_reading(tmp_path / "kept" / f"r.{suffix}", sheets[:n], how)
+    assert kept == tmp_path / "kept" / f"r.{suffix}"
+    lines = kept.read_text("utf-8").splitlines()
+    assert lines[0].startswith("# How a table of labels is read; assay takes this file in place of the table.")
+    assert lines[1 : 2 + n] == ["read:", "- ../raw/ann.csv", "- ../raw/gpt.csv"][: 1 + n]
+    wanted = read(sheets[:n] if n > 1 else sheets[0], **how)
+    assert (wanted.n_items, wanted.humans, wanted.judges) == (3, ("ann",), ("gpt",)[: n - 1])
+    for source in (kept, str(kept), [kept]):
+        assert read(source).fingerprint == wanted.fingerprint
+    # The files may move together, and whoever reads may be anywhere.
+    (tmp_path / "there").mkdir()
+    for folder in ("raw", "kept"):
+        (tmp_path / folder).rename(tmp_path / "there" / folder)
+    monkeypatch.chdir(tmp_path / "there" / "kept")
+    assert read(f"r.{suffix}").fingerprint == wanted.fingerprint
+
+
+def test_what_is_said_beside_a_reading_goes_before_it(sheets, tmp_path):
+    kept = write_reading(tmp_path / "kept" / "r.yaml", sheets, HOW)
+    assert read(kept).scale == Ordinal(1, 5)
+    assert read(kept, scale="interval:0-9").scale == Interval(0, 9)
+    assert read(kept, judges=["ann"], scale="interval:0-9", humans=["gpt"]).judges == ("ann",)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("- a.csv\n", "r.yaml is no reading of labels; make one with: assay look FILE --write r.yaml"),
+        ("read: a.csv\n", "r.yaml is no reading of labels"),
+        ("scale: 1-5\n", "r.yaml is no reading of labels"),
+        ("read: [a.csv, 3]\n", "r.yaml is no reading of labels"),
+        ("", "r.yaml is no reading of labels"),
+        ("read: [a.csv\n", "r.yaml is no reading: while parsing a flow sequence"),
+        ("read: [gone.csv]\n", "gone.csv"),
+        ("read: [a.csv]\nscales: 1-5\n", "scales"),
+    ],
+)
+def test_what_is_no_reading_is_refused(tmp_path, text, words):
+    write(tmp_path / "a.csv", "item,annotator,label\na,ann,1\n")
+    write(tmp_path / "r.yaml", text)
+    with pytest.raises(assay.AssayError) as refused:
+        read(tmp_path / "r.yaml")
+    assert words in str(refused.value)
+
+
+def test_bytes_that_are_no_text_are_no_reading(tmp_path):
+    (tmp_path / "r.yaml").write_bytes(b"read: [\xff]")
+    with pytest.raises(DataError, match="is no reading: 'utf-8' codec"):
+        read(tmp_path / "r.yaml")
+
+
+def test_a_reading_is_of_files_and_is_not_written_over_anything_else(tmp_path):
+    with pytest.raises(DataError, match="a reading names files, and what was looked at is a table in memory"):
+        write_reading(tmp_path / "r.yaml", [], {})
+    with pytest.raises(assay.AssayError, match="yaml"):
+        write_reading(tmp_path / "r.csv", [tmp_path / "a.csv"], {})
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- arrays in place of a table ----------------------------------------------------------------------
+
+
+def test_two_arrays_and_a_matrix_are_tables():
+    """Two arrays are first and second; of a matrix the longer side is the items, whichever way it lies."""
+    two = reading.labels_of("q", ([1, 2, 3], np.array([1, None, 5]), "more"), None)
+    assert two[1:] == ("more",)
+    np.testing.assert_array_equal(two[0].matrix(), [[1, 1], [2, np.nan], [3, 5]])
+    assert two[0].labels["item"].unique().sort().to_list() == ["item 1", "item 2", "item 3"]
+    assert (two[0].humans, two[0].reading.source, two[0].reading.rows) == (("first", "second"), "plain arrays", 6)
+    side = "3 items by 2 annotators: the longer side of a matrix is taken as the items"
+    assert side not in two[0].reading.notes
+    for matrix in (
+        [[1, 1], [2, float("nan")], [3, 5]],
+        np.array([[1, 2, 3], [1, np.nan, 5]]),
+        ((1, 2, 3), (1, None, 5)),
+    ):
+        (one,) = reading.labels_of("q", (matrix,), None)
+        np.testing.assert_array_equal(one.matrix(), [[1, 1], [2, np.nan], [3, 5]])
+        assert one.humans == ("annotator 1", "annotator 2")
+        assert one.reading.notes[0] == side
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (([1, 2], [1, 2, 3]), "q: two arrays are labels of the same items; they have 2 and 3"),
+        (([[1, 2], [3, 4]],), "q: a matrix of 2 × 2 does not say which side is the items"),
+        (([[1, 2], [3]],), "got a list that is none of these"),
+        (([1, 2, 3],), "got a list that is none of these"),
+        (([],), "got a list that is none of these"),
+        (([None, None], [None, float("nan")]), "q: the arrays hold no label"),
+    ],
+)
+def test_arrays_that_are_no_table_are_refused(given, words):
+    with pytest.raises(DataError) as refused:
+        reading.labels_of("q", given, None)
+    assert words in str(refused.value)
+
+
+def test_a_judge_is_taken_for_one_where_a_question_names_it():
+    frame = LONG.select("item", "annotator", "label")
+    (labels,) = reading.labels_of("q", (frame,), "gpt")
+    assert labels.judges == ("gpt",)
+    with pytest.raises(DataError, match="'gpt' looks like a model"):
+        reading.labels_of("q", (frame,), None)
+    with pytest.raises(DataError, match="label"):
+        reading.labels_of("q", (frame.drop("label"),), "gpt")
+    several, more = reading.labels_of("separability", ({"x": [[1, 2, 3], [1, 2, 2]], "y": labels}, 4), None)
+    assert (several["x"].n_items, several["y"], more) == (3, labels, 4)
