@@ -13,6 +13,7 @@ from scipy import optimize
 
 import assay
 import references
+from assay.preference import leaderboard
 from assay.preference.boards import orders_each
 from assay.statistics import tournaments
 
@@ -95,6 +96,24 @@ def test_elo_without_an_order_is_the_mean_over_random_orders(cells, monkeypatch)
     assert ratings_of(found) == pytest.approx(expected, abs=1e-9)
     spread = {name: np.std([run[name] for run in runs], ddof=1) for name in SYSTEMS}
     assert dict(found.rows.select("system", "order_sd").rows()) == pytest.approx(spread, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("order", "n_orders", "moved"), [(None, 1, False), (None, 5, True), ("time", 1, False), ("time", 5, True)]
+)
+def test_how_far_one_order_leads_from_another_is_told_of_several_orders(order, n_orders, moved):
+    frame = drawn(60, seed=5)
+    found = assay.elo(votes_of(frame), order=order, n_orders=n_orders, method="none", seed=7)
+    rng = np.random.default_rng(np.random.SeedSequence(7, spawn_key=(1,)))
+    runs = [plain_elo(frame[rng.permutation(60).tolist()].iter_rows(named=True)) for _ in range(n_orders)]
+    for row in found.rows.iter_rows(named=True):
+        each = [run[row["system"]] for run in runs]
+        wanted = np.std(each, ddof=1) if moved else math.nan
+        assert row["order_sd"] == pytest.approx(wanted, nan_ok=True)
+        if order is None:
+            assert row["estimate"] == pytest.approx(np.mean(each))
+    if order is not None:  # the order that there was gives the ratings, however many others are tried
+        assert ratings_of(found) == pytest.approx(plain_elo(frame.sort("time").iter_rows(named=True)), abs=1e-9)
 
 
 def test_each_resample_of_elo_holds_whole_items_and_keeps_the_order():
@@ -480,3 +499,150 @@ def test_a_signature_holds_whom_each_vote_is_about():
     second[0], second[row] = second[row], a
     other = frame.with_columns(second=pl.Series(second))
     assert assay.bradley_terry(votes_of(other), method="none").signature != signature
+
+
+# -- what pairs, leads and judges are said to be -------------------------------------------------------
+
+
+def board(systems="abc", who="humans", differences=(), **more):
+    """A board as words and pairs see it; differences are (estimate, low, high), a pair each, and a p-value."""
+    found = [SimpleNamespace(estimate=d, low=low, high=high, p=lambda p=p: p[0]) for d, low, high, *p in differences]
+    common = {
+        "who": who, "group": None, "component": None, "systems": tuple(systems), "reason": None, "slope": 0.01,
+        "order": np.arange(len(systems)), "tolerance": 1e-6, "covariance": lambda: None,
+        "met": np.full((len(systems),) * 2, 7.0), "differences": lambda both: found,
+    }  # fmt: skip
+    return SimpleNamespace(**common | more)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "open_"),
+    [(-1.0, 9.0, True), (0.0, 9.0, True), (0.5, 9.0, False), (-9.0, 0.0, True), (-9.0, -0.5, False),
+     (math.nan, math.nan, True)],
+)  # fmt: skip
+def test_a_pair_is_open_unless_its_interval_leaves_0(low, high, open_):
+    (row,) = leaderboard._pair_rows(board("ab", differences=[(2.0, low, high)]))
+    assert (row["first"], row["second"], row["difference"], row["votes"], row["open"]) == ("a", "b", 2.0, 7, open_)
+    assert row["width"] == pytest.approx(high - low, nan_ok=True)
+    assert math.isnan(row["information"])  # without a covariance
+    assert list(leaderboard._pair_rows(board("ab", reason="a never lost"))) == []
+
+
+def test_what_one_more_vote_on_a_pair_tells():
+    # 100 points at .01: q = 1 / (1 + 1/e) = .7311, q (1 - q) = .19661. The variance of a - b is 400 + 900 - 2 * 100
+    # = 1100, in log odds .11; log(1 + .19661 * .11) = .021396.
+    variance = np.array([[400.0, 100.0], [100.0, 900.0]])
+    (row,) = leaderboard._pair_rows(board("ab", differences=[(100.0, 1.0, 2.0)], covariance=lambda: variance))
+    assert row["information"] == pytest.approx(0.021396, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("low", "p", "clear"),
+    [(1.0, 0.01, True), (1.0, 0.05, True), (1.0, 0.06, False), (0.0, 0.01, False), (-1.0, 0.01, False),
+     (math.nan, 0.01, None)],
+)  # fmt: skip
+def test_a_lead_is_clear_by_its_interval_and_its_p_value(low, p, clear):
+    assert leaderboard._is_clear(SimpleNamespace(low=low, p=lambda: p), 0.95) is clear
+
+
+def test_leads_of_several_boards_of_one_rater_share_a_correction():
+    def lead(who, p, low=-1.0):
+        return board(who=who, difference=lambda *_: SimpleNamespace(low=low, p=lambda: p))
+
+    # Holm: of ann's p-values .03 and .02 the smaller is doubled, .04, and the larger is no less than that.
+    found = leaderboard._clear_leads([lead("ann", 0.03), lead("ann", 0.02), lead("bob", 0.01, low=1.0)], 0.95)
+    assert [(one.clear, one.words) for one in found] == [
+        (True, " (p = 0.040, Holm)"), (True, " (p = 0.040, Holm)"), (True, ""),
+    ]  # fmt: skip
+    found = leaderboard._clear_leads([lead("ann", 0.03), lead("ann", 0.04), lead("ann", 0.9, math.nan)], 0.95)
+    assert [one.clear for one in found] == [False, False, None]
+
+
+def test_pairs_of_people_and_judge_have_the_same_order_a_flipped_one_or_none():
+    people = board(differences=[(5.0, 1, 9, 0.01), (5.0, 1, 9, 0.02), (1e-7, -1, 1, 0.9)], order=np.array([1, 0, 2]))
+    judge = board(systems="cab", who="gpt", differences=[(3.0, 1, 5, 0.03), (-3.0, -5, -1, 0.01), (4.0, 1, 9, 0.02)])
+    rows = list(leaderboard._compare_pairs(people, judge))
+    # The people's order is b, a, c.
+    assert [(row["first"], row["second"], row["order"]) for row in rows] == [
+        ("b", "a", "same"), ("b", "c", "flipped"), ("a", "c", "equal"),
+    ]  # fmt: skip
+    assert [row["judge"] for row in rows] == [3.0, -3.0, 4.0]
+    assert [row["p"] for row in rows] == pytest.approx([0.03, 0.02, math.nan], nan_ok=True)  # the larger of two
+    assert list(leaderboard._compare_pairs(people, board("bx", who="gpt"))) == []
+
+
+def pairs_of(*rows):
+    names = ["first", "second", "order", "p", "p_adjusted", "shown"]
+    types = {"p": pl.Float64, "p_adjusted": pl.Float64}
+    return pl.DataFrame(rows, schema=names, schema_overrides=types, orient="row")
+
+
+def test_kendalls_tau_lies_between_what_the_decided_pairs_leave_open():
+    found = leaderboard._kendall(
+        pairs_of(("a", "b", "same", 0.01, 0.03, True), ("a", "c", "flipped", 0.01, 0.05, True),
+                 ("b", "c", "same", 0.3, 0.3, False), ("a", "d", "equal", math.nan, math.nan, False)), 0.95,
+    )  # fmt: skip
+    # Two same, one flipped of four: 1/4. Decided are one each, so two are open: between -2/4 and 2/4.
+    assert (found.estimate, found.low, found.high) == (0.25, -0.5, 0.5)
+    # At .96 p = .05 decides nothing: one same, three open.
+    assert found.interval(0.96) == (-0.5, 1.0)
+    none = leaderboard._kendall(pairs_of(("a", "b", "same", math.nan, math.nan, False)), 0.95)
+    assert (none.estimate, math.isnan(none.low), none.reason) == (1.0, True, "no interval was asked for")
+
+
+TAU = SimpleNamespace(estimate=0.5, low=-0.2, high=1.0)
+NUMBER = "(Kendall's τ 0.50 [−0.20, 1.00])"
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([("a", "b", "same", 0, 0.01, True), ("a", "c", "same", 0, 0.01, True)],
+         f"m orders the systems as people do: the same order is shown for 2 of 2 pairs of systems {NUMBER}."),
+        ([("a", "b", "same", 0, 0.01, True), ("a", "c", "flipped", 0, 0.02, True)],
+         "m would change the order: people put a ahead of c, it puts c ahead (p = 0.020); the same order is shown for "
+         f"1 of 2 pairs of systems {NUMBER}."),
+        ([("a", "b", "same", 0, 0.01, True), ("a", "c", "flipped", 0, 0.2, False)],
+         "m is not shown to change the order: the same order is shown for 1 of 2 pairs of systems, and open for a and "
+         f"c {NUMBER}."),
+        ([("a", "b", "same", 0, 0.1, False)],
+         f"These votes cannot tell whether m orders the systems as people do: the order is open for a and b {NUMBER}."),
+    ],
+)  # fmt: skip
+def test_a_judge_would_change_the_order_or_not_or_nobody_knows(rows, words):
+    assert leaderboard._order_words("m", pairs_of(*rows), TAU, intervals=True) == words
+
+
+def test_without_intervals_the_order_is_counted_alone():
+    rows = [("a", "b", "same", 0, 0.01, False), ("a", "c", "flipped", 0, 0.02, False), ("b", "c", "equal", 0, 1, False)]
+    assert leaderboard._order_words("m", pairs_of(*rows), TAU, intervals=False) == (
+        f"m orders 2 pairs of 3 as people do {NUMBER}; without intervals nothing says how sure that is."
+    )
+
+
+def test_three_pairs_are_named_and_more_are_counted():
+    rows = [("a", x, "flipped", 0, p, True) for x, p in (("b", 0.04), ("c", 0.01), ("d", 0.03), ("e", 0.02))]
+    # The surest first.
+    three = "; ".join(
+        f"people put a ahead of {x}, it puts {x} ahead (p = {p})"
+        for x, p in (("c", "0.010"), ("e", "0.020"), ("d", "0.030"))
+    )
+    assert leaderboard._flips(pairs_of(*rows[1:])) == three
+    assert leaderboard._flips(pairs_of(*rows)) == f"{three}; and 1 more pairs"
+    left = [("a", x, "same", 0, 0.5, False) for x in "bcde"]
+    for some, words in ((left[:3], "a and b, a and c, a and d"), (left, "a and b and 3 more")):
+        said = leaderboard._order_words("m", pairs_of(*some), TAU, intervals=True)
+        assert said.endswith(f"the order is open for {words} {NUMBER}.")
+
+
+def test_boards_of_judges_that_have_no_ratings_are_told_beside_peoples():
+    def of(who, reason="x never lost", group=None):
+        return SimpleNamespace(who=who, reason=reason, group=group)
+
+    boards = [of("humans", None), of("gpt"), of("pal", None), of("gpt", group="art"), of("ann")]
+    empty = pl.DataFrame(schema={"who": pl.String, "group": pl.String})
+    found = SimpleNamespace(agreement={}, pairs=empty, whose=("humans", "gpt"), boards=boards,
+                            votes=SimpleNamespace(judges=("gpt", "pal")))  # fmt: skip
+    assert assay.Leaderboard.headlines(found) == ["gpt cannot be set against people: x never lost."]
+    found.whose = ("gpt", "pal")
+    assert assay.Leaderboard.headlines(found) == []

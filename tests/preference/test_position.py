@@ -112,6 +112,22 @@ def test_order_of_rows_and_names_change_nothing():
     assert position_bias(pairs(renamed)).shares["estimate"][0] == one.shares["estimate"][0]
 
 
+def test_what_was_shown_and_chosen_and_the_clusters_are_of_the_data():
+    def digest(rows=PAIRS, doc=(1, 1, 2, 2), clusters=None):
+        labels = pairs(rows)
+        items = pl.DataFrame({"item": ["p1", "p2", "p3", "p4"], "doc": doc})
+        wide = Annotations.from_frame(
+            labels.labels, scale=Preference(), conditions=["order"], items=items, annotators=labels.annotators
+        )
+        return position_bias(wide, clusters=clusters, method="none").run.data
+
+    places = [(i, o, v, p and 3 - p) for i, o, v, p in PAIRS]
+    orders = [(i, {"a>b": "x>y", "b>a": "y>x"}[o], v, p) for i, o, v, p in PAIRS]
+    assert len({digest(), digest(places), digest(orders), digest(clusters="doc")}) == 4
+    assert digest(doc=(1, 2, 2, 2)) == digest()
+    assert digest(doc=(1, 2, 2, 2), clusters="doc") != digest(clusters="doc")
+
+
 def test_clusters_are_resampled_whole():
     labels = simulated(0.4, n=43)
     items = labels.labels.select("item").unique().sort("item").with_columns(doc=pl.int_range(pl.len()) // 8)

@@ -13,7 +13,7 @@ from test_separability import generations, outputs
 import assay
 from assay.cli.app import main
 from assay.preference.consistency import chances
-from assay.preference.votes import chosen_items, pairs_of, strata
+from assay.preference.votes import _uniform, chosen_items, pairs_of, strata
 
 DELTA = np.concatenate([np.linspace(0, 0.2, 30), np.linspace(0.3, 1, 10)])
 
@@ -182,3 +182,13 @@ def test_values_are_of_those_who_were_asked_about():
     votes = assay.read(file, scale="preference", repeat="repeat", judges=["gpt-4o"])
     for who, wanted in (("humans", {"humans"}), ("judges", {"gpt-4o"}), ("annotators", {*votes.humans, "gpt-4o"})):
         assert set(assay.consistency(votes, method="none", who=[who]).values["who"]) == wanted
+
+
+def test_a_chance_depends_on_what_it_is_for_and_lies_between_0_and_1():
+    drawn = np.array([_uniform(1, "item", k) for k in range(400)])
+    assert ((drawn > 0) & (drawn < 1)).all()
+    # The mean of 400 has a standard error of .29 / 20, shares of each tenth one of .015.
+    assert drawn.mean() == pytest.approx(0.5, abs=0.05)
+    assert np.histogram(drawn, 10, (0, 1))[0] / 400 == pytest.approx(0.1, abs=0.06)
+    assert len(set(drawn.tolist())) == 400
+    assert _uniform(1, "item", 7) == drawn[7]
