@@ -153,6 +153,11 @@ def test_a_key_stands_in_the_environment_and_nowhere_else(monkeypatch):
         ApiEncoder("m").encode(["ab"])
     for options, words in (
         ({"key_name": "sk-abc"}, "it is no key itself"),
+        ({"key_name": "MY KEY"}, "it is no key itself"),
+        ({"key_name": ""}, "it is no key itself"),
+        ({"url": "https://host/v1?key=secret"}, "an address holds no key"),
+        ({"url": "ftp://host/v1"}, "is no address"),
+        ({"url": "https:///v1"}, "is no address"),
         ({"url": "https://me:secret@host/v1"}, "an address holds no key"),
         ({"url": "http://elsewhere.example/v1"}, "for all to read; give an address with https"),
         ({"url": "elsewhere"}, "is no address"),
@@ -184,3 +189,66 @@ def test_a_number_that_no_encoder_can_work_with_is_refused():
 
 def test_the_least_number_is_taken():
     assert similarity_named("api-embeddings:m,url=http://localhost/v1,dimensions=1,batch=1").name
+
+
+@pytest.mark.parametrize(
+    ("url", "key_name"),
+    [
+        ("http://localhost:1/v1", "OPENAI_API_KEY"), ("http://127.0.0.1/v1", "KEY"), ("http://[::1]:8/v1", "KEY"),
+        ("http://elsewhere.example/v1", "none"), ("https://elsewhere.example/v1", "MY_KEY_2"),
+    ],
+)  # fmt: skip
+def test_a_key_goes_to_this_machine_or_by_https(url, key_name):
+    assert ApiEncoder("m", url, key_name).url == url
+
+
+def test_which_key_is_sent(monkeypatch):
+    monkeypatch.setenv("MY_KEY", "  secret ")
+    monkeypatch.delenv("NO_KEY", raising=False)
+    plain = {"Content-Type": "application/json", "User-Agent": "assay"}
+    elsewhere, here = "https://elsewhere.example/v1", "http://localhost/v1"
+    assert ApiEncoder("m", elsewhere, "MY_KEY")._headers() == plain | {"Authorization": "Bearer secret"}
+    assert ApiEncoder("m", elsewhere, "none")._headers() == plain
+    assert ApiEncoder("m", here, "NO_KEY")._headers() == plain, "a service on this machine may ask for none"
+    with pytest.raises(DesignError, match="environment variable NO_KEY, which is not set"):
+        ApiEncoder("m", elsewhere, "NO_KEY")._headers()
+
+
+def test_rows_are_kept_by_address_model_and_dimensions():
+    one = ApiEncoder("m", "https://host.example/v1")
+    assert one.key == ApiEncoder("m", "https://host.example/v1/", "OTHER_KEY", batch=3, context=100).key
+    others = [ApiEncoder("n", one.url), ApiEncoder("m", "https://b.example/v1"), ApiEncoder("m", one.url, dimensions=3)]
+    assert len({encoder.key for encoder in (one, *others)}) == 4
+    assert one.source == "asked at host.example"
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("x" * 32, ["x" * 32]),  # 16 tokens of 2 bytes at least
+        ("é" * 16, ["é" * 16]),
+        ("é" * 17, ["é" * 8, "é" * 8 + " é"]),
+        (" ".join(["seven77"] * 5), [" ".join(["seven77"] * 4), "seven77"]),  # 4 × 8 bytes with their spaces
+        (" ".join(["eight888"] * 4), [" ".join(["eight888"] * 3), "eight888"]),
+    ],
+)
+def test_a_piece_has_no_more_bytes_than_are_surely_read(text, pieces):
+    assert ApiEncoder("m", "http://localhost/v1", context=16).pieces(text) == pieces
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b'{"error": {"message": "too long"}}', "too long"), (b'{"error": "too long"}', "too long"),
+        (b'{"message": "too long"}', "too long"), (b"too long", "too long"), (b"[1]", "[1]"),
+    ],
+)  # fmt: skip
+def test_the_message_of_an_error(body, words):
+    assert api_encoder._message(body) == words
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"), [(None, None), ("3", 3.0), ("0.5", 0.5), ("-1", 0.0), ("Wed, 21 Oct 2015", None)]
+)
+def test_what_a_service_asks_to_wait(header, seconds):
+    assert api_encoder._seconds(header) == seconds

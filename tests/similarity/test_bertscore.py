@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -156,6 +157,12 @@ def test_scores_are_kept_and_found_without_the_model(bert, monkeypatch):
     monkeypatch.setattr(bertscore, "_model", lambda *_: pytest.fail("the model was loaded for what is kept"))
     monkeypatch.setattr(bertscore, "_tokenizer", lambda *_: pytest.fail("the tokenizer was loaded for what is kept"))
     assert similarity_named(name).matrix(texts[::-1]).tolist() == wanted[::-1, ::-1].tolist()
+
+
+def test_a_layer_is_named_and_kept_by_what_it_reads():
+    whole, cut = (SimpleNamespace(name_only="m", layer=3, long=long, weights="w") for long in ("refuse", "cut"))
+    assert [LayerEncoder.name.fget(one) for one in (whole, cut)] == ["m,layer=3", "m,layer=3,long=cut"]
+    assert [LayerEncoder.key.fget(one) for one in (whole, cut)] == ["w layer 3 refuse", "w layer 3 cut"]
 
 
 def test_the_model_says_what_it_is(bert):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -122,6 +124,47 @@ def test_nothing_of_a_long_text_is_cut_off():
     assert encoder.seen == ["a b c", "d e f", "g", "a"]
 
 
+def by_words(text, **options):
+    """A tokenizer to which each word is a token; numbers of two more stand around a text."""
+    return {"offset_mapping": [word.span() for word in re.finditer(r"\S+", text)]}
+
+
+@pytest.mark.parametrize(
+    ("most", "text", "pieces"),
+    [
+        (None, "one two three four", ["one two three four"]),
+        (5, "one two three four", ["one two three ", "four"]),  # 2 tokens stand around: 3 of the text are read
+        (6, "one two three four", ["one two three four"]),
+        (3, "a b c", ["a ", "b ", "c"]),
+        (20, "one two three four", ["one two three four"]),
+    ],
+)
+def test_a_text_is_cut_between_tokens(monkeypatch, most, text, pieces):
+    by_words.num_special_tokens_to_add = lambda: 2
+    monkeypatch.setattr(embeddings, "_load", lambda folder, device: SimpleNamespace(tokenizer=by_words))
+    monkeypatch.setattr(embeddings, "folder_of", lambda model: model)
+    monkeypatch.setattr(embeddings, "pick_device", lambda device: "cpu")
+    encoder = SimpleNamespace(context=most, model="m", device=None)
+    assert SentenceEncoder.pieces(encoder, text) == pieces
+
+
+@pytest.mark.parametrize(("n_bytes", "looked"), [(10, False), (11, True)])
+def test_a_text_with_fewer_bytes_than_tokens_are_read_needs_no_tokenizer(monkeypatch, n_bytes, looked):
+    def load(folder, device):
+        raise LookupError
+
+    monkeypatch.setattr(embeddings, "_load", load)
+    monkeypatch.setattr(embeddings, "folder_of", lambda model: model)
+    monkeypatch.setattr(embeddings, "pick_device", lambda device: "cpu")
+    encoder = SimpleNamespace(context=12, model="m", device=None)
+    for text in ("x" * n_bytes, "é" * (n_bytes // 2) + "x" * (n_bytes % 2)):
+        if looked:
+            with pytest.raises(LookupError):
+                SentenceEncoder.pieces(encoder, text)
+        else:
+            assert SentenceEncoder.pieces(encoder, text) == [text]
+
+
 def test_sentences_of_several_languages():
     pytest.importorskip("sentencex", reason='needs the extra "embed"')
     assert sentences("See Fig. 2 there. Dr. Smith agrees! Why?") == ["See Fig. 2 there.", "Dr. Smith agrees!", "Why?"]
@@ -192,6 +235,21 @@ def test_rows_are_made_once_and_read_by_others(kept_here: Path):
     assert kept("other numbers", keys[:1], make).tolist() == [[0, 0.5]]
     assert len(made) == 3
     assert not any(path.suffix == ".part" for path in kept_here.rglob("*"))
+
+
+@pytest.mark.parametrize(
+    ("at_once", "steps"),
+    [(0, [[0], [1], [3], [4]]), (1, [[0], [1], [3], [4]]), (2, [[0, 1], [3, 4]]), (3, [[0, 1, 3], [4]])],
+)
+def test_rows_that_are_not_there_are_made_so_many_at_once(at_once, steps):
+    keys = [key_of(str(n)) for n in range(5)]
+    kept("numbers", keys[2:3], lambda some: rows_of([2]))
+    made: list[list[int]] = []
+    make = lambda some: made.append(list(some)) or rows_of(some)  # noqa: E731
+    assert kept("numbers", keys, make, at_once).tolist() == rows_of(list(range(5))).tolist()
+    assert made == steps
+    assert kept("numbers", [], make, at_once).shape == (0, 2)
+    assert kept("nothing", [], make, at_once).shape == (0, 0)
 
 
 def test_many_files_become_one_and_a_broken_one_is_made_again(kept_here: Path):

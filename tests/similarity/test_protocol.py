@@ -8,12 +8,15 @@ import inspect
 import itertools
 from collections import Counter
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
 from encoders import Bags
 
 import assay
+from assay.errors import DesignError
+from assay.similarity import registry
 from assay.similarity.bertscore import LAYERS
 from assay.similarity.embeddings import Embeddings, OwnEncoder
 from assay.similarity.lexical import OVERLAPS, _tokens
@@ -206,6 +209,47 @@ def test_options_that_are_not_named_are_these(name):
     """A name without options is what a signature shows; what it stands for must not move."""
     found = {option: one.default for option, one in inspect.signature(NAMED[name].make).parameters.items()}
     assert found == OPTIONS.get(name.removesuffix("-length"), {})
+
+
+@pytest.mark.parametrize(
+    ("option", "least"),
+    [("batch", 1), ("context", 16), ("dimensions", 1), ("min_size", 2), ("min_samples", 1), ("neighbours", 2),
+     ("topics", 2), ("iterations", 1), ("seed", 0)],
+)  # fmt: skip
+def test_the_least_value_of_each_option(option, least):
+    assert registry._read("x", option, str(least), int) == least
+    assert registry._read("x", option, "1000", int | None) == 1000
+    with pytest.raises(DesignError, match=f"x: {option} must be {least} or more; got '{least - 1}'"):
+        registry._read("x", option, str(least - 1), int)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint", "value"),
+    [
+        ("umap", Literal["umap", "pca"], "umap"), ("-3", int, -3), ("2.5", float, 2.5), ("cpu", str | None, "cpu"),
+        ("tsne", Literal["umap", "pca"], "x: o must be umap or pca; got 'tsne'"),
+        ("2.5", int, "x: o must be a whole number; got '2.5'"), ("much", float, "x: o must be a number; got 'much'"),
+    ],
+)  # fmt: skip
+def test_an_option_is_read_as_its_kind(text, hint, value):
+    if str(value).startswith("x: "):
+        with pytest.raises(DesignError, match=value):
+            registry._read("x", "o", text, hint)
+    else:
+        assert registry._read("x", "o", text, hint) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("rouge-1", ("rouge-1", None, {})),
+        (" lda,topics=5,seed=2", ("lda", None, {"topics": "5", "seed": "2"})),
+        ("embeddings:a/b,c,split=whole", ("embeddings", "a/b,c", {"split": "whole"})),  # a comma in a folder's name
+        ("api-embeddings: m ,url=http://x?a=b", ("api-embeddings", "m", {"url": "http://x?a=b"})),
+    ],
+)
+def test_a_name_is_a_word_a_model_and_options(name, parts):
+    assert registry._parse_name(name) == parts
 
 
 def test_layers_are_those_of_the_package_bert_score():

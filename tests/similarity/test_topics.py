@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from collections import Counter
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ import pytest
 import assay
 from assay.similarity import topics as module
 from assay.similarity.embeddings import Embeddings, OwnEncoder
-from assay.similarity.registry import similarity_named
+from assay.similarity.registry import NAMED, similarity_named
 from assay.similarity.topics import ClusterTopics, LDATopics, Topical, TopicModel, stability
 
 THEMES = [
@@ -316,3 +318,19 @@ def test_a_missing_extra_is_named_with_its_command(module, make, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(assay.AssayError, match=r"needs more than the base install: .*\[topics\]"):
         similarity.matrix(planted()[0])
+
+
+@pytest.mark.parametrize(("name", "made"), [("topics", ClusterTopics), ("lda", LDATopics)])
+def test_a_name_without_options_is_the_class_without_options(name, made):
+    by_name = {one.name: one.default for one in inspect.signature(NAMED[name].make).parameters.values()}
+    by_class = {one.name: one.default for one in fields(made) if one.name != "embeddings"}
+    assert by_class.items() <= by_name.items()
+    assert by_name.keys() - by_class.keys() <= {"model", "device"}
+
+
+def test_the_least_that_topics_can_be():
+    for option, least in (("topics", 2), ("iterations", 1), ("seed", 0)):
+        made = similarity_named(f"lda,{option}={least}")
+        assert getattr(made, option) == least
+        with pytest.raises(assay.DesignError, match=f"lda: {option} must be {least} or more; got '{least - 1}'"):
+            similarity_named(f"lda,{option}={least - 1}")
