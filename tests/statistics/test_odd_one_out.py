@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,12 +23,14 @@ from assay.statistics.odd_one_out import (
     Step,
     choice_probabilities,
     correlation,
+    half_agreement,
     leave_groups_out,
     mean_half_correlation,
     mean_ranks,
     predicted_shares,
     spearman_brown,
     step_to_whole,
+    within_triplet_icc,
 )
 
 
@@ -266,3 +269,162 @@ def test_experts_by_chance_have_no_ceiling():
         rng = np.random.default_rng(seed)
         found.append(step_to_whole(robin, robin.third[:, ::-1], rng).again_from(mean_half_correlation(robin, rng)))
     assert abs(np.mean(found)) < 0.08
+
+
+# -- parts, one at a time -----------------------------------------------------------------------------
+
+
+def test_each_pair_of_a_triplet_is_kept_as_its_exponential():
+    found = choice_probabilities(np.log([[1.0, 2, 5], [3, 3, 3]]))
+    np.testing.assert_allclose(found, [[1 / 8, 2 / 8, 5 / 8], [1 / 3] * 3])
+    np.testing.assert_allclose(choice_probabilities(np.array([1000.0, 1000, -1000])), [0.5, 0.5, 0])
+
+
+@pytest.mark.parametrize(("size", "held"), [(None, 4), (2, 2), (4, 4)])
+def test_halves_share_no_choice(size, held, monkeypatch):
+    nine = PairChoices(CHOICES.position[:9], np.arange(9), 9)
+    seen = []
+    monkeypatch.setattr(odd_one_out, "correlation", lambda one, other: seen.append((one, other)) or 0.5)
+    monkeypatch.setattr(PairChoices, "shares", lambda some: some.kept.tolist())
+    found = half_agreement(nine, np.random.default_rng(0), 5, size)
+    assert found.tolist() == [0.5] * 5
+    assert all(len(one) == len(other) == held and not set(one) & set(other) for one, other in seen)
+    assert len({tuple(one) for one, _ in seen}) > 1
+
+
+def test_correlations_beyond_what_is_nearly_alike_are_that():
+    assert odd_one_out._z(0.5) == pytest.approx(math.log(3) / 2)
+    assert odd_one_out._z(1.0) == odd_one_out._z(0.9999) == -odd_one_out._z(-1.0)
+    assert odd_one_out._z(0.9998) < odd_one_out._z(0.9999)
+
+
+@pytest.mark.parametrize(("most", "halves"), [(len(ROBIN.at), 20), (len(ROBIN.at) - 1, 4)])
+def test_fewer_halves_of_very_many_choices(most, halves, monkeypatch):
+    values = iter([math.nan, *np.linspace(0, 1, 19)])
+    seen = []
+    monkeypatch.setattr(odd_one_out, "_half_correlation", lambda *_: seen.append(next(values)) or seen[-1])
+    monkeypatch.setattr(odd_one_out, "MOST_MODELLED", most)
+    assert mean_half_correlation(ROBIN, np.random.default_rng(0)) == pytest.approx(np.mean(seen[1:]))
+    assert len(seen) == halves
+    monkeypatch.setattr(odd_one_out, "_half_correlation", lambda *_: math.nan)
+    assert math.isnan(mean_half_correlation(ROBIN, np.random.default_rng(0)))
+
+
+def test_the_model_is_fitted_to_so_many_choices_and_texts(monkeypatch):
+    """Two documents of 12 texts have 66 pairs each."""
+    drawn_from = iter([(0.5, 0.6, math.nan), (0.7, math.nan, math.nan)] * 6)
+    model = SimpleNamespace(fit=lambda: None, draw=lambda rng: next(drawn_from))
+    monkeypatch.setattr(PairModel, "of", lambda *_: model)
+    monkeypatch.setattr(odd_one_out, "_step_of_pairs", lambda *_: "pairs")
+    monkeypatch.setattr(odd_one_out, "MOST_MODELLED", len(ASKED))
+    monkeypatch.setattr(odd_one_out, "MOST_OF_MODEL", 66)
+    step = step_to_whole(ROBIN, ASKED, np.random.default_rng(0))
+    assert (step.halves, step.again, step.mind) == (pytest.approx(0.6), pytest.approx(0.6), 0)
+    monkeypatch.setattr(odd_one_out, "MOST_OF_MODEL", 65)
+    assert step_to_whole(ROBIN, ASKED, np.random.default_rng(0)) == "pairs"
+    monkeypatch.setattr(odd_one_out, "MOST_OF_MODEL", 66)
+    monkeypatch.setattr(odd_one_out, "MOST_MODELLED", len(ASKED) - 1)
+    assert step_to_whole(ROBIN, ASKED, np.random.default_rng(0)) == "pairs"
+
+
+@pytest.fixture(scope="module")
+def fitted() -> PairModel:
+    model = PairModel.of(ROBIN, ASKED)
+    model.fit()
+    return model
+
+
+def test_pairs_of_the_model_are_those_of_each_document():
+    model = PairModel.of(ROBIN, ASKED)
+    every = [(a, b) for a, b in itertools.combinations(range(24), 2) if ROBIN.document[a] == ROBIN.document[b]]
+    assert list(zip(model.first.tolist(), model.second.tolist(), strict=True)) == every
+
+
+def test_triplets_of_the_model_count_the_choices_that_kept_each_pair():
+    model = PairModel.of(ROBIN, ASKED)
+    same, kept, pairs = model.triplets
+    seen = {}
+    for three, which in zip(ASKED.tolist(), np.argmax(ROBIN.kept, axis=1).tolist(), strict=True):
+        i, j = PLACES[which]
+        key = tuple(sorted(three)), tuple(sorted((three[i], three[j])))
+        seen[key] = seen.get(key, 0) + 1
+    assert len({three for three, _ in seen}) == len(same)
+    for three, number, place in zip(same.tolist(), kept, pairs, strict=True):
+        for (i, j), count, p in zip(PLACES, number, place, strict=True):
+            pair = (three[i], three[j])
+            assert count == seen.get((tuple(three), pair), 0)
+            assert (model.first[p], model.second[p]) == pair
+
+
+def test_drawn_strengths_spread_shares_as_they_are(fitted):
+    rng = np.random.default_rng(2)
+    theta = fitted._draw_strengths(rng)
+    assert fitted._expected_variance(theta) == pytest.approx(ROBIN.share.var(), rel=1e-3)
+    # On average over drawn choices the shares vary so.
+    drawn_shares = []
+    for _ in range(60):
+        kept, n = np.zeros(len(ROBIN)), ROBIN.counts[1]
+        which = fitted._choose(theta, ASKED, rng)
+        assert (which.sum(axis=1) == 1).all()
+        np.add.at(kept, ROBIN.at.ravel(), which.ravel())
+        drawn_shares.append((kept / n).var())
+    assert np.mean(drawn_shares) == pytest.approx(ROBIN.share.var(), rel=0.07)
+    # Each place of a triplet is kept as often as its chance says.
+    chance = choice_probabilities(theta[fitted._pair_places(ASKED)])
+    often = np.mean([fitted._choose(theta, ASKED, rng) for _ in range(150)], axis=0)
+    assert np.abs(often - chance).max() < 0.17
+    assert np.abs((often - chance).mean(axis=0)).max() < 0.01
+
+
+@pytest.mark.parametrize("at_once", [200_000, 25, 1])
+def test_mean_chances_are_those_over_all_thirds(at_once, fitted, monkeypatch):
+    monkeypatch.setattr(odd_one_out, "MOST_SIMULATED", at_once)
+    alike = -0.5 * ((PLACE[:, None] - PLACE) ** 2).sum(axis=2)
+    first, second = fitted.first, fitted.second
+    theta = fitted.blocks.fill(first, second, alike[first, second])
+    np.testing.assert_allclose(fitted._mean_chances(theta), minds_of(ROBIN, PLACE))
+
+
+def test_texts_are_renamed_within_documents(fitted):
+    new = fitted._permute_texts(np.random.default_rng(3))
+    assert sorted(new.tolist()) == list(range(24))
+    np.testing.assert_array_equal(ROBIN.document[new], ROBIN.document)
+    assert (new != np.arange(24)).sum() > 15
+    assert fitted._ranked_pairs(ASKED).tolist() == ROBIN.at.tolist()
+
+
+def test_choices_about_one_triplet_count_for_less_as_far_as_they_agree():
+    """Two triplets about one pair, two choices each, always alike within: as many as two choices, not four."""
+    position, item = np.array([[0, 1, 2]] * 2 + [[0, 3, 4]] * 2), np.array([0, 0, 1, 1])
+    alike = np.array([[1.0, 0, 0]] * 2 + [[0, 1, 0]] * 2)
+    icc, n = within_triplet_icc(position, alike, 5, item)
+    assert icc == 1
+    assert n.tolist() == [2, 1, 1, 1, 1]
+    # Each triplet once kept and once parted: nothing between them beyond chance.
+    mixed = np.array([[1.0, 0, 0], [0, 1, 0]] * 2)
+    icc, n = within_triplet_icc(position, mixed, 5, item)
+    assert icc == 0
+    assert n.tolist() == [4, 2, 2, 2, 2]
+    # One triplet alone, or one choice each, cannot tell.
+    for some in (slice(0, 2), slice(1, 3)):
+        assert within_triplet_icc(position[some], alike[some], 5 if some.start else 3, item[some])[0] == 0
+
+
+def test_alikeness_within_triplets_is_that_of_one_way_analysis_of_variance():
+    """One pair of three triplets with 3, 2 and 2 choices, of which 3, 1 and 0 keep it.
+
+    Within: 2 · ¼ · ... = ½ on 4 degrees. Between: means 1, ½, 0 about 4/7, squares 3 · 9/49 + 2 · 1/196 + 2 · 16/49
+    on 2. Size (7 − 17/7) / 2.
+    """
+    kept = np.array([1.0, 1, 1, 1, 0, 0, 0])
+    others = np.arange(14).reshape(7, 2) + 1  # pairs that were compared once: no degrees within or between
+    position = np.column_stack([np.zeros(7, dtype=int), others])
+    item = np.array([0, 0, 0, 1, 1, 2, 2])
+    rest = np.column_stack([kept, 1 - kept, np.zeros(7)])
+    icc, n = within_triplet_icc(position, rest, 15, item)
+    inside = 0.5 / 4
+    between = 3 * 9 / 49 + 2 / 196 + 2 * 16 / 49
+    outside = (between / 2 - inside) / ((7 - 17 / 7) / 2)
+    assert icc == pytest.approx(outside / (outside + inside))
+    assert n[0] == pytest.approx(49 / (3 * (1 + 2 * icc) + 2 * 2 * (1 + icc)))
+    assert n[1:].tolist() == pytest.approx([1] * 14)

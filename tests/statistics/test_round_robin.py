@@ -193,6 +193,134 @@ def test_reliability_is_the_share_of_variance_that_is_no_chance():
     assert math.isnan(ExpertRanks(once).reliability().value)
 
 
+# -- variances by hand --------------------------------------------------------------------------------
+
+
+def whole_document(n: int, at=(), third=(), kept=()) -> RoundRobin:
+    """All pairs of so many texts, and choices as they are given."""
+    first, second = np.triu_indices(n, 1)
+    shape = (-1, 3)
+    return RoundRobin(
+        first, second, np.zeros(n, dtype=int), np.array(at, dtype=int).reshape(shape),
+        np.array(third, dtype=int).reshape(shape), np.array(kept, dtype=bool).reshape(shape),
+    )  # fmt: skip
+
+
+def influence(pair, kept=None, parted=None, turned=None) -> Influence:
+    nothing = np.zeros(len(pair))
+    return Influence(0.0, np.array(pair, dtype=float), *(nothing if x is None else np.array(x, dtype=float)
+                                                         for x in (kept, parted, turned)))  # fmt: skip
+
+
+@pytest.mark.parametrize("level", [[1.0, -1, 2, -2], [3.0, 1, 0, -4], [1.0, 2, -2, -1, 3, -3]])
+def test_what_texts_add_alone_has_the_variance_of_a_mean_over_two_of_them(level):
+    """An influence a_i + a_j, mean 0: the variance is that of twice the mean of the texts, 4 var(a) / n."""
+    n, a = len(level), np.array(level)
+    robin = whole_document(n)
+    found = robin.variance(influence(a[robin.first] + a[robin.second]))
+    assert found.text == pytest.approx(4 * a.var(ddof=1) / n)
+    assert (found.pair, found.choice) == (pytest.approx(0, abs=1e-12), 0)
+    assert found.texts.tolist() == [n]
+    assert found.total == pytest.approx(found.text)
+
+
+def test_what_pairs_add_beyond_their_texts_by_hand():
+    # Of four texts, pairs (01, 02, 03, 12, 13, 23): every text has 1 − 1. Squares 4, of 6 − 4 free pairs: 2 each; 6 of
+    # them over 6² pairs are 1 / 3. Texts, less what pairs add to them, (0 − 2 · 3 / 2 · 12) / 36 = −1.
+    found = whole_document(4).variance(influence([1, -1, 0, 0, -1, 1]))
+    assert (found.text, found.pair, found.choice) == pytest.approx((-1, 1 / 3, 0))
+    assert found.total == pytest.approx(1 / 3)
+
+
+CHOICES = {"at": [[0, 1, 3], [5, 4, -1]], "third": [[2, 1, 0], [1, 2, 3]], "kept": [[1, 0, 0], [0, 1, 0]]}
+"""Of 0, 1 and 2 the pair 01 is kept, 02 and 12 are parted; of 1, 2 and 3, 23 is parted, 13 kept, 12 unknown."""
+
+
+def test_what_choices_add_by_hand():
+    # Changes (1, 2, −1) of the first choice, (3, 5, 0) of the second. Sums 2 and 8, mean 5: squares 18.
+    kept, parted = [1, 9, 9, 9, 5, 9], [9, 2, 9, -1, 9, 3]
+    robin = whole_document(4, **CHOICES)
+    found = robin.variance(influence([0] * 6, kept, parted))
+    # Third texts: 0 has −1, 1 has 2 + 3, 2 has 1 + 5, 3 nothing; mean 2.5, squares 62 − 25 = 37. Each weighs
+    # 4 · 3 / 2² = 3; less 3 (1 − 3 / 4) · 3 · 18.
+    assert found.text == pytest.approx((3 * 37 - 9 / 4 * 18) / 36)
+    assert found.pair == 0
+    assert found.choice == pytest.approx(18 / 36)
+    assert found.total == pytest.approx(found.text + found.choice)
+    # Pairs less the squares of single changes: 12 of the pattern above, less 1 + 4 + 1 + 9 + 25 is below 0; a tenth is
+    # not: 12 − .4.
+    some = np.array([1, -1, 0, 0, -1, 1])
+    assert robin.variance(influence(some, kept, parted)).pair == 0
+    small = robin.variance(influence(some, 0.1 * np.array(kept), 0.1 * np.array(parted)))
+    assert small.pair == pytest.approx((12 - 0.4) / 36)
+
+
+def test_of_three_texts_all_counts_as_texts_by_hand():
+    # Influences of texts: e01 + e02 − what is changed with them as third. 0: 3 + 1, 1: −2 − 2, 2: −1 − 1; mean −2 / 3,
+    # squares 16 + 16 + 4 − 3 · 4 / 9. Each weighs 3 · 2 / 1².
+    robin = whole_document(3, [[0, 1, 2]], [[2, 1, 0]], [[1, 0, 0]])
+    found = robin.variance(influence([1, 2, -3], [1, 0, 0], [0, 2, -1]))
+    assert found.text == pytest.approx(6 * (36 - 4 / 3) / 9)
+    assert (found.pair, found.choice) == (0, 0)
+    # A single pair of two texts: both have its influence, so that nothing is left; twice nothing.
+    assert whole_document(2).variance(influence([1.5])).text == 0
+
+
+def test_documents_add_by_their_share_of_pairs():
+    a = np.array([1.0, -1, 2, -2])
+    one = whole_document(4)
+    e = a[one.first] + a[one.second]
+    both = RoundRobin(
+        np.append(one.first, one.first + 5), np.append(one.second, one.second + 5), np.repeat([0, 1, 2], [4, 1, 4]),
+        one.at, one.third, one.kept,
+    )  # fmt: skip
+    found = both.variance(influence(np.append(e, 2 * e)))
+    # (36 v + 36 · 4 v) / 12²; the document between has no pair.
+    assert found.text == pytest.approx(5 / 4 * 4 * a.var(ddof=1) / 4)
+    assert found.texts.tolist() == [4, 4]
+    assert found.df == 6
+
+
+def single_choices(kept, n) -> RoundRobin:
+    """Pairs with so many choices each, of which the other two pairs are not ranked."""
+    at, which = [], []
+    for p, (k, m) in enumerate(zip(kept, n, strict=True)):
+        at += [[p, -1, -1]] * m
+        which += [[1, 0, 0]] * k + [[0, 1, 0]] * (m - k)
+    pairs = np.arange(len(n))
+    return RoundRobin(2 * pairs, 2 * pairs + 1, np.zeros(2 * len(n), dtype=int), np.array(at), np.zeros_like(at),
+                      np.array(which, dtype=bool))  # fmt: skip
+
+
+def test_shares_are_drawn_to_their_mean_by_moments():
+    # Shares 1, 0, 1/2, 3/4 of 4 choices each: mean 9/16, squares about it / 4 = 35/256; chance (1/4 + 3/16) / 3 / 4 =
+    # 7/192. Spread 77/768; strength (63/256) / (77/768) − 1 = 16/11.
+    robin = single_choices([4, 0, 2, 3], [4] * 4)
+    assert robin.counts[0].tolist() == [4, 0, 2, 3]
+    s = (63 / 256) / (35 / 256 - 7 / 192) - 1
+    assert s == pytest.approx(16 / 11)
+    assert robin.shrunk().tolist() == pytest.approx([(k + s * 9 / 16) / (4 + s) for k in (4, 0, 2, 3)])
+
+
+def test_shares_that_vary_by_chance_alone_are_nearly_their_mean():
+    # All a half: the spread is at least .001, the strength 1/4 / .001 − 1.
+    assert single_choices([1, 2], [2, 4]).shrunk().tolist() == pytest.approx([0.5, 0.5])
+    # Mean .5 over 2 and 6 choices of which 0 and 6 were kept: weighted squares 1/4, no chance, so that none is drawn.
+    assert single_choices([0, 6], [2, 6]).shrunk().tolist() == [0, 1]
+    # 1 of 4 and 2 of 4: mean 3/8, squares 1/64, chance (3/16 + 1/4) / 3 / 2 = 7/96 is more: strength 15/64 / .001 − 1.
+    s = 15 / 64 / 0.001 - 1
+    found = single_choices([1, 2], [4, 4]).shrunk().tolist()
+    assert found == pytest.approx([(1 + s * 3 / 8) / (4 + s), (2 + s * 3 / 8) / (4 + s)])
+
+
+def test_new_choices_about_the_same_texts_by_hand():
+    # Shares 1/2 and 1/2, one pair a choice; the two that are not ranked are kept in a third each: weights 1/2, 1/3,
+    # 1/3 are 3/7, 2/7, 2/7. A change v has the variance v² 3/7 · 4/7; two choices about each pair, over 2² pairs.
+    robin = single_choices([1, 1], [2, 2])
+    found = robin.choice_variance(influence([0, 0], turned=[1.0, 3.0]))
+    assert found == pytest.approx(2 * (1 + 9) * 12 / 49 / 4)
+
+
 # -- permutations -------------------------------------------------------------------------------------
 
 
