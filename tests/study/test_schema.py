@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 
@@ -105,3 +107,55 @@ def test_what_people_see_of_a_question_is_its_version():
     assert schema.Question(**asked, order="fixed").wording([])["fixed"] is True
     plain = schema.Question(name="q", text="?", scale="1-5", ties=False, meanings={"1": "bad", "5": ""})
     assert plain.wording([]) == {"text": "?", "scale": "ordinal:1-5", "meanings": {"1": "bad"}}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "column", "reasons"),
+    [
+        ("zero-shot", None, False), ("zero-shot", "why", False), ("few-shot", None, False), ("few-shot", "why", True),
+        ("chain-of-thought", None, True), ("chain-of-thought", "why", True),
+    ],
+)  # fmt: skip
+def test_a_judge_reasons_where_it_is_told_or_shown_to(strategy, column, reasons):
+    judge = schema.Judge(name="m", model="x", strategy=strategy, demonstrations={"reasons": column})
+    assert judge.reasons is reasons
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"base_url": "http://localhost:11434/v1/"}, None),
+        ({"base_url": "ftp://host"}, "must begin with http:// or https://"),
+        ({"base_url": "http:///v1"}, "must begin with http:// or https://"),
+        ({"base_url": "https://me@host"}, "must not hold a name, a key or a query"),
+        ({"base_url": "https://host/?key=1"}, "must not hold a name, a key or a query"),
+        ({"function": "rules.more:stars"}, None),
+        ({"function": "rules"}, "must be module:function, as in rules:stars"),
+        ({"function": "rules:more.stars"}, "must be module:function"),
+        ({"key": "OPENAI_API_KEY"}, None),
+        ({"key": "sk-123"}, "must be the NAME of an environment variable"),
+        ({"headers": {"X-Team": "a"}}, None),
+        ({"headers": {"X Team": "a"}}, "'X Team' is no header of one line"),
+        ({"headers": {"X-Team": "a\nb"}}, "'X-Team' is no header of one line"),
+        ({"headers": {"Authorization": "Bearer abc"}}, "'Authorization' may hold a secret"),
+        ({"headers": {"Authorization": "Bearer ${TEAM_KEY}"}}, None),
+    ],
+)
+def test_no_key_and_no_name_stands_in_a_study(changed, words):
+    if words is None:
+        judge = schema.Judge(name="m", model="x", **changed)
+        name, value = next(iter(changed.items()))
+        assert getattr(judge, name) == (value.rstrip("/") if name == "base_url" else value)
+    else:
+        with pytest.raises(ValueError, match=re.escape(words)):
+            schema.Judge(name="m", model="x", **changed)
+
+
+def test_a_judge_under_a_condition():
+    judge = schema.Judge(name="m", model="x", temperature=0.5)
+    assert judge.variant({}) is judge
+    assert judge.variant({"order": "a>b"}) is judge
+    other = judge.variant({"temperature": 1.0, "strategy": "few-shot", "prompt": "p", "order": "a>b"})
+    assert (other.temperature, other.strategy, other.prompt, other.name) == (1.0, "few-shot", "p", "m")
+    kinds = ("python", "command", "openai")
+    assert [judge.model_copy(update={"provider": kind}).is_program for kind in kinds] == [True, True, False]

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 from assay.data.names import factorize
-from assay.errors import DataError, DesignError
-from assay.study.split import draw_parts, split_items, split_table
+from assay.errors import DataError, DesignError, StudyError
+from assay.study.definition import load_study
+from assay.study.split import draw_parts, split_items, split_study, split_table
 
 
 def items(n_documents: int = 20, sentences: int = 3) -> pl.DataFrame:
@@ -118,3 +119,79 @@ def test_a_table_without_the_column_is_refused(tmp_path):
     items().write_csv(tmp_path / "items.csv")
     with pytest.raises(DataError, match=r"'id'.*it should hold the item"):
         split_table(tmp_path / "items.csv", tmp_path / "out.csv", item="id")
+
+
+@pytest.mark.parametrize("source", ["labels.csv", "labels.TSV", "labels.jsonl"])
+@pytest.mark.parametrize("out", ["out.csv", "out.tsv", "out.jsonl"])
+def test_cells_of_text_files_stay_as_they_stand_and_texts_are_not_changed_in_silence(tmp_path, source, out):
+    """1.50 of one text file is 1.50 of the other; a text 1.50 of JSON would come back from CSV as the number 1.5."""
+    labels = pl.DataFrame({"id": ["a", "b", "c", "d"] * 2, "label": ["1.50", "2.00", "3.25", "1.75"] * 2})
+    if source.endswith("jsonl"):
+        labels.write_ndjson(tmp_path / source)
+    else:
+        labels.write_csv(tmp_path / source, separator="," if source.endswith("csv") else "\t")
+    if source.endswith("jsonl") and not out.endswith("jsonl"):
+        with pytest.raises(DataError, match=r"column 'label' holds '1\.50'"):
+            split_table(tmp_path / source, tmp_path / out, item="id")
+        assert not (tmp_path / out).exists()
+        return
+    found = split_table(tmp_path / source, tmp_path / out, item="id", seed=2)
+    if out.endswith("jsonl"):
+        again = pl.read_ndjson(tmp_path / out)
+    else:
+        again = pl.read_csv(tmp_path / out, infer_schema=False, separator="," if out.endswith("csv") else "\t")
+    assert again.columns == ["id", "label", "part"]
+    assert again.drop("part").rows() == labels.rows()
+    assert dict(again.select("id", "part").iter_rows()) == dict(found.parts.select("item", "part").iter_rows())
+    assert found.parts.height == 4
+
+
+def study(folder, table="item,text,topic\na1,x,\na2,y,law\nb1,z,law\nb2,,art\n", **more):
+    (folder / "items.csv").write_text(table)
+    rows = [f"{name}: {value}" for name, value in more.items()]
+    rows += ["questions: [{name: stars, text: How good?, scale: 1-5}]"]
+    (folder / "study.yaml").write_text("\n".join(rows))
+    return load_study(folder)
+
+
+def test_the_parts_of_a_study_are_kept_once_in_its_folder(tmp_path):
+    one = study(tmp_path)
+    found, path = split_study(one, test=0.5, seed=1)
+    assert path == tmp_path / "split.csv"
+    lines = path.read_text("utf-8").splitlines()
+    assert lines[0] == "item,part"
+    assert lines[1:] == [f"{item},{part}" for item, part in found.parts.select("item", "part").iter_rows()]
+    assert [line.split(",")[0] for line in lines[1:]] == ["a1", "a2", "b1", "b2"]
+    assert sorted(found.parts["part"]) == ["development"] * 2 + ["test"] * 2
+    with pytest.raises(StudyError, match=r"split\.csv is there: the items are split already"):
+        split_study(one, test=0.5)
+
+
+def test_documents_and_strata_of_a_study_are_those_of_its_items(tmp_path):
+    filled = "item,text,topic\na1,x,art\na2,y,law\nb1,z,law\nb2,w,art\n"
+    found, path = split_study(study(tmp_path, filled, items="{file: items.csv, document: topic}"), test=0.5)
+    assert found.grouped_by == "as column 'topic' says"
+    assert found.parts["document"].to_list() == ["art", "law", "law", "art"]
+    path.unlink()
+    found, path = split_study(study(tmp_path, filled, items="{file: items.csv, document: topic}"), document="text")
+    assert found.grouped_by == "as column 'text' says"  # what is said goes before it
+    path.unlink()
+    with pytest.raises(DataError, match=r"1 item \(a1\) without 'topic'"):  # an empty cell is none
+        split_study(study(tmp_path), strata=["topic"])
+    assert not path.exists()
+
+
+def test_each_document_goes_where_it_brings_the_share_nearer():
+    """By hand, of half: one item is half short and taken (a tie), the next not (−.5 + .5 = 0 < .5), and so on."""
+    assert draw_parts(["a"], [0], test=0.5, seed=0) == ["test"]
+    assert draw_parts(["a"], [0], test=0.49, seed=0) == ["development"]
+    assert sorted(draw_parts(["a", "b"], [0, 0], test=0.5, seed=0)) == ["development", "test"]
+    # Of three the first and third: lacking .5, taken, -.5; 0; .5, taken.
+    assert draw_parts(["a", "b", "c"], [0] * 3, test=0.5, seed=0).count("test") == 2
+    # Of a document of one and one of three, .25 of 4 is 1, but where the small one comes first: .25 < .5, then 1 < 1.5.
+    found = [draw_parts(["a", "b", "b", "b"], [0] * 4, test=0.25, seed=seed) for seed in range(20)]
+    assert {one.count("test") for one in found} == {0, 1}
+    assert all(one[1] == one[2] == one[3] == "development" for one in found)
+    # A document's stratum is that of most of its items, so what is there once decides nothing.
+    parts = draw_parts(["a", "a", "a", "b", "b", "b"], ["x", "y", "y", "y", "x", "x"], test=0.5, seed=3)
+    assert parts == draw_parts(["a", "a", "a", "b", "b", "b"], ["y", "y", "y", "x", "x", "x"], test=0.5, seed=3)
