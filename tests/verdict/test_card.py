@@ -3,6 +3,7 @@
 import json
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -13,8 +14,8 @@ import assay
 from assay import Annotations, card
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
-from assay.verdict.card import DIMENSIONS, _group_codes, _mark
-from assay.verdict.cells import LEAST_PEOPLE, CellMeasure, SpreadContrast, shown
+from assay.verdict.card import DIMENSIONS, CardSettings, JudgeCard, _Codes, _group_codes, _mark, _replacement
+from assay.verdict.cells import LEAST_PEOPLE, TOWARD, Boundaries, CellMeasure, JudgeCells, SpreadContrast, shown
 
 pytestmark = pytest.mark.xdist_group("card")  # one process, so that each table is made once
 
@@ -370,3 +371,174 @@ def test_the_verdict_is_the_cell_of_replacement():
     rho = assay.alt_test(labels, "good", expertise="skilled").advantage_probability
     assert (good.judge, good.found.estimate) == (rho.estimate, rho.estimate)
     assert (good.found.low, good.found.high) == pytest.approx(rho.interval(0.9))
+
+
+# -- words, and what a table is asked for -------------------------------------------------------------
+
+
+def a_row(name="m", kind="judge", criterion=None, repeats=None, parts=None, **marks):
+    every = dict.fromkeys(DIMENSIONS, "?") | marks
+    where = name if criterion is None else f"{name}, {criterion}"
+    none = {d: (CellMeasure.absent(""),) for d in DIMENSIONS}
+    return SimpleNamespace(name=name, kind=kind, where=where, marks=every, repeats=repeats, test=None,
+                           parts=none | (parts or {}))  # fmt: skip
+
+
+def words(*rows, needs=(), steps=()):
+    found = SimpleNamespace(
+        rows=rows, settings=SimpleNamespace(alpha=0.05), needs=lambda: list(needs), next_steps=lambda: list(steps)
+    )
+    found._toward = lambda row: JudgeCard._toward(found, row)
+    return JudgeCard.sentences(found)
+
+
+def test_a_row_is_shown_good_bad_or_nothing_yet():
+    rows = (
+        a_row(replacement="✓", bias="✓", fairness="✗"), a_row("k", criterion="tone", validity="✗", helpfulness="–"),
+        a_row("open"), a_row("ann", kind="person", bias="✓"),
+    )  # fmt: skip
+    assert words(*rows, needs=["confidence: why."], steps=["Next: on."]) == [
+        "m: shown good in replacement, bias, bad in fairness.",
+        "k, tone: shown bad in validity.",
+        "open: nothing is shown yet.",
+        "– confidence: why.",
+        "Next: on.",
+    ]
+    assert words(a_row(repeats="ann"))[0] == (
+        "m: nothing is shown yet; it repeats the labels of 'ann', who is left out beside it."
+    )
+    contrary = "; it is as close to people as they are to each other, and yet does not measure what they do."
+    both, open_, alone = {"replacement": "✓", "validity": "✗"}, {"validity": "✗"}, {"replacement": "✓"}
+    said = [words(a_row(**marks))[0].endswith(contrary) for marks in (both, open_, alone)]
+    assert said == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "people", "start"),
+    [
+        (0.05, 0.95, 0.7, "; its single labels are near enough to people's scores: correlation 0.61, a person's 0.70"),
+        (0.95, 0.05, 0.7, "; its single labels are too far from people's scores: correlation 0.61, a person's 0.70"),
+        (0.06, 0.06, 0.7, ""),
+        (0.01, 0.99, np.nan, ""),
+    ],
+)
+def test_how_near_single_labels_come_is_told_where_it_is_shown(above, below, people, start):
+    value = Estimate(0.1, 0.0, 0.2, 0.05)
+    one = CellMeasure(TOWARD, value, above, below, 0.61, people)
+    told = words(a_row(parts={"confidence": (CellMeasure.absent("a single judge"), one)}))[0]
+    assert told == f"m: nothing is shown yet{start + ' (not corrected)' if start else ''}."
+
+
+def test_what_a_table_lacks_is_said_once_for_all_its_dimensions():
+    value, reasoned = Estimate(0.1, 0.0, 0.2, 0.05), Estimate(0.1, np.nan, np.nan, np.nan, "labels do not vary")
+    parts = [
+        (None, "confidence", CellMeasure.absent("needs an object")),
+        (None, "bias", CellMeasure("severity", reasoned, np.nan, np.nan)),  # a measure without an interval: no lack
+        (None, "concordance", CellMeasure("correlation", value, 0.1, 0.9)),
+        (None, "concordance", CellMeasure("", value, 0.1, 0.9)),
+        (None, "validity", CellMeasure.absent("needs an object")),
+        (None, "confidence", CellMeasure.absent("needs an object")),
+        (None, "fairness", CellMeasure.absent("needs a group")),
+    ]
+    assert JudgeCard.needs(SimpleNamespace(_parts=lambda: iter(parts))) == [
+        "confidence, validity: needs an object.", "fairness: needs a group.",
+    ]  # fmt: skip
+
+
+def test_next_steps_are_of_judges_that_may_and_that_should_not_stand_in():
+    rows = (
+        a_row("a", criterion="x", replacement="✓"), a_row("a", criterion="y", replacement="✓"),
+        a_row("b", replacement="✗"), a_row("c"), a_row("fam", kind="family", replacement="✓"),
+        a_row("ann", kind="person", replacement="✗"),
+    )  # fmt: skip
+    may, should_not = JudgeCard.next_steps(SimpleNamespace(rows=rows))
+    assert may.startswith("Next: a may label the rest.")
+    assert should_not.startswith("Next: b should not: ")
+    assert JudgeCard.next_steps(SimpleNamespace(rows=rows[3:])) == []
+
+
+@pytest.mark.parametrize(
+    ("lessons", "people", "why"),
+    [
+        (False, 3, "how far needs several items of each object: the option object names its column"),
+        (True, 1, "how far needs two people or more"),
+        (True, 2, None),
+    ],
+)
+def test_scores_of_objects_need_several_items_and_two_people(lessons, people, why):
+    tables = SimpleNamespace(lessons=lessons, people=np.array([True] * people + [False]))
+    found = JudgeCells._untold(SimpleNamespace(tables=tables), "how far")
+    assert (found and found[0].found.reason) == why
+    if lessons and people == 1:
+        assert JudgeCells.helpfulness(SimpleNamespace(tables=tables))[0].found.reason == "needs two people or more"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "found"),
+    [
+        ((10, 12, 9), [(1, 0)]),  # the first is the largest; 9 objects are too few
+        ((10, 12, 11), [(1, 0), (1, 2)]),
+        ((10, 10), [(0, 1)]),
+        ((9, 30), "needs two groups of 10 objects or more; the largest have 30, 9"),
+    ],
+)
+def test_groups_of_ten_objects_are_set_against_the_largest(sizes, found):
+    group_of = np.repeat(np.arange(len(sizes)), sizes)
+    tables = SimpleNamespace(n_objects=len(group_of) + 1, object_of=np.arange(len(group_of)))
+    cells = SimpleNamespace(
+        numeric=True, group_of=group_of, groups=tuple("abc"[: len(sizes)]), tables=tables,
+        _group_difference=lambda first, other, n: (first, other),
+    )  # fmt: skip
+    made = JudgeCells.fairness(cells)
+    assert (made[0].found.reason if isinstance(found, str) else list(made)) == found
+    cells.group_of = None
+    assert JudgeCells.fairness(cells)[0].found.reason == "the option group names the column of groups"
+    cells.numeric = False
+    assert JudgeCells.fairness(cells)[0].found.reason == "categories have no order, so nobody is severe"
+
+
+@pytest.mark.parametrize(("shared", "people", "told"), [(5, 6, True), (4, 6, False), (5, 5, False)])
+def test_severity_needs_six_people_with_five_shared_items(shared, people, told):
+    both = np.zeros((8, people))
+    both[:shared] = 1
+    severities = np.linspace(-1, 1, people)
+    cells = SimpleNamespace(
+        numeric=True, apart=(both * severities, both), at=Boundaries(), deviation=1.0, both_ends=0.9,
+        _errors=lambda difference, both: np.zeros(both.shape[1]),
+    )  # fmt: skip
+    (found,) = JudgeCells.bias(cells)
+    if told:
+        assert found.judge == pytest.approx(0, abs=1e-12)
+        assert found.people == pytest.approx(severities.std(ddof=1))
+    else:
+        assert found.found.reason == "needs 6 people with 5 items that the judge labelled too"
+
+
+def test_a_judge_beside_people_on_a_table_without_labels_is_absent_everywhere():
+    none = np.empty(0, dtype=np.int64)
+    codes = _Codes(np.empty((0, 1)), {"i": none, "o": none, "s": none, "r": none}, ("ann", "m"), None, True, False)
+    found = codes.beside(("m",), ("ann",), CardSettings()).cells()
+    assert {one.found.reason for parts in found.values() for one in parts} == {
+        "no label by people, or none by the judge"
+    }
+    assert list(found) == [d for d in DIMENSIONS if d != "replacement"]
+
+
+@pytest.mark.parametrize(
+    ("test", "told", "reason"),
+    [
+        (None, True, "a family is no annotator: see its judges"),
+        ("no test: too few", True, "no test: too few"),
+        ("replace", False, "say whom the judge would replace (the option expertise) or what its low cost is worth"),
+        ("these labels cannot tell", True, "people agree no more than chance on these items"),
+        ("replace", True, None),
+    ],
+)
+def test_the_cell_of_replacement_is_absent_where_nothing_was_asked(test, told, reason):
+    if test is not None and not test.startswith("no test"):
+        test = SimpleNamespace(verdict=test, advantage_probability=Estimate(0.8, 0.7, 0.9, 0.05))
+    one = _replacement(test, CardSettings(epsilon=0.1 if told else None))
+    if reason is None:
+        assert (one.measure, one.above, one.below, one.judge) == ("ρ", 0.0, 1.0, 0.8)
+    else:
+        assert one.found.reason.startswith(reason)
