@@ -11,7 +11,8 @@ import pytest
 pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
 
 from assay.data.columns import CONTENT
-from assay.data.scales import Interval, Nominal, parse_scale
+from assay.data.scales import Interval, Nominal, parse_scale, words_of
+from assay.study.schema import Question
 from assay.study.store import table, work_log
 
 
@@ -152,3 +153,104 @@ def test_one_label_on_another_scale_widens_the_question_s():
     assert table._common_scale(parse_scale("1-5"), none, "q") == parse_scale("1-5")
     nothing = pl.DataFrame({"criterion": ["q"], "label": [9], "scale": pl.Series([None], dtype=pl.String)})
     assert table._common_scale(parse_scale("1-5"), nothing, "q") == parse_scale("1-5")
+
+
+# -- an answer that is a list ------------------------------------------------------------------------
+
+RANKING = Question(name="best", text="Rank them.", scale="ranking", options=["a", "b", "c"])
+SPANS = Question(name="who", text="Mark.", scale="spans:person,place", of="text")
+SEVERAL = Question(name="tone", text="Which?", scale="several:calm,kind,odd")
+
+
+def test_several_labels_are_a_criterion_each():
+    assert list(table.labels_in_table(SEVERAL, "i", ["odd", "calm"])) == [
+        ("tone: calm", "i", "yes"), ("tone: kind", "i", "no"), ("tone: odd", "i", "yes"),
+    ]  # fmt: skip
+    assert {label for *_, label in table.labels_in_table(SEVERAL, "i", [])} == {"no"}
+    plain = Question(name="q", text="?", scale="1-5")
+    assert list(table.labels_in_table(plain, "i", 4)) == [("q", "i", 4)]
+
+
+@pytest.mark.parametrize("ranked", ["ABC", "ACB", "BAC", "BCA", "CAB", "CBA"])
+def test_a_ranking_is_a_vote_on_every_two_texts(ranked):
+    """-1 where the first of the pair, as its name says, is ranked before the second."""
+    text = dict(zip("ABC", "abc", strict=True))
+    better = [text[letter] for letter in ranked]
+    for item in (f"i{n}" for n in range(8)):
+        found = list(table.labels_in_table(RANKING, item, list(ranked)))
+        assert [criterion for criterion, *_ in found] == ["best"] * 3
+        pairs = [name.removeprefix(f"{item}: ").split(" / ") for _, name, _ in found]
+        assert [sorted(pair) for pair in pairs] == [["a", "b"], ["a", "c"], ["b", "c"]]
+        assert [label for *_, label in found] == [-1 if better.index(x) < better.index(y) else 1 for x, y in pairs]
+
+
+def test_which_text_of_a_pair_is_the_first_is_drawn_by_item():
+    """Half of 600 is 300, with a standard deviation of 12; and what was drawn once stays."""
+    firsts = [first for n in range(200) for _, first, second in table._ranked_pairs(f"i{n}", ("a", "b", "c"))
+              if first < second]  # fmt: skip
+    assert 250 < len(firsts) < 350
+    names = [name for name, _, _ in table._ranked_pairs("i0", ("a", "b", "c"))]
+    assert names == [f"i0: {first} / {second}" for _, first, second in table._ranked_pairs("i0", ("a", "b", "c"))]
+
+
+def test_spans_are_a_label_of_every_word_that_they_touch():
+    text = "Ann saw Rome"  # words from 0 to 3, 4 to 7 and 8 to 12
+    assert words_of(text) == ((0, 3), (4, 7), (8, 12))
+
+    def yes(*spans: list[Any]) -> list[str]:
+        found = list(table.labels_in_table(SPANS, "i", list(spans), text))
+        assert [criterion for criterion, *_ in found] == ["who: person", "who: place"] * 3
+        assert [item for _, item, _ in found] == [f"i: text {n}" for n in (1, 1, 2, 2, 3, 3)]
+        return [f"{criterion[5:]} {item[-1]}" for criterion, item, label in found if label == "yes"]
+
+    assert yes() == []
+    assert yes([0, 3, "person"], [8, 12, "place"]) == ["person 1", "place 3"]
+    assert yes([3, 4, "person"]) == []  # the blank between two words
+    assert yes([2, 5, "person"]) == ["person 1", "person 2"]
+    assert yes([0, 8, "place"], [11, 12, "person"]) == ["place 1", "place 2", "person 3"]
+
+
+def items(**more: list[Any]) -> pl.DataFrame:
+    return pl.DataFrame({"item": ["i1", "i2"], "text": ["Ann saw", None], "topic": ["x", "y"], **more})
+
+
+def test_pairs_and_words_are_items_with_all_that_is_known_of_the_whole():
+    plain = Question(name="q", text="?", scale="1-5")
+    ranked = table._add_parts(items(), [RANKING])
+    assert ranked.columns == ["pair_of", "item", "first", "second", "text", "topic"]
+    assert ranked["pair_of"].to_list() == ["i1"] * 3 + ["i2"] * 3
+    assert ranked["topic"].to_list() == ["x"] * 3 + ["y"] * 3
+    names = [(one, *pair) for one in ("i1", "i2") for pair in table._ranked_pairs(one, ("a", "b", "c"))]
+    assert ranked.select("pair_of", "item", "first", "second").rows() == names
+    words = table._add_parts(items(), [SPANS])
+    assert words.rows(named=True) == [
+        {"span_of": "i1", "item": "i1: text 1", "word": "Ann", "text": "Ann saw", "topic": "x"},
+        {"span_of": "i1", "item": "i1: text 2", "word": "saw", "text": "Ann saw", "topic": "x"},
+    ]
+    # The whole items stay where anything is asked about them; what two questions mark is one item.
+    assert table._add_parts(items(), [plain]).equals(items())
+    for asked, n in (([plain, RANKING], 2 + 6), ([SPANS, SPANS], 2), ([SPANS, RANKING], 6 + 2), ([SPANS, plain], 4)):
+        found = table._add_parts(items(), asked)
+        assert found.height == n
+        assert found["item"].is_unique().all()
+        assert ("i1" in found["item"].to_list()) is (plain in asked)
+    marked_elsewhere = SPANS.model_copy(update={"of": "note"})
+    assert table._add_parts(items(), [marked_elsewhere, plain]).select(items().columns).equals(items())
+    about = table._add_parts(items(word=["its own", "word"]), [SPANS])
+    assert about["word_of_item"].to_list() == ["its own"] * 2
+
+
+def test_a_pair_of_a_ranking_keeps_the_order_in_which_it_was_shown():
+    """The three were shown as c, a, b; each pair in that order, and the position that of the better one."""
+    one = row("i", ["B", "A", "C"], shown={"order": ["c", "a", "b"]})
+    found = list(table._label_rows(one, RANKING, 1, ""))
+    assert [sorted(each["order"].split(">")) for each in found] == [["a", "b"], ["a", "c"], ["b", "c"]]
+    assert [each["order"] for each in found] == ["a>b", "c>a", "c>b"]
+    assert [each["order"].split(">")[each["position"] - 1] for each in found] == ["b", "a", "b"]
+    assert [each["position"] for each in found] == [2, 2, 2]
+    turned = list(table._label_rows(row("i", ["C", "A", "B"], shown={"order": ["c", "a", "b"]}), RANKING, 1, ""))
+    assert [each["position"] for each in turned] == [1, 1, 1]
+    for plain in (row("i", ["B", "A", "C"]), row("i", ["B", "A", "C"], shown={"about": {"page": 2}})):
+        assert all("order" not in each and "position" not in each for each in table._label_rows(plain, RANKING, 1, ""))
+    several = list(table._label_rows(row("i", ["odd"], shown={"order": ["x", "y"], "position": 2}), SEVERAL, 1, ""))
+    assert [(each["item"], each["order"], each["position"]) for each in several] == [("i", "x>y", 2)] * 3
