@@ -1,0 +1,87 @@
+"""What the page of a trained rater shows: of which criterion and items, and of texts from which length on."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from assay.training.documents import Texts
+from assay.training.page import _course_parts, _curves, _drop_empty, _sentence_parts
+
+
+def texts_of(*lengths: int) -> Texts:
+    """Items of so many sentences, each its own text."""
+    n = len(lengths)
+    sentences = [["x"] * one for one in lengths]
+    return Texts(tuple("abcdefghijkl"[:n]), sentences, np.arange(n), np.zeros(n, dtype=int), np.array(lengths))
+
+
+def found_of(
+    texts: Texts, rows: list[tuple[str, str | None, str, float]], criterion: str | None, **more
+) -> SimpleNamespace:
+    asked: list[tuple[str, str | None]] = []
+
+    def attribution(item, criterion):
+        asked.append((item, criterion))
+        return SimpleNamespace(caption=lambda: f"what adds to {item}", plot=None)
+
+    target = SimpleNamespace(criterion=criterion, name=criterion or "")
+    return SimpleNamespace(
+        trained=SimpleNamespace(texts=texts, targets=[target], **more),
+        predictions=pl.DataFrame(rows, schema=["item", "criterion", "rater", "value"], orient="row"),
+        attribution=attribution,
+        asked=asked,
+    )
+
+
+def test_items_are_explained_whose_ratings_are_low_middling_and_high():
+    """Of eleven in order the second, the sixth and the tenth: .1, .5 and .9 of the ten steps between them."""
+    texts = texts_of(*[2] * 10, 1, 2)  # k has one sentence, which is all of its rating
+    values = dict(
+        zip("abcdefghijl", [11, 1, 10, 2, 9, 3, 8, 4, 7, 5, 6], strict=True)
+    )  # in order: b d f h j l i g e c a
+    rows = [(item, "tone", "encoder", float(value)) for item, value in values.items()]
+    rows += [(item, "fact", "encoder", -value) for item, _, _, value in rows]
+    rows += [(item, "tone", "ridge", -value) for item, of, _, value in rows if of == "tone"]
+    found = found_of(texts, [*rows, ("k", "tone", "encoder", 0.0)], "tone")
+    (part,) = _sentence_parts(found)
+    assert found.asked == [("d", "tone"), ("l", "tone"), ("c", "tone")]
+    assert part.title == "What do its ratings rest on? (tone)"
+    assert [words for words, _ in part.pictures] == ["what adds to d", "what adds to l", "what adds to c"]
+
+
+def test_of_few_items_each_is_explained_once_and_of_single_sentences_none():
+    rows = [("a", None, "encoder", 2.0), ("b", None, "encoder", 1.0)]
+    found = found_of(texts_of(2, 1), rows, None)
+    (part,) = _sentence_parts(found)
+    assert (found.asked, part.title) == ([("a", None)], "What do its ratings rest on?")
+    assert _sentence_parts(found_of(texts_of(1, 1), rows, None)) == ()
+
+
+@pytest.mark.parametrize(("length", "shown"), [(11, False), (12, True)])
+@pytest.mark.parametrize(
+    ("criterion", "words"), [("tone", "Rating of each window by tone."), (None, "Rating of each window.")]
+)
+def test_a_text_of_three_windows_is_followed(length, shown, criterion, words):
+    found = found_of(texts_of(2, length, 3), [], criterion, sizes=SimpleNamespace(window=4))
+    parts = _course_parts(found)
+    assert bool(parts) == shown
+    for part in parts:
+        assert part.words == ("The text of item 'b', in windows of 4 sentences.",)
+        assert part.pictures[0][0] == words
+
+
+def test_a_training_was_best_after_the_epoch_of_least_loss():
+    rows = [("a", "1", 1, 3.0), ("a", "1", 2, 2.0), ("a", "1", 3, 2.5), ("a", "2", 1, 1.0), ("a", "2", 2, 4.0)]
+    curves = pl.DataFrame(rows, schema=["rater", "fold", "epoch", "held_out"], orient="row")
+    trained = SimpleNamespace(sizes=SimpleNamespace(epochs=9))
+    part = _curves(SimpleNamespace(curves=curves, trained=trained, plot=None))
+    assert part.words == ("2 trainings of at most 9 epochs; the best on documents held out was after 1 to 2.",)
+
+
+def test_columns_without_anything_are_left_out_and_n_is_the_number_of_items():
+    frame = pl.DataFrame({"rater": ["a"], "low": [None], "n": [3]}, schema_overrides={"low": pl.Float64})
+    assert _drop_empty(frame).to_dicts() == [{"rater": "a", "items": 3}]
