@@ -1,6 +1,7 @@
 """Studies of a shape with planted judges: what is counted, what a pilot says, and that useless judges stay out."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -8,6 +9,7 @@ import pytest
 
 from assay import validate
 from assay.cli.app import main
+from assay.data.scales import Interval, Text, scale_of
 from assay.errors import DesignError
 from assay.estimation.result import Run
 from assay.simulation import simulate
@@ -17,10 +19,12 @@ from assay.verdict.validate import (
     JudgeRate,
     ValidateVerdictSettings,
     VerdictValidation,
+    _asks_fairness,
     _commonest,
     _describe_studies,
     _noise_of,
     _plant_judges,
+    _point,
     _shape_of_pilot,
 )
 
@@ -232,3 +236,67 @@ def test_the_command_simulates_a_shape_or_that_of_a_file(tmp_path, capsys):
         main([*words, "--scale", "1-5"])
     assert ended.value.code == 2
     assert "the scale is --categories" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("scale", "point"),
+    [("1-9", 1.0), (3, 1.0), (Interval(0, 10), 2.0), (Interval(-1, 0), 0.2), (Text(), 1.0)],
+)
+def test_the_unfair_judge_is_a_step_too_strict_and_of_an_interval_a_fifth(scale, point):
+    assert _point(scale_of(scale)) == pytest.approx(point)
+
+
+def test_topics_give_three_labels_in_five_away():
+    """1,000 items: .6 have their truth as topic, the others a truth at random, the same with probability Σ p²."""
+    s = settings(n_items=1000, n_annotators=2, scale=4, prior=[0.4, 0.3, 0.2, 0.1])
+    items = _plant_judges(s, 5, np.random.default_rng(6)).items
+    topic = items["topic"].str.slice(1).cast(pl.Int64)
+    truth = items["truth"].replace_strict(dict(zip("abcd", range(4), strict=True)))
+    assert float((topic == truth).mean()) == pytest.approx(0.6 + 0.4 * 0.3, abs=0.05)  # 3.5 standard errors
+
+
+def test_topics_of_many_labels_are_four_ranges():
+    for scale, prior, topics in ((10, [1 / 10] * 10, 10), (11, [1 / 11] * 11, 4), (Interval(0, 1), None, 4)):
+        s = settings(n_items=400, scale=scale, prior=prior)
+        found = _plant_judges(s, 5, np.random.default_rng(6)).items["topic"]
+        assert found.n_unique() == topics
+
+
+@pytest.mark.parametrize(
+    ("items", "documents", "scale", "asked"),
+    [(20, None, "1-5", True), (19, None, "1-5", False), (90, 20, "1-5", True), (90, 19, "1-5", False),
+     (90, None, 3, False), (90, None, Interval(0, 1), True)],
+)  # fmt: skip
+def test_fairness_is_asked_of_numbers_with_ten_units_in_each_of_two_groups(items, documents, scale, asked):
+    assert _asks_fairness(settings(n_items=items, documents=documents, scale=scale)) is asked
+
+
+@pytest.mark.parametrize(
+    ("good", "next_"), [(0.79, True), (0.8, False), (0.95, False)]
+)  # a good judge that may well be let in in four studies of five needs no advice
+def test_advice_is_given_where_a_good_judge_is_often_missed(good, next_):
+    rates = [SimpleNamespace(judge=name, found=SimpleNamespace(high=high)) for name, high in
+             (("bad", 0.1), ("good", good))]  # fmt: skip
+    assert bool(VerdictValidation._advice(SimpleNamespace(rates=rates))) is next_
+
+
+def rate(judge, deserved, right, wrong, n=200):
+    return JudgeRate(judge, deserved, f"does {judge}", right, wrong, n, 0.95)
+
+
+def test_a_result_in_words_names_the_worst_judges():
+    rates = [rate("good", "replace", 180, 0), rate("bad", "do not replace", 150, 4),
+             rate("lazy", "do not replace", 120, 1), rate("copy", "named", 100, 2)]  # fmt: skip
+    found = VerdictValidation(tuple(rates), 200, "", None)
+    lines = found.sentences()
+    assert lines[0].startswith("A judge that does good is shown fit to replace in 90% (")
+    assert lines[1].startswith("Of judges that should not, bad (does bad) is let in most often: in 2% (")
+    assert lines[2].startswith("Of these, copy is found out least often: in 50% (")
+    assert len(lines) == 3
+    none = VerdictValidation((rates[0], rate("bad", "do not replace", 150, 0)), 200, "", None).sentences()
+    # Wilson: 0 of 200 has an upper end of z² / (n + z²) = 3.8415 / 203.84 = 1.9%.
+    assert none[1] == "No judge that should not was let in: each is in less than 2%."
+    fair = (*found.rates, rate("unfair", "unfair", 40, 3), rate("fair", "fair", 150, 10))
+    said = VerdictValidation(fair, 200, "", None).sentences()[3]
+    assert said.startswith("The card shows the unfair judge so in 20% (")
+    assert ", and accuses the fair one in 5% (" in said
