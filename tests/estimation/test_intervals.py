@@ -8,18 +8,31 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+from assay.errors import DesignError
 from assay.estimation.intervals import (
     MOST_APART,
+    MOST_UNDEFINED,
     NEARLY_ONE,
     TOO_FEW,
+    EstimateByRule,
+    Estimates,
+    Pseudo,
     RaterSample,
+    _hall_inverse,
+    _interpolate_zero,
+    _no_interval,
     ends_of,
+    hall_statistic,
     interaction_of,
+    jackknife_groups,
+    map_estimate,
+    missing,
     near_the_ends,
     partial_conjunction,
     quantile_estimate,
     simultaneous_p,
     wilson,
+    wilson_estimate,
 )
 
 RNG = np.random.default_rng(8)
@@ -268,3 +281,266 @@ def test_the_middle_of_draws_is_an_interval():
     assert (one.estimate, one.low, one.high) == pytest.approx((40, 5, 95))
     assert one.interval(0.5) == pytest.approx((25, 75))
     assert one.standard_error == pytest.approx(np.arange(101).std(ddof=1))
+
+
+@pytest.mark.parametrize(("value", "error", "still"), [
+    (0.0, 1.1e-12, False), (0.0, 0.9e-12, True), (4.0, 4.4e-12, False), (4.0, 3.6e-12, True), (-4.0, 3.6e-12, True),
+])  # fmt: skip
+def test_an_error_of_a_million_millionth_of_the_value_is_rounding(value, error, still):
+    """Of 1 where the value is smaller. Two units that move it by ± e have √(1/2 · 2 e²) = e."""
+    found, low, high, reason = jackknife(value, value + np.array([-error, error]), "none")
+    assert (reason is not None, np.isnan(found), np.isnan(low), np.isnan(high)) == (still,) * 4
+    zero = jackknife(0.0, np.zeros(2), "none")
+    assert zero[3] == "leaving out any item gives the same value, so the data cannot show how sure it is"
+
+
+def test_why_resamples_give_no_interval():
+    undefined = "the statistic is undefined on these data"
+    same = "every resample gives the same value, so the data cannot show how sure it is"
+    assert _no_interval(NAN, 1.0, 0.9) == undefined
+    assert _no_interval(0.5, 1.0, MOST_UNDEFINED) is None
+    assert _no_interval(0.5, 0.0, 0.07) == "the statistic is undefined in 7% of the resamples"
+    assert MOST_UNDEFINED == 0.05
+    for value, spread_of, reason in (
+        (0.5, 0.0, same), (0.5, 1e-12, same), (0.5, 1.1e-12, None), (-8.0, 8e-12, same), (-8.0, 8.1e-12, None),
+    ):  # fmt: skip
+        assert _no_interval(value, spread_of, 0.0) == reason
+
+
+# -- values that stand together -----------------------------------------------------------------------
+
+
+def several(value, without, *, transform=None, level=0.9, **more):
+    """Values by the jackknife, from those without each unit."""
+    value, without = np.array(value, dtype=float), np.array(without, dtype=float)
+    transform = transform or ("none",) * len(value)
+    n = len(without)
+    error, low, high, reasons = ends_of("jackknife", value, np.empty((0, len(value))), without, level, transform)
+    return Estimates(
+        value, error, low, high, reasons, n, n, "jackknife", level, 0, 0, np.empty((0, len(value))),
+        np.zeros(len(value), dtype=np.int64), leave_one_out=without, transform=transform, **more,
+    )  # fmt: skip
+
+
+def two_values(**more):
+    return several([0.5, 0.3], [0.5, 0.3] + 0.01 * np.random.default_rng(2).normal(size=(12, 2)), **more)
+
+
+def test_a_value_without_a_score_has_no_interval_and_its_neighbour_keeps_its_own():
+    found = two_values()
+    refused = found.scored("too few items decide")
+    assert refused.reasons == ("too few items decide", None)
+    for name in ("low", "high", "standard_error"):
+        assert np.isnan(getattr(refused, name)[0])
+        assert getattr(refused, name)[1] == getattr(found, name)[1]
+    assert refused.value.tolist() == [0.5, 0.3]
+    assert refused.at_level(0.5).reasons == refused.reasons
+    assert np.isnan(refused[0].interval(0.5)).all()
+    assert refused[1].interval(0.5) == pytest.approx(found[1].interval(0.5))
+
+
+def test_some_of_the_values_keep_what_belongs_to_them():
+    found = two_values(support=np.array([[12, 9], [30, 20]]))
+    one = found.scored("why").with_random_raters([RNG.normal(size=(4, 2))], [np.array([[1.0, 2], [2, 5]])])
+    first, second, last = one.part(slice(0, 1)), one.part(np.array([1])), one[-1]
+    assert (first.score, second.score) == ("why", None)
+    assert second.value.tolist() == [0.3]
+    assert second.support.tolist() == [[9], [20]]
+    assert second.interactions[0].tolist() == [[5]]
+    assert np.array_equal(second.without_annotator[0], one.without_annotator[0][:, [1]])
+    assert np.array_equal(second.leave_one_out, found.leave_one_out[:, [1]])
+    assert (last.at, last.estimate, one[0].at) == (1, 0.3, 0)
+    assert one.part(slice(0, 0 + 2)).support.shape == (2, 2)
+
+
+def test_annotators_are_a_sample_of_as_many_as_were_left_out():
+    """Groups of 3 and 4; where each group is of several, as many as are said."""
+    found, groups = two_values(), [0.5 + 0.1 * RNG.normal(size=(m, 2)) for m in (3, 4)]
+    both = [np.zeros((2, 2))] * 2
+    one, other = found.with_random_raters(groups, both), found.with_random_raters(groups, both, 20)
+    assert (one.raters, one.n_annotators, other.n_annotators) == ("random", 7, 20)
+    assert one.describe_interval() == "90% two-way jackknife interval over 12 items and 7 random raters"
+    assert other.describe_interval().endswith("over 12 items and 7 groups of 20 random raters")
+    spreads = RaterSample.of(found.leave_one_out, groups, [np.zeros(2)] * 2)
+    assert one.standard_error == pytest.approx(spreads.error)
+    assert (one.standard_error > found.standard_error).all()
+    # The p-value is the level at which an end of the interval is at the null.
+    assert one.p(float(one.high[0]))[0] == pytest.approx(0.1)
+    assert one.p(float(one.low[1]))[1] == pytest.approx(0.1)
+    plain = Estimates(*(np.zeros(1),) * 4, ("none",), 5, 5, "none", 0.9, 0, 0, np.empty((0, 1)), np.zeros(1, dtype=int))
+    assert plain.with_random_raters([np.zeros((3, 1))], [np.zeros((1, 1))]).standard_error.tolist() == [0]
+
+
+def test_a_contrast_with_random_raters_is_that_of_the_differences():
+    found, raters = two_values(), 0.5 + 0.1 * RNG.normal(size=(5, 2))
+    both = np.array([[4e-4, 1e-4], [1e-4, 9e-4]])  # of the difference: 4 + 9 − 2 × 1
+    got = found.with_random_raters([raters], [both]).contrast([[1, -1], [0, 2]])
+    apart = found.leave_one_out[:, 0] - found.leave_one_out[:, 1]
+    wanted = several([0.2], apart[:, None]).with_random_raters([(raters[:, :1] - raters[:, 1:])], [np.array([[11e-4]])])
+    assert (got.value[0], got.standard_error[0], got.low[0], got.high[0]) == pytest.approx(
+        (0.2, wanted.standard_error[0], wanted.low[0], wanted.high[0])
+    )
+    assert got.value[1] == pytest.approx(0.6)
+    assert got.interactions[0][1, 1] == pytest.approx(4 * 9e-4)
+    fixed = found.contrast([1, -1])
+    assert fixed.standard_error[0] == pytest.approx(spread(apart))
+
+
+@pytest.mark.parametrize("transform", ["none", "fisher", "rank", "log"])
+def test_p_values_are_of_t_on_the_scale_of_the_interval(transform):
+    """Fisher's z where value and null lie inside −1 and 1, with slope 1 / (1 − value²); else as it is."""
+    found = several([0.6, 1.4], [0.6, 1.4] + 0.02 * RNG.normal(size=(9, 2)), transform=(transform,) * 2)
+    for null in (0.0, 0.2, -0.9, 1.0, 1.3):
+        t = (found.value - null) / found.standard_error
+        if transform in ("fisher", "rank") and null < 1:
+            t[0] = (math.atanh(0.6) - math.atanh(null)) * (1 - 0.36) / found.standard_error[0]
+        assert found.p(null) == pytest.approx(2 * stats.t.sf(abs(t), 8))
+    assert found.p()[0] == found.p(0.0)[0]
+    assert found.p(0.6)[0] == pytest.approx(1)
+
+
+def test_what_has_no_error_has_no_p_value():
+    still = several([0.5, 0.5], np.column_stack([np.full(6, 0.5), [0.4, 0.5, 0.6, 0.5, 0.5, 0.5]]))
+    assert np.isnan(still.p(0.0)).tolist() == [True, False]
+    lone = several([0.5], [[0.5]])
+    assert np.isnan(lone.p(0.0)).all()
+    assert np.isnan(missing("no labels").p(0.0))
+    assert np.isnan(missing("no labels").interval(0.9)).all()
+    for level in (0.0, 1.0):
+        with pytest.raises(DesignError, match="level must lie between 0 and 1"):
+            missing("no labels").interval(level)
+
+
+def test_a_rule_of_its_own_gives_the_ends_and_the_p_value_where_it_has_one():
+    one = EstimateByRule(0.5, 0.4, 0.6, 0.1, ends=lambda level: (0.5 - level, 0.5 + level), test=lambda null: null / 10)
+    assert one.interval(0.25) == (0.25, 0.75)
+    assert (one.p(), one.p(2.0)) == (0.0, 0.2)
+    for level in (0.0, 1.0):
+        with pytest.raises(DesignError, match="level must lie between 0 and 1"):
+            one.interval(level)
+    assert np.isnan(EstimateByRule(0.5, 0.4, 0.6, 0.1, ends=lambda level: (level, level)).p(0.0))
+
+
+def test_a_share_of_trials_has_the_p_value_of_its_score():
+    """0.3 of 21 against 0.5: z = 0.2 / √(0.25 / 21); no share of 0 or 1 could have given both answers."""
+    one = wilson_estimate(0.3, 0.1, 0.5, 21)
+    assert one.p(0.5) == pytest.approx(2 * stats.norm.sf(0.2 / math.sqrt(0.25 / 21)))
+    assert one.p(0.1) == pytest.approx(2 * stats.norm.sf(0.2 / math.sqrt(0.09 / 21)))
+    assert np.isnan([one.p(0.0), one.p(1.0), one.p(-0.1), one.p(1.1)]).all()
+    assert one.standard_error == pytest.approx(0.1)  # √(0.21 / 21)
+    assert one.interval(0.8) == pytest.approx([float(end) for end in wilson(np.array(0.3), 21, 0.8)])
+
+
+def test_groups_of_judgments_are_left_out():
+    """Squares of 0.01, 0, 0.01 around the mean 0.4: √(2/3 · 0.02) is the error; t has 2 degrees of freedom."""
+    one = jackknife_groups(0.41, np.array([0.3, 0.4, 0.5]), 0.9)
+    se = math.sqrt(2 / 3 * 0.02)
+    half = stats.t.ppf(0.95, 2) * se
+    assert (one.estimate, one.standard_error, one.low, one.high) == pytest.approx((0.41, se, 0.41 - half, 0.41 + half))
+    assert one.reason is None
+    every = one.among
+    assert (every.n_items, every.n_units, every.n_resamples, every.seed, len(every)) == (3, 3, 0, 0, 1)
+    assert every.n_undefined.tolist() == [0]
+    assert every.describe_interval() == "90% jackknife interval over 3 groups"
+    same = jackknife_groups(0.4, np.full(4, 0.4), 0.9)
+    assert same.reason == "every group of judgments gives the same value"
+    moved = map_estimate(one, lambda x: 2 * x + 1, lambda y: (y - 1) / 2, slope=2.0)
+    assert (moved.estimate, moved.low, moved.high) == pytest.approx((1.82, 2 * one.low + 1, 2 * one.high + 1))
+    assert moved.standard_error == pytest.approx(2 * se)
+    assert moved.interval(0.5) == pytest.approx([2 * end + 1 for end in one.interval(0.5)])
+    assert moved.p(1.5) == pytest.approx(one.p(0.25))
+
+
+# -- skewed units -------------------------------------------------------------------------------------
+
+SKEWED = np.column_stack([[0.1, 0.2, 0.0, 0.9, 0.4, 0.1, 0.3], [0.5, 0.9, 0.7, 1.2, 0.6, 0.4, 1.1]])
+
+
+def halls_t(x, null=0.0):
+    """t + a (t²/3 + 1/6) + a² t³/27, a = skewness / √n with the variance of n − 1."""
+    n = len(x)
+    t = (x.mean() - null) / (x.std(ddof=1) / math.sqrt(n))
+    a = ((x - x.mean()) ** 3).mean() / x.std(ddof=1) ** 3 / math.sqrt(n)
+    return t + a * (t * t / 3 + 1 / 6) + a * a * t**3 / 27
+
+
+def test_the_corrected_t_of_sums_however_many_statistics_there_are():
+    more = np.column_stack([SKEWED, SKEWED[:, 0] ** 2])
+    weights = np.array([[1.0, -0.5], [0.0, 1.0], [2.0, 0.3]])
+    wanted = [halls_t(SKEWED @ w, 0.1) for w in weights]
+    assert Pseudo(SKEWED).corrected_t(weights, 0.1) == pytest.approx(wanted)
+    assert Pseudo(more).corrected_t(np.column_stack([weights, np.zeros(3)]), 0.1) == pytest.approx(wanted)
+    assert Pseudo(more).corrected_t(np.array([[0.5, 0.2, -1.0]]))[0] == pytest.approx(halls_t(more @ [0.5, 0.2, -1.0]))
+    one = np.array([1.0, -0.5])
+    assert Pseudo(SKEWED).p_above(one, 0.1) == pytest.approx(stats.t.sf(wanted[0], 6))
+    assert Pseudo(SKEWED).p_above(one) == pytest.approx(stats.t.sf(halls_t(SKEWED @ one), 6))
+
+
+def test_sums_that_do_not_vary_are_sure_and_what_is_unknown_is_not_shown():
+    flat = Pseudo(np.full((5, 1), 0.5))
+    one = np.array([1.0])
+    assert [flat.corrected_t(one[None], null)[0] for null in (0.25, 0.5, 0.75)] == [math.inf, 0, -math.inf]
+    assert [flat.p_above(one, null) for null in (0.25, 0.5, 0.75)] == [0, 0.5, 1]
+    assert np.isnan(flat.interval(one, 0.9)).all()
+    assert Pseudo(np.array([[1.0], [NAN], [2.0]])).p_above(one) == 1
+
+
+def test_pseudo_values_by_hand_and_degrees_of_freedom_of_those_that_decide():
+    """n · 3 − (n − 1) · (2, 3, 4) is 5, 3, 1; of 10 units 4 decide: 1.5 · 4 − 1, at least 1 and at most n − 1."""
+    assert Pseudo.of(np.array([3.0]), np.array([[2.0], [3], [4]])).values.ravel().tolist() == [5, 3, 1]
+    for deciding, df in ((4.0, 5), (1.0, 1), (6.0, 8), (7.0, 9), (99.0, 9), (math.inf, 9)):
+        assert Pseudo(np.zeros((10, 1)), deciding).df == df
+        assert Pseudo.of(np.zeros(1), np.zeros((10, 1)), deciding).df == df
+    assert Pseudo.of(np.zeros(1), np.zeros((10, 1))).df == Pseudo(np.zeros((10, 1))).df == 9
+
+
+@pytest.mark.parametrize("a", [0.3, -0.3, 1e-6, 0.0])
+@pytest.mark.parametrize("y", [-2.0, 0.0, 1.5])
+def test_halls_correction_is_taken_back(a, y):
+    t = _hall_inverse(y, a)
+    assert hall_statistic(t, a * 4, 16) == pytest.approx(y, abs=1e-8)
+    assert float(hall_statistic(1.5, 0.8, 4)) == pytest.approx(1.5 + 0.4 * (0.75 + 1 / 6) + 0.16 * 3.375 / 27)
+
+
+def test_the_interval_of_a_sum_ends_where_its_corrected_t_is_that_of_the_level():
+    for weights in (np.array([1.0, -0.5]), np.array([-1.0, 0.0])):
+        x = SKEWED @ weights
+        low, high = Pseudo(SKEWED).interval(weights, 0.9)
+        assert (halls_t(x, low), halls_t(x, high)) == pytest.approx((stats.t.ppf(0.95, 6), -stats.t.ppf(0.95, 6)))
+        assert low < x.mean() < high
+
+
+def test_a_ratio_has_the_interval_of_contrasts_that_may_be_0():
+    low, high = Pseudo(SKEWED).ratio_interval(0.9)
+    limit = stats.t.ppf(0.95, 6)
+    ratio = SKEWED[:, 0].sum() / SKEWED[:, 1].sum()
+    wanted = [
+        optimize.brentq(lambda r, end=end: halls_t(SKEWED[:, 0] - r * SKEWED[:, 1]) - end, *around)
+        for end, around in ((limit, (-0.3, ratio)), (-limit, (ratio, 1.5)))
+    ]
+    assert (low, high) == pytest.approx(wanted, abs=2e-4)
+
+
+def test_a_ratio_to_what_is_certain_has_the_interval_of_its_mean():
+    """Squares of 0.3, 0.1, 0, 0.1, 0.3 are 0.2: over 5 · 4 a standard error of 0.1, and nothing is skewed."""
+    first, sure = np.array([0.2, 0.4, 0.5, 0.6, 0.8]), np.ones(5)
+    half = stats.t.ppf(0.95, 4) * 0.1
+    one = Pseudo(np.column_stack([first, sure])).ratio_interval(0.9)
+    assert one == pytest.approx((0.5 - half, 0.5 + half))
+    twice = Pseudo(np.column_stack([first, 2 * sure])).ratio_interval(0.9)
+    assert twice == pytest.approx((0.25 - half / 2, 0.25 + half / 2))
+    for second in (-sure, np.array([-1.0, -1, 0, 1, 1])):
+        assert Pseudo(np.column_stack([first, second])).ratio_interval(0.9) == (-math.inf, math.inf)
+    # Beyond -3 and 5 there is no end.
+    assert Pseudo(np.column_stack([first + 4.4, sure])).ratio_interval(0.9) == pytest.approx((4.9 - half, math.inf))
+    assert Pseudo(np.column_stack([first - 3.4, sure])).ratio_interval(0.9) == pytest.approx((-math.inf, -2.9 + half))
+
+
+def test_between_two_places_the_line_through_both_decides():
+    at = np.array([0.0, 1.0, 3.0])
+    for off, i, wanted in (
+        ([2.0, -1.0, -5.0], 0, 2 / 3), ([9.0, 1.0, -3.0], 1, 1.5), ([-3.0, 1.0, 9.0], 0, 0.75),
+        ([2.0, math.inf, 0.0], 0, 0.0), ([-math.inf, 2.0, 0.0], 0, 0.0), ([0.0, 2.0, 2.0], 1, 1.0),
+        ([2.0, 1.0, -1.0], 2, 3.0), ([3.0, 2.0, 1.0], 0, 1.0), ([0.0, 1.0, 3.0], 1, 1.0),
+    ):  # fmt: skip
+        assert _interpolate_zero(at, np.array(off), i) == pytest.approx(wanted)
