@@ -23,8 +23,20 @@ from assay.data.annotations import Annotations
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
 from assay.reporting import pictures
+from assay.training.documents import Texts, TrainSettings
 from assay.training.page import train_parts
-from assay.training.train import Attribution, TrainedRater, Training, _difference_words, _leads, _rows
+from assay.training.train import (
+    Attribution,
+    TrainedRater,
+    Training,
+    _cast_labels,
+    _clip,
+    _difference_words,
+    _leads,
+    _rows,
+    _run,
+    _whole,
+)
 from readable import assert_readable
 
 
@@ -306,6 +318,194 @@ def test_a_lead_is_said_with_what_it_shows():
     assert _difference_words({"R": lead(0.0, 0.1)}, ("R",), "mean").endswith(": not shown to be better than mean.")
     mixed = _difference_words({"r": r, "RMSE": lead(-0.2, 0.1), "R": lead(0.3, 0.1)}, ("r", "RMSE", "R"), "ridge")
     assert mixed.endswith(": better in r and R, worse in RMSE.")
+
+
+def planned(monkeypatch, *lengths: int, segments: bool = False, encoders: int = 1, **options) -> Training:
+    """A training of texts with so many sentences, or of segments of one text with so many."""
+    monkeypatch.setattr("assay.training.train.encoders_of", lambda settings: [None] * encoders)
+    monkeypatch.setattr("assay.training.train.pick_device", lambda device: "cpu")
+    ends = np.cumsum(lengths)
+    names = tuple(f"i{k}" for k in range(len(lengths)))
+    if segments:
+        texts = Texts(names, [["x"] * int(ends[-1])], np.zeros(len(names), dtype=int), ends - lengths, ends)
+    else:
+        texts = Texts(names, [["x"] * n for n in lengths], np.arange(len(names)), 0 * ends, np.array(lengths))
+    folds = SimpleNamespace(words=["made by hand"])
+    return Training(None, texts, [], folds, TrainSettings(**options), (), [], ["a note"])
+
+
+@pytest.mark.parametrize(
+    ("lengths", "segments", "options", "window"),
+    [
+        ((3, 140, 5), False, {}, 140),
+        ((3, 141, 5), False, {}, 140),  # about 12 minutes of a lesson at most
+        ((3, 139, 5), False, {}, 139),
+        ((3, 4, 4), True, {}, 4),  # a segment has 11 / 3 sentences on average, and a window is no shorter
+        ((3, 141, 5), False, {"window": 200}, 200),
+        ((3, 4, 4), True, {"window": 2}, 2),
+    ],
+)
+def test_a_window_has_room_for_a_text_or_for_a_segment(monkeypatch, lengths, segments, options, window):
+    assert planned(monkeypatch, *lengths, segments=segments, **options).sizes.window == window
+
+
+@pytest.mark.parametrize(
+    ("lengths", "options", "size", "said"),
+    [
+        ((2, 11, 50), {}, "short", "sizes of short texts, which have 11 sentences at the median"),
+        ((2, 12, 50), {}, "long", "sizes of long texts, which have 12 sentences at the median"),
+        ((2, 12, 50), {"size": "short"}, "short", None),
+        ((2, 2, 2), {"size": "paper"}, "paper", None),
+    ],
+)
+def test_sizes_are_those_of_long_texts_from_twelve_sentences_on(monkeypatch, lengths, options, size, said):
+    made = planned(monkeypatch, *lengths, **options)
+    assert made.size == size
+    assert made.sizes.epochs == {"short": 30, "long": 40, "paper": 4}[size]
+    assert made.notes == ["made by hand", "a note", *([said] if said else [])]
+
+
+def test_members_are_numbered_over_encoders_and_each_has_a_seed(monkeypatch):
+    def members(encoders: int, **options) -> list[tuple[str, int, int]]:
+        made = planned(monkeypatch, 2, 2, encoders=encoders, **options)
+        return [(one.name, one.encoder, one.seed) for one in made.members]
+
+    assert members(1, members=1, seed=4) == [("encoder", 0, 4)]
+    assert members(1, members=2) == [("encoder-1", 0, 0), ("encoder-2", 0, 1)]
+    assert members(2, members=2, seed=4) == [
+        ("encoder-1", 0, 4), ("encoder-2", 0, 5), ("encoder-3", 1, 4), ("encoder-4", 1, 5),
+    ]  # fmt: skip
+    assert [name for name, _, _ in members(2, members=1)] == ["encoder-1", "encoder-2"]
+
+
+def test_a_seventh_of_the_documents_stops_a_training(monkeypatch):
+    made = planned(monkeypatch, *[2] * 6)
+    asked = []
+
+    def inner(rest, parts, *seed):
+        asked.append((rest.tolist(), parts, seed))
+        return np.arange(len(rest)) % 3
+
+    fold = np.array([0, 1, 1, 1, 1, 0])
+    made.folds = SimpleNamespace(fold=fold, inner=inner, group=np.arange(6))
+    made.targets = [SimpleNamespace(labelled=np.array(one, dtype=bool)) for one in ([1] * 4 + [0] * 2, [0] * 5 + [1])]
+    made.vectors = [["rows"]]
+    found = made.material(made.members[0], 0)
+    assert asked == [([1, 2, 3], 7, (0, 3, 0))]  # whom nobody rated by any criterion stops and trains nothing
+    assert (found.train.tolist(), found.held.tolist(), found.vectors) == ([2, 3], [1], ["rows"])
+    for parts in (np.zeros(3), np.ones(3)):
+        made.folds.inner = lambda *about, parts=parts: parts
+        with pytest.raises(DataError, match="fold 1 leaves 3 documents to train on, and one of them is needed"):
+            made.material(made.members[0], 0)
+
+
+def compared(*rows: tuple) -> SimpleNamespace:
+    columns = ["criterion", "rater", "family", "measure", "estimate", "ahead"]
+    frame = pl.DataFrame(rows, schema=columns, orient="row", infer_schema_length=None)
+    frame = frame.with_columns(pl.col("criterion").cast(pl.String))
+    return SimpleNamespace(
+        rows=frame.with_columns(
+            low=pl.col("estimate") - 0.1, high=pl.col("estimate") + 0.1, ahead_low=pl.col("ahead") - 0.1,
+            ahead_high=pl.col("ahead") + 0.1, baseline=pl.lit("ridge"), n=pl.lit(7),
+        )
+    )  # fmt: skip
+
+
+def test_measures_stand_side_by_side_and_leads_for_encoders_alone():
+    rows = [
+        (None, "encoder", "encoder", "r", 0.8, 0.25), (None, "encoder", "encoder", "RMSE", 1.0, 0.5),
+        (None, "ridge", "baseline", "r", 0.5, None), (None, "ridge", "baseline", "RMSE", 1.5, None),
+    ]  # fmt: skip
+    found = TrainedRater.side_by_side(compared(*rows))
+    assert found.columns == ["rater", "r", "r_low", "r_high", "RMSE", "RMSE_low", "RMSE_high", "n"]
+    assert found.select("rater", "r", "RMSE", "n").rows() == [("encoder", 0.8, 1.0, 7), ("ridge", 0.5, 1.5, 7)]
+    assert found["r_low"].to_list() == pytest.approx([0.7, 0.4])
+    leads = TrainedRater.lead_table(compared(*rows))
+    assert leads.columns == [
+        "rater", "best baseline", "r", "r_low", "r_high", "RMSE", "RMSE_low", "RMSE_high",
+    ]  # fmt: skip
+    assert leads.select("rater", "best baseline", "r", "RMSE").rows() == [("encoder", "ridge", 0.25, 0.5)]
+    assert leads["RMSE_high"].to_list() == pytest.approx([0.6])
+
+
+def test_of_several_criteria_r_and_agreement_share_a_column():
+    rows = [("kind", "encoder", "encoder", "agreement", 0.6, 0.1), ("tone", "encoder", "encoder", "r", 0.8, 0.2)]
+    found = TrainedRater.side_by_side(compared(*rows))
+    assert found.select("criterion", "rater", "agreement").rows() == [
+        ("kind", "encoder", 0.6), ("tone", "encoder", 0.8)
+    ]  # fmt: skip
+    assert TrainedRater.side_by_side(compared(rows[1])).columns[:3] == ["criterion", "rater", "r"]
+    assert TrainedRater.lead_table(compared(*rows))["criterion"].to_list() == ["kind", "tone"]
+
+
+def test_the_rating_along_a_text_is_in_windows_over_all_of_it(monkeypatch):
+    from assay.training import encoder
+
+    made = planned(monkeypatch, 3, 4, 3, segments=True, members=2, window=4)
+    made.folds = SimpleNamespace(fold=np.array([1, 1, 1]))
+    made.fits = {(0, 1): 0.0, (1, 1): 1.0}
+    made.targets = [SimpleNamespace(criterion=None, nominal=False, number=np.array([]))]
+    monkeypatch.setattr(made, "material", lambda member, fold: None)
+    asked = []
+
+    def predict(fit, material, windows, device):
+        asked.append(list(zip(windows.start.tolist(), windows.end.tolist(), windows.item.tolist(), strict=True)))
+        return [np.empty((len(windows), 0))], windows.start[:, None] + fit
+
+    monkeypatch.setattr(encoder, "predict", predict)
+    monkeypatch.setattr(encoder, "settled", lambda threads: contextlib.nullcontext())
+    found = made.along("i1")
+    assert asked == [[(k, k + 4, 1) for k in range(7)]] * 2
+    assert found.rows() == [(k, k + 4, k + 0.5) for k in range(7)]
+    monkeypatch.setattr("assay.training.train.MOST_POINTS", 3)
+    assert made.along("i1")["start"].to_list() == [0, 3, 6]
+    made.sizes = SimpleNamespace(window=20)
+    assert made.along("i1").select("start", "end").rows() == [(0, 10)]
+
+
+@pytest.mark.parametrize(
+    ("labels", "whole"), [(["1", "2.0"], True), (["1", "2.5"], False), ([None, "3"], True), ([], True)]
+)
+def test_labels_are_whole_numbers_where_all_of_them_are(labels, whole):
+    assert _whole(pl.Series(labels, dtype=pl.String)) == whole
+
+
+def test_labels_of_raters_have_the_kind_of_the_tables():
+    assert _cast_labels(pl.Series(["1", "2.0"]), pl.Int64).to_list() == [1, 2]
+    assert _cast_labels(pl.Series(["1", "2.5"]), pl.Float64).to_list() == [1.0, 2.5]
+    assert _cast_labels(pl.Series(["no", "yes"]), pl.String).to_list() == ["no", "yes"]
+
+
+@pytest.mark.parametrize(("n", "shown"), [(52, "x" * 52), (53, "x" * 51 + "…")])
+def test_a_sentence_in_a_picture_has_52_characters_at_most(n, shown):
+    assert _clip("x" * n) == shown
+    assert _clip(" a  b\n c $") == r"a b c \$"
+
+
+@pytest.mark.parametrize(
+    ("curves", "groups", "cautions"),
+    [
+        ([[3, 2], [2, 3], [2, 3]], 30, []),
+        ([[3, 2], [3, 2], [2, 3], [2, 3]], 30, []),  # half of them are not most
+        (
+            [[3, 2], [3, 2], [2, 3]],
+            30,
+            ["2 of 3 trainings were still getting better after 2 epochs; allow more epochs"],
+        ),
+        ([[3], [3], [3]], 30, []),  # patience ended them before the last epoch
+        ([[2, 3]], 29, ["intervals over 29 documents are too narrow; take them as a rough guide"]),
+    ],
+)
+def test_trainings_that_most_still_gained_and_few_documents_are_cautioned_about(monkeypatch, curves, groups, cautions):
+    made = planned(monkeypatch, 2, 2, epochs=2, encoders=0)
+    made.fits = {k: SimpleNamespace(curve=np.array([[0, one] for one in curve])) for k, curve in enumerate(curves)}
+    made.folds = SimpleNamespace(group=np.arange(groups))
+    monkeypatch.setattr(Training, "data", "a fingerprint")
+    labels = SimpleNamespace(items=pl.DataFrame({"item": ["i0", "i1"]}))
+    run = _run(made, labels, made.settings)
+    assert list(run.cautions) == cautions
+    assert run.facts["documents"] == groups
+    assert run.facts["items"] == 2
 
 
 def test_leads_are_differences_and_errors_are_turned():
