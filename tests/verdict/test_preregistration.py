@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -15,6 +17,7 @@ import assay
 from assay.cli.app import main
 from assay.errors import DesignError
 from assay.replacement.panel import AltTestSettings
+from assay.verdict import preregistration
 from assay.verdict.preregistration import Preregistration, before_verdict, tuned_on
 from assay.verdict.report import ReportSettings, report
 
@@ -270,3 +273,150 @@ def test_a_pooled_verdict_says_that_it_pools(labels):
     assert found.page.first == ()
     assert len(found.cards) == 2
     assert set(found.by["good"].tests) | set(found.by["good"].untested) == {"Border", "Color"}
+
+
+# -- words, sizes and looks by themselves --------------------------------------------------------------
+
+
+def my_score(label: Any, others: list[Any]) -> float:
+    return 0.0
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "not set"), (0.5, "0.5"), (0.1 + 0.2, "0.3"), (3, "3"), ("t", "t"), (True, "True"), (0.0, "0"),
+        (SimpleNamespace(name="words"), "words"),
+    ],
+)  # fmt: skip
+def test_a_value_in_words(value: Any, words: str) -> None:
+    assert preregistration._value_words(value) == words
+
+
+def test_a_function_is_told_of_and_not_written_to_a_file() -> None:
+    assert preregistration._value_words(my_score)  # a deviation names it all the same
+    with pytest.raises(DesignError, match=r"a plan is a file, and cannot hold score=\.\.\., a function; name one"):
+        preregistration._plain_value(my_score, "score")
+    assert preregistration._plain_value(0.1 + 0.2, "epsilon") == 0.3
+
+
+@pytest.mark.parametrize(
+    ("n_items", "look", "looks", "there", "words"),
+    [
+        (60, 1, 1, 60, []),
+        (60, 1, 1, 61, ["61 items have labels, and 60 were planned"]),
+        (60, 1, 3, 20, []),  # a third at the first of three looks
+        (60, 2, 3, 20, ["20 items have labels, and 40 were planned at look 2 of 3"]),
+        (60, 3, 3, 60, []),
+        (60, 4, 3, 60, ["this is look 4, and 3 were planned: the level no longer holds"]),
+        (60, 4, 3, 70, ["this is look 4, and 3 were planned: the level no longer holds",
+                        "70 items have labels, and 60 were planned"]),
+        (60, 2, 1, 60, ["this is look 2, and 1 was planned: the level no longer holds"]),
+        (None, 1, 1, 17, []),
+        (1500, 1, 1, 1200, ["1,200 items have labels, and 1,500 were planned"]),
+    ],
+)  # fmt: skip
+def test_items_are_counted_at_their_look(
+    n_items: int | None, look: int, looks: int, there: int, words: list[str]
+) -> None:
+    table = SimpleNamespace(n_items=there, humans=("a", "b", "c"), items={"item": pl.Series(["x"])})
+    plan = Preregistration(verdict={}, n_items=n_items, n_annotators=3, looks=looks)
+    assert list(plan._other_sizes(table, look)) == words
+    four = SimpleNamespace(n_items=there, humans=("a", "b", "c", "d"), items=table.items)
+    assert list(plan._other_sizes(four, look)) == [*words, "4 people have answered, and 3 were planned"]
+
+
+def test_names_of_items_are_held_where_there_are_as_many_as_planned() -> None:
+    def said(names: str, n_items: int | None = 2) -> list[str]:
+        table = SimpleNamespace(n_items=len(names), humans=(), items={"item": pl.Series(list(names))})
+        plan = Preregistration(verdict={}, n_items=n_items, names=preregistration.names_of(pl.Series(["a", "b"])))
+        return list(plan._other_sizes(table, 1))
+
+    assert said("ab") == said("ba") == []
+    assert said("ac") == ["the items are not those that were planned"]
+    assert said("abc") == ["3 items have labels, and 2 were planned"]
+    assert said("ac", None) == []
+
+
+def test_questions_that_were_not_planned_and_those_that_have_no_labels() -> None:
+    def said(planned: tuple[str, ...], there: tuple[str, ...]) -> list[str]:
+        return list(Preregistration(verdict={}, criteria=planned)._other_questions(SimpleNamespace(criteria=there)))
+
+    assert said((), ("tone",)) == []
+    assert said(("tone",), ()) == []
+    assert said(("tone", "fact"), ()) == ["the labels have no criteria, and tone, fact were planned"]
+    assert said(("tone", "fact"), ("tone", "wit")) == [
+        "criterion 'wit' was not planned", "criterion 'fact' was planned and has no labels",
+    ]  # fmt: skip
+
+
+def test_judges_and_how_they_are_asked_are_held() -> None:
+    plan = Preregistration(verdict={}, judges={"m": {"model": "x-1", "prompt": "abc"}, "k": {}})
+    assert list(plan._other_judges(["m", "k"], None)) == []
+    assert list(plan._other_judges(["m", "new"], None)) == [
+        "judge 'new' was not planned", "judge 'k' was planned and is not tested",
+    ]  # fmt: skip
+    ways = {"m": {"model": "x-2", "prompt": "abc"}, "k": {"model": "y"}}
+    study = SimpleNamespace(judge_names=list(ways), way_of=ways.get)
+    assert list(plan._other_judges(["m", "k"], study)) == ["judge 'm': the model is x-2, and x-1 was planned"]
+    assert list(Preregistration(verdict={})._other_judges(["m"], study)) == []
+
+
+def test_a_plan_in_a_line() -> None:
+    plan = Preregistration(verdict={"epsilon": 0.1, "expertise": None}, n_items=1200, n_annotators=1)
+    assert plan.summary() == "epsilon 0.1, expertise not set, 1,200 items, 1 annotator"
+    more = Preregistration(
+        verdict={}, looks=2, criteria=("a", "b", "c", "d", "e"), judges={"m": {}, "k": {}}, n_items=None
+    )
+    assert more.summary() == "2 looks, criteria a, b, c, d and 1 more, judges m, k"
+    assert (plan.to_dict()["looks"], more.to_dict()["looks"]) == (None, 2)
+
+
+def test_what_the_plan_decides_is_what_nobody_has_said() -> None:
+    plan = Preregistration(verdict={"epsilon": 0.1, "alpha": 0.01, "gone": 1}, looks=3)
+
+    def decided(**given: Any) -> dict[str, Any]:
+        return plan.options(AltTestSettings, given)
+
+    assert decided() == {"epsilon": 0.1, "alpha": 0.01, "looks": 3}
+    assert decided(alpha=0.05) == {"epsilon": 0.1, "looks": 3}
+    # Who would be replaced is another way to say epsilon.
+    assert decided(expertise="crowd") == decided(epsilon=0.2) == {"alpha": 0.01, "looks": 3}
+    assert decided(expertise=None) == {"epsilon": 0.1, "alpha": 0.01, "looks": 3}
+    assert "looks" not in Preregistration(verdict={}).options(AltTestSettings, {})
+
+
+@pytest.mark.parametrize("bad", [0, -1, True, 1.0, "3"])
+def test_numbers_of_a_plan_are_whole_and_from_1_on(bad: Any) -> None:
+    assert preregistration._whole(None, "items", "p") is None
+    assert preregistration._whole(1, "items", "p") == 1
+    with pytest.raises(DesignError, match="p: 'items' must be a whole number from 1 on; got"):
+        preregistration._whole(bad, "items", "p")
+
+
+def test_a_look_is_new_where_labels_of_test_items_are(labels, monkeypatch) -> None:
+    kept: dict[str, Any] = {}
+    store = SimpleNamespace(exclusive=nullcontext, now=lambda db: 7)
+    monkeypatch.setattr(preregistration, "_read_store", lambda study, work: work(store))
+    monkeypatch.setattr("assay.study.store.connection.setting", lambda db, key: kept.get(key))
+    monkeypatch.setattr("assay.study.store.connection.put_setting", lambda db, key, value: kept.update({key: value}))
+
+    def look(parts: list[str] | None, *, but: str = "") -> int:
+        about = labels.items.select("item")
+        if parts is not None:
+            about = about.with_columns(part=pl.Series(parts))
+        rows = labels.labels.filter(pl.col("item") != but)
+        table = assay.Annotations.from_frame(rows, judges=["good", "poor"], scale=labels.scale_of(None), items=about)
+        monkeypatch.setattr("assay.reading.study_labels", lambda study: table)
+        return preregistration.count_look("study")
+
+    names = labels.items["item"].to_list()
+    half = ["test"] * 30 + ["development"] * 30
+    assert look(half) == 1
+    assert look(half, but=names[-1]) == 1  # a development item is no look at the test items
+    assert look(half, but=names[0]) == 2
+    assert look(half) == 1  # seen before
+    assert look(None) == 3  # without parts all items are tested
+    assert look(["development"] * 60) == 3  # nor where none is a test item
+    assert look(None, but=names[-1]) == 4
+    assert [one["items"] for one in kept["looks"]] == [30, 29, 60, 59]

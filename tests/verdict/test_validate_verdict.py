@@ -257,7 +257,7 @@ def test_topics_give_three_labels_in_five_away():
 
 def test_topics_of_many_labels_are_four_ranges():
     for scale, prior, topics in ((10, [1 / 10] * 10, 10), (11, [1 / 11] * 11, 4), (Interval(0, 1), None, 4)):
-        s = settings(n_items=400, scale=scale, prior=prior)
+        s = settings(n_items=150, scale=scale, prior=prior)
         found = _plant_judges(s, 5, np.random.default_rng(6)).items["topic"]
         assert found.n_unique() == topics
 
