@@ -1,0 +1,147 @@
+"""The commands for after a yes pass on what was typed: whose labels, of which judge, where to, and how they end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+
+from assay.cli import estimates
+from assay.cli.labels import ASK
+from assay.cli.labels import Tested as Of
+from assay.data.formats.exports import TABLES
+from assay.errors import AssayError
+from assay.estimates import corrected, monitor, route
+from assay.estimates import drift as compared
+from assay.verdict import gate
+
+
+class Typed:
+    """What was typed, and what was printed of it."""
+
+    def __init__(self, **options: Any) -> None:
+        self.options = SimpleNamespace(options=lambda: dict(options))
+        self.labels = SimpleNamespace(read=lambda source: f"labels of {source}")
+        self.output = SimpleNamespace(words=lambda found: self.printed.append(found))
+        self.refused: list[Any] = []
+        self.printed: list[Any] = []
+
+    def to(self, out: Any, *sources: Any, force: bool, suffixes: Any = None) -> None:
+        self.refused.append((out, sources, force, suffixes))
+
+    def read(self, source: str, out: Any, *, force: bool) -> tuple[Any, dict[str, Any]]:
+        self.to(out, source, force=force)
+        return SimpleNamespace(name=source, judges=("m", "n")), self.options.options()
+
+    def show(self, row: Any, found: Any, out: Any, **how: Any) -> None:
+        self.printed.append((row.name, found, out, how))
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What each question was given; each answers alike."""
+    found: list[Any] = []
+    answer = SimpleNamespace(
+        alarm=None, exit_code=0, table=pl.DataFrame({"n": [1]}), markdown=lambda: "# yes", junit=lambda: "<yes/>",
+        decide=lambda: pl.DataFrame({"item": ["a", "b", "c"], "who": ["people", "judge", "people"]}),
+        write=lambda path: path,
+    )  # fmt: skip
+
+    def ask(*args: Any, **options: Any) -> Any:
+        found.append((*(getattr(one, "name", one) for one in args), options))
+        return answer
+
+    for place, name in ((corrected, "estimate"), (compared, "drift"), (monitor, "monitor"), (route, "route"),
+                        (gate, "gate")):  # fmt: skip
+        monkeypatch.setattr(place, name, ask)
+    found.append(answer)
+    return found
+
+
+def test_two_runs_are_compared_in_the_order_they_are_named(asked: list[Any]) -> None:
+    typed = Typed(epsilon=0.1)
+    estimates.drift("old.csv", "new.csv", ask=typed)
+    estimates.drift("old.csv", "new.csv", anchors="again.csv", tested=Of(only=["m"]), out=Path("d.html"), ask=typed)
+    assert asked[1:] == [
+        ("labels of old.csv", "labels of new.csv", {"epsilon": 0.1}),
+        ("labels of old.csv", "labels of new.csv", {"epsilon": 0.1, "anchors": "labels of again.csv", "judge": "m"}),
+    ]
+    assert typed.refused[1] == (Path("d.html"), ("old.csv", "new.csv", "again.csv"), False, None)
+    assert [(name, out) for name, _, out, _ in typed.printed] == [("drift", None), ("drift", Path("d.html"))]
+    with pytest.raises(AssayError, match="drift is of one judge; --only names 2"):
+        estimates.drift("old.csv", "new.csv", tested=Of(only=["m", "n"]), ask=typed)
+
+
+def test_judges_are_named_where_somebody_named_them(asked: list[Any]) -> None:
+    typed = Typed(confidence=0.9)
+    for of in (Of(), Of(only=["n"]), Of(judge=["m", "n"])):
+        estimates.estimate("all.csv", tested=of, ask=typed)
+    plain = {"confidence": 0.9}
+    assert asked[1:] == [("all.csv", plain), ("all.csv", plain | {"judge": ["n"]}),
+                         ("all.csv", plain | {"judge": ["m", "n"]})]  # fmt: skip
+    assert typed.printed[0][3]["drop"] == ("weight",)
+    assert typed.refused == [(None, ("all.csv",), False, None)] * 3
+
+
+@pytest.mark.parametrize(("alarm", "code"), [(None, 0), (0, 1), (17, 1)])
+def test_an_alarm_is_exit_1(asked: list[Any], alarm: int | None, code: int) -> None:
+    asked[0].alarm = alarm
+    assert estimates.monitor("grows.csv", tested=Of(only=["m"]), ask=Typed()) == code
+    assert asked[1:] == [("grows.csv", {"judge": "m"})]
+    with pytest.raises(AssayError, match="a monitor is of one judge; --only names 2"):
+        estimates.monitor("grows.csv", tested=Of(only=["m", "n"]), ask=Typed())
+
+
+def test_the_rule_and_what_is_left_for_people_are_written_where_told(
+    asked: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed, rule, queue = Typed(), tmp_path / "rule.json", tmp_path / "people.jsonl"
+    estimates.route("all.csv", tested=Of(only=["m"]), ask=typed)
+    assert capsys.readouterr().err == ""
+    assert list(tmp_path.iterdir()) == []
+    estimates.route("all.csv", rule=rule, queue=queue, force=True, ask=typed)
+    assert asked[1:] == [("labels of all.csv", {"judge": "m"}), ("labels of all.csv", {})]
+    assert [json.loads(line) for line in queue.read_text().splitlines()] == [
+        {"item": "a", "who": "people"}, {"item": "c", "who": "people"},
+    ]  # fmt: skip
+    said = capsys.readouterr().err
+    assert f"the rule is written to {rule}" in said
+    assert f"2 items for people written to {queue}" in said
+    assert typed.refused[3:] == [
+        (None, ("all.csv",), True, None), (queue, ("all.csv",), True, TABLES),
+        (rule, ("all.csv",), True, (".json",)),
+    ]  # fmt: skip
+    with pytest.raises(AssayError, match="a route is of one judge; --only names 2"):
+        estimates.route("all.csv", tested=Of(only=["m", "n"]), ask=typed)
+
+
+@pytest.mark.parametrize("code", [0, 1, 2])
+def test_a_gate_ends_as_its_answer_does_and_is_written_in_two_forms(
+    asked: list[Any], tmp_path: Path, code: int
+) -> None:
+    asked[0].exit_code = code
+    typed, policy = Typed(store="s.db"), tmp_path / "assay.toml"
+    policy.write_text("")
+    comment, junit = tmp_path / "gate.md", tmp_path / "gate.xml"
+    assert estimates.gate(str(policy), ask=typed) == code
+    assert [path.name for path in tmp_path.iterdir()] == ["assay.toml"]
+    assert estimates.gate(str(policy), comment=comment, junit=junit, ask=typed) == code
+    assert (comment.read_text(), junit.read_text()) == ("# yes", "<yes/>")
+    assert asked[1:] == [(str(policy), {"store": "s.db"})] * 2
+    assert typed.printed == [asked[0]] * 2
+
+
+def test_a_gate_that_could_not_run_ends_with_3(
+    asked: list[Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine.md"
+    mine.write_text("my own notes")
+    assert estimates.gate(comment=mine, ask=ASK) == 3
+    assert "mine.md' is there already" in capsys.readouterr().err
+    assert estimates.gate(junit=tmp_path / "gate.json", ask=ASK) == 3
+    assert mine.read_text() == "my own notes"
+    assert len(asked) == 1
