@@ -1,16 +1,26 @@
-"""What commands of studies print: payment, replies; and what is asked where a study has changed."""
+"""What commands of studies print and pass on: payment, replies, batches; what is asked before all is gone; copies."""
 
 from __future__ import annotations
 
+import builtins
+import sys
+import zipfile
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import polars as pl
 import pytest
 
 pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
 
-from assay.cli.studies import _invited_already, _pay_words, _refusal, _replies_frame, _reply_words
-from assay.errors import ChangedStudyError
+from assay.cli.service import _own_files, restore
+from assay.cli.studies import _invited_already, _pay_words, _refusal, _replies_frame, _reply_words, _sure, judge
+from assay.errors import AssayError, ChangedStudyError
+from assay.judging import batch
+from assay.study.definition import load_study
+from assay.study.store.connection import Store
+from assay.study.store.intake import sync_study
 
 
 def test_payment_is_a_table_of_minutes_and_amounts():
@@ -78,3 +88,138 @@ def test_a_refused_change_names_what_may_be_said(can_keep):
     said = _refusal(ChangedStudyError("3 answers to 'stars' would no longer count", can_keep=can_keep))
     assert said.startswith("3 answers to 'stars' would no longer count. Nothing was changed. --new-version takes them")
     assert said.endswith(", --same-question goes on counting them") is can_keep
+
+
+@pytest.mark.parametrize(
+    ("terminal", "typed", "sure"),
+    [(True, "ana", True), (True, " ana ", True), (True, "Ana", False), (True, "", False), (False, "ana", False)],
+)
+def test_somebody_at_a_terminal_types_the_word(monkeypatch, terminal, typed, sure):
+    asked = []
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: terminal))
+    monkeypatch.setattr(builtins, "input", lambda question: asked.append(question) or typed)
+    assert _sure("Type the name: ", "ana") is sure
+    assert asked == ["Type the name: "] * terminal  # where nobody sits, nothing is waited for
+
+
+@pytest.fixture
+def study(tmp_path):
+    folder = tmp_path / "study"
+    folder.mkdir()
+    (folder / "study.yaml").write_text(
+        "items: {file: items.csv}\nquestions: [{name: stars, text: How good?, scale: 1-5}]\n"
+    )
+    (folder / "items.csv").write_text("item,text\na,A text.\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("typed", "action", "passed"),
+    [
+        ({}, "send", {}), ({"status": True}, "status", {}), ({"cancel": True}, "cancel", {}),
+        ({"wait": True}, "send", {"wait": batch.BATCH_LOOKS}),
+        ({"only": ["m"], "part": "test", "store": "s.db"}, "send", {"judges": ["m"], "part": "test", "store": "s.db"}),
+    ],
+)  # fmt: skip
+def test_what_of_batches_is_asked_for(study, monkeypatch, capsys, typed, action, passed):
+    asked: list[Any] = []
+
+    def batch_study(loaded: Any, *args: Any, **options: Any) -> Any:
+        asked.append((loaded.folder, args, {k: options[k] for k in ("judges", "part", "store", "wait")}))
+        return SimpleNamespace(summary=lambda: "as it stands")
+
+    monkeypatch.setattr(batch, "batch_study", batch_study)
+    assert judge(study, batch=True, **typed) == 0
+    assert capsys.readouterr().out == "as it stands\n"
+    plain = {"judges": None, "part": None, "store": None, "wait": None}
+    assert asked == [(study, (action,), plain | passed)]
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ({"status": True}, "--status, --cancel and --wait are about batches; give --batch, too"),
+        ({"cancel": True}, "are about batches"),
+        ({"wait": True}, "are about batches"),
+        ({"batch": True, "status": True, "cancel": True}, "with one of --status and --cancel"),
+        ({"batch": True, "record": Path("r.jsonl")}, "--batch goes without --retry and --record"),
+        ({"batch": True, "retry": "unreadable"}, "--batch goes without --retry and --record"),
+        ({"item": "a"}, "an item is named to see what is sent about it: assay judge"),
+    ],
+)
+def test_what_does_not_go_with_batches(study, monkeypatch, typed, words):
+    monkeypatch.chdir(study)
+    with pytest.raises(AssayError) as refused:
+        judge(study, **typed)
+    assert words in str(refused.value)
+
+
+# -- copies ------------------------------------------------------------------------------------------
+
+
+def zip_of(out: Path, **files: str | bytes) -> Path:
+    with zipfile.ZipFile(out, "w") as file:
+        for name, content in files.items():
+            file.writestr(name, content)
+    return out
+
+
+def copy_of(study: Path, out: Path, settings: str = "") -> Path:
+    with Store.open(study / "study.db") as store:
+        sync_study(store, load_study(study))
+    files = {name: (study / name).read_bytes() for name in ("items.csv", "study.db")}
+    return zip_of(out, **files, **{"study.yaml": (study / "study.yaml").read_text() + settings})
+
+
+def test_a_study_is_made_from_its_copy_and_its_answers_are_nobody_elses(study, tmp_path, capsys):
+    out = copy_of(study, tmp_path / "copy.zip")
+    for folder in (tmp_path / "new", tmp_path / "empty"):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        restore(out, folder)
+        said = capsys.readouterr()
+        assert (said.out, said.err) == (f"{folder}: 0 answers\n", "")
+        assert sorted(path.name for path in folder.iterdir()) == ["items.csv", "study.db", "study.yaml"]
+        assert (folder / "study.db").stat().st_mode & 0o777 == 0o600
+        assert (folder / "items.csv").read_bytes() == (study / "items.csv").read_bytes()
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".assay-")]
+
+
+def test_a_copy_whose_study_keeps_answers_elsewhere_says_so(study, tmp_path, capsys):
+    restore(copy_of(study, tmp_path / "copy.zip", settings="store: there.db\n"), tmp_path / "new")
+    assert "study.yaml names another database (store: there.db); take that line out" in capsys.readouterr().err
+
+
+def test_what_is_there_is_not_lost_to_a_copy(tmp_path):
+    whole = {"study.yaml": "", "study.db": ""}
+    out = zip_of(tmp_path / "copy.zip", **whole)
+    (tmp_path / "file").write_text("")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+    for place in ("file", "full"):
+        with pytest.raises(AssayError, match=f"{place} is there already, and not empty; name another folder"):
+            restore(out, tmp_path / place)
+    assert [path.name for path in (tmp_path / "full").iterdir()] == ["mine.txt"]
+    for files in (
+        *(whole | {name: "x"} for name in ("../outside", "/tmp/outside", "in/../../outside")),
+        {"study.yaml": "", "items.csv": ""},
+        {"study.db": ""},
+    ):
+        with pytest.raises(AssayError, match=r"bad\.zip is no copy of a study; name a file that assay backup made"):
+            restore(zip_of(tmp_path / "bad.zip", **files), tmp_path / "new")
+    with pytest.raises(AssayError, match=r"mine\.txt is no copy of a study"):
+        restore(tmp_path / "full" / "mine.txt", tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_copy_has_all_files_of_the_folder_but_the_database_and_copies(study):
+    (study / "prompts").mkdir()
+    (study / "prompts" / "study.db").write_text("not the database: it is in a folder of its own")
+    zip_of(study / "mine.zip", **{"study.db": "", "study.yaml": ""})
+    zip_of(study / "pictures.zip", **{"a.png": "x"})
+    (study / "no.zip").write_text("none")
+    (study / "out.zip").write_text("being written")
+    (study / "linked.csv").symlink_to(study / "items.csv")
+    for ending in ("-wal", "-shm"):
+        (study / f"study.db{ending}").write_text("")
+    found = [path.relative_to(study).as_posix() for path in _own_files(study, {(study / "out.zip").resolve()})]
+    assert found == ["items.csv", "no.zip", "pictures.zip", "prompts/study.db", "study.yaml"]
