@@ -9,12 +9,16 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import assay
 from assay.cli import app as cli
+from assay.cli import labels as shared
+from assay.cli.labels import ALL_JUDGES, whole_command
 from assay.cli.output import as_typed
 from assay.concordance.coefficient import AgreementSettings, GradingScaleSettings
+from assay.errors import AssayError
 from assay.estimation.options import Limits, Settings, hints_of
 from assay.planning import PlanSettings
 from assay.replacement.panel import AltTestBySettings, AltTestSettings
@@ -258,3 +262,52 @@ def test_a_weight_that_is_no_number_is_refused(run, tmp_path):
     )  # fmt: skip
     assert (status, out) == (2, "")
     assert "the quality of annotator 'ann' must be a number above 0; got 'high'" in err
+
+
+# -- which judges, and the whole command -------------------------------------------------------------
+
+TABLE = pl.DataFrame({"item": ["a", "a", "a"], "annotator": ["ann", "m", "n"], "label": [1, 2, 3]})
+
+
+def test_who_of_the_judges_is_tested():
+    both = assay.read(TABLE, judges=["m", "n"])
+    for chosen in (shared.Tested(only=["n"]), shared.Tested(judge=["n"])):
+        assert (chosen.names(), chosen.among(both), chosen.one("one")) == (["n"], ["n"], {"judge": "n"})
+    assert (ALL_JUDGES.names(), ALL_JUDGES.among(both), ALL_JUDGES.one("one")) == (None, ["m", "n"], {})
+    assert shared.Tested(only=["m", "n"]).among(both) == ["m", "n"]
+    with pytest.raises(AssayError, match=r"^a route is of one judge; --only names 2$"):
+        shared.Tested(only=["m", "n"]).one("a route is of one judge")
+    with pytest.raises(AssayError, match="--only and --judge are one option under two names; give --only"):
+        shared.Tested(only=["m"], judge=["m"]).names()
+    nobody = assay.read(TABLE, judges=[], humans=["ann", "m", "n"])
+    assert ALL_JUDGES.among(nobody) == []
+    with pytest.raises(AssayError, match=r"nothing says who is a judge\. Name all judges with --judges m,n, and with"):
+        shared.Tested(only=["m", "n"]).among(nobody)
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "wanted"),
+    [
+        (["agreement", "a.csv"], {}, "assay agreement a.csv"),
+        (["agreement", "my labels.csv"], {"judges": ["m", "n"]}, "assay agreement 'my labels.csv' --judges m,n"),
+        (["agreement", "a.csv", "--judges", "m"], {"judges": ("m", "n")}, "assay agreement a.csv --judges m,n"),
+        (["agreement", "--judges=m", "a.csv"], {"judges": ["n"]}, "assay agreement a.csv --judges n"),
+        (["agreement", "a.csv"], {"scale": {"x": "1-5", "y": "0-9"}},
+         "assay agreement a.csv --scale x=1-5 --scale y=0-9"),
+        (["agreement", "a.csv"], {"item": "item", "annotator": "who", "label": "label"},
+         "assay agreement a.csv --annotator who"),
+        (["agreement", "a.csv"], {"layout": "wide", "split_item": "no"},
+         "assay agreement a.csv --wide --split-item no"),
+        (["agreement", "a.csv", "--wide"], {"layout": "wide"}, "assay agreement a.csv --wide"),
+        (["agreement", "a.csv"], {"layout": "long"}, "assay agreement a.csv"),
+        (["agreement", "a.csv"], {"annotators": "people.csv"}, "assay agreement a.csv --annotator-table people.csv"),
+        (["agreement", "/dev/stdin"], {}, "assay agreement -"),
+        (["report", "a.csv"], {}, "assay report a.csv --expertise crowd"),
+        (["alt-test", "a.csv", "--epsilon", ".1"], {}, "assay alt-test a.csv --epsilon .1"),
+        (["alt-test", "a.csv", "--gold", "g"], {"judges": "m"}, "assay alt-test a.csv --gold g --judges m"),
+        (["report", "a.csv", "--expertise", "expert"], {}, "assay report a.csv --expertise expert"),
+        ([], {}, "assay"),
+    ],
+)  # fmt: skip
+def test_a_command_with_what_reading_needs(words, options, wanted):
+    assert whole_command(options, words) == wanted
