@@ -58,6 +58,25 @@ def test_columns_are_named_and_numbers_rounded():
     assert [row[-1] for row in tables.shown(FRAME.select("sets")).rows] == ["12", "2.50"]
 
 
+def test_intervals_are_drawn_and_words_coloured_in_the_columns_that_are_shown():
+    frame = pl.DataFrame({
+        "who": ["a", "b"], "hidden": [1.0, 2.0], "hidden_low": [0.0, 1.0], "hidden_high": [2.0, 3.0],
+        "estimate": [5.0, 2.5], "low": [0.0, 2.5], "high": [10.0, 7.5], "few": [5.0, None], "few_low": [0.0, None],
+        "few_high": [10.0, None], "n": [3, 4], "n_low": [1, 2], "n_high": [4, 5], "verdict": ["yes", "no"],
+    })  # fmt: skip
+    colours = {"yes": "good", "no": "bad"}
+    found = tables.shown(frame, drop=["hidden", "verdict"], tones={"verdict": colours})
+    assert found.columns == ("who", "estimate", "few", "items")
+    # One interval alone is not drawn, and no range of a count.
+    assert found.intervals == {1: tables.IntervalColumn(((50, 2, 98), (26, 26, 74)), 2)}
+    assert found.tones == {}
+    assert tables.shown(frame, drop=["hidden"], tones={"verdict": colours, "gone": colours}).tones == {4: colours}
+    assert found.frame is frame
+    # What is shown alike is alike, and is not said with all its digits.
+    assert found == tables.shown(frame.with_columns(hidden=0.0), drop=["hidden", "verdict"], tones={"verdict": colours})
+    assert "shape:" not in repr(found)
+
+
 @pytest.mark.parametrize(
     ("values", "wanted"),
     [
@@ -74,6 +93,7 @@ def test_columns_that_say_nothing_are_left_out():
     frame = pl.DataFrame({"a": [1, None], "b": pl.Series([None, None], dtype=pl.Int64), "n": [1, 2]})
     assert tables.empty_columns(frame) == ("b",)
     assert tables.filled(frame, "votes").columns == ["a", "votes"]
+    assert tables.filled(frame.drop("n"), "votes").columns == ["a"]
     assert tables.plain(frame).rows == (("1", "None", "1"), ("None", "None", "2"))
     assert tables.plain(pl.DataFrame({"a": [12345], "b": ["x"]})) == tables.Table(
         ("a", "b"), (("12,345", "x"),), (True, False)
@@ -109,10 +129,14 @@ def test_intervals_stand_on_one_axis():
     assert of([5.0, 2.5], [0.0, NONE], [10.0, 7.5]) is None  # one by itself
     # 4 to 14: an axis from 0 would be 14 for 10, as 4 < 10 / 2; 5 to 15 would need half again as much and stays.
     assert of([4.0, 14.0], [4.0, 4.0], [14.0, 14.0]).zero == 2
+    assert of([0.4, 1.4], [0.4, 0.4], [1.4, 1.4]).zero == 2
+    assert of([-0.4, -1.4], [-1.4, -1.4], [-0.4, -0.4]).zero == 98
     assert of([5.0, 15.0], [5.0, 5.0], [15.0, 15.0]).zero is None
     assert of([-4.0, -14.0], [-14.0, -14.0], [-4.0, -4.0]).zero == 98
     assert of([-5.0, -15.0], [-15.0, -15.0], [-5.0, -5.0]).zero is None
     assert of([-5.0, 5.0], [-5.0, -5.0], [5.0, 5.0]) == tables.IntervalColumn(((2, 2, 98), (98, 2, 98)), 50)
+    # One decimal: 2 + 96 / 3 = 34 and 2 + 96 / 7 = 15.71.
+    assert of([1.0, 0.0], [0.0, 0.0], [7.0, 3.0]).rows[0] == (15.7, 2, 98)
     # All ends alike: an axis of width 1 from there on.
     assert of([0.5, 0.5], [0.5, 0.5], [0.5, 0.5]) == tables.IntervalColumn(((2, 2, 2), (2, 2, 2)), None)
 
