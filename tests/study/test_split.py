@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -67,6 +68,7 @@ def test_the_seed_decides_and_the_order_of_items_does_not():
     whole = items()
     one, other = split_items(whole, seed=3), split_items(whole.reverse(), seed=3)
     assert one.parts.sort("item")["part"].to_list() == other.parts.sort("item")["part"].to_list()
+    assert split_items(whole).parts.equals(split_items(whole, test=0.75, seed=0).parts)
     assert split_items(whole, seed=4).parts["part"].to_list() != one.parts["part"].to_list()
 
 
@@ -179,6 +181,17 @@ def test_documents_and_strata_of_a_study_are_those_of_its_items(tmp_path):
     with pytest.raises(DataError, match=r"1 item \(a1\) without 'topic'"):  # an empty cell is none
         split_study(study(tmp_path), strata=["topic"])
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("systems", "drawn_from"), [(("s", "t"), [None]), ((), [None, "text"]), (("s", "t"), [None, "text"])]
+)
+def test_items_from_which_what_is_judged_is_drawn_are_not_split(tmp_path, systems, drawn_from):
+    asked = [SimpleNamespace(drawn_from=one) for one in drawn_from]
+    drawn = SimpleNamespace(folder=tmp_path, systems=systems, config=SimpleNamespace(questions=asked))
+    with pytest.raises(StudyError, match="what is judged is drawn from the items of this study"):
+        split_study(drawn)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_each_document_goes_where_it_brings_the_share_nearer():
