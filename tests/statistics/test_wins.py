@@ -237,6 +237,157 @@ def test_a_mean_over_pairings_is_that_of_each_resample_by_itself():
     np.testing.assert_allclose(paired.value(sums[0]), each[0])
 
 
+# -- what win counts add up to ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [5, 8, 9, 40])
+@pytest.mark.parametrize("classes", [None, 2])
+def test_wins_are_counted_by_group_and_class(n, classes):
+    """Into tables that are smaller, and larger, than what is counted: up to 9 cells of three groups."""
+    rng = np.random.default_rng(n)
+    sign, group = rng.integers(-1, 2, n), rng.integers(0, 3, n)
+    shares = None if classes is None else rng.random((n, classes))
+    slow = np.zeros((3, classes or 1, 3))
+    for k, (s, g) in enumerate(zip(sign, group, strict=True)):
+        slow[g, :, {1: 0, 0: 1, -1: 2}[int(s)]] += 1 if shares is None else shares[k]
+    np.testing.assert_allclose(wins.count_wins(sign.copy(), group, 3, shares), slow)
+    into = np.full(slow.shape, 2.0)
+    assert wins.count_wins(sign.copy(), group, 3, shares, into) is into
+    np.testing.assert_allclose(into, slow + 2)
+    one = wins.count_wins(sign.copy(), np.zeros(n, dtype=int), 1, shares)
+    np.testing.assert_allclose(one[0], slow.sum(axis=0))
+
+
+COUNTS = np.array([[[3.0, 1, 1]], [[0, 2, 2]], [[0, 0, 0]]])
+"""ρ_f 4/5 and 2/4, ρ_h 2/5 and 4/4; the third annotator has no item."""
+
+
+def test_values_of_win_counts_by_hand():
+    statistic = wins.AdvantageProbability(3)
+    found = statistic.value(COUNTS.reshape(1, -1))[0]
+    wanted = [(0.8 + 0.5) / 2, 0.8, 0.5, math.nan, (-0.4 + 0.5) / 2]
+    assert found.tolist() == pytest.approx(wanted, nan_ok=True)
+    assert statistic.transforms == ("share", "share", "share", "share", "difference")
+    # Two classes, of which the second annotator has one: each class counts as much.
+    classes = np.array([[[3.0, 1, 0], [0, 1, 1]], [[0, 0, 0], [1, 0, 3]]])
+    assert wins.AdvantageProbability(2).value(classes.ravel())[:3].tolist() == pytest.approx([0.5, 0.75, 0.25])
+
+
+def test_each_value_rests_on_the_units_and_items_that_its_annotator_has():
+    # Units with (2, 1), (0, 3), (0, 0) and (1, 0) items; of all, the most of any annotator: 2 + 3 + 1.
+    sums = np.array([[1, 1, 0, 0, 0, 1], [0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0]], dtype=float)
+    assert wins.AdvantageProbability(2).support(sums).tolist() == [[3, 2, 2, 3], [6, 3, 4, 6]]
+
+
+def test_judges_side_by_side_are_what_each_is_alone():
+    rng = np.random.default_rng(0)
+    one, other = rng.integers(0, 5, (6, 2 * 3)).astype(float), rng.integers(0, 5, (6, 3 * 2 * 3)).astype(float)
+    both = wins.SideBySide((2, 3), (6, 18))
+    alone = wins.AdvantageProbability(2), wins.AdvantageProbability(3)
+    sums = np.concatenate([one, other], axis=1)
+    wanted = np.concatenate([alone[0].value(one), alone[1].value(other)], axis=-1)
+    np.testing.assert_array_equal(both.value(sums), wanted)
+    np.testing.assert_array_equal(both.value(sums[2]), wanted[2])
+    assert both.transforms == ("share",) * 3 + ("difference",) + ("share",) * 4 + ("difference",)
+    np.testing.assert_array_equal(
+        both.support(sums), np.concatenate([alone[0].support(one), alone[1].support(other)], axis=1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("quality", "threshold", "needed"),
+    [
+        ([1, 1, 1], 0.5, -0.4),  # of the two with items one weighs a half
+        ([1, 1, 1], 0.51, 0.5),
+        ([2, 1, 5], 2 / 3, -0.4),  # 2 of 3; whoever has no item does not weigh
+        ([2, 1, 5], 0.67, 0.5),
+        ([1, 2, 0], 1.0, 0.5),
+    ],
+)
+def test_the_needed_epsilon_is_what_a_share_of_the_annotators_does_not_exceed(quality, threshold, needed):
+    # ρ_h − ρ_f is −.4 and .5.
+    found = wins.NeededEpsilon(np.array(quality, dtype=float), threshold).value(COUNTS.reshape(1, -1))
+    assert found.shape == (1, 1)
+    assert found[0, 0] == pytest.approx(needed)
+
+
+def test_the_mean_over_who_is_there():
+    found = wins._annotator_mean(np.array([[0.2, 0.4], [math.nan, 0.4], [math.nan, math.nan]]))
+    assert found.tolist() == pytest.approx([0.3, 0.4, math.nan], nan_ok=True)
+    assert wins._annotator_mean(np.array([0.2, 0.4, 0.9])) == pytest.approx(0.5)
+
+
+# -- what units at hand leave open --------------------------------------------------------------------
+
+
+def test_a_posterior_counts_kinds_of_units_and_three_items_more():
+    # Units (win), (win), (loss) and one that shows nothing, of 6 items: two items a unit.
+    by_unit = np.zeros((4, 1, 1, 3))
+    by_unit[[0, 1], 0, 0, 0] = by_unit[2, 0, 0, 2] = 1
+    found = wins.Posterior.of(by_unit, 6)
+    assert found.per_unit == 2
+    assert found.rows[:, 0, 0].tolist() == [[0, 0, 1], [1, 0, 0], [2, 0, 0], [0, 2, 0], [0, 0, 2]]
+    assert found.weight.tolist() == pytest.approx([1, 2, *[wins.PRIOR / 2] * 3])
+    drawn = found.truths(4000, np.random.default_rng(0))
+    assert drawn.shape == (4000, 5)
+    np.testing.assert_allclose(drawn.sum(axis=1), 1)
+    # Dirichlet: means a / A and variances (a / A) (1 − a / A) / (A + 1).
+    share = found.weight / found.weight.sum()
+    np.testing.assert_allclose(drawn.mean(axis=0), share, atol=0.015)
+    np.testing.assert_allclose(drawn.var(axis=0), share * (1 - share) / (found.weight.sum() + 1), rtol=0.12)
+
+
+def test_the_prior_of_a_posterior_has_the_classes_at_hand():
+    by_unit = np.zeros((4, 2, 2, 3))
+    by_unit[:, 0, 0, 0] = 1  # four items of the first class and comparison
+    by_unit[:2, 1, 1, 1] = 1  # two of the second
+    found = wins.Posterior.of(by_unit, 4)
+    assert found.per_unit == 1
+    prior = found.rows[-3:]
+    for outcome in range(3):
+        assert prior[outcome].sum(axis=(0, 1))[outcome] == prior[outcome].sum()
+        assert prior[outcome, :, :, outcome].tolist() == [pytest.approx([4 / 6, 2 / 6])] * 2
+    assert found.weight[-3:].tolist() == [wins.PRIOR] * 3
+
+
+def test_very_many_kinds_are_merged_into_blocks(monkeypatch):
+    by_unit = np.arange(1.0, 22.0).reshape(7, 1, 1, 3)
+    monkeypatch.setattr(wins, "MOST_KINDS", 7)
+    assert len(wins.Posterior.of(by_unit, 7).rows) == 7 + 3
+    monkeypatch.setattr(wins, "MOST_KINDS", 3)
+    found = wins.Posterior.of(by_unit, 7)
+    assert len(found.rows) == 3 + 3
+    assert found.per_unit == pytest.approx(7 / 3)
+    np.testing.assert_allclose(found.rows[:3].sum(axis=0), by_unit.sum(axis=0))
+    assert found.weight.tolist() == pytest.approx([1, 1, 1, *[wins.PRIOR * 3 / 7] * 3])
+
+
+# -- the score, where nothing is near -----------------------------------------------------------------
+
+
+def test_p_values_of_many_items_are_those_of_the_score():
+    # 400 differences, 100 losses more than wins: z = (40 − 400 · .1) / … is 0.
+    assert wins.exact_below(np.array([100.0, 160, 140]), 0.1) == pytest.approx(0.5)
+    z, _ = score(np.array(100), np.array(120), 400, 0.1)
+    assert wins.exact_below(np.array([100.0, 180, 120]), 0.1) == pytest.approx(stats.norm.cdf(float(z)))
+    assert math.isnan(wins.exact_below(np.zeros(3), 0.1))
+
+
+@pytest.mark.parametrize("df", [np.inf, 9.0])
+def test_clusters_have_larger_errors_and_longer_tails(df):
+    counts = np.array([[3, 20, 7], [4, 16, 10]], dtype=float)
+    mean, variance = restricted(counts, 0.3)
+    z = (float(mean) - 0.3) / math.sqrt(2.5 * float(variance))
+    p, reverse = robust_p(counts, 0.3, 2.5, df)
+    below = stats.norm.cdf(z) if df == np.inf else stats.t.cdf(z, df)
+    assert (float(p), float(reverse)) == pytest.approx((below, 1 - below))
+    at = robust_p(counts, float(mean), 2.5, df)
+    assert [float(one) for one in at] == pytest.approx([0.5, 0.5])
+    # Both kinds side by side.
+    p, _ = robust_p(np.stack([counts, counts]), 0.3, 2.5, np.array([df, 4.0]))
+    assert p.tolist() == pytest.approx([below, stats.t.cdf(z, 4)])
+
+
 # -- promises ---------------------------------------------------------------------------------------
 
 
