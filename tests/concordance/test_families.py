@@ -5,7 +5,13 @@ import polars as pl
 import pytest
 
 from assay import Annotations, agreement
-from assay.concordance.families import MOST_LABELS, raters_to_draw
+from assay.concordance.families import (
+    MOST_LABELS,
+    beside_people,
+    better_than_people,
+    better_words,
+    raters_to_draw,
+)
 from assay.errors import DesignError
 
 MAKERS = {"enc1": "encoders", "enc2": "encoders", "gpt": "GPTs"}
@@ -149,3 +155,55 @@ def test_the_summary_counts_criteria_where_families_are_named():
     assert "encoders, with a random human beside two random humans: " in words
     assert "is better in 0 of 2 criteria; shown better in 0, shown worse in 2 (each by itself, not adjusted)" in words
     assert "beside two random humans" not in agreement(study(), **ASK).summary()
+
+
+def rows_beside(*rows):
+    names = ["criterion", "rater", "coefficient", "estimate", "than_humans"]
+    frame = pl.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
+    return frame.with_columns(title=pl.col("coefficient").str.to_uppercase(), criterion=pl.col("criterion").cast(str))
+
+
+def test_labels_without_criteria_are_one_criterion():
+    beside = rows_beside((None, "people", "pearson", 0.5, None), (None, "enc", "pearson", 0.6, "better"))
+    row = ("pearson", "PEARSON", "enc", 1, 1, 1.0, 1, 0)
+    assert better_than_people(beside).rows() == [row]
+    assert better_words(beside, "pearson") == [
+        "enc, with a random human beside two random humans: PEARSON is better in 1 of 1 criterion; shown better in 1, "
+        "shown worse in 0 (each by itself, not adjusted)."
+    ]
+    assert better_words(beside, "mae") == []
+
+
+def test_a_criterion_counts_where_both_have_a_value_and_an_equal_one_is_not_better():
+    """People have 0.5 and enc 0.4, 0.5 and 0.6: of an error the lower is better, of a correlation the higher."""
+    values = {"a": (0.5, 0.4), "b": (0.5, 0.5), "c": (0.5, 0.6), "d": (float("nan"), 0.9), "e": (0.5, float("nan"))}
+    beside = rows_beside(*(
+        (criterion, rater, coefficient, value, "worse" if criterion in "ab" and rater == "enc" else "not shown")
+        for coefficient in ("mae", "pearson", "bias")
+        for criterion, both in values.items() for rater, value in zip(("people", "enc"), both, strict=True)
+    ))  # fmt: skip
+    assert better_than_people(beside).rows() == [
+        ("mae", "MAE", "enc", 3, 1, 1 / 3, 0, 2), ("pearson", "PEARSON", "enc", 3, 1, 1 / 3, 0, 2)
+    ]  # fmt: skip
+    assert "MAE is better in 1 of 3 criteria; shown better in 0, shown worse in 2 " in better_words(beside, "mae")[0]
+    alone = beside.filter(pl.col("criterion") == "a").filter(pl.col("coefficient") != "bias")
+    assert alone.pipe(better_than_people)["better"].to_list() == [1, 0]
+
+
+def test_rows_beside_people_are_people_first_then_families_then_judges():
+    names = ["gpt", "a random judge of encoders", "a random judge", "a random human", "ann"]
+    rows = pl.DataFrame({"who": "random human", "second": names, "estimate": [0.1, 0.2, 0.3, 0.4, 0.5]})
+    rows = rows.with_columns(
+        group=pl.lit(None, pl.String), criterion=pl.lit("a"), coefficient=pl.lit("mae"), title=pl.lit("MAE"),
+        low=0.0, high=1.0, n=9, than_humans=pl.lit(None, pl.String),
+    )  # fmt: skip
+    others = [rows.with_columns(group=pl.lit("f")), rows.with_columns(who=pl.lit("pairs"))]
+    found = beside_people(pl.concat([*others, rows]), ["ann", "bob"])
+    assert found.select("rater", "estimate").rows() == [
+        ("people", 0.4),
+        ("encoders", 0.2),
+        ("judges", 0.3),
+        ("gpt", 0.1),
+    ]
+    with pytest.raises(DesignError, match=r"ask agreement for who=\['random human'\]"):
+        beside_people(pl.concat(others), ["ann"])

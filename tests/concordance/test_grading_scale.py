@@ -12,7 +12,17 @@ from scipy import stats
 from studies import from_grid, row, scale_study
 
 from assay.concordance.coefficient import GradingScaleSettings
-from assay.concordance.grading_scale import JUDGES_MEAN, ONE_JUDGE, POOLED, ScaleTables, grading_scale_study, row_means
+from assay.concordance.grading_scale import (
+    JUDGES_MEAN,
+    ONE_JUDGE,
+    POOLED,
+    ScaleTables,
+    _range,
+    _verb,
+    _words,
+    grading_scale_study,
+    row_means,
+)
 from assay.concordance.icc import icc
 from assay.concordance.measures import nmae
 from assay.data.annotations import Annotations
@@ -452,3 +462,61 @@ def test_of_two_columns_none_is_taken_unless_it_is_called_as_benchmarks_are():
     assert by(extra) == "benchmark"
     assert by(extra.rename({"benchmark": "colour"})) is None
     assert by(extra.drop("benchmark")) == "half"
+
+
+def test_each_judge_is_compared_with_its_own_baseline_where_it_has_one():
+    """A mean absolute error of 0.1 at the baseline, of 0.2 and 0.3 elsewhere; one judge was never asked at it."""
+    people = {"p": 0.5, "q": 0.5}
+    wrong = {("one", 0.1): 0.2, ("one", 1.0): 0.1, ("one", 2.0): 0.3, ("other", 0.1): 0.2, ("other", 2.0): 0.4}
+    rows = []
+    for i in range(6):
+        truth = 0.1 * i
+        for scale, top in (("0-5", 5.0), ("0-10", 10.0)):
+            rows += [(f"i{i}", name, truth * top, scale, None) for name in people]
+            rows += [
+                (f"i{i}", name, (truth + (-1 if i > 3 else 1) * off) * top, scale, t)
+                for (name, t), off in wrong.items()
+            ]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "scale", "temperature"], orient="row")
+    labels = Annotations.from_frame(
+        frame, judges=["one", "other"], scale=Interval(0, 10), conditions=["scale", "temperature"]
+    )
+    settings = GradingScaleSettings(condition="temperature", baseline=1.0, method="none")
+    found = ScaleTables(labels, settings).conditions().filter(scale="0-5")
+    less = found.filter(measure="nmae, less 1.0")
+    assert less.select("judge", "temperature").rows() == [("one", 0.1), ("one", 2.0)]
+    assert less["estimate"].to_list() == pytest.approx([0.1, 0.2])
+    each = found.filter(measure="nmae").select("judge", "temperature", "estimate").rows()
+    assert [(judge, t) for judge, t, _ in each] == list(wrong)
+    assert [value for *_, value in each] == pytest.approx(list(wrong.values()))
+    assert found["n"].to_list() == [6] * found.height
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.1, 0.3, "0.200 [0.100, 0.300]"), (0.1, None, "0.200 [0.100, ?]"), (0.1, np.inf, "0.200 [0.100, ?]"),
+        (None, 0.3, "0.200 (no interval)"), (-np.inf, 0.3, "0.200 (no interval)"),
+        (np.nan, None, "0.200 (no interval)"),
+    ],
+)  # fmt: skip
+def test_an_interval_in_words_has_a_mark_for_an_end_that_is_not_known(low, high, words):
+    assert _words({"estimate": 0.2, "low": low, "high": high}) == words
+    assert _words({"estimate": None, "low": low, "high": high}) == "undefined"
+
+
+def test_a_difference_that_is_shown_has_a_direction():
+    assert _verb({"shown": True, "estimate": 0.1}) == "better than"
+    assert _verb({"shown": True, "estimate": -0.1}) == "worse than"
+    assert _verb({"shown": False, "estimate": 0.1}) == "not shown to be better than"
+
+
+def test_a_range_is_read_from_the_name_of_a_scale_unless_it_is_given():
+    for name, ends in (("0-10", (0, 10)), (" -1 to 1 ", (-1, 1)), ("1..5", (1, 5)), ("0.5–2.5", (0.5, 2.5))):
+        assert _range(name, None) == _range(name, {"other": (3, 4)}) == ends
+    assert _range("0-10", {"0-10": (2, 3)}) == (2, 3)
+    for ranges in ({"a": (1, 1)}, {"a": (2, 1)}):
+        with pytest.raises(DataError, match="the range of scale 'a' must rise; got"):
+            _range("a", ranges)
+    with pytest.raises(DataError, match="'a' does not say its range"):
+        _range("a", {"b": (0, 1)})
