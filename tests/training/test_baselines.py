@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -9,7 +11,19 @@ from teaching import quick, reviews
 
 import assay
 from assay.data.annotations import Annotations
-from assay.training.baselines import PENALTIES, RaterMeasures, _fit_odds, _odds, _ridges, ordinal_regression, ridge
+from assay.training.baselines import (
+    PENALTIES,
+    RaterMeasures,
+    _fit_odds,
+    _odds,
+    _ridges,
+    _step_derivatives,
+    _thresholds,
+    cross_fitted,
+    features,
+    ordinal_regression,
+    ridge,
+)
 from assay.training.documents import targets_of
 
 
@@ -77,6 +91,91 @@ def test_r_and_rmse_by_hand():
     # label with b's people 9, of b's with a's (9 + 1)/2 = 5: 7. People: observed (4 + 0)/2 = 2; of different people on
     # different items |1−5|², |3−5|²: 16, 4: 10.
     assert kept == pytest.approx((1 - 1 / 7) / (1 - 2 / 10))
+
+
+def test_agreement_shares_and_retention_of_categories_by_hand():
+    rows = [("a", "x", "no"), ("a", "y", "no"), ("b", "x", "yes"), ("b", "y", "yes"), ("c", "x", "no"),
+            ("d", "x", "no"), ("d", "y", "yes")]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    labels = Annotations.from_frame(frame, scale="nominal:no,yes", judges=[])
+    (target,) = targets_of(labels, ["x", "y"], ["a", "b", "c", "d", "e"])  # of e nobody said anything
+    value = np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.4, 0.6], [0.5, 0.5]])
+    point = target.coordinates([0, 1, 1, 1, 0])
+    statistic = RaterMeasures(1, 2, 2, True)
+    agreement, rmse, kept = statistic.value(statistic.moments(target, [value], [point]).sum(axis=0))
+    assert agreement == pytest.approx((1 + 1 + 0 + 0.5) / 4)
+    assert rmse == pytest.approx(np.sqrt((0.02 + 0.08 + 0.98 + 0.02) / 4))
+    # R is of a, b and d. Rater: observed (0 + 0 + 1/2) / 3; expected of no with b and d, yes with a and d, yes with a
+    # and b: (1 + 1/2 + 1 + 1/2 + 1 + 0) / 6. People: observed 1 / 3; x of an item with y of another: 4 of 6 differ.
+    assert kept == pytest.approx((1 - (1 / 6) / (2 / 3)) / (1 - (1 / 3) / (2 / 3)))
+
+
+def test_measures_that_cannot_be_had_are_nan():
+    rows = [("a", "x", 1), ("a", "y", 3), ("b", "x", 3), ("b", "y", 1)]  # people agree less than by chance
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    (target,) = targets_of(Annotations.from_frame(frame, scale="1-5", judges=[]), ["x", "y"], ["a", "b"])
+    statistic = RaterMeasures(1, 2, 1, False)
+    value = np.array([2.0, 2.0])  # and the rater does not vary
+    r, rmse, kept = statistic.value(statistic.moments(target, [value], [value[:, None]]).sum(axis=0))
+    assert np.isnan(r)
+    assert np.isnan(kept)
+    assert rmse == 0
+
+
+def test_each_item_is_read_as_a_whole_and_in_thirds():
+    rows = np.arange(1.0, 9.0)[:, None] * [1, 10]
+    texts = SimpleNamespace(sequence=np.array([1, 1, 0]), first=np.array([0, 5, 0]), end=np.array([5, 8, 1]))
+    one, three = features(texts, [rows[:1], rows])
+    np.testing.assert_allclose(one[:, 0], [3, 7, 1])
+    # Of five sentences the thirds are 1 and 2, 3 and 4, 5; of a single one the others are its mean.
+    np.testing.assert_allclose(three[:, 0::2], [[1.5, 3.5, 5], [6, 7, 8], [1, 1, 1]])
+    np.testing.assert_allclose(three, np.repeat(three[:, 0::2], 2, axis=1) * np.tile([1, 10], 3))
+
+
+def test_thresholds_rise_by_steps_and_shares_lie_between_them():
+    at = np.array([-1.0, np.log(2.0), np.log(0.5)])
+    np.testing.assert_allclose(_thresholds(at), [-1, 1, 1.5])
+    p = _odds((np.array([1.0]), np.array([0.0, 1.0])), np.array([[0.0], [100.0]]))
+    low, mid = 0.5, 1 / (1 + np.exp(-1))
+    np.testing.assert_allclose(p[0], [low, mid - low, 1 - mid])
+    np.testing.assert_allclose(p[1], [1e-12, 1e-12, 1], rtol=1e-9)  # never 0, whose logarithm is not finite
+    weight, small = np.array([0.3, -0.7, 2.0]), 1e-6
+    slow = [(_thresholds(at + small * e) - _thresholds(at - small * e)) @ weight / (2 * small) for e in np.eye(3)]
+    np.testing.assert_allclose(_step_derivatives(at, weight), slow, rtol=1e-6)
+
+
+class HalvesAndQuarters:
+    """Two folds of four items each, with inner folds in turn."""
+
+    fold = np.array([0, 1] * 4)
+
+    def __len__(self) -> int:
+        return 2
+
+    def inner(self, train, parts, *seed):
+        self.asked = (parts, seed)
+        return np.arange(len(train)) % 2
+
+
+@pytest.mark.parametrize("scale", ["1-5", "interval", "nominal:1,2,3,4"])
+def test_baselines_are_of_the_items_of_the_other_folds(scale):
+    label = [1, 2, 3, 4, 1, 2, 3, None]  # the last was not answered
+    rows = [(f"i{k}", "x", str(one) if scale.startswith("nominal") else one) for k, one in enumerate(label) if one]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    (target,) = targets_of(Annotations.from_frame(frame, scale=scale, judges=[]), ["x"], [f"i{k}" for k in range(8)])
+    rng = np.random.default_rng(0)
+    texts = SimpleNamespace(sequence=np.arange(8), first=np.zeros(8, dtype=int), end=np.full(8, 3))
+    folds = HalvesAndQuarters()
+    found = cross_fitted(texts, [rng.normal(size=(3, 2)) for _ in range(8)], target, folds)
+    assert folds.asked == (4, (7, 1))
+    names = ["mean", "ridge", "ridge on thirds"] + (["ordinal regression"] if scale == "1-5" else [])
+    assert list(found) == names
+    assert all(np.isfinite(one).all() for one in found.values())
+    even, odd = (1 + 3 + 1 + 3) / 4, (2 + 4 + 2) / 3  # the means of one fold are predicted in the other
+    if scale.startswith("nominal"):
+        np.testing.assert_allclose(found["mean"][:2], [[0, 2 / 3, 0, 1 / 3], [1 / 2, 0, 1 / 2, 0]])
+    else:
+        np.testing.assert_allclose(found["mean"], [odd, even] * 4)
 
 
 def slow_retention(labels: Annotations, judge: str) -> float:
