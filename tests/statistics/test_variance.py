@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from assay.data.annotations import Answers
-from assay.statistics.variance import OneWayLikely
+from assay.statistics.variance import Components, IntraclassCorrelation, OneWay, OneWayLikely, TwoWay
 
 
 def answers_of(rows: list[list[float]]) -> Answers:
@@ -86,3 +86,58 @@ def test_several_tables_are_estimated_side_by_side():
     for k, often in enumerate(counts):
         rows = [row for row, n in zip(UNEQUAL, often, strict=True) for _ in range(int(n))]
         assert together[k, 0] == pytest.approx(found_of(rows), rel=1e-5)
+
+
+# -- by mean squares ----------------------------------------------------------------------------------
+
+NA = np.nan
+
+
+def components_of(model, rows: list[list[float]]) -> list[float]:
+    cells = np.array(rows, dtype=float)
+    item, annotator = np.nonzero(~np.isnan(cells))
+    names = tuple("abcdef"[: cells.shape[1]])
+    data = Answers(item, annotator, cells[item, annotator], tuple(map(str, range(len(rows)))), names)
+    moments = model.moments(data)
+    assert moments.shape == (len(rows), model.width)
+    return model.value(moments.sum(axis=0)).tolist()
+
+
+COMPLETE = [[1.0, 2], [3, 5], [5, 8]]
+"""Means of items 1.5, 4, 6.5 and of annotators 3, 5 about 4: squares 2 (6.25 + 6.25) = 25, 3 (1 + 1) = 6, and of
+9 + 4 + 1 + 1 + 1 + 16 = 32 in all 1 is left. Mean squares 12.5, 6, .5."""
+
+
+@pytest.mark.parametrize("centre", [0.0, 3.5])
+def test_variances_of_a_complete_table_by_hand(centre):
+    wanted = [(12.5 - 0.5) / 2, (6 - 0.5) / 3, 0.5]
+    for model in (TwoWay(centre, 2), Components(centre, 2)):
+        assert components_of(model, COMPLETE) == pytest.approx(wanted)
+    # An item that lacks a label is left out of a complete table's analysis.
+    assert components_of(TwoWay(centre, 2), [*COMPLETE, [9.0, NA]]) == pytest.approx(wanted)
+    # Within items (.5 + 2 + 4.5) / 3 = 7/3.
+    assert components_of(OneWay(centre), COMPLETE) == pytest.approx([(12.5 - 7 / 3) / 2, 0, 7 / 3])
+
+
+@pytest.mark.parametrize(
+    ("rows", "known"),
+    [
+        ([[1.0, 2], [3, NA], [4, NA], [NA, 7]], False),  # 5 labels, 4 items and 2 annotators: 0 left over
+        ([[1.0, 2], [3, 4], [4, NA], [NA, 7]], True),  # one is
+        ([[1.0, 2]], False),
+        ([[1.0, NA], [3, NA], [4, NA]], False),
+    ],
+)
+def test_variances_need_labels_beyond_items_and_annotators(rows, known):
+    assert np.isfinite(components_of(Components(0.0, 2), rows)).all() == known
+
+
+def test_forms_of_the_intraclass_correlation_by_hand():
+    # Items 6, annotators 11/6, error 1/2, two annotators.
+    forms = ("C,1", "C,k", "A,1", "A,k")
+    a, e = 11 / 6, 1 / 2
+    wanted = [6 / (6 + e), 6 / (6 + e / 2), 6 / (6 + a + e), 6 / (6 + (a + e) / 2)]
+    assert components_of(IntraclassCorrelation(TwoWay(0.0, 2), forms, 2), COMPLETE) == pytest.approx(wanted)
+    one = IntraclassCorrelation(OneWay(0.0), ("1", "k"), 3)
+    i, e = (12.5 - 7 / 3) / 2, 7 / 3
+    assert components_of(one, COMPLETE) == pytest.approx([i / (i + e), i / (i + e / 3)])
