@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -18,8 +19,10 @@ import pytest
 import assay
 from assay.cli.app import main
 from assay.concordance.disagreement import farthest_items
+from assay.data.scales import Interval, Nominal
 from assay.replacement.panel import AltTestSettings
 from assay.reporting import references, tables
+from assay.reporting.page import Card, NextStep, Part
 from assay.verdict import report as plots
 from assay.verdict.report import Report, _agreement, report
 
@@ -571,3 +574,134 @@ def test_a_yes_says_what_the_judge_s_other_labels_are_worth():
     assert early.step.words.startswith("let it label the rest, and people a random share of it")
     whole = full.where(item=full.items["item"].head(60).to_list())
     assert "more labelled" not in assay.report(whole, expertise="skilled", n_resamples=40).cards[0].evidence
+
+
+# -- parts of the page by themselves -------------------------------------------------------------------
+
+
+def table_of(*rows: tuple[str, str, object], judges: tuple[str, ...] = ("m",), **options: object) -> assay.Annotations:
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    return assay.Annotations.from_frame(frame, judges=list(judges), **options)
+
+
+def test_what_is_behind_the_verdicts_is_folded(found: Report) -> None:
+    folded = {section.title: section.folded for section in found.page.sections}
+    assert folded["The numbers behind the card"]
+    assert folded["Exclusions and assumptions"]
+    assert not folded["The judges side by side"]
+
+
+@pytest.mark.parametrize(
+    ("judged", "checked", "ahead"),
+    [(10, 8, True), (10, 9, False), (10, 10, False), (10, 0, True), (1, 0, True), (1, 1, False)],
+)
+def test_a_judge_is_ahead_where_people_labelled_four_fifths_of_its_items_or_fewer(
+    judged: int, checked: int, ahead: bool
+) -> None:
+    rows = [(f"i{k}", "m", k % 2) for k in range(judged)] + [(f"i{k}", "ann", 1) for k in range(checked)]
+    labels = table_of(*rows, scale="nominal:0,1")
+    assert plots._ahead_of_people(labels) == (["m"] if ahead else [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "criteria"), [("text", ()), ("odd-one-out", ()), ("preference", ()), ("nominal", ("a", "b"))]
+)
+def test_nobody_is_ahead_where_labels_are_not_estimated(kind: str, criteria: tuple[str, ...]) -> None:
+    assert plots._ahead_of_people(SimpleNamespace(criteria=criteria, scale=SimpleNamespace(kind=kind))) == []
+
+
+def test_each_domain_has_its_picture_of_labels_under_its_name() -> None:
+    def titles(by: str | None, *parts: SimpleNamespace) -> list[str]:
+        sections = plots.ReportBuilder._labels_sections(SimpleNamespace(by=by), parts)
+        return [picture.title for section in sections for picture in section.pictures]
+
+    def part(name: str, kind: str = "nominal") -> SimpleNamespace:
+        return SimpleNamespace(scale=SimpleNamespace(kind=kind), values_of=lambda column: [f"{column} {name}"])
+
+    assert titles(None, part("x")) == titles("topic", part("x")) == ["How often each label is given"]
+    assert titles("topic", part("x"), part("y")) == [
+        "How often each label is given (topic x)", "How often each label is given (topic y)",
+    ]  # fmt: skip
+    assert titles("topic", part("x"), part("y", "text")) == ["How often each label is given (topic x)"]
+    assert titles(None, part("x", "text")) == []
+
+
+def test_exclusions_are_said_of_every_test_or_of_those_that_they_are_of() -> None:
+    def test_of(judge: str, *exclusions: str, domain: str | None = None) -> SimpleNamespace:
+        return SimpleNamespace(judge=judge, domain=domain, exclusions=exclusions)
+
+    def lines(*tests: SimpleNamespace, read: tuple[str, ...] = (), by: dict | None = None) -> tuple[str, ...]:
+        builder = SimpleNamespace(labels=SimpleNamespace(reading=SimpleNamespace(lines=lambda: list(read))))
+        return plots.ReportBuilder._exclusions_section(builder, tests, by or {}).lines
+
+    assert lines(test_of("m")) == ("Nothing is excluded.",)
+    assert lines(test_of("m", "2 items: few"), test_of("k", "2 items: few"), read=("1 row: empty",)) == (
+        "1 row: empty", "2 items: few [every test]",
+    )  # fmt: skip
+    assert lines(test_of("m", "2 items: few", domain="topic=law"), test_of("k")) == ("2 items: few [m (law)]",)
+    untested = {"m": SimpleNamespace(untested={"art": "nobody labelled it"})}
+    assert lines(test_of("m"), by=untested) == ("m, art: not tested; nobody labelled it",)
+
+
+@pytest.mark.parametrize(
+    ("judges", "criteria", "each"), [(1, 0, 10), (2, 0, 5), (3, 1, 3), (2, 2, 2), (9, 0, 2)]
+)  # ten items in all, and at least two a judge
+def test_so_many_items_are_shown_of_each_judge(
+    judges: int, criteria: int, each: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, int]] = []
+    scales = {None: SimpleNamespace(kind="nominal")}
+    builder = SimpleNamespace(
+        labels=SimpleNamespace(scales=scales, criteria=tuple("ab"[:criteria])),
+        settings=SimpleNamespace(repeats="error", clusters=None),
+    )
+    monkeypatch.setattr(
+        plots, "farthest_items", lambda labels, judge, n, repeats: asked.append((judge, n)) or pl.DataFrame()
+    )
+    monkeypatch.setattr(plots, "farthest_part", lambda found, replies, clusters: Part("Farthest"))
+    names = [f"m{k}" for k in range(judges)]
+    assert len(plots.ReportBuilder._farthest_sections(builder, names)) == 1
+    assert asked == [(name, each) for name in names]
+    scales[None] = SimpleNamespace(kind="text")
+    assert plots.ReportBuilder._farthest_sections(builder, names) == []
+
+
+@pytest.mark.parametrize(
+    ("step", "command"),
+    [
+        (NextStep("", "estimate", "m"), "assay.estimate(labels, 'm')"),
+        (NextStep("", "disagreement", "m"), "assay.disagreement(labels, first='judges')"),
+        (NextStep("", "estimate", "m", where="topic=law"), "assay.estimate(labels.where(topic='law'), 'm')"),
+    ],
+)
+def test_the_call_that_goes_on(step: NextStep, command: str) -> None:
+    assert plots._call(step, "labels") == command
+    card = Card("m", None, "good", "", "", "", step=step)
+    assert plots._add_command(card, lambda one: plots._call(one, "labels")).step.command == command
+    none = replace(card, step=NextStep("only words"))
+    assert plots._add_command(none, lambda one: "x") is none
+    assert plots._add_command(replace(card, step=None), lambda one: "x").step is None
+
+
+def test_a_number_lies_in_its_tenth_of_the_scale() -> None:
+    labels = table_of(("a", "m", 0.0), ("b", "m", 0.1), ("c", "m", 0.95), ("d", "m", 1.0), scale=Interval(0, 1))
+    names, codes = plots._columns(labels, [0.0, 0.0999, 0.1, 0.95, 1.0])
+    assert (names[0], names[-1], len(names)) == ("0–0.1", "0.9–1", 10)
+    assert codes.tolist() == [0, 0, 1, 9, 9]
+
+
+def test_labels_beyond_the_columns_are_counted_as_other() -> None:
+    most = plots.MOST_LABELS
+    for n in (most, most + 1):
+        words = [f"w{k:02}" for k in range(n)]
+        given = [w for k, w in enumerate(words) for _ in range(n - k)]  # the first is the commonest
+        labels = table_of(*((f"i{k}", "m", w) for k, w in enumerate(given)), scale=Nominal(tuple(words)))
+        names, codes = plots._columns(labels, given)
+        if n == most:
+            assert names == words
+        else:
+            assert names == [*words[: most - 1], "other"]
+            assert (codes == most - 1).sum() == 1 + 2  # of the two rarest
+        assert np.bincount(codes)[:3].tolist() == [n, n - 1, n - 2]
+    assert plots._share(np.array([0, 2, 2, 2]), 4).tolist() == [0.25, 0, 0.75, 0]
+    assert plots._share(np.array([], dtype=int), 2).tolist() == [0, 0]
