@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 from scipy.stats import rankdata, spearmanr
-from test_round_robin import drawn, robin_of
+from test_round_robin import drawn, robin_of, single_choices
 
 from assay.statistics import odd_one_out
 from assay.statistics.odd_one_out import (
@@ -428,3 +428,44 @@ def test_alikeness_within_triplets_is_that_of_one_way_analysis_of_variance():
     assert icc == pytest.approx(outside / (outside + inside))
     assert n[0] == pytest.approx(49 / (3 * (1 + 2 * icc) + 2 * 2 * (1 + icc)))
     assert n[1:].tolist() == pytest.approx([1] * 14)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # so few pairs have no correlation
+@pytest.mark.parametrize(
+    ("kept", "n", "strength"),
+    [
+        # Shares 1, 0, 1/2, 3/4: squares about 9/16 are 35/256, chance (1/4 + 3/16) / 3 / 4; (63/256) / (77/768) − 1.
+        ([4, 0, 2, 3], [4, 4, 4, 4], 16 / 11),
+        # Compared once each, all of it counts as chance: 1/4 / 1e-6 − 1.
+        ([1, 0], [1, 1], 0.25 / 1e-6 - 1),
+        # Always or never kept, there is no chance, and nothing is drawn to the mean but for a thousandth.
+        ([4, 0], [4, 4], 1e-3),
+    ],
+)
+def test_pairs_are_simulated_with_the_moments_of_equation_1(kept, n, strength):
+    rng, asked = np.random.default_rng(0), []
+
+    class Recording:
+        binomial = rng.binomial
+
+        def beta(self, a, b, size):
+            asked.append((a, b, size))
+            return rng.beta(a, b, size)
+
+    mean = np.mean(np.array(kept) / n)
+    odd_one_out._step_of_pairs(single_choices(kept, n), Recording())
+    assert len(asked) == 12
+    for found in asked:
+        assert found == pytest.approx((mean * strength, (1 - mean) * strength, len(n)))
+
+
+def test_of_very_many_pairs_some_are_simulated(monkeypatch):
+    robin, _ = drawn(9, 2, repeats=2)
+    plain = odd_one_out._step_of_pairs(robin, np.random.default_rng(0))
+    monkeypatch.setattr(odd_one_out, "MOST_SIMULATED", len(robin))
+    assert odd_one_out._step_of_pairs(robin, np.random.default_rng(0)) == plain
+    monkeypatch.setattr(odd_one_out, "MOST_SIMULATED", len(robin) - 1)
+    some = odd_one_out._step_of_pairs(robin, np.random.default_rng(0))
+    assert some != plain
+    assert some.again == pytest.approx(plain.again, abs=0.1)
+    assert some.halves < some.again < some.mind
