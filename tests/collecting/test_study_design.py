@@ -1,0 +1,219 @@
+"""What is drawn for whom: deadlines, sessions, pages, groups, and how many tasks a person has, on made-up studies."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from datetime import UTC, date, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from assay.collecting.design import StudyDesign
+from assay.errors import StudyError
+from assay.study.items import Item
+from assay.study.schema import People
+
+
+def design(items: dict[str, str | None] | int = 4, *, scales: tuple[str, ...] = (), **people: Any) -> StudyDesign:
+    """A design of items, each with its document, that are in no store."""
+    made = object.__new__(StudyDesign)
+    made.people = People.model_validate(people)
+    made._document_of = {f"r{n}": None for n in range(items)} if isinstance(items, int) else items
+    made._names, made.scales, made.drawn_from = tuple(made._document_of), scales, None
+    made.store = made.study = None  # type: ignore[assignment]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("people", "role", "wanted"),
+    [
+        ({}, "annotator", None),
+        ({"days": 2}, "annotator", 1000 + 2 * 24 * 60 * 60),
+        ({"until": "1970-01-02T00:00:00+00:00"}, "annotator", 24 * 60 * 60),
+        ({"until": "1970-01-02T00:00:00+00:00", "days": 0.5}, "annotator", 1000 + 12 * 60 * 60),
+        ({"until": "1970-01-02T00:00:00+00:00", "days": 2}, "annotator", 24 * 60 * 60),  # whichever comes first
+        ({"days": 2}, "adjudicator", None),
+    ],
+)
+def test_when_a_persons_time_is_over(people: dict[str, Any], role: str, wanted: float | None) -> None:
+    person: Any = SimpleNamespace(invited_at=1000.0, role=role)
+    assert design(**people).deadline(person) == wanted
+    assert datetime.fromtimestamp(24 * 60 * 60, UTC).isoformat() == "1970-01-02T00:00:00+00:00"
+
+
+@pytest.mark.parametrize(("today", "passed"), [("2027-03-01", False), ("2027-03-02", True)])
+def test_answers_are_kept_to_the_day_that_people_were_told(today: str, passed: bool) -> None:
+    made = design(keep_until="2027-03-01")
+    made.study = SimpleNamespace(folder="s")  # type: ignore[assignment]
+    words = (
+        "People were told that names and answers are kept until 2027-03-01, which has passed: take what you need "
+        "without names, then remove each person with: assay erase s NAME"
+    )
+    assert made.retention_words(date.fromisoformat(today)) == (words if passed else "")
+    assert design().retention_words(date.fromisoformat(today)) == ""
+
+
+def test_a_session_for_each_scale_in_an_order_of_ones_own() -> None:
+    assert [(one.number, one.of, one.condition, one.words) for one in design().sessions("ana")] == [(1, 1, "{}", "")]
+    scales = ("1-5", "0-100", "1-7")
+    fixed = design(scales=scales, order="fixed").sessions("ana")
+    assert [json.loads(one.condition)["scale"] for one in fixed] == list(scales)
+    assert [(one.number, one.of) for one in fixed] == [(1, 3), (2, 3), (3, 3)]
+    assert fixed[0].words.startswith("answer with ")
+    made = design(scales=scales)
+    orders = {tuple(one.condition for one in made.sessions(f"person {n}")) for n in range(60)}
+    assert len(orders) == 6, "each of the six orders of three scales"
+    assert made.sessions("ana") == design(scales=scales).sessions("ana")
+
+
+DOCUMENTS = {"a1": "a", "b1": "b", "a2": "a", "x": None, "b2": "b", "a3": "a"}
+
+
+def test_items_of_a_document_stand_on_one_page_where_that_is_wanted() -> None:
+    apart, together = design(DOCUMENTS), design(DOCUMENTS, together=True)
+    order = ["b2", "a1", "x", "b1", "a3", "a2"]
+    assert list(apart.pages(order)) == [[name] for name in order]
+    assert list(together.pages(order)) == [["b2", "b1"], ["a1", "a3", "a2"], ["x"]]
+    assert [made.page_of(name) for made in (apart, together) for name in ("a2", "x")] == ["a2", "x", "a", "x"]
+    assert (apart.page_size, together.page_size) == (1, None)
+    assert design({"a1": "a", "b1": "b", "a2": "a", "b2": "b"}, together=True).page_size == 2
+    assert (apart.n_items, list(apart.names)) == (6, list(DOCUMENTS))
+
+
+def test_items_are_shuffled_for_each_person_and_session_or_as_listed() -> None:
+    made = design(8)
+    orders = [made.order(*who) for who in (("ana", "{}"), ("ben", "{}"), ("ana", '{"scale":"1-5"}'))]
+    assert all(sorted(one) == list(made.names) for one in orders)
+    assert len({tuple(one) for one in orders}) == 3
+    assert design(8).order("ana", "{}") == orders[0] != design(8, seed=1).order("ana", "{}")
+    assert design(8, order="fixed").order("ana", "{}") == list(made.names)
+
+
+def question(number: int, *choices: str, orders: str = "shuffled", **more: Any) -> SimpleNamespace:
+    about = {"name": f"q{number}", "choices": choices, "orders": orders} | more
+    return SimpleNamespace(id=number, definition=SimpleNamespace(**about))
+
+
+def test_options_are_shuffled_but_for_those_that_are_fixed() -> None:
+    made = design()
+    made.questions = (question(1), question(2, "a", "b", orders="fixed"), question(3, "a", "b"))  # type: ignore[assignment]
+    drawn = [made.orders("ana", f"r{n}", "{}", 1) for n in range(200)]
+    assert all(list(one) == ["2", "3"] for one in drawn)
+    assert all(one["2"] == ["a", "b"] for one in drawn)
+    first = sum(one["3"] == ["a", "b"] for one in drawn)
+    assert 70 < first < 130
+    assert drawn[0] == made.orders("ana", "r0", "{}", 1)
+    again = [made.orders("ana", f"r{n}", "{}", 2)["3"] for n in range(200)]
+    assert again != [one["3"] for one in drawn]
+
+
+def test_groups_and_how_many_of_each_are_wanted() -> None:
+    one = design(overlap=3)
+    assert (one.party({"job": "nurse"}), one.overlap("")) == ("", 3)
+    assert design().overlap("") is None
+    made = design(group="job", overlap={"nurse": 2, "7": 1})
+    assert [made.party(about) for about in ({"job": "nurse"}, {"job": 7}, {})] == ["nurse", "7", ""]
+    assert [made.overlap(party) for party in ("nurse", "7", "doctor")] == [2, 1, 0]
+    made.check_attributes("ana", {"job": 7})
+    one.check_attributes("ana", {})
+    for about in ({}, {"job": ""}, {"job": None}):
+        words = r"'ana' needs the attribute 'job' \(nurse, 7\), by which the study counts overlap"
+        with pytest.raises(StudyError, match=words):
+            made.check_attributes("ana", about)
+    with pytest.raises(StudyError, match=r"'ana': 'doctor' is not a group .*overlap names nurse, 7"):
+        made.check_attributes("ana", {"job": "doctor"})
+    open_to_all = design(group="job", overlap=2)
+    open_to_all.check_attributes("ana", {"job": "doctor"})
+    with pytest.raises(StudyError, match="'ana' needs the attribute 'job', by which"):
+        open_to_all.check_attributes("ana", {})
+
+
+CHECKS = {"file": "checks.csv", "every": 10}
+
+
+@pytest.mark.parametrize(
+    ("items", "people", "wanted"),
+    [
+        (25, {}, 25),
+        (25, {"overlap": 2}, None),  # how many are left for a person depends on the others
+        (25, {"overlap": 2, "quota": 20}, 20),
+        (25, {"quota": 30}, 25),
+        (25, {"checks": CHECKS}, 25 + 2),  # a check after 10 and after 20
+        (9, {"checks": CHECKS}, 9),
+        (60, {"checks": CHECKS}, 60 + 3),  # there are no more than three
+        (25, {"retest": 0.1}, 25 + 2),  # 2.5 come again, as whole ones
+        (25, {"retest": 0.1, "checks": CHECKS, "quota": 20}, 20 + 2 + 2),
+    ],
+)
+def test_how_many_tasks_a_person_has(monkeypatch: Any, items: int, people: dict[str, Any], wanted: int | None) -> None:
+    monkeypatch.setattr("assay.collecting.design.known_items", lambda store, role: dict.fromkeys("abc"))
+    assert design(items, **people).expected_tasks("") == wanted
+
+
+def test_triplets_are_as_many_as_the_quota_says() -> None:
+    made = design(5, quota=12)
+    made.drawn_from = "idea"
+    assert made.expected_tasks("") == 12, "of five items ten triplets can be drawn, and each more than once"
+    without = design(5)
+    without.drawn_from = "idea"
+    assert without.expected_tasks("") is None
+
+
+def test_what_an_item_was_not_asked_yet() -> None:
+    made = design()
+    made.questions = (question(1), question(2), question(3))  # type: ignore[assignment]
+    assert made.lacking(["[1]"]) == (2, 3)
+    assert made.lacking(["[1]", "[3, 9]"]) == (2,)
+    assert made.lacking(["[1, 2, 3]"]) == ()
+    assert made.lacking([]) == (1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("before", "counted"),
+    [
+        ([], [[1, 2]]),
+        ([[1, 2]], [[1, 2]]),
+        ([[1]], [[1, 2], [1]]),  # a question was added
+        ([[1, 2, 3]], [[1, 2], [1, 2, 3]]),  # one was taken away
+        ([[9, 2]], [[1, 2]]),  # 9 is the first question in other words
+        ([[1], [2]], [[1, 2], [1]]),  # what has no question in common would be two places of one item
+        ([[1], [1, 2, 3]], [[1, 2], [1, 2, 3], [1]]),  # those that share most first
+        ([[3]], [[1, 2]]),
+    ],
+)
+def test_which_sets_of_questions_still_count(monkeypatch: Any, before: list[Any], counted: list[Any]) -> None:
+    names = {1: "q1", 2: "q2", 3: "gone", 9: "q1"}
+    monkeypatch.setattr("assay.collecting.design.question_names", lambda db: names)
+    monkeypatch.setattr("assay.collecting.design.question_sets", lambda db: [json.dumps(one) for one in before])
+    made = design()
+    made.questions = (question(1), question(2))  # type: ignore[assignment]
+    made.store = SimpleNamespace(reading=lambda: nullcontext())  # type: ignore[assignment]
+    assert [json.loads(one) for one in made._counted_sets()] == counted
+
+
+@pytest.mark.parametrize(
+    ("state", "questions", "asked"),
+    [
+        ("given", (1, 3), [1]),  # what was taken away is not asked of an open task any more
+        ("answered", (1, 3), [1, 3]),  # what was answered is shown as it was
+        ("given", (3,), [3]),  # nothing would be left
+        ("given", (1, 9), [1, 9]),  # a set that does not count is put as it was given
+    ],
+)
+def test_the_questions_of_a_task(state: str, questions: tuple[int, ...], asked: list[int]) -> None:
+    made = design()
+    made.questions = (question(1), question(2))  # type: ignore[assignment]
+    made.counted = ((1, 3), (3,))  # type: ignore[assignment]
+    made.asked = lambda ids, condition: tuple(SimpleNamespace(id=one) for one in ids)  # type: ignore[assignment]
+    task = SimpleNamespace(questions=questions, condition="{}", state=state)
+    assert [one.id for one in made.questions_of(task)] == asked
+
+
+def test_the_files_of_an_item_are_those_that_it_has() -> None:
+    made = design()
+    columns = ("photo", "sound", "words", "score")
+    made.study = SimpleNamespace(config=SimpleNamespace(items=SimpleNamespace(file_columns=columns)))  # type: ignore[assignment]
+    item = Item("i", None, {"photo": "a.png", "sound": "", "words": None, "score": 3, "text": "x"})
+    assert made.item_files(item) == ("photo",)
