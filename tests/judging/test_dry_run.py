@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+from types import SimpleNamespace
+
 import pytest
 
-from assay.errors import JudgeError
+from assay.errors import JudgeError, StudyError
+from assay.judging import dry_run
 from assay.judging.client import expected_tokens
-from assay.judging.dry_run import CostEstimate, JudgeEstimate, Shown, as_yaml, estimate_study, requests_of
-from assay.judging.http import Request
+from assay.judging.dry_run import (
+    CostEstimate,
+    JudgeEstimate,
+    Shown,
+    _claims_about,
+    _render_calls,
+    as_yaml,
+    chosen_judges,
+    estimate_study,
+    part_asked,
+    requests_of,
+)
+from assay.judging.http import Request, Sent
+from assay.study.schema import Judge
 
 PRICE = {"price": {"input": 1.0, "output": 10.0}}
 
@@ -107,3 +123,112 @@ def test_who_is_asked(make_study):
     with pytest.raises(JudgeError, match=r"judge 'm2' is not in study\.yaml; it has m1"):
         estimate_study(study, judges=["m2"])
     assert [one.judge for one in estimate_study(study, judges=["m1"]).judges] == ["m1"]
+
+
+def test_systems_are_asked_first_and_all_where_nobody_is_named():
+    models = tuple(SimpleNamespace(name=name) for name in ("s1", "s2", "m1"))
+    study = SimpleNamespace(models=models)
+    assert [one.name for one in chosen_judges(study, None)] == ["s1", "s2", "m1"]
+    assert [one.name for one in chosen_judges(study, ["m1", "s2"])] == ["s2", "m1"]
+    for none in ([], None):
+        with pytest.raises(JudgeError, match=r"study\.yaml names no judge that could be asked"):
+            chosen_judges(SimpleNamespace(models=() if none is None else models), none)
+
+
+@pytest.mark.parametrize(
+    ("split", "part", "asked"),
+    [
+        (True, None, "development"), (True, "development", "development"), (True, "test", "test"), (True, "all", None),
+        (False, None, None), (False, "all", None),
+    ],
+)  # fmt: skip
+def test_which_part_is_asked_about(split, part, asked):
+    assert part_asked(SimpleNamespace(parts={"q1": "test"} if split else {}, folder="s"), part) == asked
+
+
+@pytest.mark.parametrize("part", ["development", "test"])
+def test_items_that_are_not_split_have_no_parts(part):
+    with pytest.raises(StudyError, match="the items of s are not split; split them with: assay split s"):
+        part_asked(SimpleNamespace(parts={}, folder="s"), part)
+
+
+def test_calls_that_are_alike_are_shown_once_with_their_number():
+    closed = []
+
+    class Given:
+        async def sent(self, request):
+            return Sent({"text": request}, "http://x/v1")
+
+        async def close(self):
+            closed.append(self)
+
+    def claim(item, judge, number=1):
+        about = {"annotator": judge, "question": number, "condition": {"n": item.name}}
+        return SimpleNamespace(item=item, **about)
+
+    one, two = SimpleNamespace(name="i1", text="a"), SimpleNamespace(name="i2", text="b")
+    questions = {k: SimpleNamespace(definition=SimpleNamespace(name=f"q{k}")) for k in (1, 2)}
+    plan = SimpleNamespace(questions=questions, request=lambda claim: claim.item.text)
+    claims = [
+        claim(one, "m1"),
+        claim(one, "m1"),
+        claim(two, "m1"),
+        claim(one, "m2"),
+        claim(one, "m1", 2),
+        claim(one, "m1"),
+    ]
+    providers = {"m1": Given(), "m2": Given()}
+    shown = asyncio.run(_render_calls(plan, providers, claims))
+    assert [(call.judge, call.question, call.item, call.body["text"], call.times) for call in shown] == [
+        ("m1", "q1", "i1", "a", 3), ("m1", "q1", "i2", "b", 1), ("m2", "q1", "i1", "a", 1), ("m1", "q2", "i1", "a", 1),
+    ]  # fmt: skip
+    assert closed == list(providers.values())
+
+
+def test_what_is_asked_about_an_item_or_about_the_first_that_anybody_is_asked_about(monkeypatch):
+    names = {"source": ["s1", "s2"], "item": ["p1", "p2", "p3"]}
+    there = {"s2": ["s2 by m1"], "p2": ["p2 by m1"], "p3": ["p3 by m1"]}
+    monkeypatch.setattr(dry_run, "items", lambda store, role: [(SimpleNamespace(name=one), "") for one in names[role]])
+    monkeypatch.setattr(dry_run.work, "item_claims", lambda store, name, judges: there.get(name, []))
+    plan = SimpleNamespace(store=None, parts=[SimpleNamespace(role="source"), SimpleNamespace(role="item")])
+    assert _claims_about(plan, ["m1"], None) == ["s2 by m1", "p2 by m1"]
+    assert _claims_about(plan, ["m1"], "p3") == ["p3 by m1"]
+    with pytest.raises(StudyError, match="no judge is asked about item 'p1'"):
+        _claims_about(plan, ["m1"], "p1")
+    with pytest.raises(StudyError, match="item 'p4' is not in the study"):
+        _claims_about(plan, ["m1"], "p4")
+    there.clear()
+    with pytest.raises(StudyError, match="no judge is asked about any item"):
+        _claims_about(plan, ["m1"], None)
+
+
+@pytest.mark.parametrize(
+    ("judge", "schema", "out"),
+    [
+        ({}, {}, 12), ({"effort": "none"}, {}, 12), ({"effort": "minimal"}, {}, 12), ({"effort": "low"}, {}, 300),
+        ({}, None, 250), ({"max_tokens": 40}, None, 40), ({"effort": "low"}, None, 250),
+        ({"structured": "never"}, None, 12),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("known", [None, 33.0])
+def test_tokens_and_dollars_of_open_questions(monkeypatch, judge, schema, out, known):
+    """Three open and two failed calls of 4 + 38 / 4 tokens at $1, and of replies as long as those so far."""
+    request = Request("m", [{"role": "user", "content": "x" * 36}], None, None, schema, {})
+    monkeypatch.setattr(dry_run.work, "counts", lambda store, names, part: {"open": 3, "failed": 2, "valid": 9})
+    monkeypatch.setattr(dry_run.work, "sample", lambda store, name, n, part: [0, 1])
+    monkeypatch.setattr(dry_run.work, "count_probes", lambda store, name, part: 4)
+    monkeypatch.setattr(dry_run, "typical_output", lambda store, name: known)
+    given = Judge(name="m1", model="m", **PRICE, **judge)
+    found = dry_run._estimate(SimpleNamespace(store=None, request=lambda claim: request), given, None)
+    tokens_in, tokens_out = round(5 * (4 + 38 / 4)), 5 * (out if known is None else 33)
+    assert (found.calls, found.tokens_in, found.tokens_out, found.probes) == (5, tokens_in, tokens_out, 4)
+    assert found.cost == pytest.approx((tokens_in + 10 * tokens_out) / 1e6)
+
+
+def test_of_no_open_questions_nothing_is_estimated(monkeypatch):
+    monkeypatch.setattr(dry_run.work, "counts", lambda store, names, part: {"valid": 9})
+    monkeypatch.setattr(dry_run.work, "sample", lambda store, name, n, part: [])
+    monkeypatch.setattr(dry_run.work, "count_probes", lambda store, name, part: 0)
+    monkeypatch.setattr(dry_run, "typical_output", lambda store, name: None)
+    found = dry_run._estimate(SimpleNamespace(store=None), Judge(name="m1", model="m", **PRICE), None)
+    assert found == JudgeEstimate("m1", 0, 0, 0, 0.0)
