@@ -16,6 +16,7 @@ from assay import planning
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import wilson
 from assay.planning import AltTestPlan
+from assay.replacement.closeness import Panel
 from assay.replacement.decision import VERDICTS
 from assay.replacement.studies import SimulatedStudies
 from readable import assert_readable
@@ -225,6 +226,75 @@ def test_signed_rank_tests_are_said():
     plan = assay.plan_alt_test((20, 40), epsilon=0.2, min_items=10, n_studies=50)
     assert "20 items there are signed-rank tests" in plan.summary()
     assert not assay.plan_alt_test((20, 40), epsilon=0.2, min_items=10, test="t", n_studies=50).notes
+
+
+def test_a_pilot_is_as_large_as_its_items_of_two_people_and_the_judge():
+    item = np.array([0, 0, 1, 1, 1, 2, 3, 3])
+    who = np.array([0, 1, 0, 1, 2, 0, 1, 2])
+    judge = np.array([1.0, 1.0, 1.0, np.nan])  # two of three or more people: items 0 and 1; item 3 lacks the judge
+    table = SimpleNamespace(
+        panel=Panel(item, who, np.ones(8), 4, 3, np.ones(3)), humans=("a", "b", "c"), judge_labels=lambda name: judge
+    )
+    (words,) = planning.PilotSource.assumptions(SimpleNamespace(table=table, judge="m"))
+    assert words.startswith("Panels and items drawn from a pilot of 2 items by 3 people, judge m; further items")
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({}, ""),
+        ({"low": None, "high": None}, " (range beyond these sizes)"),
+        ({"low": 90, "high": 1200}, " (90 to 1,200)"),
+        ({"low": 90, "high": None}, " (90 to more than these)"),
+    ],
+)
+def test_the_range_of_a_number_of_items_in_words(row, words):
+    assert planning._range(row) == words
+
+
+def ends(*, pilot=None, **more):
+    """Four studies of two sizes at two epsilons: how each ends is the position in `VERDICTS`."""
+    verdicts = np.array([[[3, 0], [3, 0], [3, 1], [0, 2]], [[0, 0], [0, 0], [1, 0], [0, 0]]])
+    settings = SimpleNamespace(sizes=(20, 400), epsilons=(0.1, 0.2), pilot=pilot, min_items=30, power=0.5)
+    common = {
+        "settings": settings, "each": 2, "ends": verdicts, "winning": np.where(verdicts == 0, 1.0, 0.0),
+        "passing": verdicts == 0, "rho": np.array([[0.5, 0.9], [0.7, 0.9], [np.nan, 0.8], [0.9, 0.6]]),
+        "tested": np.ones((4, 2)), "ranked": np.zeros((4, 2), dtype=bool),
+    }  # fmt: skip
+    return planning.StudyEnds(**common | more)
+
+
+def test_the_shares_of_how_studies_end_by_hand():
+    table = ends().frame(3)
+    assert VERDICTS == ("replace", "do not replace", "people differ", "cannot tell yet")
+    assert table.select("epsilon", "n_items").rows() == [(0.1, 20), (0.1, 400), (0.2, 20), (0.2, 400)]
+    assert table["replace"].to_list() == table["estimate"].to_list() == [0.25, 0.5, 0.75, 1.0]
+    assert table["do_not_replace"].to_list() == [0, 0.25, 0.25, 0]
+    assert table["people_differ"].to_list() == [0, 0.25, 0, 0]
+    assert table["cannot_tell"].to_list() == [0.75, 0, 0, 0]
+    # omega and rho are means over the studies in which somebody is tested: three of 20 items, four of 400.
+    assert table["winning_rate"].to_list() == pytest.approx([1 / 3, 0.5, 1.0, 1.0])
+    assert table["advantage_probability"].to_list() == pytest.approx([0.7, 0.8, 0.7, 0.8])
+    assert table["low"].to_list() == pytest.approx(wilson(np.array([0.25, 0.5, 0.75, 1.0]), 4, 0.95)[0].tolist())
+    assert table["n"].to_list() == [4] * 4
+    assert ends().ranges(3) == []
+
+
+def test_studies_of_one_truth_are_counted_together():
+    # Truths of two studies each: of the first, none of 20 items and both of 400 tell at epsilon .1.
+    assert ends().by_truth.tolist() == [[[0, 1], [0.5, 1]], [[1, 1], [1, 1]]]
+    assert not ends().assured
+    assert ends(pilot="labels").assured
+
+
+def test_who_is_not_tested_and_signed_rank_tests_are_noted():
+    assert ends().notes(3) == []
+    tested = np.array([[2 / 3, 1], [1 / 3, 1], [0, 1], [1, 1]])  # a half at 20 items
+    (few,) = ends(tested=tested).notes(3)
+    assert few == ("of 3 annotators, some have fewer than 30 comparable items and are not tested (50% at 20 items)")
+    ranked = np.array([[False, False], [True, False], [False, False], [False, False]])
+    (by_rank,) = ends(ranked=ranked).notes(3)
+    assert by_rank.startswith("with 20 items there are signed-rank tests (fewer than 30 items of an annotator)")
 
 
 def test_the_plan_tells_what_it_rests_on():

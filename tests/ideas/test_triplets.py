@@ -15,6 +15,7 @@ import assay
 import references
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import wilson
+from assay.ideas.triplets import _ends, _sparse_caution
 from assay.reporting.tables import said
 from assay.statistics.odd_one_out import Model, PairTable, code_of_pair, pair_of_code
 
@@ -269,3 +270,29 @@ def test_choices_left_out_are_compared_with_chance():
 def test_too_few_triplets_need_their_dimensions_said():
     with pytest.raises(DesignError, match="cannot be cross-validated; give dimensions=2"):
         assay.triplet_embedding(World.of(4).study(floor=1), n_resamples=0)
+
+
+@pytest.mark.parametrize("n", [3, 15, 16, 40])
+def test_intervals_of_counts_are_wilsons_whichever_way_they_are_made(n):
+    """With up to 3 choices a pair there are 16 counts: from 16 pairs on each is computed once."""
+    rng = np.random.default_rng(n)
+    of = rng.integers(1, 4, n)
+    of[0] = 3
+    kept = rng.integers(0, of + 1)
+    low, high = _ends(kept, of, 0.9)
+    wanted = [references.wilson(k, m, 0.9) for k, m in zip(kept.tolist(), of.tolist(), strict=True)]
+    assert list(zip(low, high, strict=True)) == [pytest.approx(one) for one in wanted]
+
+
+@pytest.mark.parametrize(
+    ("enough", "unseen", "words"),
+    [
+        ([True, True], 0, ()),
+        ([True, False], 0, "1 pair compared fewer than 5 times: ask for more triplets"),
+        ([False, False], 1, "2 pairs compared fewer than 5 times and 1 pair never compared: ask for more triplets"),
+        ([True, True], 3, "3 pairs never compared: ask for more triplets"),
+    ],
+)
+def test_pairs_that_were_compared_too_seldom_are_counted(enough, unseen, words):
+    found = _sparse_caution(pl.DataFrame({"enough": enough}), 5, unseen)
+    assert found == () if not words else found[0].startswith(words)

@@ -11,7 +11,7 @@ import pytest
 
 from assay.estimation.intervals import Estimate
 from assay.replacement import page
-from assay.replacement.alt_test import AltTest, DocumentEffect, epsilon_words
+from assay.replacement.alt_test import AltTest, DocumentEffect, _cautions, epsilon_words
 from assay.replacement.page import (
     _advice,
     _closer,
@@ -542,3 +542,136 @@ def reason_of(verdict, clusters=None, n_annotators=3, **more):
 )
 def test_the_first_thing_that_is_not_shown_is_the_reason(verdict, more, reason):
     assert reason_of(verdict, **more) == reason
+
+
+@pytest.mark.parametrize(
+    ("people", "reference", "caution"),
+    [(0, False, False), (1, False, True), (2, False, True), (3, False, False), (1, True, False)],
+)
+def test_fewer_than_three_people_are_no_consensus(people, reference, caution):
+    found = cautions(people, reference=reference)
+    assert found == (("With fewer than three annotators there is no consensus to compare with.",) if caution else ())
+
+
+def cautions(people, *, tests=("t",), tolerance=0.1, balance=False, reference=False, clusters=None):
+    clustering = None if clusters is None else SimpleNamespace(n_clusters=np.array(clusters))
+    tally = SimpleNamespace(
+        tested=np.arange(people), decided=SimpleNamespace(tests=tests), clustering=clustering
+    )  # fmt: skip
+    return _cautions(tally, settings(tolerance=tolerance, balance=balance, fixed_reference=reference))
+
+
+def test_each_caution_has_its_cause():
+    wilcoxon = "Under 30 items Wilcoxon's test is used, as published; with epsilon above 0"
+    assert cautions(3, tests=("t", "wilcoxon"))[0].startswith(wilcoxon)
+    assert cautions(3, tests=("wilcoxon",), tolerance=0.0) == cautions(3) == ()
+    assert cautions(3, balance=True)[0].startswith("Under balance ω and its p-values take one variance")
+    assert cautions(3, clusters=[25, 19])[0].startswith("With 19 clusters, one on which everything goes wrong may be")
+    assert cautions(3, clusters=[25, 20]) == ()
+    assert len(cautions(2, tests=("wilcoxon",), balance=True, clusters=[12])) == 4
+
+
+# -- what the verdict rests on, in three sentences -----------------------------------------------------
+
+
+def evidence(p=None, *, agreement=True, structure=None, **more):
+    test = alt(**{"as_good_as": 2, "people_agreement": Estimate(0.4, 0.3, 0.5, 0.05)} | more)
+    test.grounds = grounds(**(p or {}))
+    test.looked = SimpleNamespace(
+        kept=SimpleNamespace(structure=structure), least_sure=SimpleNamespace(structure=structure)
+    )
+    test._retention_sentence = lambda agreement: AltTest._retention_sentence(test, agreement)
+    return AltTest.evidence(test, agreement=agreement)
+
+
+@pytest.mark.parametrize(
+    ("p", "more", "words"),
+    [
+        ({"p_as_good": 0.05}, {}, "Shown to be as good, less ε = 0.1, as at least 2 of 3 annotators (p = 0.050)."),
+        ({}, {"as_good_as": 3}, "Shown to be as good, less ε = 0.1, as at least 3 of 3 annotators (p = 0.010)."),
+        ({}, {"as_good_as": 0}, "Shown to be as good, less ε = 0.1, as at least 2 of 3 annotators (p = 0.010)."),
+        ({"p_as_good": 0.051, "p_worse": 0.05}, {"worse_than": ("ann", "bob")},
+         "Shown to be worse, by more than ε = 0.1, than at least 3 of 3 annotators (p = 0.050); shown to be worse than "
+         "ann, bob."),
+        ({"p_as_good": 0.051}, {}, "Not shown to be as good, less ε = 0.1, as 2 of 3 annotators (p = 0.051)."),
+        ({"p_worse": 0.02}, {"worse_than": ("cho",)},
+         "Shown to be as good, less ε = 0.1, as at least 2 of 3 annotators (p = 0.010); shown to be worse than cho."),
+    ],
+)  # fmt: skip
+def test_as_how_many_annotators_it_is_as_good(p, more, words):
+    assert evidence(p, **more)[0] == words
+
+
+@pytest.mark.parametrize(
+    ("p", "structure", "words"),
+    [
+        (0.05, None, "Shown to look at the items (p = 0.050)."),
+        (0.051, None, "Not shown to look at the items (p = 0.051)."),
+        (0.01, "topic", "Shown to look at the items beyond what “topic” tells (p = 0.010)."),
+    ],
+)
+def test_whether_it_looks_at_the_items(p, structure, words):
+    assert evidence({"p_looks": p}, structure=structure)[1] == words
+
+
+AGREE = "people's chance-corrected agreement"
+
+
+@pytest.mark.parametrize(
+    ("p", "more", "words"),
+    [
+        ({"p_keeps": 0.05}, {}, f"Shown to keep more than 0.50 (p = 0.050) of {AGREE}, A = 0.40 [0.30, 0.50]: R = 0.90 "
+                                "[0.60, 1.20]."),
+        ({"p_keeps": 0.051, "loses": True, "p_loses": 0.02}, {"agreement": False},
+         f"Shown to keep less than 0.50 (p = 0.020) of {AGREE}: R = 0.90 [0.60, 1.20]."),
+        ({"p_keeps": 0.051}, {"agreement": False, "structure": "topic"},
+         f"Not shown to keep more than 0.50 (p = 0.051) of {AGREE} within “topic”: R = 0.90 [0.60, 1.20]."),
+        ({}, {"agreement": False, "settings": settings(fixed_reference=True, least_retention=0.4)},
+         f"Shown to keep more than 0.40 (p = 0.003) of {AGREE} with the reference: R = 0.90 [0.60, 1.20]."),
+        ({}, {"agreement": False, "retention": Estimate(NONE, NONE, NONE, NONE, "why")},
+         f"Shown to keep more than 0.50 (p = 0.003) of {AGREE}."),
+        ({}, {"agreement": False, "retention": Estimate(0.0, NONE, NONE, NONE, "one label only")},
+         f"Shown to keep more than 0.50 (p = 0.003) of {AGREE}: R = 0; one label only."),
+        ({}, {"people_agreement": Estimate(NONE, NONE, NONE, NONE, "too few items decide")},
+         "How much it keeps of what people agree on is not known: too few items decide."),
+    ],
+)  # fmt: skip
+def test_what_it_keeps_of_peoples_agreement(p, more, words):
+    assert evidence(p, **more)[2] == words
+
+
+def test_nobody_has_enough_items_for_evidence():
+    assert evidence(n_annotators=0) == ["Nobody has the 30 comparable items that the test asks for."]
+
+
+@pytest.mark.parametrize(
+    ("reason", "found", "words"),
+    [
+        ("too few items", needed(1160, power=0.8),
+         ["About 1,160 items (90 to 700) by these annotators would tell, yes or no, with assurance 0.8."]),
+        ("it is not shown to look", needed(None),
+         ["No number of items up to 3,000 would probably tell: hopeless."]),
+        ("too few clusters", needed(100), []),
+        (None, needed(100), []),
+    ],
+)  # fmt: skip
+def test_how_many_items_would_tell_is_said_where_they_would(reason, found, words):
+    assert AltTest._items_sentences(alt(reason=reason, items_needed=found)) == words
+
+
+@pytest.mark.parametrize(
+    ("p", "least", "level", "k"),
+    [
+        # Simes' test of those from the u-th smallest on: min over i of (m - u + 1) / i times the i-th of them.
+        ([0.01, 0.02, 0.2], 2, 0.05, 2),  # 3 * .01 = .03, then 2 * .02 = .04, then .2
+        ([0.01, 0.03, 0.2], 2, 0.05, 1),
+        ([0.04, 0.045, 0.05], 2, 0.05, 3),  # all of them at once: the largest is enough
+        ([0.2, 0.3, 0.4], 2, 0.05, 0),
+    ],
+)
+def test_as_good_as_the_most_annotators_whose_conjunction_is_shown(p, least, level, k):
+    test = SimpleNamespace(grounds=grounds(p_as_good=0.5, least=least), tally=SimpleNamespace(verdict_p=(np.array(p),)))
+    assert AltTest._count_as_good(test, level) == k
+    # Weights may show a share that no count shows.
+    test.grounds = grounds(p_as_good=level, least=least)
+    assert AltTest._count_as_good(test, level) == (k or least)

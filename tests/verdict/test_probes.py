@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,7 @@ import pytest
 import assay
 from assay import Annotations, probes
 from assay.cli.app import main
+from assay.data.scales import Interval, scale_of
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
 from assay.estimation.resampling import Units
@@ -27,7 +29,7 @@ from assay.verdict.probe_measures import (
     halo_of,
     replies_needed,
 )
-from assay.verdict.probes import JudgeProbes, ProbeRow, ProbeSettings, probe_parts
+from assay.verdict.probes import JudgeProbes, ProbeRow, ProbeSettings, _ProbedTable, probe_parts
 
 CUTS = (-1.2, -0.4, 0.4, 1.2)
 
@@ -613,3 +615,41 @@ def test_consistency_of_numbers_and_of_categories_by_hand():
     assert words.found.estimate == pytest.approx((24 / 30 - chance) / (1 - chance))
     assert (words.n, words.null, words.side) == (30, 0.9, -1)
     assert beside(np.r_[first, 1.0], np.r_[first, 1.0]).consistency(replies[1:]).found.reason is not None  # 29
+
+
+@pytest.mark.parametrize(
+    ("scale", "levels", "ordered"),
+    [
+        ("1-5", [1, 2, 3, 4, 5], True),
+        ("ordinal:low<mid<high", [0, 1, 2], True),  # ordered words, by their positions
+        ("nominal:a,b", [0, 1], True),  # of two categories one is more
+        ("nominal:a,b,c", [0, 1, 2], False),
+        ("preference", [-1, 0, 1], True),
+    ],
+)
+def test_labels_beside_people_s_have_the_levels_of_their_scale(scale, levels, ordered):
+    scale = scale_of(scale)
+    grid = {"m": np.array([0.0, 1.0, np.nan]), "p": np.array([1.0, 1.0, 0.0]), "q": np.array([np.nan, 1.0, 0.0])}
+    table = SimpleNamespace(
+        grids={"c": (grid, ("p", "q"))}, scales={"c": scale}, items=["a", "b", "c"], units=Units.of(3),
+        settings=SimpleNamespace(confidence=0.9),
+    )  # fmt: skip
+    found = _ProbedTable.beside_people(table, "m", "c")
+    assert (found.levels.tolist(), found.numeric, found.level) == (levels, ordered, 0.9)
+    assert found.people[:, 1].tolist() == pytest.approx([np.nan, 1, 0], nan_ok=True)
+    gone = _ProbedTable.beside_people(table, "nobody", "c")
+    assert np.isnan(gone.judge).all()
+    assert gone.people.shape == (3, 2)
+    assert _ProbedTable.beside_people(table, "m", "text") is None
+    table.grids["c"] = (grid, ())
+    assert _ProbedTable.beside_people(table, "m", "c").people.shape == (3, 0)
+
+
+def test_numbers_without_a_list_have_the_levels_that_were_given():
+    grid = {"m": np.array([0.5, 0.1, np.nan]), "p": np.array([0.1, 0.9, 0.5])}
+    table = SimpleNamespace(
+        grids={None: (grid, ("p",))}, scales={None: Interval(0, 1)}, items=["a", "b", "c"], units=Units.of(3),
+        settings=SimpleNamespace(confidence=0.95),
+    )  # fmt: skip
+    found = _ProbedTable.beside_people(table, "m", None)
+    assert (found.levels.tolist(), found.numeric) == ([0.1, 0.5, 0.9], True)
