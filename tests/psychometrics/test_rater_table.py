@@ -129,17 +129,17 @@ def slow_widening(table: RaterTable) -> np.ndarray:
 def test_differences_between_groups_are_as_wide_as_subjects_make_them():
     rng = np.random.default_rng(2)
     subject = np.repeat(np.arange(12), 3)
-    group = (subject >= 5) + (subject >= 9) * 1
-    whim = rng.normal(size=(12, 3))  # what a rater thinks of a subject is in all of its labels
+    group = np.array([0, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1])[subject]  # of 5, 4 and 3 subjects
+    whim = rng.normal(size=(12, 5))  # what a rater thinks of a subject is in all of its labels
     rows = [(i, 0, r, int(np.clip(round(2 + 1.5 * whim[subject[i], r] + 0.3 * rng.normal()), 0, 4)))
-            for i in range(36) for r in range(3)]  # fmt: skip
+            for i in range(36) for r in range(5)]  # fmt: skip
     table = table_of(rows, ("n", "s", "t"), (subject.tolist(), group.tolist()))
     found = table.widening
     np.testing.assert_allclose(found, slow_widening(table))
-    assert (found > stats.t.ppf(0.975, 4) / stats.norm.ppf(0.975)).sum() > 3
+    assert (found > stats.t.ppf(0.975, 3) / stats.norm.ppf(0.975)).sum() > 4
     # Where each item is a subject, its labels are as many as its means.
     alone = table_of(rows, ("n", "s", "t"), (list(range(36)), group.tolist()))
-    assert alone.widening.tolist() == [[1] * 3] * 2
+    assert alone.widening.tolist() == [[1] * 5] * 2
 
 
 # -- who shares what ----------------------------------------------------------------------------------
