@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import polars as pl
+import pytest
 
 import assay
 from assay.looking import _answerable, _doubts_of
@@ -150,3 +151,58 @@ def test_of_two_columns_neither_is_told_out_by_its_range(tmp_path):
 
     assert people("bob", "cho") == ["ann", "bob"]
     assert people("cho") == ["ann", "cho"]
+
+
+def files(folder: Any, *names: str) -> list[Any]:
+    for name in names:
+        who = name.removesuffix(".csv")
+        (folder / name).write_text("item,annotator,label\n" + "".join(f"i{i},{who},{1 + i % 3}\n" for i in range(6)))
+    return [folder / name for name in names]
+
+
+def test_the_call_names_one_file_or_a_list(tmp_path):
+    one, other = files(tmp_path, "ann.csv", "bob.csv")
+    single, both = assay.look(one), assay.look([one, other])
+    assert single.call.startswith(f"assay.read('{one}'")
+    assert both.call.startswith(f"assay.read(['{one}', '{other}']")
+    assert (single.source, both.source) == (str(one), "2 files")
+    assert assay.look([one]).call == single.call
+    memory = assay.look(pl.read_csv(one))
+    assert (memory.source, memory.head) == (
+        "a table in memory",
+        "a table in memory: 6 rows × 3 columns, one row a label",
+    )
+    for found in (single, both):
+        labels = eval(found.call, {"assay": assay})
+        assert labels.fingerprint == found.labels.fingerprint
+        assert labels.scale == assay.Ordinal(1, 3)
+
+
+def test_roles_are_looked_for_unless_several_columns_are_the_labels(tmp_path):
+    frame = pl.DataFrame(
+        {"item": list("abcd"), "annotator": ["x", "y"] * 2, "food": [1, 2, 3, 1], "mood": [1, 2, 2, 3]}
+    )
+    assert [(one.name, one.role) for one in assay.look(frame, label="food").columns][:3] == [
+        ("item", "item"), ("annotator", "annotator"), ("food", "label")
+    ]  # fmt: skip
+    told = assay.look(frame, label=["food", "mood"])
+    assert (told.columns, told.shape, told.n_rows, told.n_columns) == ((), None, 4, 4)
+    assert told.options == {"label": ("food", "mood"), "scale": "1-3"}
+    assert told.labels.criteria == ("food", "mood")
+    empty = assay.look(frame.head(0))
+    assert (empty.columns, empty.labels, empty.lacking) == ((), None, ("a table in memory has no rows",))
+    assert empty.summary().endswith("It cannot be read as it is.")
+    assert empty.to_dict()["call"] is None
+    with pytest.raises(assay.AssayError, match="a table in memory cannot be read yet: a table in memory has no rows"):
+        empty.write(tmp_path / "r.yaml")
+
+
+def test_a_look_is_kept_and_read_again(tmp_path):
+    both = files(tmp_path, "ann.csv", "gpt-4o.csv")
+    found = assay.look(both)
+    assert found.doubts == ("'gpt-4o' looks like a model, and nothing says who is a judge",)
+    again = assay.read(found.write(tmp_path / "r.yaml"))
+    assert (again.judges, again.fingerprint) == (("gpt-4o",), found.labels.fingerprint)
+    assert assay.look(tmp_path / "r.yaml").doubts == ()  # said by the reading
+    said = assay.look(both, judges=["ann"], humans=["gpt-4o"])
+    assert (said.labels.judges, said.doubts) == (("ann",), ())
