@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from pathlib import Path
@@ -28,7 +29,11 @@ LONG = pl.DataFrame(
         "text": ["Ä", "Ä", "a, b", "a, b", 'say "c"\nthen d'],
     }
 )
-FINGERPRINT = read(LONG, judges=["gpt"], scale="1-5").fingerprint
+
+
+@functools.cache
+def fingerprint():
+    return read(LONG, judges=["gpt"], scale="1-5").fingerprint
 
 
 def write(path, text, **options):
@@ -93,7 +98,7 @@ def test_the_same_labels_in_every_form(tmp_path, where):
     seen = 0
     for name, source in where(tmp_path):
         labels = read(source, judges=["gpt"], scale="1-5")
-        assert labels.fingerprint == FINGERPRINT, name
+        assert labels.fingerprint == fingerprint(), name
         assert labels.judges == ("gpt",), name
         assert labels.items["text"].to_list() == ["Ä", "a, b", 'say "c"\nthen d'], name
         assert labels.reading.rows == 5, name
