@@ -11,6 +11,14 @@ import pyarrow as pa
 import pytest
 
 import assay
+from assay.data.columns import (
+    CONTENT,
+    column_of,
+    duplicate_words,
+    several_contents,
+    split_items,
+    to_polars,
+)
 from assay.data.formats.exports import write
 from assay.errors import AssayError, DataError, DesignError
 from assay.estimation.result import Exclusion
@@ -193,3 +201,100 @@ def test_a_file_in_the_place_of_a_folder(tmp_path):
         report.save(tmp_path)
     with pytest.raises(AssayError, match="is a file; name another folder"):
         report.save(tmp_path / "file" / "page.html")
+
+
+# -- frames, parts of items, and what is said of a table ----------------------------------------------
+
+
+def test_a_declared_order_is_kept_where_it_is_asked_for():
+    size = pd.Categorical(["low", "high", None], categories=["low", "mid", "high"], ordered=True)
+    plain = pd.Categorical(["x", "y", "x"])
+    frame = pd.DataFrame({"size": size, "plain": plain, "n": [1, 2, 3]})
+    for source in (frame, pa.Table.from_pandas(frame)):
+        ordered, texts = to_polars(source, orders=True), to_polars(source)
+        assert ordered.schema["size"] == pl.Enum(["low", "mid", "high"])
+        assert ordered["size"].cast(pl.String).to_list() == ["low", "high", None]
+        assert texts["size"].cast(pl.String).to_list() == ["low", "high", None]
+        assert not isinstance(texts.schema["size"], pl.Enum)
+        assert not isinstance(ordered.schema["plain"], pl.Enum)
+        assert ordered["n"].to_list() == [1, 2, 3]
+    own = pl.DataFrame({"a": [1]})
+    assert to_polars(own) is own
+    assert to_polars(own.lazy()).equals(own)
+    labels = pd.DataFrame({"item": ["a", "b"], "annotator": "ann", "label": size[:2]})
+    assert assay.Annotations.from_frame(labels).scale == assay.Ordinal(["low", "mid", "high"])
+
+
+def test_values_in_the_one_type_they_have():
+    assert column_of("x", [1, None, 2.5], "t").to_list() == [1.0, None, 2.5]
+    assert column_of("x", ["a", None], "t").to_list() == ["a", None]
+    assert column_of("x", [1, "é", None], "t", strict=False).to_list() == ["1", "é", None]
+    assert column_of("x", [["é"], None, {"b": 1}], "t").to_list() == ['["é"]', None, '{"b": 1}']
+    assert column_of("x", [], "t").to_list() == []
+    with pytest.raises(DataError) as few:
+        column_of("x", [1, 2, "a", None], "t")
+    assert str(few.value) == "t: column 'x' mixes numbers and text (row 3: 'a'); 1 is not \"1\": make them one type"
+    with pytest.raises(DataError, match=r"\(row 1: 1, row 2: 2, row 3: 3, row 4: 4, row 5: 5 and 1 more\)"):
+        column_of("x", [1, 2, 3, 4, 5, 6, *"abcdefg"], "t")
+
+
+def rows(**columns: object) -> pl.DataFrame:
+    found = pl.DataFrame(columns)
+    return found.with_columns(_row=pl.int_range(1, found.height + 1))
+
+
+def test_parts_of_an_item_s_name_become_columns_and_what_is_lost_is_said():
+    table = rows(item=["a__food", "a__mood", "b__food"], label=[1, 2, 3])
+    about = pl.DataFrame({"item": ["a__food", "a__mood", "b__food"], "same": ["x", "x", "y"],
+                          "other": ["p", "q", "r"], "gap": ["g", None, "h"]})  # fmt: skip
+    found, items, notes = split_items(table, about, "__")
+    assert found.select("item", "criterion", "label").rows() == [("a", "food", 1), ("a", "mood", 2), ("b", "food", 3)]
+    assert items.rows(named=True) == [
+        {"item": "a", "same": "x", "other": "p", "gap": "g"}, {"item": "b", "same": "y", "other": "r", "gap": "h"},
+    ]  # fmt: skip
+    assert notes == ["of other in the item table the first of each item is kept: its parts differ"]
+    assert split_items(table, about.drop("other"), "__")[2] == []
+    alone = split_items(table, None, "__")
+    assert (alone[1].rows(), alone[2]) == ([("a",), ("b",)], [])
+
+
+def test_groups_of_a_pattern_are_attributes_of_the_items():
+    table = rows(item=["doc1-s2/1", "doc1-s3/2"], label=[1, 2])
+    found, items, notes = split_items(table, None, r"^(?P<item>(?P<doc>\w+)-\w+)/(?P<repeat>\d)$")
+    assert found.select("item", "repeat").rows() == [("doc1-s2", "1"), ("doc1-s3", "2")]
+    assert (items.columns, items.rows(), notes) == (["item", "doc"], [("doc1-s2", "doc1"), ("doc1-s3", "doc1")], [])
+    found, items, _ = split_items(table, None, r"^(?P<doc>\w+)-")
+    assert found["item"].to_list() == ["doc1-s2/1", "doc1-s3/2"]
+    assert items["doc"].to_list() == ["doc1", "doc1"]
+    with pytest.raises(DataError, match=r"split_item '__' does not fit item 'doc1-s2/1' \(2 rows, rows 1, 2\)"):
+        split_items(table, None, "__")
+    with pytest.raises(DataError, match=r"is not a regular expression"):
+        split_items(table, None, r"(?P<item>")
+
+
+def test_items_on_several_contents_are_said():
+    table = pl.DataFrame({
+        "item": ["a", "a", "b", "b", "c", "c"], "criterion": ["x", "x", "x", "y", "x", "x"],
+        CONTENT: [1, 2, 1, 2, 3, None],
+    })  # fmt: skip
+    words = f"labels given on several contents, as the column {CONTENT} says"
+    assert several_contents(table) == [f"1 item has {words}: a"]  # of b each question on one, of c one is not known
+    assert several_contents(table.drop("criterion")) == [f"2 items have {words}: a, b"]
+    assert several_contents(table.filter(item="c")) == []
+    assert several_contents(table.drop(CONTENT)) == []
+
+
+def test_answers_given_twice_are_named_with_what_may_mend_them():
+    def words(n: int, **more: list[object]) -> str:
+        cells = [f"i{i}" for i in range(n) for _ in range(2)]
+        table = rows(item=[*cells, "z"], annotator="ann", label=1, **{k: [*v, v[0]] for k, v in more.items()})
+        return duplicate_words(table, ["item", "annotator"])
+
+    extra = "remove the extra rows, or number the answers in a column 'repeat'"
+    assert words(1) == f"1 answer given more than once (item 'i0', annotator 'ann': rows 1, 2); {extra}"
+    shown = "; ".join(f"item 'i{i}', annotator 'ann': rows {2 * i + 1}, {2 * i + 2}" for i in range(5))
+    assert words(5) == f"5 answers given more than once ({shown}); {extra}"
+    assert words(6) == f"6 answers given more than once ({shown}; and 1 more); {extra}"
+    assert words(1, prompt=["p", "q"]).endswith("; if column 'prompt' was varied on purpose, say conditions=['prompt']")
+    assert words(1, prompt=["p", "p"]).endswith(extra)
+    assert words(2, prompt=["p", "q", "p", "p"]).endswith(extra)

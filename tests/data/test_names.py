@@ -242,6 +242,9 @@ def numbered(word: str, n: int) -> list[str]:
         (spread(["a/b", "a/c", "d/b"], numbered("", 4), by="/"), "/", 3, 4),
         (spread(numbered("q", 5), ["1", "2"], by="#"), "#", 5, 2),
         (spread(numbered("", 5), numbered("", 3), by="."), ".", 5, 3),
+        # Two underscores part it, though a hyphen would leave more stems.
+        (spread(numbered("d", 3), spread(numbered("s", 3), numbered("w", 4), by="-"), by="__"), "__", 3, 12),
+        (spread(numbered("d", 3), spread(numbered("s", 3), numbered("w", 4), by="-"), by="_"), "-", 9, 4),
         # Cut at its first place, where names share nothing before the last one.
         ([f"{cue}__{i}__because {i}" for i, cue in enumerate(["sun", "sea", "rain"] * 4)], "__", 3, 12),
     ],
