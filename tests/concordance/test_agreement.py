@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -517,3 +518,33 @@ def test_a_heat_map_has_two_colours_for_two_signs():
     both = {to_hex(pictures.HUMAN), to_hex(pictures.JUDGE)}
     assert colours["pearson"] == both == colours["bias"]
     assert colours["mae"] == {to_hex(pictures.JUDGE)}
+
+
+def test_a_summary_counts_what_it_does_not_show(found):
+    """24 rows of the headline, and 12 comparisons of a judge, are shown; places of which none is shown are named."""
+    row, closer = found.shown("humans"), found.differences.filter(coefficient=found.headline).head(1)
+    title = f", {row['title'][0]} "
+    for rows, comparisons in ((24, 12), (25, 13), (26, 14)):
+        many, closers = (
+            pl.concat([one.with_columns(criterion=pl.lit(f"c{i:02d}")) for i in range(n)])
+            for one, n in ((row, rows), (closer, comparisons))
+        )
+        text = dataclasses.replace(found, rows=many, differences=closers).summary()
+        lines = text.splitlines()
+        assert sum(line.startswith("c") and title in line for line in lines) == 24
+        assert sum(f": {closer['judge'][0]} is " in line for line in lines) == 12
+        further = [line for line in lines if "further " in line and " in the " in line]
+        assert (
+            further
+            == {
+                24: [],
+                25: [
+                    f"1 further rows of {found.headline} are in the table, all those of c24.",
+                    "1 further comparisons of a judge are in the differences, all those of c12.",
+                ],
+                26: [
+                    f"2 further rows of {found.headline} are in the table, all those of c24, c25.",
+                    "2 further comparisons of a judge are in the differences, all those of c12, c13.",
+                ],
+            }[rows]
+        )

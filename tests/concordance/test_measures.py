@@ -15,6 +15,7 @@ import assay
 from assay.concordance.agreement import agreement
 from assay.concordance.icc import icc, icc_table
 from assay.concordance.measures import (
+    _require_few,
     bias,
     cohen_kappa,
     correlation,
@@ -352,3 +353,9 @@ def test_very_many_ordered_categories_are_refused():
 def test_agreement_says_what_very_many_categories_leave_out(a_label_for_each):
     with pytest.raises(DesignError, match="nothing to compare: there are 181,000 different labels"):
         agreement(a_label_for_each)
+
+
+def test_a_thousand_categories_are_counted_and_one_more_is_not():
+    assert _require_few(np.arange(1_000.0)).tolist() == list(range(1_000))
+    with pytest.raises(DesignError, match="there are 1,001 different labels, too many to count each"):
+        _require_few(np.arange(1_001.0))

@@ -220,6 +220,15 @@ def test_a_share_has_wilsons_interval_with_a_design_effect():
     low, high = MeanSpread(0.25, 0.25 * 0.75 / 12, 10.0, 12, (0, 1), 3.0, 0.25, 0.01, 4).ends(0.95)
     q = t**2 / 12 + stats.t.ppf(0.975, 3) ** 2 * 0.01 / (0.25 * 0.75)  # people differ, too
     assert (low, high) == pytest.approx(wilson(0.25, 1 / q, 1.0))
+    points = MeanSpread(2.0, 16 * 0.25 * 0.75 / 12, 10.0, 12, (1.0, 5.0), 3.0, 2.0, 16 * 0.01, 4)
+    assert points.ends(0.95) == pytest.approx((1 + 4 * low, 1 + 4 * high))
+    # At an end the coin is a quarter of people's own: κ = 12 · .01 / (.3 · .7 / 4), of which two were seen.
+    kappa = 12 * 0.01 / (0.21 / 4)
+    q = t**2 * (2 * kappa + kappa) / 3 / 12
+    one = MeanSpread(0.0, 0.01, 10.0, 12, (0.0, 1.0), seen=2.0, own=0.3)
+    assert one.ends(0.95) == pytest.approx((0.0, q / (1 + q)))
+    top = MeanSpread(1.2, 0.01, 10.0, 12, (0.0, 1.0), seen=2.0, own=0.7)
+    assert top.ends(0.95) == pytest.approx((1 - q / (1 + q), 1.0))
 
 
 def test_numbers_of_which_few_are_off_the_commonest_have_the_interval_of_a_share():

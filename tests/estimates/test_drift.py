@@ -321,3 +321,46 @@ def test_closeness_and_sentences():
     assert other[1].startswith("On 1,200 anchors no change of the judge is shown: −0.05")
     assert other[2].endswith("is left: the systems have changed.")
     assert other[3] == "Its agreement with people is not shown to have changed: +0.05 [−0.05, 0.15]."
+
+
+def changes(old, new, ends):
+    old, new = (dict(zip("abcdefghijkl", labels, strict=True)) for labels in (old, new))
+    found, counts, reason = _changes(old, new, _pair_anchors(old, new), ends, DriftSettings(confidence=0.9))
+    assert (counts["judge's change"], reason) == (12, None)
+    return found
+
+
+def test_which_interval_the_judge_s_change_has():
+    """Two labels: Tango's. More with ends: of fewer than five changes by what may have changed. Else a mean's."""
+    two = [0.0] * 6 + [3.0] * 6
+    more = [*two[:5], 3.0, *two[6:]]
+    found = changes(two, more, 3.0)["judge's change"]
+    wanted = tango(np.array(two) > 0, np.array(more) > 0, 3.0, 0.9)
+    assert (found.estimate, found.low, found.high) == (pytest.approx(3 / 12), wanted.low, wanted.high)
+    same = changes([2.0] * 12, [2.0] * 12, 3.0)["judge's change"]
+    still = tango(np.ones(12, dtype=bool), np.ones(12, dtype=bool), 1.0, 0.9)
+    assert (same.estimate, same.low, same.high) == (0, still.low, still.high)
+    three = [0.0, 1.0] * 3 + [2.0] * 6
+    for changed, ends in ((4, 2.0), (5, 2.0), (4, None)):
+        d = np.r_[np.ones(changed), np.zeros(12 - changed)]
+        found = changes(three, np.array(three) + d, ends)["judge's change"]
+        few = few_changed(d, 2.0, 0.9)
+        mean = _mean_estimate(float(d.mean()), (d - d.mean()) / 12, 0.9, 12)
+        wanted = few if changed == 4 and ends else mean
+        assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high))
+        assert few.low != pytest.approx(mean.low)
+    # Of two labels without ends, as of numbers, it is a mean.
+    d = np.array(more) - two
+    found, mean = changes(two, more, None)["judge's change"], _mean_estimate(0.25, (d - 0.25) / 12, 0.9, 12)
+    assert (found.low, found.high) == pytest.approx((mean.low, mean.high))
+
+
+def test_changed_labels_are_a_share_and_the_same_texts_leave_nothing_to_the_systems():
+    found = changes([0.0, 1.0, 2.0] * 4, [0.0, 2.0, 2.0] * 4, 2.0)
+    flips = found["flips"]
+    assert flips.estimate == pytest.approx(1 / 3)
+    t = stats.norm.ppf(0.95)
+    assert (flips.low - 1 / 3) ** 2 == pytest.approx(t**2 * flips.low * (1 - flips.low) / 12)
+    assert (flips.high - 1 / 3) ** 2 == pytest.approx(t**2 * flips.high * (1 - flips.high) / 12)
+    assert found["systems' change"].reason == "both runs have the same texts, so the whole change is the judge's"
+    assert found["whole change"].estimate == pytest.approx(1 / 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -12,7 +13,18 @@ from scipy import stats
 
 import assay
 from assay.errors import DesignError
-from assay.estimates.label_plan import LabelPlanSettings, _chances, _need_words, _pilot_moments, strata_of
+from assay.estimates.label_plan import (
+    LEAST_ITEMS,
+    LabelMoments,
+    LabelPlanSettings,
+    _chances,
+    _need_words,
+    _pilot_moments,
+    _row,
+    _search,
+    _smallest,
+    strata_of,
+)
 
 
 def test_a_useless_judge_saves_nothing():
@@ -201,3 +213,101 @@ def test_what_a_plan_says_is_needed():
     first = plan.table.row(0, named=True)
     error = math.sqrt(0.25 * (1 - 0.49) / 30 + 0.25 * 0.49 / 2000)
     assert first["power"] == pytest.approx(stats.norm.cdf(0.1 / error - stats.norm.ppf(0.975)))
+
+
+YES_NO = LabelMoments(0.3, math.sqrt(0.21), 0.8, 0.5, 0.8, is_share=True)
+NUMBERS = LabelMoments(0.0, 2.0, 0.6, 0.25, 0.6, is_share=False)
+
+
+def test_the_variance_of_several_people_s_mean_beside_a_judge():
+    """σ² = 4: of two people 4 · 1.25 / 2 = 2.5; the judge takes 4 · .36 = 1.44 to all 500 items."""
+    assert NUMBERS.variance(50, 500, 1, judge=False) == pytest.approx(4 / 50)
+    assert NUMBERS.variance(50, 500, 2, judge=False) == pytest.approx(2.5 / 50)
+    assert NUMBERS.variance(50, 500, 2, judge=True) == pytest.approx(1.06 / 50 + 1.44 / 500)
+    # A judge cannot know more than there is to know.
+    sure = dataclasses.replace(NUMBERS, judged=1.0)
+    assert sure.variance(50, 500, 2, judge=True) == pytest.approx(4 / 500)
+
+
+def test_half_of_the_interval_that_would_be_reported():
+    """t of n − 2 degrees, of at least 1; of shares Wilson's with a coin's variance, the rarer labels expected."""
+    half = NUMBERS.half_width(50, 500, 2, 0.9)
+    assert half == pytest.approx(stats.t.ppf(0.95, 48) * math.sqrt(1.06 / 50 + 1.44 / 500))
+    assert half == NUMBERS.half_width(50, 500, 2, 0.9, judge=True)
+    alone = NUMBERS.half_width(50, 500, 2, 0.9, judge=False)
+    assert alone == pytest.approx(stats.t.ppf(0.95, 48) * math.sqrt(2.5 / 50))
+    for n, df in ((2, 1), (3, 1), (4, 2)):
+        assert NUMBERS.half_width(n, 500, 1, 0.9, judge=False) == pytest.approx(
+            stats.t.ppf(0.95, df) * 2 / math.sqrt(n)
+        )
+    # One person without the judge has a coin's variance: Wilson's interval of 50 items with t.
+    t, n = stats.t.ppf(0.95, 48), 50
+    q = t**2 / n
+    wilson = math.sqrt(q * 0.21 + q**2 / 4) / (1 + q)
+    assert YES_NO.half_width(n, 500, 1, 0.9, judge=False) == pytest.approx(wilson)
+    many = dataclasses.replace(YES_NO, mean=0.7)
+    assert many.half_width(n, 500, 1, 0.9) == pytest.approx(YES_NO.half_width(n, 500, 1, 0.9))
+    # With the judge κ = n V / p (1 − p) is below 1, and is pulled to 1 by one observation of the 15 rarer labels.
+    kappa = n * YES_NO.variance(n, 500, 1, judge=True) / 0.21
+    q = t**2 * (15 * kappa + 1) / 16 / n
+    assert YES_NO.half_width(n, 500, 1, 0.9) == pytest.approx(math.sqrt(q * 0.21 + q**2 / 4) / (1 + q))
+
+
+def test_the_power_to_show_a_difference():
+    error = math.sqrt(1.06 / 50 + 1.44 / 500)
+    power = NUMBERS.power(50, 500, 2, 0.9, 0.4)
+    assert power == pytest.approx(stats.norm.cdf(0.4 / error - stats.norm.ppf(0.95)))
+    assert power == NUMBERS.power(50, 500, 2, 0.9, 0.4, judge=True)
+    alone = NUMBERS.power(50, 500, 2, 0.9, 0.4, judge=False)
+    assert alone == pytest.approx(stats.norm.cdf(0.4 / math.sqrt(0.05) - stats.norm.ppf(0.95)))
+    assert dataclasses.replace(NUMBERS, sd=0.0).power(50, 500, 2, 0.9, 0.4) == 1
+
+
+@pytest.mark.parametrize("judge", [True, False])
+@pytest.mark.parametrize("wish", [{"half_width": 0.4}, {"difference": 0.7, "power": 0.7}])
+def test_the_smallest_number_is_the_first_that_does(wish, judge):
+    settings = LabelPlanSettings(**wish, confidence=0.9, sd=2.0, price=0.5, judge_price=0.1)
+
+    def does(n: int) -> bool:
+        if "half_width" in wish:
+            return NUMBERS.half_width(n, 300, 1, 0.9, judge=judge) <= 0.4
+        return NUMBERS.power(n, 300, 1, 0.9, 0.7, judge=judge) >= 0.7
+
+    wanted = next(n for n in range(LEAST_ITEMS, 301) if does(n))
+    assert _search(NUMBERS, 300, 1, settings, judge=judge) == wanted > LEAST_ITEMS
+    assert _search(NUMBERS, wanted, 1, settings, judge=False) == (None if judge else wanted)
+    row = _smallest(NUMBERS, 300, 1, settings)
+    assert row["n" if judge else "people_alone"] == wanted
+    assert row["cost" if judge else "cost_alone"] == pytest.approx(0.5 * wanted + (30 if judge else 0))
+
+
+def test_what_nobody_wished_or_nothing_reaches_has_no_number():
+    none = {"n_people": 2, "n": None, "people_alone": None, "cost": None, "cost_alone": None}
+    assert _smallest(NUMBERS, 300, 2, LabelPlanSettings(sd=2.0)) == none
+    far = _smallest(NUMBERS, 30, 2, LabelPlanSettings(sd=2.0, half_width=0.001))
+    assert math.isnan(far.pop("cost"))
+    assert far == {name: value for name, value in none.items() if name != "cost"}
+
+
+def test_a_row_of_the_curve():
+    """Of 40 items, two people each: 2.5 / 40 alone, 1.06 / 40 + 1.44 / 300 with the judge."""
+    settings = LabelPlanSettings(sd=2.0, confidence=0.9, price=0.5, judge_price=0.1, difference=0.3)
+    row = _row(NUMBERS, 40, 300, 2, settings)
+    variances = 2.5 / 40, 1.06 / 40 + 1.44 / 300
+    assert (row["n_people"], row["n"], row["cost"]) == (2, 40, pytest.approx(40 * 2 * 0.5 + 30))
+    assert row["saved"] == math.floor(40 * (variances[0] / variances[1] - 1)) == 39
+    assert (row["people_alone"], row["estimate"]) == pytest.approx(
+        tuple(stats.t.ppf(0.95, 38) * math.sqrt(v) for v in variances)
+    )
+    assert row["power"] == pytest.approx(stats.norm.cdf(0.3 / math.sqrt(variances[1]) - stats.norm.ppf(0.95)))
+    plain = _row(dataclasses.replace(NUMBERS, sd=0.0), 40, 300, 2, LabelPlanSettings(sd=2.0))
+    assert plain["saved"] == 0
+    assert "power" not in plain
+
+
+def test_an_option_given_as_one_number_is_a_row_of_one():
+    one = LabelPlanSettings(sizes=50, n_people=2)
+    assert (one.sizes, one.n_people) == ((50,), (2,))
+    assert LabelPlanSettings(sizes=[90, 50, 90]).sizes == (50, 90)
+    with pytest.raises(DesignError, match="are two ways to say what is wanted; give one"):
+        LabelPlanSettings(half_width=0.1, difference=0.1)

@@ -34,6 +34,7 @@ from assay.estimation.intervals import (
     wilson,
     wilson_estimate,
 )
+from assay.estimation.small_samples import Score
 
 RNG = np.random.default_rng(8)
 NAN = math.nan
@@ -116,6 +117,22 @@ def test_a_difference_of_shares_has_the_interval_of_its_posterior():
     _, low, high, reason = jackknife(0.0, np.zeros(n), "difference", support=(n, 40))
     half = stats.t.ppf(0.95, n - 1) * math.sqrt(0.5 / 20.75 / 21.75)
     assert (low, high, reason) == (pytest.approx(-half), pytest.approx(half), None)
+
+
+def test_a_posterior_that_is_hardly_skewed_is_a_gamma_distribution_still():
+    """Twenty units in two equal halves, and a value that is hardly off their middle."""
+    value, n = 0.005, 20
+    without = value + np.r_[np.full(10, 0.02), np.full(10, -0.02)]
+    rows = [(value + (n - 1) * (value - x), 1.0) for x in without] + [(v, 0.5) for v in (-1, 0, 1)]
+    total = sum(w for _, w in rows)
+    mean = sum(w * x for x, w in rows) / total
+    second, third = (sum(w * (x - mean) ** k for x, w in rows) / total for k in (2, 3))
+    skewness = 2 * third / second**1.5 * math.sqrt(total + 1) / (total + 2)
+    assert 2e-3 < abs(skewness) < 3e-3
+    tails = stats.norm.cdf(np.array([-1, 1]) * stats.t.ppf(0.95, n - 1))
+    wanted = stats.pearson3.ppf(tails, skewness, mean, math.sqrt(second / (total + 1)))
+    _, low, high, _ = jackknife(value, without, "difference", support=(n, n))
+    assert (low, high) == pytest.approx(wanted, rel=1e-6)
 
 
 # -- raters as a sample -------------------------------------------------------------------------------
@@ -339,6 +356,28 @@ def test_a_value_without_a_score_has_no_interval_and_its_neighbour_keeps_its_own
     assert refused[1].interval(0.5) == pytest.approx(found[1].interval(0.5))
 
 
+def test_a_score_gives_the_ends_and_the_p_value_of_the_first_value_alone():
+    found = two_values()
+    score = Score(np.linspace(0.0, 1.0, 5), np.full(5, 0.02), stepwise=True)
+    one = found.scored(score)
+    step, t = np.abs(found.leave_one_out[:, 0] - 0.5).max(), stats.t.ppf(0.95, 11)
+    assert (one.low[0], one.high[0]) == pytest.approx(score.interval(0.5, one.standard_error[0], step, t))
+    assert one.high[0] != pytest.approx(found.high[0])
+    assert (one.low[1], one.high[1], one.p(0.2)[1]) == (found.low[1], found.high[1], found.p(0.2)[1])
+    away = score.deviation(0.5, one.standard_error[0], step, 0.6)
+    assert one.p(0.6)[0] == pytest.approx(2 * stats.t.sf(away, 11))
+    wide = one.at_level(0.99)
+    t = stats.t.ppf(0.995, 11)
+    assert (wide.low[0], wide.high[0]) == pytest.approx(score.interval(0.5, one.standard_error[0], step, t))
+    # Where no value is compatible the jackknife's interval stays; where nothing varies the score's comes in its place.
+    beyond = found.scored(Score(np.array([0.9, 0.95]), np.full(2, 1e-6)))
+    assert (beyond.low[0], beyond.high[0]) == (found.low[0], found.high[0])
+    still = several([0.5, 0.5], np.full((12, 2), 0.5)).scored(score)
+    assert (still.reasons[0], still.reasons[1] is None) == (None, False)
+    assert still.low[0] < 0.5 < still.high[0]
+    assert one.describe_intervals() == (f"90% {score.words} over 12 items",) * 2
+
+
 def test_some_of_the_values_keep_what_belongs_to_them():
     found = two_values(support=np.array([[12, 9], [30, 20]]))
     one = found.scored("why").with_random_raters([RNG.normal(size=(4, 2))], [np.array([[1.0, 2], [2, 5]])])
@@ -402,6 +441,8 @@ def test_p_values_are_of_t_on_the_scale_of_the_interval(transform):
 def test_what_has_no_error_has_no_p_value():
     still = several([0.5, 0.5], np.column_stack([np.full(6, 0.5), [0.4, 0.5, 0.6, 0.5, 0.5, 0.5]]))
     assert np.isnan(still.p(0.0)).tolist() == [True, False]
+    two = several([0.5], [[0.4], [0.6]])  # √(1/2 · 0.02) = 0.1, with one degree of freedom
+    assert two.p(0.0)[0] == pytest.approx(2 * stats.t.sf(5, 1))
     lone = several([0.5], [[0.5]])
     assert np.isnan(lone.p(0.0)).all()
     assert np.isnan(missing("no labels").p(0.0))
@@ -483,6 +524,10 @@ def test_sums_that_do_not_vary_are_sure_and_what_is_unknown_is_not_shown():
     assert [flat.p_above(one, null) for null in (0.25, 0.5, 0.75)] == [0, 0.5, 1]
     assert np.isnan(flat.interval(one, 0.9)).all()
     assert Pseudo(np.array([[1.0], [NAN], [2.0]])).p_above(one) == 1
+    # A variance of 1e-24 of the squared values is rounding.
+    nearly, apart = (Pseudo(1e6 * (1 + off * np.array([[-1.0], [1.0], [1], [-1]]))) for off in (5e-13, 5e-12))
+    assert nearly.corrected_t(one[None])[0] == math.inf
+    assert 0 < apart.corrected_t(one[None], 1e6 - 1e-6)[0] < 10
 
 
 def test_pseudo_values_by_hand_and_degrees_of_freedom_of_those_that_decide():
