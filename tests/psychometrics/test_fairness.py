@@ -1,0 +1,255 @@
+"""Who is severer with one group: verdicts, anchors, cautions and sentences, from differences that are given."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from assay.errors import DesignError
+from assay.psychometrics.raters import fairness as module
+from assay.psychometrics.raters.fairness import Fairness, fairness
+
+NAMES = ("a", "b", "c", "d", "e")
+
+
+@pytest.mark.parametrize(
+    ("value", "p", "within", "verdict"),
+    [
+        (-0.5, 0.05, 0.94, "severer"),
+        (0.5, 0.05, 0.94, "more lenient"),
+        (0.0, 0.05, 0.0, "more lenient"),
+        (-0.5, 0.051, 0.94, "not shown"),
+        (-0.5, 0.05, 0.95, "shown, too small to matter"),
+        (0.5, 0.051, 0.95, "the same in practice"),
+    ],
+)
+def test_verdicts_at_their_limits(value, p, within, verdict):
+    assert module._verdict(value, p, within, 0.05, 0.95) == verdict
+
+
+# -- anchors ------------------------------------------------------------------------------------------
+
+
+def found_with(differences, errors=None) -> SimpleNamespace:
+    """A fit in which raters differ by so much from the mean of the anchors: (groups − 1, raters)."""
+    differences = np.array(differences, dtype=float)
+    errors = np.ones(differences.shape) if errors is None else np.array(errors, dtype=float)
+
+    def severity_gaps(anchors):
+        mean = (differences * anchors).sum(axis=1) / anchors.sum(axis=1)
+        return SimpleNamespace(
+            value=(differences - mean[:, None]).ravel(), standard_error=errors.ravel(), replicates=None
+        )
+
+    return SimpleNamespace(severity_gaps=severity_gaps)
+
+
+def anchors_of(found, reference, monkeypatch, p=lambda value: np.where(np.abs(value) > 1, 0.05, 0.06)):
+    monkeypatch.setattr(module, "simultaneous_p", lambda value, replicates: p(value))
+    reference = np.array(reference)
+    kept = reference.copy()
+    anchors, gaps, adjusted = module._choose_anchors(found, reference, 0.05)
+    np.testing.assert_array_equal(reference, kept)
+    np.testing.assert_array_equal(adjusted, p(gaps.value))
+    return anchors.tolist(), gaps.value.tolist()
+
+
+def test_who_differs_leaves_the_mean_and_nobody_else(monkeypatch):
+    # From the mean of all, 1, the fifth is 4 away, the others −1 each, which is not shown; without it all are at 0.
+    anchors, gaps = anchors_of(found_with([[0, 0, 0, 0, 5]]), [[True] * 5], monkeypatch)
+    assert anchors == [[True, True, True, True, False]]
+    assert gaps == [0, 0, 0, 0, 5]
+    # Nobody is taken out where nobody is shown to differ.
+    anchors, gaps = anchors_of(found_with([[0, 0, 0, 0, 1]]), [[True] * 5], monkeypatch)
+    assert anchors == [[True] * 5]
+    assert gaps == pytest.approx([-0.2] * 4 + [0.8])
+
+
+def test_the_most_certain_leaves_first_and_in_its_own_group(monkeypatch):
+    # 1.6 and 3 from the mean: the smaller one is three times as certain, and without it the other stays beyond 1.
+    differences, errors = [[0, 0, 0, 2, -3.6], [0, 0, 0, 0, 0]], [[1, 1, 1, 0.2, 1], [1] * 5]
+    seen = []
+    found = found_with(differences, errors)
+    plain = found.severity_gaps
+    found.severity_gaps = lambda anchors: seen.append(anchors.tolist()) or plain(anchors)
+    anchors, _ = anchors_of(found, [[True] * 5] * 2, monkeypatch)
+    assert seen[1] == [[True, True, True, False, True], [True] * 5]
+    assert anchors == [[True, True, True, False, False], [True] * 5]
+
+
+@pytest.mark.parametrize(("size", "left"), [(5, 3), (4, 3), (3, 2), (2, 2), (1, 1)])
+def test_more_than_half_of_the_reference_stay(size, left, monkeypatch):
+    reference = [[k < size for k in range(5)]]
+    found = found_with([[0, 1, 2, 3, 4]])
+    anchors, _ = anchors_of(found, reference, monkeypatch, lambda value: np.zeros(len(value)))
+    assert sum(anchors[0]) == left
+    # Whoever is not of the reference is never an anchor.
+    assert not any(anchors[0][size:])
+
+
+def test_anchors_that_left_are_named():
+    table = SimpleNamespace(groups=("n", "s", "t"), raters=NAMES)
+    reference = np.array([[True] * 5, [True] * 5])
+    anchors = np.array([[True, False, True, False, True], [True] * 5])
+    assert list(module._notes(SimpleNamespace(table=table), reference, anchors)) == [
+        "Δφ with s is taken from the mean of 3 raters, without b, d, so that no bias of theirs makes others look "
+        "biased the other way"
+    ]
+
+
+# -- who is compared ----------------------------------------------------------------------------------
+
+
+def compared_as(compared, judges, reference="all", groups=("n", "s")) -> SimpleNamespace:
+    """A fit whose layout compares these raters: (groups, raters)."""
+    table = SimpleNamespace(groups=groups, raters=NAMES[: len(judges)], is_judge=np.array(judges))
+    layout = SimpleNamespace(compared=np.array(compared, dtype=bool))
+    return SimpleNamespace(
+        table=table, density=SimpleNamespace(layout=layout), settings=SimpleNamespace(reference=reference)
+    )
+
+
+@pytest.mark.parametrize(
+    ("reference", "among"),
+    [
+        ("all", [True, False, True, True]),
+        ("humans", [True, False, False, False]),
+        ("judges", [False, False, True, True]),
+    ],
+)
+def test_the_reference_is_of_those_who_are_compared(reference, among):
+    found = compared_as([[1, 1, 1, 1], [1, 0, 1, 1]], [0, 0, 1, 1], reference)
+    assert module._reference(found).tolist() == [among]
+
+
+def test_a_reference_without_labels_in_a_group_is_refused():
+    rows = [[1, 1, 1], [0, 0, 1], [1, 1, 1]]
+    found = compared_as(rows, [0, 0, 1], "humans", ("n", "s", "t"))
+    with pytest.raises(DesignError, match="reference='humans' needs humans with labels in every group"):
+        module._reference(found)
+    # A group in which nobody is compared needs none.
+    nobody = compared_as([[1, 1, 1], [0, 0, 0], [1, 1, 1]], [0, 0, 1], "humans", ("n", "s", "t"))
+    assert module._reference(nobody).tolist() == [[False] * 3, [True, True, False]]
+
+
+def test_judges_less_people_are_means_of_those_who_are_compared():
+    found = compared_as([[1] * 5, [1, 1, 0, 1, 1], [1, 1, 1, 0, 0]], [0, 0, 0, 1, 1], groups=("n", "s", "t"))
+    asked = []
+
+    def contrast(weights):
+        asked.append(weights.reshape(2, 5).tolist())
+        return [SimpleNamespace(row=lambda: {"estimate": 0.3, "low": 0.1, "high": 0.5})]
+
+    rows = module._families(found, SimpleNamespace(contrast=contrast))
+    # With t no judge is compared.
+    assert asked == [[[-0.5, -0.5, 0, 0.5, 0.5], [0] * 5]]
+    assert rows.rows() == [("s", 0.3, 0.1, 0.5)]
+    nobody = module._families(compared_as([[1] * 2] * 2, [0, 0]), None)
+    assert nobody.columns == ["group", "estimate", "low", "high"]
+    assert nobody.height == 0
+
+
+# -- cautions and refusals ----------------------------------------------------------------------------
+
+
+def cautions(sizes, counts) -> list[str]:
+    counts = np.array(counts)
+    table = SimpleNamespace(
+        groups=("n", "s"), group_sizes=np.array(sizes), counts=counts,
+        raters=tuple(f"r{k}" for k in range(1, counts.shape[1] + 1)),
+    )  # fmt: skip
+    return list(module._cautions(SimpleNamespace(table=table)))
+
+
+def test_small_groups_and_few_labels_are_warned_of():
+    enough = [[20, 20], [20, 20]]
+    assert cautions([30, 30], enough) == []
+    assert cautions([29, 30], enough) == [
+        "small groups: n has 29 subjects of the 30 that a comparison of groups should have; take no difference, and no "
+        "absence of one, for shown."
+    ]
+    # Of small groups few labels go without saying.
+    assert len(cautions([29, 12], [[1, 1], [1, 1]])) == 1
+    assert "n has 29, s has 12 subjects" in cautions([29, 12], enough)[0]
+    assert cautions([30, 30], [[19, 0, 40], [40, 40, 1]]) == [
+        "2 raters (r1, r3) gave fewer than 20 labels in a group; their differences are known badly."
+    ]
+    assert cautions([30, 30], [[19, 40], [40, 40]])[0].startswith("1 rater (r1) gave fewer")
+    assert "(r1, r2, r3, r4, r5, r6) gave" in cautions([30, 30], [[5] * 6, [40] * 6])[0]
+    assert "7 raters (r1, r2, r3, r4, r5, r6 …) gave" in cautions([30, 30], [[5] * 7, [40] * 7])[0]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        (
+            (9, 30, 30),
+            "groups of 'dialect' are too small to be compared: n has 9, s has 30, t has 30 of the 10 subjects",
+        ),
+        ((30, 9, 9), "groups of 'dialect' are too small to be compared: n has 30, s has 9, t has 9 of the 10"),
+        ((10, 9, 10), "no two raters labelled subjects of the same two groups of 'dialect'"),
+        ((10, 10, 9), "no two raters labelled"),
+    ],
+)
+def test_groups_need_ten_subjects(sizes, words):
+    table = SimpleNamespace(groups=("n", "s", "t"), group_sizes=np.array(sizes))
+    layout = SimpleNamespace(compared=np.zeros((3, 2), dtype=bool))
+    found = SimpleNamespace(
+        table=table, settings=SimpleNamespace(group="dialect"), density=SimpleNamespace(layout=layout)
+    )
+    with pytest.raises(DesignError, match=words):
+        fairness(found)
+
+
+# -- sentences ----------------------------------------------------------------------------------------
+
+
+def rows_of(*rows) -> pl.DataFrame:
+    names = ("annotator", "group", "verdict", "estimate", "low", "high", "p_adjusted")
+    return pl.DataFrame([dict(zip(names, row, strict=True)) for row in rows], schema_overrides={"verdict": pl.String})
+
+
+def said(rows, families=None, groups=("n", "s")) -> list[str]:
+    types = {"group": pl.String, "estimate": pl.Float64, "low": pl.Float64, "high": pl.Float64}
+    families = pl.DataFrame(families or [], schema=types, orient="row")
+    return list(Fairness("dialect", groups, rows, families, None, None, (), ()).sentences(0.1))
+
+
+def test_sentences_name_who_differs_and_count_the_others():
+    rows = rows_of(
+        ("a", "s", "severer", -0.5, -0.8, -0.2, 0.03),
+        ("b", "s", "more lenient", 0.4, 0.2, 0.6, 0.001),
+        ("c", "s", "not shown", 0.1, -0.2, 0.4, 0.9),
+        ("d", "s", "the same in practice", 0.0, -0.1, 0.1, 0.9),
+        ("e", "s", "the same in practice", 0.0, -0.1, 0.1, 0.9),
+        ("f", "s", "shown, too small to matter", 0.05, 0.01, 0.09, 0.01),
+        ("h", "s", "shown, too small to matter", 0.05, 0.01, 0.09, 0.01),
+        ("g", "s", None, None, None, None, None),
+    )
+    first, second, all_of_them = said(rows)
+    # The smallest p-value first.
+    assert first.startswith("b is more lenient with s than with n, compared with the other raters: +0.40 categories")
+    assert second.startswith("a is severer with s than with n, compared with the other raters: −0.50 categories")
+    assert second.endswith("corrected for 8 comparisons.")
+    assert all_of_them == (
+        "s against n: 2 of 8 raters differ; 2 raters within 0.1 categories of 0, whatever the sign; 2 raters differ, by "
+        "less than matters; 1 rater neither shown to differ nor to be the same; 1 rater without labels in both groups, "
+        "or groups too small."
+    )
+
+
+def test_each_further_group_has_a_sentence_and_judges_against_people_one_more():
+    rows = rows_of(
+        ("a", "s", "severer", -0.5, -0.8, -0.2, 0.03), ("a", "t", "severer", -0.5, -0.8, -0.2, 0.03)
+    )  # fmt: skip
+    found = said(rows, [("t", 0.25, 0.05, 0.45)], ("n", "s", "t"))
+    assert [one.split(":")[0] for one in found] == [
+        "a is severer with s than with n, compared with the other raters", "s against n",
+        "a is severer with t than with n, compared with the other raters", "t against n",
+        "Judges less people, t against n",
+    ]  # fmt: skip
+    assert found[1] == "s against n: 1 of 1 raters differ."
+    assert "+0.25 categories" in found[4]
