@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -619,3 +620,230 @@ def test_an_item_counts_for_the_verdict_once_every_group_has_answered_it(serve: 
 )
 def test_a_number_of_a_plan_is_a_whole_one_above_0(value: Any, number: int | None) -> None:
     assert overview._whole(value) == number
+
+
+# -- one moment, made up ------------------------------------------------------------------------------
+
+
+def snapshot(**parts: Any) -> overview.Snapshot:
+    """A moment of a study that is in no store, 1,000 seconds after 1970 began."""
+    made = object.__new__(overview.Snapshot)
+    usual = {"now": 1000.0, "sessions": [SimpleNamespace(condition="{}", words="")], "active": [], "left_out": []}
+    for name, value in (usual | parts).items():
+        setattr(made, name, value)
+    return made
+
+
+def test_what_one_person_has_done_by_hand() -> None:
+    sums = {
+        "ana": SimpleNamespace(done=9, skipped=2, session=2, last=940.0),
+        "ben": SimpleNamespace(done=0, skipped=0, session=None, last=None),
+    }
+    people = SimpleNamespace(consent="")
+    design = SimpleNamespace(expected_tasks=lambda party: 4, party=lambda about: "", people=people)
+    made = snapshot(design=design, _person_sums=sums, _stop_reasons={"ana": "failed 2 of 3 checks"})
+    made.sessions *= 2
+
+    def row(name: str, **about: Any) -> overview.PersonRow:
+        usual = {"role": "annotator", "attributes": {"age": 31}, "state": "active", "consented_to": None}
+        usual |= {"excluded_at": None, "excluded_for": ""}
+        person: Any = SimpleNamespace(name=name, **usual | about)
+        return made._row(person, [True, False, True] if name == "ana" else [], 3 if name == "ana" else 0, None)
+
+    ana, ben, chi = row("ana"), row("ben", excluded_at=5.0, excluded_for="spam"), row("chi", role="adjudicator")
+    assert (ana.done, ana.skipped, ana.of, ana.session, ana.sessions) == (9, 2, 9, 2, 2)  # 4 in each, and 9 are done
+    assert (ana.checks_failed, ana.checks, ana.flags, ana.stopped) == (2, 3, 3, "failed 2 of 3 checks")
+    assert ana.last == Moment(940.0, 60.0)
+    assert (ana.attributes, ana.consented, ana.excluded, ana.adjudicates) == ((("age", "31"),), None, False, False)
+    assert (ben.done, ben.of, ben.session, ben.last, ben.stopped) == (0, 8, 1, None, "")
+    assert (ben.excluded, ben.excluded_for) == (True, "spam")
+    assert (chi.done, chi.skipped, chi.of, chi.session, chi.adjudicates) == (0, 0, None, 1, True)
+    design.expected_tasks = lambda party: None
+    assert row("ben").of is None
+    people.consent, design.consent_digest = "Read this.", lambda: "new"
+    assert [row("ben", consented_to=to).consented for to in ("new", "old", None)] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "skip"),
+    [
+        ("valid", None, ""), ("valid", "skipped: x", ""), ("missing", "skipped: I cannot tell", "I cannot tell"),
+        ("missing", "skipped", "no reason given"), ("missing", None, ""),
+    ],
+)  # fmt: skip
+def test_why_an_item_was_skipped(status: str, reason: str | None, skip: str) -> None:
+    row = SimpleNamespace(
+        annotator="ana", item="i1", status=status, reason=reason, flag=None, comment="c", answered_at=400.0
+    )
+    found = snapshot()._remark(7, row, "answered", "warm-up")
+    assert (found.skip, found.flag, found.comment, found.task) == (skip, "", "c", 7)
+    assert (found.practice, found.can_reopen, found.at) == (True, True, Moment(400.0, 600.0))
+    states = [
+        (state, snapshot()._remark(7, row, state, "item").can_reopen) for state in ("skipped", "given", "reopened")
+    ]
+    assert states == [("skipped", True), ("given", False), ("reopened", False)]
+    assert not snapshot()._remark(7, row, "given", "item").practice
+
+
+def test_each_task_has_one_remark_the_newest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    def row(number: int, task: int | None) -> SimpleNamespace:
+        shown = None if task is None else {"task": task}
+        about = {"annotator": "ana", "item": f"i{task}", "status": "valid", "reason": None, "flag": f"{number}"}
+        return SimpleNamespace(id=number, shown=shown, comment="", answered_at=0.0, **about)
+
+    rows = [row(1, 10), row(2, 11), row(3, 11), row(4, None), row(5, 12), row(6, 13)]
+    asked: list[list[int]] = []
+
+    def states(numbers: Mapping[int, Any]) -> dict[int, tuple[str, str]]:
+        asked.append(list(numbers))
+        return {number: ("answered", "item") for number in numbers if number != 12}  # of 12 there is no task any more
+
+    made = snapshot(log=SimpleNamespace(remarks={one.id: one for one in rows}, states_and_roles=states))
+    assert [(one.task, one.flag) for one in made.remarks()] == [(13, "6"), (11, "3"), (10, "1")]
+    monkeypatch.setattr(overview, "MOST_REMARKS", 2)
+    assert [one.task for one in made.remarks()] == [13]
+    assert asked == [[13, 12, 11, 10], [13, 12]]
+
+
+def test_which_groups_are_counted() -> None:
+    people = [SimpleNamespace(attributes={"job": job}) for job in ("nurse", "doctor", "nurse")]
+
+    def parties(overlap: Any, group: str | None) -> list[str]:
+        of = SimpleNamespace(overlap=overlap, group=group)
+        design = SimpleNamespace(people=of, party=lambda about: about["job"] if group else "")
+        return snapshot(design=design, answering=people)._parties()
+
+    assert parties({"nurse": 2, "clerk": 1}, "job") == ["nurse", "clerk"]
+    assert parties(2, "job") == ["doctor", "nurse"]
+    assert parties(2, None) == [""]
+
+
+def test_the_study_in_a_few_numbers() -> None:
+    def row(name: str, done: int, skipped: int, ago: float | None, **more: Any) -> SimpleNamespace:
+        last = None if ago is None else Moment(0, ago)
+        return SimpleNamespace(**{"name": name, "done": done, "skipped": skipped, "last": last, "adjudicates": False,
+                                  "excluded": False} | more)  # fmt: skip
+
+    people: Any = [
+        row("ana", 5, 1, 599.9), row("ben", 3, 0, 600.0), row("chi", 0, 0, None), row("dan", 7, 2, 1.0, excluded=True),
+        row("eva", 9, 3, 1.0, adjudicates=True),
+    ]  # fmt: skip
+    sums = {name: SimpleNamespace(earlier=n) for name, n in (("ana", 2), ("ben", 1), ("dan", 4))}
+    made = snapshot(design=SimpleNamespace(n_items=6), active=["ana", "ben", "chi"], _person_sums=sums)
+    short: Any = [SimpleNamespace(filled=4, wanted=6), SimpleNamespace(filled=3, wanted=5)]
+    found = made.numbers(people, short, None)
+    assert (found.items, found.answered, found.skipped, found.people, found.busy) == (6, 7, 1, 3, 1)
+    assert (found.filled, found.wanted, found.earlier, found.excluded, found.percent) == (7, 11, 3, 1, 63)
+    pairs = made.numbers(people, short, overview.PairProgress(short=2, of=8, wanted=3, triplets=4))
+    assert (pairs.filled, pairs.wanted, pairs.percent) == (6, 8, 75)
+
+
+@pytest.mark.parametrize(
+    ("filled", "wanted", "percent"), [(0, 0, 0), (0, 3, 0), (2, 3, 66), (999, 1000, 99), (3, 3, 100)]
+)
+def test_it_is_a_hundred_percent_when_nothing_is_missing(filled: int, wanted: int, percent: int) -> None:
+    assert overview.StudyCounts(1, 0, 0, 0, 0, filled, wanted, 0, 0).percent == percent
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words"), [(None, ""), (0.75, "45 s"), (1.49, "89 s"), (1.5, "1.5 min"), (2.54, "2.5 min")]
+)
+def test_the_time_on_an_item_in_words(minutes: float | None, words: str) -> None:
+    assert overview.PersonRow.pace.fget(SimpleNamespace(minutes=minutes)) == words  # type: ignore[attr-defined]
+
+
+def progressing(
+    monkeypatch: pytest.MonkeyPatch,
+    plan: dict[str, Any],
+    *,
+    taken: Any = None,
+    overlap: int | None = None,
+    **study: Any,
+) -> tuple[Any, list[int]]:
+    """What the verdict needs by a plan where 3 items are answered; and by how many people each was to be answered."""
+    monkeypatch.setattr(overview, "_plan_of", lambda folder: plan)
+    monkeypatch.setattr(overview, "setting", lambda db, name: taken)
+    about = {"folder": None, "judge_names": ("m1",), "config": SimpleNamespace(looks=study.pop("looks", None))}
+    people = SimpleNamespace(overlap=overlap)
+    design = SimpleNamespace(study=SimpleNamespace(**about | study), people=people, drawn_from=None)
+    made, wanted = snapshot(design=design, db=None), list[int]()
+    monkeypatch.setattr(overview.Snapshot, "_complete", lambda self, tested, people: wanted.append(people) or 3)
+    return made.verdict("abcdefgh"), wanted
+
+
+@pytest.mark.parametrize(
+    ("plan", "study", "people", "needed", "n_looks"),
+    [
+        ({}, {}, 2, None, 0),  # two people to an item tell of a judge
+        ({}, {"looks": 3}, 2, None, 3),
+        ({"annotators": 4}, {}, 4, None, 0),
+        ({"items": 8}, {}, 2, 5, 0),
+        ({"items": 8, "looks": 2}, {"looks": 3}, 2, 1, 2),  # the first of two is at 4; the plan goes before study.yaml
+        ({"items": 8}, {"looks": 3}, 2, 5, 0),
+        ({"items": 2}, {}, 2, 0, 0),
+        ({"items": 8, "looks": 2}, {"taken": [{"at": 900, "items": 4}]}, 2, 5, 2),
+        ({}, {"judge_names": (), "taken": [{"at": 900, "items": 4}]}, 2, None, 0),
+        ({}, {"taken": [{"at": 900, "items": 4}] * 2}, 2, None, 2),
+    ],
+)
+def test_how_many_items_the_next_look_needs(
+    monkeypatch: pytest.MonkeyPatch, plan: Any, study: Any, people: int, needed: int | None, n_looks: int
+) -> None:
+    found, wanted = progressing(monkeypatch, plan, **study)
+    assert wanted == [people]
+    assert (found.answered, found.of, found.items, found.needed) == (3, 8, plan.get("items"), needed)
+    assert len(found.looks) == n_looks
+    assert (found.each, found.trouble) == (f"{people} people", "")
+
+
+def test_without_judges_plan_and_looks_there_is_no_verdict_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert progressing(monkeypatch, {}, judge_names=()) == (None, [])
+    found, _ = progressing(monkeypatch, {"trouble": "plan.yaml cannot be read"}, judge_names=(), overlap=3)
+    assert (found.each, found.trouble) == ("as many people as are wanted", "plan.yaml cannot be read")
+
+
+def test_what_looks_spend_and_those_beyond_the_plan_spend_nothing() -> None:
+    """O'Brien and Fleming's spending of alpha .05: 2 - 2 Phi(1.95996 / sqrt(1/2)) = .005575 at half of two looks."""
+    taken = [{"at": 900.0, "items": 4}, {"at": 940.0, "items": 8}, {"at": 990.0, "items": 9}]
+    looks = tuple(snapshot()._looks(taken, 9, 2, 0.05))
+    assert [(one.number, one.items, one.taken_items) for one in looks] == [(1, 4, 4), (2, 9, 8), (3, None, 9)]
+    assert [one.spends for one in looks] == pytest.approx([0.005575, 0.044425, 0], abs=1e-5)
+    assert [one.spent for one in looks] == pytest.approx([0.005575, 0.05, 0.05], abs=1e-5)
+    assert [one.taken for one in looks] == [Moment(900, 100), Moment(940, 60), Moment(990, 10)]
+    whole = overview.VerdictProgress(3, 8, "", None, None, looks, 0.05, "")
+    assert (whole.taken, whole.planned) == (3, 2)
+    (only,) = snapshot()._looks([], None, 1, 0.05)
+    assert (only.items, only.taken, only.taken_items) == (None, None, None)
+    assert (only.spends, only.spent) == pytest.approx((0.05, 0.05))
+
+
+@pytest.mark.parametrize(
+    ("plan", "alpha"),
+    [
+        ({}, 0.05), ({"verdict": {"alpha": 0.1}}, 0.1), ({"verdict": {"alpha": 0}}, 0.05), ({"verdict": "much"}, 0.05),
+        ({"verdict": {"alpha": 1}}, 0.05), ({"verdict": {"alpha": "0.1"}}, 0.05), ({"verdict": {}}, 0.05),
+    ],
+)  # fmt: skip
+def test_the_level_is_that_of_the_plan_or_the_tests_own(plan: dict[str, Any], alpha: float) -> None:
+    assert overview._alpha_of(plan) == alpha
+
+
+def test_what_takes_long_is_found_again_when_answers_came_and_not_too_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, found = [0.0], []
+
+    def find(db: Any) -> int:
+        clock[0] += 2.0  # seconds that it takes
+        found.append(db)
+        return len(found)
+
+    monkeypatch.setattr(overview.time, "monotonic", lambda: clock[0])
+    kept = overview.Cached(find, 0, lambda took: 10 * took)
+    assert [kept.now(None, 1), kept.now(None, 1)] == [1, 1]  # type: ignore[arg-type]
+    clock[0] = 21.9
+    assert kept.now(None, 2) == 1, "twenty seconds have not passed since second 2"  # type: ignore[arg-type]
+    clock[0] = 22.0
+    assert [kept.now(None, 1), kept.now(None, 2)] == [1, 2], "nothing came; something came"  # type: ignore[arg-type]
+    with kept._lock:
+        clock[0] = 1000.0
+        assert kept.now(None, 3) == 2, "it is being found by somebody else"  # type: ignore[arg-type]
+    assert kept.now(None, 3) == 3  # type: ignore[arg-type]

@@ -9,12 +9,13 @@ import re
 import socket
 import sqlite3
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 from chat_server import PRICE, QUICK, ChatServer, Say, item_of, rows
 
 from assay.errors import JudgeError, StudyError
-from assay.judging import client
+from assay.judging import client, run
 from assay.judging.client import Bucket, Budget
 from assay.judging.dry_run import estimate_study, requests_of
 from assay.judging.http import CallFailed, Completion, Request, failure, keepable, not_sent
@@ -688,6 +689,57 @@ def test_a_postgresql_that_stops_in_mid_run_is_said_in_one_line(make_study, url,
     assert 100 < done.answered < 200
     assert done.left == 0
     assert "Traceback" not in caplog.text + capfd.readouterr().err
+
+
+def test_claims_come_ahead_and_end_with_what_went_wrong():
+    async def go(*batches):
+        asked = []
+
+        def claim():
+            future = asyncio.get_running_loop().create_future()
+            found = batches[len(asked)]
+            asked.append(found)
+            asyncio.get_running_loop().call_soon(
+                *((future.cancel,) if found is None else (future.set_exception, found)
+                  if isinstance(found, Exception) else (future.set_result, found))
+            )  # fmt: skip
+            return future
+
+        claims, given = Claims(claim, batch=2), []
+        try:
+            while (one := await claims.next()) is not None:
+                given.append(one)
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+        except (OSError, asyncio.CancelledError) as error:
+            given.append(type(error))
+        return given, len(asked)
+
+    assert asyncio.run(go([1, 2], [3], [])) == ([1, 2, 3], 3)
+    assert asyncio.run(go([])) == ([], 1)
+    assert asyncio.run(go([1, 2], OSError(), [3])) == ([1, 2, OSError], 2), "what was there is asked first"
+    assert asyncio.run(go([1, 2], None, [3])) == ([1, 2, asyncio.CancelledError], 2)
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "total", "batch", "places"),
+    [(3, 50, 6, 3), (3, 2, 6, 2), (100, 500, 200, 100), (101, 500, 200, 101)],
+)
+def test_twice_as_many_questions_are_claimed_as_there_are_places(monkeypatch, concurrency, total, batch, places):
+    made, done, tasks = [], [], []
+    monkeypatch.setattr(run, "Claims", lambda claim, *, batch: made.append((claim, batch)) or claim)
+    health = {name: SimpleNamespace(stopped=why) for name, why in (("a", None), ("b", "cannot be asked"), ("c", None))}
+    one = SimpleNamespace(
+        ways=SimpleNamespace(retry="missing", part="test"), health=health, store="store", run=7, total=total,
+        writer=SimpleNamespace(do=lambda *of: done.append(of)), _place=lambda endpoint, claims: (endpoint, claims),
+    )  # fmt: skip
+    given = SimpleNamespace(gate=SimpleNamespace(most=concurrency))
+    run._Run._open(one, given, ["a", "b"], SimpleNamespace(create_task=tasks.append))
+    ((claim, size),) = made
+    assert (size, len(tasks)) == (batch, places)
+    claim()
+    ((work, *of),) = done
+    assert (work.keywords, of) == ({"unread": True, "part": "test"}, ["store", 7, ["a"], batch])
 
 
 def test_claims_that_are_there_before_the_loop_says_so_are_taken(monkeypatch):
