@@ -74,7 +74,7 @@ class Fairness:
             n = dict(rows["verdict"].value_counts().iter_rows())
             ends = (
                 ("the same in practice", f"within {rope:g} categories of 0, whatever the sign"),
-                ("shown, too small to matter", "differ, by less than matters"),
+                ("shown, too small to matter", "shown to differ, by less than matters"),
                 ("not shown", "neither shown to differ nor to be the same"),
                 (None, "without labels in both groups, or groups too small"),
             )
