@@ -565,10 +565,10 @@ def digest(value: Any) -> str:
 
 def _essence(value: Any, depth: int = 0) -> Any:
     """What makes a value different from others, as plain data whose ``repr`` is the same in every process."""
+    if isinstance(value, np.generic):  # before numbers and texts, which many of them are as well
+        return value.item()
     if depth > 6 or value is None or isinstance(value, str | bytes | bool | int | float | complex):
         return value if depth <= 6 else type(value).__qualname__
-    if isinstance(value, np.generic):
-        return value.item()
     if isinstance(value, np.ndarray):
         return (value.shape, value.tolist())
     if isinstance(value, Mapping):
