@@ -189,7 +189,7 @@ def test_roles_are_looked_for_unless_several_columns_are_the_labels(tmp_path):
     assert (told.columns, told.shape, told.n_rows, told.n_columns) == ((), None, 4, 4)
     assert told.options == {"label": ("food", "mood"), "scale": "1-3"}
     assert told.labels.criteria == ("food", "mood")
-    empty = assay.look(frame.head(0))
+    empty = assay.look(frame.rename({"food": "label"}).head(0))
     assert (empty.columns, empty.labels, empty.lacking) == ((), None, ("a table in memory has no rows",))
     assert empty.summary().endswith("It cannot be read as it is.")
     assert empty.to_dict()["call"] is None
