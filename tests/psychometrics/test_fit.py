@@ -1,0 +1,326 @@
+"""The search for modes: on quadratic surfaces, whose maximum is known, and with each step of the search given."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from rated import rated
+
+from assay.psychometrics.raters import fit as module
+from assay.psychometrics.raters.density import Density, layout
+from assay.psychometrics.raters.fit import Chains, Mode, RaterFit, climb, find_modes, mode_near, widths
+from assay.psychometrics.raters.table import RaterSettings, rater_table
+
+INFORMATION = np.array([[4.0, 1], [1, 9]])
+TOP = np.array([0.5, -2])
+
+
+class Bowl:
+    """A log posterior 7 − (x − top)' I (x − top) / 2."""
+
+    def value_and_gradient(self, x):
+        away = x - TOP
+        return 7 - float(away @ INFORMATION @ away) / 2, -INFORMATION @ away
+
+    def value(self, x):
+        return self.value_and_gradient(x)[0]
+
+
+def mode(x=(0.0,), value=0.0, evidence=0.0, steepness=0.0, covariance=((1.0,),), found=1) -> Mode:
+    return Mode(np.array(x), value, np.array(covariance), evidence, found, steepness)
+
+
+# -- one climb ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("root", [np.identity(2), np.diag([0.5, 1 / 3]), np.array([[0.3, 0.2], [0.0, 0.5]])])
+def test_a_climb_ends_on_top_in_whatever_coordinates(root):
+    x, value = climb(Bowl(), np.array([3.0, 3.0]), root, 1e-9)
+    np.testing.assert_allclose(x, TOP, atol=1e-3)
+    assert value == pytest.approx(7, abs=1e-5)
+
+
+def test_a_parameter_alone_may_move_by_its_curvature_or_its_prior():
+    # 1 / √4 and 1 / √9; a prior that is narrower holds it.
+    np.testing.assert_allclose(widths(Bowl(), np.array([1.0, 1.0]), np.array([9.0, 9.0])), [1 / 2, 1 / 3], rtol=1e-6)
+    np.testing.assert_allclose(widths(Bowl(), TOP, np.array([0.1, 9.0])), [0.1, 1 / 3], rtol=1e-6)
+
+
+def test_a_mode_has_the_covariance_and_the_mass_of_a_normal():
+    found = mode_near(Bowl(), np.array([0.4, -1.8]), 3)
+    np.testing.assert_allclose(found.x, TOP, atol=1e-3)
+    np.testing.assert_allclose(found.covariance, np.linalg.inv(INFORMATION), rtol=1e-5)
+    assert found.log_posterior == pytest.approx(7, abs=1e-4)
+    # 7 − log |I| / 2, with |I| = 35.
+    assert found.evidence == pytest.approx(7 - math.log(35) / 2, abs=1e-4)
+    assert found.found == 3
+    assert found.arrived
+    assert mode_near(Bowl(), TOP).found == 1
+
+
+@pytest.mark.parametrize(("steps", "climbs"), [(4, 4), (0, 0)])
+def test_what_does_not_arrive_is_climbed_so_often(steps, climbs, monkeypatch):
+    seen = []
+    monkeypatch.setattr(module, "MOST_POLISHED", steps)
+    monkeypatch.setattr(module, "climb", lambda density, x, root, gain: seen.append((root, gain)) or (x, 0.0))
+    found = mode_near(Bowl(), TOP + np.array([0.3, 0]))
+    assert len(seen) == climbs
+    # The Newton decrement √(g'I⁻¹g) of (.3, 0) is .3 √4.
+    assert found.steepness == pytest.approx(0.6, rel=1e-5)
+    assert not found.arrived
+    for root, gain in seen:
+        np.testing.assert_allclose(root @ root.T, np.linalg.inv(INFORMATION), rtol=1e-5)
+        assert gain == 1e-9
+
+
+@pytest.mark.parametrize(("away", "climbs"), [(0.0024, 0), (0.0026, 1)])
+def test_a_search_has_come_near_enough_at_half_of_what_is_steep(away, climbs, monkeypatch):
+    # The decrement is 2 · away; .005 is half of .01.
+    seen = []
+    monkeypatch.setattr(module, "climb", lambda density, x, root, gain: seen.append(1) or (TOP, 0.0))
+    mode_near(Bowl(), TOP + np.array([away, 0]))
+    assert len(seen) == climbs
+
+
+def test_a_flat_ridge_is_as_wide_as_priors_leave_it():
+    flat = SimpleNamespace(value_and_gradient=lambda x: (0.0, np.array([-1e-4 * x[0], -4 * x[1]])))
+    found = mode_near(flat, np.zeros(2))
+    assert sorted(np.diag(found.covariance).tolist()) == pytest.approx([0.25, 100])
+    saddle = np.diag([-4.0, 0.01])
+    root = module._round_coordinates(saddle)
+    np.testing.assert_allclose(np.abs(root), np.diag([1 / 2, 1 / math.sqrt(0.5)]), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("steepness", "arrived"), [(0.0099, True), (0.01, False), (math.nan, False), (math.inf, False)]
+)
+def test_a_maximum_is_where_hardly_any_gradient_is_left(steepness, arrived):
+    assert mode(steepness=steepness).arrived == arrived
+
+
+def test_normal_draws_have_the_mode_s_covariance():
+    covariance = np.linalg.inv(INFORMATION)
+    drawn = mode(TOP, covariance=covariance).normal_draws(20_000, 3, 9)
+    np.testing.assert_allclose(drawn.mean(axis=0), TOP, atol=0.02)
+    np.testing.assert_allclose(np.cov(drawn.T), covariance, rtol=0.05)
+    again = mode(TOP, covariance=covariance)
+    np.testing.assert_array_equal(again.normal_draws(5, 3, 9), drawn[:5])
+    assert (again.normal_draws(5, 3, 8) != drawn[:5]).any()
+
+
+# -- several modes ------------------------------------------------------------------------------------
+
+
+def test_maxima_are_told_apart_and_counted_the_highest_first(monkeypatch):
+    monkeypatch.setattr(module, "_same_mode", lambda density, x, other: abs(x - other) < 1)
+    reached = [(0.0, 1.0), (5.0, 3.0), (0.5, 2.0), (5.5, 2.5), (9.0, -1.0)]
+    assert module._distinct_maxima(None, reached) == [(5.0, 3.0, 2), (0.5, 2.0, 2), (9.0, -1.0, 1)]
+
+
+@pytest.mark.parametrize(("gap", "same"), [(0.019, True), (0.021, False)])
+@pytest.mark.parametrize("of", ["phi", "psi"])
+def test_modes_are_the_same_where_no_rater_is_elsewhere(gap, same, of):
+    matrices = {"phi": np.zeros((3, 2)), "psi": np.zeros((3, 2))}
+    matrices[of][1] = [1, -1]
+    density = SimpleNamespace(layout=SimpleNamespace(**matrices))
+    assert module._same_mode(density, np.array([gap, 0.0]), np.zeros(2)) == same
+    assert module._same_mode(density, np.array([0.0, gap]), np.zeros(2)) == same
+
+
+def test_modes_with_next_to_no_mass_are_not_measured(monkeypatch):
+    measured = []
+    evidence = {0: 1.0, 1: 5.0}
+
+    def near(density, x, often):
+        measured.append(x)
+        return mode((x,), -float(x), evidence.get(x, 0.0), covariance=((x + 1.0,),), found=often)
+
+    monkeypatch.setattr(module, "mode_near", near)
+    monkeypatch.setattr(module, "_distinct_maxima", lambda density, reached: reached)
+    found = module._measure_modes(None, [(0, 0.0, 3), (1, -11.9, 2), (2, -12.0, 1)])
+    assert measured == [0, 1]
+    # By mass: 5, 1, and for the last that of the best less 12.
+    assert [m.evidence for m in found] == [5.0, 1.0, 1.0 - 12]
+    assert (found[2].steepness, found[2].found, found[2].log_posterior) == (np.inf, 1, -12.0)
+    assert found[2].covariance.tolist() == [[1.0]]
+    measured.clear()
+    module._measure_modes(None, [(k, -0.1 * k, 1) for k in range(6)])
+    assert measured == [0, 1, 2, 3]
+
+
+class Numbers:
+    """A density of which only the number of labels counts."""
+
+    def __init__(self, n, layout="plan"):
+        self.table = Labels(n)
+        self.layout = layout
+
+
+class Labels:
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def every_nth_subject(self, often):
+        return Labels(self.n // often)
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """What a search asks for, one after the other."""
+    seen = []
+    monkeypatch.setattr(module, "MANY_LABELS", 100)
+    monkeypatch.setattr(module, "Density", lambda table, plan: Numbers(len(table), plan))
+
+    def starts(density, n, seed, progress):
+        seen.append(("starts", len(density.table), n, seed))
+        return [(1.0, 5.0), (2.0, 9.0), (3.0, 7.0)], np.array([6.0])
+
+    def sweep(density, best, root, progress):
+        seen.append(("sweep", len(density.table), best))
+        return [(4.0, 8.0)]
+
+    monkeypatch.setattr(module, "_climb_from_starts", starts)
+    monkeypatch.setattr(module, "_sweep", sweep)
+    monkeypatch.setattr(module, "_distinct_maxima", lambda density, reached: [
+        (x, value, 1) for x, value in sorted(reached, key=lambda pair: -pair[1])
+    ])  # fmt: skip
+    monkeypatch.setattr(
+        module, "climb", lambda density, x, root: seen.append(("climb", len(density.table), x, float(root[0]))) or x
+    )
+    monkeypatch.setattr(module, "_measure_modes", lambda density, reached: (len(density.table), reached))
+    return seen
+
+
+def test_a_small_table_is_searched_whole(steps):
+    n, reached = find_modes(Numbers(100), 3, 5)
+    assert steps == [("starts", 100, 3, 5)]
+    assert (n, len(reached)) == (100, 3)
+
+
+@pytest.mark.parametrize(
+    ("labels", "starts", "some", "root"), [(101, 2, 50, 6 / math.sqrt(2)), (900, 1, 100, 2.0), (900, 2, 100, 2.0)]
+)
+def test_of_a_large_table_some_subjects_are_searched_first(labels, starts, some, root, steps):
+    n, reached = find_modes(Numbers(labels), starts, 5)
+    assert steps[0] == ("starts", some, starts, 5)
+    swept = [("sweep", some, (2.0, 9.0))] if starts > 1 else []
+    best = [2.0, 4.0] if starts > 1 else [2.0, 3.0]
+    # The best two maxima are climbed with all subjects, in coordinates as much narrower.
+    assert steps[1:] == [*swept, *(("climb", labels, x, pytest.approx(root)) for x in best)]
+    assert (n, reached) == (labels, best)
+
+
+@pytest.mark.parametrize("apart", [(("a", "b"),), (("a",), ("b",))])
+def test_a_sweep_moves_each_criterion_and_subset_both_ways_from_the_best(apart, monkeypatch):
+    monkeypatch.setattr(module, "disjoint_subsets", lambda table: apart)
+    monkeypatch.setattr(module, "_move_criterion", lambda density, x, j, by: f"{x}c{j}{by:+d}")
+    monkeypatch.setattr(module, "_move_subset", lambda density, x, subset, by: f"{x}s{subset}{by:+.0f}")
+    values = {"oc0+1": 3.0, "oc0+1c1-1": 2.0}
+    climbed = []
+    monkeypatch.setattr(module, "climb", lambda density, x, root, gain: climbed.append(gain) or (x, values.get(x, 0.0)))
+    density = SimpleNamespace(table=SimpleNamespace(raters=("a", "b"), criteria=("x", "y")))
+    told = []
+    reached = module._sweep(density, ("o", 1.0), None, lambda *what: told.append(what))
+    moves = ["oc0-1", "oc0+1", "oc0+1c1-1", "oc0+1c1+1"]
+    if len(apart) > 1:
+        moves += [f"oc0+1s[{k}]{by}" for k in (0, 1) for by in ("-1", "+1")]
+    assert [x for x, _ in reached] == moves
+    assert set(climbed) == {1e-2}
+    assert told == [("looking for other modes", i, len(moves)) for i in range(len(moves))]
+    assert len(module._sweep(density, ("o", 1.0), None, None)) == len(moves)
+
+
+# -- starts and moves, on a table ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def density() -> Density:
+    settings = RaterSettings(nodes=5)
+    table = rater_table(rated(12, criteria=2, categories=4, seen=0.7).labels, settings)
+    return Density(table, layout(table, settings))
+
+
+def test_an_ideal_rating_is_moved_back_by_its_criterion_s_eta(density):
+    plan, x = density.layout, np.arange(1.0, density.layout.p + 1)
+    for by, filled in ((1, lambda old: [*old[1:], 3.0]), (-1, lambda old: [-3.0, *old[:-1]])):
+        found = module._move_criterion(density, x, 1, by)
+        eta, gamma = plan.indices("eta")[1], plan.gamma[1]
+        wanted = x.copy()
+        wanted[eta] += by
+        wanted[gamma] = filled(x[gamma].tolist())
+        np.testing.assert_array_equal(found, wanted)
+    assert x[0] == 1
+
+
+def test_severities_are_given_to_raters_less_their_mean(density):
+    wanted = np.array([0.4, -0.3, 0.1, 0.2, -0.9])
+    found = module._severities(density, wanted)
+    np.testing.assert_allclose(density.layout.severity(found)[0], wanted - wanted.mean(), atol=1e-12)
+    assert not np.delete(found, density.layout.indices("phi")).any()
+    moved = module._move_subset(density, np.ones(density.layout.p), [1, 3], -2.0)
+    away = np.array([0, -2.0, 0, -2, 0])
+    np.testing.assert_allclose(density.layout.severity(moved - 1)[0], away - away.mean(), atol=1e-12)
+
+
+@pytest.mark.parametrize("moved", [(0, 0), (1, -1), (-2, 2)])
+def test_steps_are_those_of_the_shares_of_labels(density, moved):
+    """Differences of log numbers, half a label added to each category before and after they are moved; up to 3."""
+    table, x = density.table, np.full(density.layout.p, 9.0)
+    module._set_steps(density, x, np.array(moved))
+    for j, by in enumerate(moved):
+        number = [0.5] * 4
+        for k in range(4):
+            labels = sum(1 for v, c in zip(table.value, table.criterion, strict=True) if c == j and v == k)
+            number[min(max(k - by, 0), 3)] += labels + 0.5
+        steps = [min(max(math.log(a / b), -3), 3) for a, b in itertools.pairwise(number)]
+        assert x[density.layout.gamma[j]].tolist() == pytest.approx(steps)
+    assert (np.delete(x, density.layout.gamma.ravel()) == 9).all()
+
+
+def test_means_by_code_are_0_of_none():
+    assert module._mean_by_code(np.array([0, 0, 2]), np.array([1.0, 2, 5]), 4).tolist() == [1.5, 0, 5, 0]
+
+
+def test_severity_starts_as_the_distance_from_a_cell_drawn_to_its_criterion(density):
+    table = density.table
+    usual = [np.mean(table.value[table.criterion == j]) for j in (0, 1)]
+    away = {r: [] for r in range(5)}
+    for k in range(len(table)):
+        cell = table.value[table.cell == table.cell[k]]
+        mean = (cell.sum() + usual[table.criterion[k]]) / (len(cell) + 1)
+        away[int(table.rater[k])].append(table.value[k] - mean)
+    wanted = np.array([np.mean(away[r]) for r in range(5)])
+    found = module._start_from_labels(density)
+    np.testing.assert_allclose(density.layout.severity(found)[0], wanted - wanted.mean(), atol=1e-12)
+    eta = density.layout.indices("eta")
+    np.testing.assert_array_equal(found[eta], density.layout.mean[eta])
+
+
+def test_rows_of_positions_are_filled_to_one_length():
+    rows = [np.array([3, 1]), np.array([2]), np.array([], dtype=int)]
+    assert module._pad(rows, 7).tolist() == [[3, 1], [2, 7], [7, 7]]
+
+
+# -- draws --------------------------------------------------------------------------------------------
+
+
+def test_some_of_the_draws_are_spread_evenly():
+    found = RaterFit(None, (), None, np.arange(11.0)[:, None], None)
+    assert found.spread_draws(3).ravel().tolist() == [0, 5, 10]
+    assert found.spread_draws(1).ravel().tolist() == [0]
+    assert found.spread_draws(40).ravel().tolist() == list(range(11))
+
+
+def test_the_centre_is_the_mode_or_the_mean_of_the_draws():
+    draws = np.array([[1.0, 2], [3, 6]])
+    assert RaterFit(None, (mode((7.0, 8.0)),), None, draws, None).center.tolist() == [7, 8]
+    chains = Chains(draws[None], 0, 1.0)
+    assert RaterFit(None, (mode((7.0, 8.0)),), chains, draws, None).center.tolist() == [2, 4]
+    assert Chains(np.arange(12.0).reshape(2, 3, 2), 0, 1.0).all.tolist() == np.arange(12.0).reshape(6, 2).tolist()
