@@ -1,0 +1,221 @@
+"""May a fit be trusted, and what does it say? Problems at their limits, modes, ideal labels, from given parts."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from assay.psychometrics.raters import results as module
+from assay.psychometrics.raters.fit import Chains, Mode
+from assay.psychometrics.raters.results import Diagnostics, diagnose, modes_frame, severity_sentences
+
+
+def chains(divergences=0, shape=(2, 1000, 1)) -> Chains:
+    return Chains(np.zeros(shape), divergences, 1.0)
+
+
+def problems(rows, divergences=0) -> list[str]:
+    """From quantity, annotator, R-hat and effective draws."""
+    names = ("quantity", "annotator", "rhat", "effective_draws")
+    frame = pl.DataFrame(rows, schema=dict(zip(names, (pl.String, pl.String, pl.Float64, pl.Float64), strict=True)),
+                         orient="row")  # fmt: skip
+    return module._problems(SimpleNamespace(chains=chains(divergences)), frame)
+
+
+GOOD = ("severity", "a", 1.01, 200.0)
+
+
+def test_draws_that_are_enough_have_no_problems():
+    assert problems([GOOD, ("variability", "b", 1.0, 900.0)], 2) == []
+    assert problems([], 2) == []
+    assert Diagnostics(pl.DataFrame(), 0, ()).converged
+    assert not Diagnostics(pl.DataFrame(), 0, ("one",)).converged
+
+
+def test_the_worst_r_hat_is_named_and_others_counted():
+    assert problems([GOOD, ("variability", "b", 1.0101, 300.0)]) == ["R-hat is 1.010 for the variability of b"]
+    rows = [("severity", "a", 1.02, 300.0), ("variability", "b", 1.25, 300.0), ("severity", "c", 1.011, 300.0), GOOD]
+    assert problems(rows) == ["R-hat is 1.250 for the variability of b and above 1.01 for 2 more"]
+
+
+def test_a_hundred_effective_draws_a_chain_are_wanted():
+    assert problems([GOOD, ("variability", "b", 1.0, 199.4)]) == [
+        "the variability of b has 199 effective draws, and 200 are wanted"
+    ]
+    assert problems([GOOD, ("severity", "c", None, None)]) == [
+        "the severity of c has 0 effective draws, and 200 are wanted"
+    ]
+
+
+def test_one_draw_in_a_thousand_may_diverge():
+    assert problems([GOOD], 3) == ["3 of 2,000 draws diverged"]
+    assert len(problems([("severity", "a", 1.5, 10.0)], 3)) == 3
+
+
+@pytest.mark.parametrize(("steepness", "words"), [(0.5, ("the fit stopped before a maximum: a gradient of 0.5 is left, "
+                                                         "and 0.01 may be",)), (0.001, ())])  # fmt: skip
+def test_the_quick_road_says_whether_it_arrived(steepness, words):
+    best = Mode(np.zeros(1), 0.0, np.eye(1), 0.0, 1, steepness)
+    found = diagnose(SimpleNamespace(chains=None, modes=(best,)))
+    assert found.problems == words
+    assert found.divergences is None
+    assert found.rows.columns == ["quantity", "annotator", "rhat", "effective_draws"]
+    assert found.rows.height == 0
+
+
+def test_quantities_by_group_are_differences_from_the_first(monkeypatch):
+    """Draws of φ and ln ψ, (chains, draws, groups, raters); the diagnostics are asked of what is reported."""
+    rng = np.random.default_rng(0)
+    phi, psi = rng.normal(size=(2, 2, 5, 3, 2))
+    layout = SimpleNamespace(severity=lambda x: phi, variability=lambda x: psi)
+    asked = []
+
+    def diagnostics(values):
+        asked.append(values)
+        return np.array([1.0, np.nan]), np.array([len(asked) * 1000.0, np.nan])
+
+    monkeypatch.setattr(module, "rhat_and_samples", diagnostics)
+    found = diagnose(SimpleNamespace(
+        chains=chains(1), density=SimpleNamespace(layout=layout),
+        table=SimpleNamespace(raters=("a", "b"), groups=("n", "s", "t")),
+    ))  # fmt: skip
+    wanted = [phi.mean(axis=2), psi.mean(axis=2), phi[:, :, 1] - phi[:, :, 0], psi[:, :, 1] - psi[:, :, 0],
+              phi[:, :, 2] - phi[:, :, 0], psi[:, :, 2] - psi[:, :, 0]]  # fmt: skip
+    for one, other in zip(asked, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
+    names = ["severity", "variability", "severity, s", "variability, s", "severity, t", "variability, t"]
+    assert found.rows["quantity"].to_list() == [name for name in names for _ in range(2)]
+    assert found.rows["annotator"].to_list() == ["a", "b"] * 6
+    assert found.rows["rhat"].to_list() == [1.0, None] * 6
+    assert found.rows["effective_draws"][::2].to_list() == [1000.0 * k for k in range(1, 7)]
+    assert found.divergences == 1
+
+
+def test_modes_are_compared_with_the_best():
+    layout = SimpleNamespace(
+        severity=lambda x: np.array([[x[0], -x[0]]]), variability=lambda x: np.log(np.array([[1 + x[1], 2.0]]))
+    )
+    modes = (
+        Mode(np.array([0.2, 0.5]), -10.0, np.eye(2), -8.0, 3, 0.0),
+        Mode(np.array([0.5, 0.1]), -12.0, np.eye(2), -8.0 - math.log(3), 1, 0.0),
+    )
+    found = modes_frame(SimpleNamespace(modes=modes, density=SimpleNamespace(layout=layout)))
+    assert found["mode"].to_list() == [1, 2]
+    assert found["log_posterior"].to_list() == [0, -2]
+    assert found["share"].to_list() == pytest.approx([3 / 4, 1 / 4])
+    assert found["starts"].to_list() == [3, 1]
+    assert found["severity_apart"].to_list() == pytest.approx([0, 0.3])
+    assert found["variability_apart"].to_list() == pytest.approx([0, 0.4])
+
+
+# -- the predictive check -----------------------------------------------------------------------------
+
+
+def test_counts_are_as_far_from_what_is_expected_as_chi_square_says():
+    counts, mean = np.array([[4.0, 6, 0], [0, 0, 1]]), np.array([[5.0, 4, 1], [0, 0, 1]])
+    assert module._distance(counts, mean).tolist() == pytest.approx([1 / 5 + 4 / 4 + 1 / 1, 0])
+    assert module._distance(np.array([[1.0]]), np.array([[0.0]]))[0] == pytest.approx(1e9)
+
+
+def test_labels_are_counted_by_rater_and_category():
+    found = module._tally(np.array([0, 2, 2, 0]), np.array([1, 0, 0, 1]), 3, 2)
+    assert found.tolist() == [[0, 2], [0, 0], [2, 0]]
+
+
+def test_categories_are_drawn_as_often_as_said():
+    p = np.array([[0.5, 0.25, 0.25], [0, 2, 0], [0, 0, 1e-9]])  # whatever their sum
+    rng = np.random.default_rng(0)
+    drawn = np.array([module._draw_categories(p, rng) for _ in range(1500)])
+    assert set(drawn[:, 1]) == {1}
+    assert set(drawn[:, 2]) == {2}
+    np.testing.assert_allclose(np.bincount(drawn[:, 0]) / 1500, p[0], atol=0.05)
+
+
+@pytest.mark.parametrize(("labels", "tables"), [(20_000, 120), (16_000, 125), (10_000, 200), (100, 200), (0, 200)])
+def test_the_predictive_check_draws_as_many_tables_as_time_allows(labels, tables, monkeypatch):
+    """A rater with labels as expected, one whose labels are all of the other category."""
+    expected = np.array([[60.0, 40], [60, 40]])
+    observed = np.array([[60.0, 40], [0, 100]])
+    asked = []
+    draws = iter([np.array([[61.0, 39], [70, 30]])] * 9 + [np.array([[60.0, 40], [0, 100]])])
+    monkeypatch.setattr(module, "_simulate", lambda density, x, rng: (expected, next(draws)))
+    monkeypatch.setattr(module, "_tally", lambda *_: observed)
+
+    class Table:
+        raters, n_categories, rater, value = ("a", "b"), 2, None, None
+
+        def __len__(self):
+            return labels
+
+    found = module.predictive(SimpleNamespace(
+        table=Table(), density=None, settings=SimpleNamespace(seed=1),
+        spread_draws=lambda n: asked.append(n) or np.zeros((10, 1)),
+    ))  # fmt: skip
+    assert asked == [tables]
+    # Ten tables: the first rater's are all as far or farther, of the second's one is.
+    assert found["p"].to_list() == pytest.approx([11 / 11, 2 / 11])
+    assert found["misfit"].to_list() == pytest.approx([0, 0.6])
+
+
+# -- ideal labels -------------------------------------------------------------------------------------
+
+
+def density_of(phi, log_psi, valid) -> SimpleNamespace:
+    """One block of so many raters, whose φ and ln ψ are the parameters themselves."""
+    n = len(phi)
+    return SimpleNamespace(
+        table=SimpleNamespace(n_categories=len(valid), n_blocks=1, raters=tuple("abc"[:n])),
+        layout=SimpleNamespace(phi=np.diag(phi)), log_psi=lambda x, xp: np.array(log_psi),
+        valid=np.array([valid], dtype=bool),
+    )  # fmt: skip
+
+
+def test_the_average_rater_s_label_is_the_mean_of_what_it_may_say():
+    # φ .2 on average, ψ e^−.1 on average; of categories 0, 1 and 2 the last does not exist.
+    density = density_of([0.5, -0.1], [0.3, -0.5], [True, True, False])
+    found = module._average_label(density, np.ones(2))
+    psi = math.exp(-0.1)
+    for ideal in (0, 1):
+        weight = [math.exp(-((k - ideal - 0.2) ** 2) / (2 * psi**2)) for k in (0, 1)]
+        assert found[0, ideal] == pytest.approx(weight[1] / sum(weight))
+
+
+def test_ideal_ratings_count_for_the_label_that_is_given_to_them():
+    valid = np.array([[True, True, True], [True, True, False]])
+    cells = SimpleNamespace(block=np.array([0, 1]), kind=np.array([0, 1, 0]))
+    density = SimpleNamespace(table=SimpleNamespace(n_categories=3, n_blocks=2, cells=cells), valid=valid)
+    p = np.array([[0.5, 0.3, 0.2], [0.6, 0.4, 0.0], [0.1, 0.2, 0.7]])
+    said = np.array([[0.4, 0.8, 1.2], [0.9, 1.1, 0.0]])
+    found = module._label_shares(density, p, said)
+    # In the first block ideal ratings 1 and 2 are both called 1; in the second both are.
+    np.testing.assert_allclose(found, [[0.5, 0.5, 0], [0, 1, 0], [0.1, 0.9, 0]])
+
+
+# -- words --------------------------------------------------------------------------------------------
+
+
+def test_severe_and_lenient_raters_are_named_the_farthest_first():
+    rows = pl.DataFrame({
+        "annotator": list("abcde"), "estimate": [-0.2, 0.5, -0.7, 0.1, 0.3], "low": [-0.3, 0.4, -0.9, -0.1, 0.1],
+        "high": [-0.1, 0.6, -0.5, 0.3, 0.5], "p_adjusted": [0.05, 0.01, 0.001, 0.4, 0.051],
+    })  # fmt: skip
+    lenient, severe, others = severity_sentences(rows, 0.05, "categories", 1)
+    assert lenient == "Severer than the raters' mean, in categories: b (+0.50 [0.40, 0.60])."
+    assert severe.startswith("More lenient, in categories: c (−0.70 [")
+    assert severe.index("c (") < severe.index("a (")
+    assert others == "2 raters of 5 not shown to differ from the mean in severity."
+    turned = list(severity_sentences(rows, 0.05, "logits", -1))
+    assert turned[0].startswith("Severer than the raters' mean, in logits: c (−0.70 [")
+    assert turned[0].index("c (") < turned[0].index("a (")
+    assert turned[1] == "More lenient, in logits: b (+0.50 [0.40, 0.60])."
+    assert list(severity_sentences(rows.filter(pl.col("p_adjusted") < 0.02), 0.02, "x", 1))[-1].startswith("More")
+    assert list(severity_sentences(rows, 1e-9, "x", 1)) == [
+        "5 raters of 5 not shown to differ from the mean in severity."
+    ]
+    assert list(module.others_sentence(1, 4, "scatter")) == [
+        "1 rater of 4 not shown to differ from the mean in scatter."
+    ]
