@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from assay.errors import StudyError
-from assay.study.definition import contradictions, load_study
+from assay.study.definition import RESERVED_KEYS, contradictions, load_study
 from assay.study.schema import StudyFile
 from assay.study.starter import SCHEMA_FILE, init_study, study_schema
 
@@ -159,6 +159,63 @@ def on(question, **more):
     return {"questions": [{**question, **more}]}
 
 
+JOBS = {"question": "Your job?", "options": ["cook", "nurse"], "let_in": ["nurse"]}
+CROWD = {"places": 5}
+CROWDS = [
+    ({"crowd": CROWD}, {}),
+    ({"crowd": {**CROWD, "minutes": 30}}, {}),
+    ({"crowd": CROWD, "days_apart": 1}, {}),
+    (
+        {"crowd": {**CROWD, "minutes": 30}, "days_apart": 1},
+        {"people.crowd.minutes": "cannot be: people.days_apart lets days pass between two sessions"},
+    ),
+    ({"days": 3}, {}),
+    ({"days": 3, "crowd": CROWD}, {"people.days": "is for people who are invited by name; a crowd has crowd.minutes"}),
+    ({"until": "2027-03-01T18:00+01:00", "keep_until": "2027-03-01"}, {}),
+    (
+        {"until": "2027-03-01T18:00+01:00", "keep_until": "2027-02-28"},
+        {"people.keep_until": "is before people.until, the day on which answering ends"},
+    ),
+    ({"keep_until": "2027-02-28"}, {}),
+    ({"checks": {"file": "c.csv", "exclude": True, "most_failed": 1}}, {}),
+    ({"checks": {"file": "c.csv", "exclude": True, "most_failed_share": 0.5}}, {}),
+    ({"checks": {"file": "c.csv"}}, {}),
+    (
+        {"checks": {"file": "c.csv", "exclude": True}},
+        {"people.checks.exclude": "needs most_failed or most_failed_share, how many checks may be failed"},
+    ),
+    ({"crowd": {**CROWD, "platform": "prolific", "codes": {"completed": "C1"}}}, {}),
+    (
+        {"crowd": {**CROWD, "platform": "prolific", "codes": {"full": "C2"}}},
+        {"people.crowd.codes": "needs completed, the completion code that Prolific shows for the study"},
+    ),
+    ({"crowd": {**CROWD, "codes": {"full": "C2"}}}, {}),
+    (
+        {"crowd": {**CROWD, "id": " "}},
+        {"people.crowd.id": "is empty; name the parameter, or let anybody in with platform: open"},
+    ),
+    ({"crowd": {**CROWD, "platform": "open"}}, {}),
+    ({"crowd": {**CROWD, "screening": JOBS}}, {}),
+    (
+        {"crowd": {**CROWD, "screening": {**JOBS, "let_in": ["nurse", "nurs"]}}},
+        {"people.crowd.screening.let_in": "option 'nurs' is not in the options"},
+    ),
+    ({"group": "job", "crowd": {**CROWD, "screening": {**JOBS, "attribute": "job"}}}, {}),
+    *(
+        (
+            {"group": "job", "crowd": {**CROWD, "screening": screening}},
+            {"people.crowd": "cannot tell to which group (job) a person belongs; give it a screening question with"},
+        )
+        for screening in (None, JOBS, {**JOBS, "attribute": "work"})
+    ),
+    ({"crowd": {**CROWD, "back": "https://h.org/?c={code}&o={outcome}&i={id}"}}, {}),
+    (
+        {"crowd": {**CROWD, "back": "https://h.org/?c={cod}"}},
+        {"people.crowd.back": "parameter 'cod' is not in what may be in it"},
+    ),
+]
+
+
 @pytest.mark.parametrize(
     ("config", "wanted"),
     [
@@ -248,6 +305,7 @@ def on(question, **more):
             "questions": "'odd' is about triplets of 'text', so every question of its study must be about",
             "people.checks": "cannot be: the triplets of 'odd' are drawn, so no answer is known",
             "people.warm_up": "cannot be: the triplets of 'odd' are drawn, so no answer is known"}),
+        *((on(STARS) | {"people": people}, wanted) for people, wanted in CROWDS),
     ],
 )  # fmt: skip
 def test_what_cannot_be_meant_is_named_by_its_key(tmp_path, config, wanted):
@@ -344,3 +402,11 @@ def test_a_description_of_megabytes_is_refused_unread(folder):
 def test_an_unknown_key_is_named_with_those_of_its_own_place(folder, old, new, words):
     with pytest.raises(StudyError, match=words.replace("?", r"\?")):
         load_study(changed(folder, old, new))
+
+
+def test_keys_of_the_page_are_no_keys_of_labels(tmp_path):
+    assert sorted(key for key in RESERVED_KEYS if key.isdigit()) == list("0123456789")
+    assert RESERVED_KEYS["9"] == "chooses answer 9"
+    for key in RESERVED_KEYS:
+        config = StudyFile.model_validate(on(STARS, scale=["no", "yes"], keys={"no": key, "yes": "x"}))
+        assert [where for where, _ in contradictions(config, tmp_path)] == [("questions", 0, "keys", "no")], key
