@@ -9,7 +9,18 @@ import pytest
 
 from assay.errors import StudyError
 from assay.study.definition import load_study
-from assay.study.items import Item, canonical, chance, digest_of, file_within, picture_digests, read_names
+from assay.study.items import (
+    Item,
+    _items_of,
+    canonical,
+    chance,
+    digest_of,
+    file_within,
+    picture_digests,
+    read_known_items,
+    read_names,
+)
+from assay.study.schema import ItemsPart, StudyFile
 from assay.study.starter import init_study
 
 
@@ -78,3 +89,61 @@ def test_only_files_of_the_folder_are_pictures(tmp_path):
     found = picture_digests(item, ["one", "two", "three", "four", "five"], inside)
     assert list(found) == ["one", "two"]
     assert found["one"] == found["two"]
+
+
+def test_the_columns_that_are_named_are_there_among_items_and_may_lack_among_checks(tmp_path):
+    (tmp_path / "t.csv").write_text("id,text\na,x\n b ,y\n")
+    path = tmp_path / "t.csv"
+    for more in ({"document": "doc"}, {"images": ("photo",)}, {"media": ("clip",)}, {"markdown": ("note",)},
+                 {"captions": {"text": "words"}}):  # fmt: skip
+        part = ItemsPart.model_validate({"id": "id", **more})
+        with pytest.raises(StudyError, match=r"column '\w+' is not in .*t\.csv"):
+            list(_items_of(path, part, "items"))
+        found = list(_items_of(path, part, "checks"))
+        assert [(one.name, one.document, one.fields) for one in found] == [
+            ("a", None, {"text": "x"}), ("b", None, {"text": "y"}),
+        ]  # fmt: skip
+    for called in ("items", "checks"):
+        with pytest.raises(StudyError, match="column 'item' is not in"):
+            list(_items_of(path, ItemsPart.model_validate({}), called))
+        with pytest.raises(StudyError, match=f"gone.csv is not there; study.yaml names it as the file of {called}"):
+            list(_items_of(tmp_path / "gone.csv", ItemsPart.model_validate({}), called))
+    there = ItemsPart.model_validate({"id": "id", "document": "text"})
+    assert [one.document for one in _items_of(path, there, "items")] == ["x", "y"]
+
+
+CHECKED = {
+    "questions": [
+        {"name": "stars", "text": "?", "scale": "1-5"},
+        {"name": "tone", "text": "?", "scale": "nominal:a,b"},
+    ],
+    "people": {"checks": {"file": "checks.csv"}, "warm_up": "first.csv"},
+}
+
+
+def test_checks_and_practice_have_known_answers(tmp_path):
+    config = StudyFile.model_validate(CHECKED)
+    (tmp_path / "checks.csv").write_text("item,text,stars,tone\nc1,x,5,\nc2,y,,b\n")
+    (tmp_path / "first.csv").write_text("item,text,stars,feedback\nw1,x,2,Look again.\n")
+    found = read_known_items(tmp_path, config, "check")
+    assert [(one.item.name, one.known) for one in found] == [("c1", {"stars": 5}), ("c2", {"tone": "b"})]
+    assert found[0].item.fields == {"text": "x"}
+    (one,) = read_known_items(tmp_path, config, "warm-up")
+    assert (one.known, one.feedback, one.item.fields) == ({"stars": 2}, "Look again.", {"text": "x"})
+    none = StudyFile.model_validate({"questions": CHECKED["questions"]})
+    assert read_known_items(tmp_path, none, "check") == read_known_items(tmp_path, none, "warm-up") == []
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("c1,x,6,", "item 'c1': '6' does not answer 'stars', which takes"),
+        ("c1,x,5,c", "item 'c1': 'c' does not answer 'tone', which takes"),
+        ("c1,x,,", "item 'c1' has no known answer; give it in a column named as its question (stars, tone)"),
+    ],
+)
+def test_what_is_no_known_answer_is_refused(tmp_path, row, words):
+    (tmp_path / "checks.csv").write_text(f"item,text,stars,tone\n{row}\n")
+    with pytest.raises(StudyError) as refused:
+        read_known_items(tmp_path, StudyFile.model_validate(CHECKED), "check")
+    assert words in str(refused.value)

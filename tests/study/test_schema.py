@@ -7,6 +7,7 @@ import re
 import pytest
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 
+from assay.data.scales import parse_scale
 from assay.study import schema
 
 FIELDS = {
@@ -159,3 +160,33 @@ def test_a_judge_under_a_condition():
     assert (other.temperature, other.strategy, other.prompt, other.name) == (1.0, "few-shot", "p", "m")
     kinds = ("python", "command", "openai")
     assert [judge.model_copy(update={"provider": kind}).is_program for kind in kinds] == [True, True, False]
+
+
+def test_which_option_a_label_chooses_and_what_the_same_is_of_another():
+    preference, odd, stars = (schema.kind_of(parse_scale(spec)) for spec in ("preference", "odd-one-out", "1-5"))
+    graded = schema.kind_of(parse_scale("preference:slightly<much"))
+    assert [preference.place_of(label) for label in (-1, 1, 0)] == [0, 1, None]
+    assert [graded.place_of(label) for label in (-2, -1, 0, 1, 2)] == [0, 0, None, 1, 1]
+    assert [odd.place_of(label) for label in ("A", "C", "D")] == [0, 2, None]
+    assert [stars.place_of(label) for label in (1, 0, "1")] == [None, None, None]
+    assert [preference.at_place(label, place) for label in (-1, 1) for place in (0, 1)] == [-1, 1, -1, 1]
+    assert [graded.at_place(label, place) for label in (-2, 2) for place in (0, 1)] == [-2, 2, -2, 2]
+    assert odd.at_place("A", 2) == "C"
+    assert preference.allowed({-1: "first", 1: "second", 0: "tie"}) == "first, second or tie"
+    assert graded.told == {-2: "left: much", -1: "left: slightly", 0: "no preference", 1: "right: slightly",
+                           2: "right: much"}  # fmt: skip
+    assert (preference.order, odd.order, stars.order) == ("all", "shuffled", "shuffled")
+
+
+def test_what_a_scale_makes_of_a_question():
+    ranked = schema.kind_of(parse_scale("ranking:3"))
+    assert (ranked.places, ranked.titles, ranked.lists, ranked.drawn) == (("A", "B", "C"), ("A", "B", "C"), True, False)
+    specs = ("several:a,b", "spans:a", "text", "odd-one-out", "1-5", "nominal:a,b")
+    kinds = [schema.kind_of(parse_scale(spec)) for spec in specs]
+    assert [(one.lists, one.free_text, one.drawn) for one in kinds] == [
+        (True, False, False), (True, False, False), (False, True, False), (False, False, True),
+        (False, False, False), (False, False, False),
+    ]  # fmt: skip
+    assert schema.listed_labels(parse_scale("several:a,b")) == ("a", "b")
+    assert schema.listed_labels(parse_scale("nominal:a,b")) == ("a", "b")
+    assert schema.listed_labels(parse_scale("interval:0-1")) == ()
