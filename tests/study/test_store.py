@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,11 +24,11 @@ from assay.study.store.answers import Answer, NewAnswer, add_answer, add_answers
 from assay.study.store.connection import Store  # noqa: E402
 from assay.study.store.intake import sync_study  # noqa: E402
 from assay.study.store.items import questions  # noqa: E402
-from assay.study.store.people import add_people  # noqa: E402
+from assay.study.store.people import active_annotators, add_people, give, retire_judges  # noqa: E402
 from assay.study.store.table import stored_annotations, study_record  # noqa: E402
-from assay.study.store.tables import TABLES  # noqa: E402
+from assay.study.store.tables import TABLES, forms  # noqa: E402
 from assay.study.store.work import Assignment  # noqa: E402
-from assay.study.store.work_log import label_frame  # noqa: E402
+from assay.study.store.work_log import WorkLog, label_frame  # noqa: E402
 
 
 @pytest.fixture
@@ -370,3 +371,48 @@ def test_a_whole_run_of_judging_on_either_database(url, study):
     table = study_labels(study, store=url)
     assert table.judges == ("example",)
     assert len(table) == 32
+
+
+def test_judges_count_until_they_are_retired_and_people_go_on(store):
+    with store.writing() as db:
+        before = {one["annotator"]: one["kind"] for one in active_annotators(db)}
+        retire_judges(db)
+        after = {one["annotator"]: one["kind"] for one in active_annotators(db)}
+    assert set(before.values()) == {"human", "judge"}
+    assert after == {name: kind for name, kind in before.items() if kind == "human"}
+
+
+def test_who_writes_alone_waits_for_the_disk_once_all_is_written(store, monkeypatch):
+    waited = []
+    monkeypatch.setattr(store, "_flushes", SimpleNamespace(wait=lambda: waited.append(1)))
+    with store.exclusive() as db:
+        with store.exclusive() as inner:
+            assert inner is db
+        assert waited == []
+    assert waited == [1]
+    with store.together(), store.exclusive():
+        pass
+    assert waited == [1], "it is on disk when the transaction around it has ended"
+    monkeypatch.setattr(store, "_flushes", None)
+    with store.exclusive():
+        pass
+    assert waited == [1]
+
+
+def test_the_log_of_what_people_did_takes_in_the_first_task(store):
+    given = {
+        "annotator": "zoe", "questions": "1", "condition": "{}", "repeat": 1, "role": "item", "party": "", "session": 1,
+        "page": 0, "state": "given", "form": 1, "given_at": 0.0, "expires_at": 9e9, "shown": {},
+        "extra": False,
+    }  # fmt: skip
+    add_people(store, {"zoe": {}})
+    with store.writing() as db:
+        db.execute(sa.insert(forms).values(id=1, digest="d", made_at=0.0, definition={}))
+    log = WorkLog()
+    for number in range(3):
+        with store.reading() as db:
+            log.update(db)
+        assert sorted(log.tasks["item"].to_list()) == [f"r{n + 1:02}" for n in range(number)]
+        assert sorted(log.tasks["id"].to_list()) == list(range(1, number + 1))
+        with store.writing() as db:
+            give(db, [given | {"item": f"r{number + 1:02}", "place": number}])

@@ -254,3 +254,28 @@ def test_a_pair_of_a_ranking_keeps_the_order_in_which_it_was_shown():
         assert all("order" not in each and "position" not in each for each in table._label_rows(plain, RANKING, 1, ""))
     several = list(table._label_rows(row("i", ["odd"], shown={"order": ["x", "y"], "position": 2}), SEVERAL, 1, ""))
     assert [(each["item"], each["order"], each["position"]) for each in several] == [("i", "x>y", 2)] * 3
+
+
+def test_columns_of_items_have_one_type():
+    """Of words and numbers all are words, as they were written; lists and objects are JSON text."""
+
+    def of(*cells: Any, **more: Any) -> pl.DataFrame:
+        rows = [SimpleNamespace(item=f"i{n}", known=None, document=None, fields={"x": cell}) for n, cell in
+                enumerate(cells)]  # fmt: skip
+        for name, values in more.items():
+            for one, value in zip(rows, values, strict=True):
+                setattr(one, name, value)
+        db: Any = SimpleNamespace(execute=lambda query: SimpleNamespace(all=lambda: rows))
+        return table._items_frame(db, table.tables.items.c.role == "item")
+
+    assert of(1, 2.5, None)["x"].to_list() == [1.0, 2.5, None]
+    assert of(1, "a", None)["x"].to_list() == ["1", "a", None]
+    assert of(True, "a")["x"].to_list() == ["True", "a"]
+    assert of(True, 2)["x"].to_list() == ["True", "2"]
+    assert of([2, "a"], {"b": 1}, "c")["x"].to_list() == ['[2,"a"]', '{"b":1}', "c"]
+    assert of(1, 2).columns == ["item", "x"]
+    assert of(1, 2, document=["d", None])["document"].to_list() == ["d", None]
+    parts = of(1, 2, known=[{"part": "test"}, None])
+    assert (parts.columns, parts["part"].to_list()) == (["item", "part", "x"], ["test", None])
+    named = of(1, fields=[{"item": "no", "document": "no", "y": 2}])
+    assert named.rows(named=True) == [{"item": "i0", "y": 2}]
