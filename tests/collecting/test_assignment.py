@@ -832,3 +832,235 @@ def test_who_may_not_go_on_after_the_practice(monkeypatch, passing, right, reaso
     assert assignment.stop_reasons(design, None) == {"ben": "failed 2 of 3 checks"} | mine
     wrong["check"]["ben"] = [True, False, False]
     assert assignment.stop_reasons(design, None) == mine
+
+
+class TurnOf:
+    """One person's turn with tasks that are made up; what would be given is kept in place of being written."""
+
+    def __init__(self, *tasks: SimpleNamespace, **people: Any) -> None:
+        usual = {"retest": 0, "checks": None, "pass_warm_up": None, "seed": 0, "reserve": 30, "quota": None}
+        self.people, self.design = (
+            SimpleNamespace(**usual | people),
+            SimpleNamespace(counted=((1,),), overlap=lambda _: 2),
+        )
+        self.mine, self.person = list(tasks), SimpleNamespace(name="ana", role="annotator")
+        self.known = {"check": ["c1", "c2"], "warm-up": ["w1", "w2"]}
+        self.assigner = SimpleNamespace(known=self.known, has_place=lambda db, task, now: task.item == "free")
+        self.now, self.db, self.given = 100.0, None, []
+        self.session = SimpleNamespace(number=1, condition="{}")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(assignment.AssignmentTurn, name).__get__(self)
+
+    def _add(self, session: Any, names: list[str], role: str, repeat: int, questions: str | None = None) -> int:
+        self.given.append((names, role, repeat))
+        return 7
+
+    def _current(self, task: SimpleNamespace) -> bool:
+        return task.questions in self.design.counted
+
+
+def task_of(item: str, page: int = 1, **more: Any) -> SimpleNamespace:
+    usual = {"role": "item", "state": "answered", "repeat": 1, "condition": "{}", "questions": (1,), "expires_at": 0.0}
+    return SimpleNamespace(item=item, page=page, id=page, **usual | more)
+
+
+@pytest.mark.parametrize(
+    ("n_items", "more", "gap", "given"),
+    [
+        (7, {}, 3, ["i4"]),  # of a quarter the fourth comes again, with three others between
+        (7, {}, 4, None),
+        (8, {}, 0, ["i4"]),
+        (3, {}, 0, None),
+        (8, {"again": "i4"}, 0, ["i8"]),
+        (8, {"again": "i4"}, 1, None),
+        (8, {"open": "i4"}, 0, ["i8"]),
+        (8, {"retest": 0}, 0, None),
+    ],
+)
+def test_which_item_comes_a_second_time(n_items, more, gap, given):
+    items = [task_of(f"i{n}", n, state="given" if more.get("open") == f"i{n}" else "answered")
+             for n in range(1, n_items + 1)]  # fmt: skip
+    again = [task_of(more["again"], 20, repeat=2)] if "again" in more else []
+    turn = TurnOf(*items, *again, retest=more.get("retest", 0.25))
+    assert turn._repeat_item(turn.session, turn.mine, items, gap) == (None if given is None else 7)
+    assert turn.given == ([] if given is None else [(given, "item", 2)])
+
+
+@pytest.mark.parametrize(
+    ("n_items", "had", "is_given"),
+    [(9, [], False), (10, [], True), (19, ["c1"], False), (20, ["c1"], True), (99, ["c1", "c2"], False)],
+)
+def test_a_check_comes_after_so_many_items(n_items, had, is_given):
+    items = [task_of(f"i{n}") for n in range(n_items)]
+    turn = TurnOf(*items, *(task_of(name, role="check") for name in had), checks=SimpleNamespace(every=10))
+    assert (turn._check(turn.session, turn.mine, items) == 7) == is_given
+    for names, role, repeat in turn.given:
+        assert (len(names), role, repeat) == (1, "check", 1)
+        assert names[0] in {"c1", "c2"}.difference(had)
+    turn.people.checks = None
+    assert turn._check(turn.session, turn.mine, items) is None
+
+
+def test_practice_comes_first_and_in_the_first_session_alone():
+    turn = TurnOf(task_of("w1", role="warm-up"))
+    assert turn._warm_up(turn.session, turn.mine) == 7
+    assert turn.given == [(["w2"], "warm-up", 1)]
+    assert turn._warm_up(turn.session, [*turn.mine, task_of("w2", role="warm-up")]) is None
+    assert turn._warm_up(SimpleNamespace(number=2), []) is None
+
+
+@pytest.mark.parametrize(("passing", "state", "waits"), [
+    (0.5, "given", True), (0.5, "reopened", True), (0.5, "answered", False), (None, "given", False), (0, "given", True),
+])  # fmt: skip
+def test_nothing_else_comes_before_practice_that_must_be_passed(passing, state, waits):
+    turn = TurnOf(pass_warm_up=passing)
+    assert turn._practises([task_of("w1", role="warm-up", state=state)]) == waits
+    assert not turn._practises([task_of("i1", state="given")])
+
+
+@pytest.mark.parametrize(
+    ("state", "expires", "item", "keeps"),
+    [
+        ("given", 100.1, "taken", True), ("given", 100.0, "taken", False), ("given", 100.0, "free", True),
+        ("reopened", 0.0, "taken", True), ("answered", 0.0, "taken", True),
+    ],
+)  # fmt: skip
+def test_a_place_is_kept_until_its_time_is_over(state, expires, item, keeps):
+    assert TurnOf()._keeps_place(task_of(item, state=state, expires_at=expires)) == keeps
+
+
+def test_pages_that_are_held_are_renewed(monkeypatch):
+    renewed = []
+    monkeypatch.setattr(
+        assignment, "renew", lambda db, ids, until, *, older_than: renewed.append((ids, until, older_than))
+    )
+    tasks = [
+        task_of("taken", 1, state="given", expires_at=500.0), task_of("taken", 2, state="given", expires_at=500.0),
+        task_of("taken", 3, state="given", expires_at=99.0),  # lapsed, and its place is somebody else's
+        task_of("free", 4, state="given", expires_at=99.0), task_of("taken", 5, state="reopened"),
+        task_of("taken", 6), task_of("taken", 7, state="given", expires_at=500.0, questions=(9,)),
+        task_of("taken", 8, state="given", expires_at=500.0),
+    ]  # fmt: skip
+    turn = TurnOf(*tasks)
+    turn._reserved_until = 1900.0
+    assert turn._renew_held(1, 3) == [2, 4, 5]
+    # Half an hour from second 100 on; what has lost a tenth of it is renewed.
+    assert renewed == [([2, 4, 5], 1900.0, 100 + 0.9 * 1800)]
+    assert turn._renew_held(0, 10) == [1, 2, 4, 5, 8]
+    assert turn._renew_held(8, 10) == []
+    assert len(renewed) == 2
+
+
+ONE, TWO = '{"scale":"1-5"}', '{"scale":"0-100"}'
+
+
+@pytest.mark.parametrize(
+    ("tasks", "now_in", "end", "closed"),
+    [
+        ([], ONE, None, 0),
+        ([(1, "a", ONE, 1), (2, "b", ONE, 1)], ONE, None, 0),
+        ([(1, "a", ONE, 1), (2, "b", ONE, 1), (3, "a", TWO, 1)], TWO, None, 2),
+        ([(1, "a", ONE, 1), (2, "b", ONE, 1), (3, "a", TWO, 1), (4, "c", ONE, 1)], TWO, None, 2),  # added afterwards
+        ([(1, "a", ONE, 1), (2, "b", ONE, 1)], TWO, None, 0),  # nothing of it was given yet
+        ([(1, "a", ONE, 1), (2, "b", ONE, 1)], ONE, "later", 2),  # until the next session opens
+        ([(1, "a", ONE, 1), (2, "b", ONE, 1)], ONE, "done", 0),
+        ([(1, "a", ONE, 1), (2, "b", ONE, 1), (3, "c", ONE, 1), (4, "b", ONE, 2)], ONE, None, 2),  # b came again
+        ([(1, "a", ONE, 1), (2, "b", ONE, 1), (3, "b", TWO, 2)], ONE, None, 0),  # but on another scale
+    ],
+)
+def test_up_to_which_page_nothing_may_be_seen_again(tasks, now_in, end, closed):
+    turn = TurnOf(*(task_of(item, page, condition=on, repeat=repeat) for page, item, on, repeat in tasks))
+    session = SimpleNamespace(condition=now_in)
+    held = SimpleNamespace(end=None if end is None else SimpleNamespace(kind=end), session=session)
+    assert turn._last_closed_page(held) == closed
+
+
+def holding(monkeypatch, *tasks: SimpleNamespace, gives: Iterable[Any] = (), sessions: int = 1, **more: Any) -> TurnOf:
+    """A turn of whom pages, or the end that is named, are given one after the other; at second 100."""
+    monkeypatch.setattr(assignment, "stop_reasons", lambda *about: more.get("stopped", {}))
+    monkeypatch.setattr(assignment, "free_places_of", lambda db, name, now: None)
+    turn = TurnOf(*tasks, ahead=4, days_apart=more.get("days_apart", 0))
+    conditions = ("{}",) if sessions == 1 else (ONE, TWO)
+    each = [SimpleNamespace(number=n, condition=one) for n, one in enumerate(conditions, 1)]
+    turn.design.sessions = lambda name: each
+    turn.deadline, turn.person.state = more.get("deadline"), more.get("state", "active")
+    turn.assigner.store = SimpleNamespace(setting=lambda name: more.get("paused"))
+    given = iter(gives)
+
+    def give(session: SimpleNamespace) -> tuple[int | None, assignment.End | None]:
+        turn.given.append(session.number)
+        one = next(given)
+        return (one, None) if isinstance(one, int) else (None, one and assignment.End(one))
+
+    turn._give, turn._renew_held = give, lambda after, most: list(more.get("held", ()))[:most]
+    return turn
+
+
+@pytest.mark.parametrize(
+    ("n_open", "after", "most", "n_pages"),
+    [
+        (0, 0, 10, 5),  # the one that is answered, and four ahead
+        (0, 0, 2, 2),
+        (2, 3, 10, 3),  # two that are open before are two of them
+        (2, 1, 10, 4),  # one of them
+        (6, 9, 10, 1),  # one in any case
+        (0, 0, 0, 1),
+    ],
+)
+def test_how_many_pages_a_person_holds(monkeypatch, n_open, after, most, n_pages):
+    tasks = [task_of("taken", n, state="given", expires_at=500.0) for n in range(1, n_open + 1)]
+    tasks += [task_of("taken", n, state="given") for n in range(1, 4)] if not n_open else []  # whose time is over
+    turn = holding(monkeypatch, *tasks, gives=itertools.count(50))
+    for one in tasks:
+        one.session = 1
+    found = turn._hold(after, most)
+    assert found.pages == tuple(range(50, 50 + n_pages))
+    assert found.end is None
+
+
+@pytest.mark.parametrize(
+    ("more", "pages", "end"),
+    [
+        ({"gives": ["done"]}, (), ("done", None)),
+        ({"gives": [50, "done"]}, (50,), None),
+        ({"gives": [None]}, (), None),  # not before open tasks are answered
+        ({"gives": ["empty"]}, (), ("empty", None)),
+        ({"held": [3, 4], "gives": ["done"]}, (3, 4), None),
+        ({"paused": True}, (), ("paused", None)),
+        ({"state": "paused"}, (), ("paused", None)),
+        ({"stopped": {"ana": "failed 2 of 3 checks"}}, (), ("stopped", None)),
+        ({"deadline": 100.0, "paused": True}, (), ("over", 100.0)),
+        ({"deadline": 100.1, "gives": ["done"]}, (), ("done", None)),
+    ],
+)
+def test_why_there_is_nothing_further(monkeypatch, more, pages, end):
+    found = holding(monkeypatch, **more)._hold(0, 5)
+    assert found.pages == pages
+    assert (None if found.end is None else (found.end.kind, found.end.opens_at)) == end
+
+
+@pytest.mark.parametrize(
+    ("closed_at", "days", "number", "end"),
+    [
+        (40.0, 0, 2, None),
+        (100.0 - DAY, 1, 2, None),  # a day ago, to the second
+        (101.0 - DAY, 1, 1, ("later", 101.0)),
+        (None, 0.5, 1, ("later", 100.0 + 43_200)),  # of a session in which nothing was answered, from now on
+    ],
+)
+def test_the_next_session_opens_when_its_time_has_come(monkeypatch, closed_at, days, number, end):
+    tasks = [task_of("a", 1, session=1, closed_at=closed_at, condition=ONE)]
+    tasks += [task_of("b", 2, session=1, closed_at=closed_at and closed_at - 30, condition=ONE)]
+    turn = holding(monkeypatch, *tasks, gives=["done", 50, None], sessions=2, days_apart=days)
+    found = turn._hold(0, 5)
+    assert found.session.number == number
+    assert (None if found.end is None else (found.end.kind, found.end.opens_at)) == end
+    assert found.pages == ((50,) if number == 2 else ())
+    assert turn.given == ([1] if number == 1 else [1, 2, 2])
+
+
+def test_the_last_session_is_done_when_it_is_done(monkeypatch):
+    task = task_of("a", 1, session=2, closed_at=0.0, condition=TWO)
+    found = holding(monkeypatch, task, gives=["done"], sessions=2)._hold(0, 5)
+    assert (found.session.number, found.end.kind) == (2, "done")

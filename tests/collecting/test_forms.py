@@ -10,7 +10,7 @@ import yaml
 from annotating import Served, write_study
 
 from assay.collecting.design import Asked
-from assay.collecting.forms import FormField, WithFormulas, item_fields, question_form
+from assay.collecting.forms import FormField, WithFormulas, item_fields, question_form, slider_ticks
 from assay.data.scales import parse_scale
 from assay.errors import MissingExtra, StudyError
 from assay.study.definition import load_study
@@ -68,6 +68,25 @@ def test_many_numbers_and_fractions_are_typed():
 )  # fmt: skip
 def test_a_slider_has_numbers_that_people_count_in(scale, numbers):
     assert " ".join(form(scale).ticks) == numbers
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "whole", "numbers"),
+    [
+        (-3, 3, False, "-3 0 3"),  # 0 is one of them where the scale has it
+        (-2, 8, False, "-2 0 2 4 6 8"),
+        (-1, 9, False, "-1 9"),
+        (-10, 0, False, "-10 -8 -6 -4 -2 0"),
+        (1, 11, False, "1 3 5 7 9 11"),
+        (0, 2, False, "0 0.4 0.8 1.2 1.6 2"),
+        (0, 2, True, "0 1 2"),
+        (0, 8, False, "0 2 4 6 8"),
+        (0, 9, False, "0 3 6 9"),
+        (0, 14, False, "0 14"),
+    ],
+)
+def test_numbers_along_a_slider_by_hand(low, high, whole, numbers):
+    assert slider_ticks(low, high, whole=whole) == tuple(numbers.split())
 
 
 def test_all_that_applies_is_ticked_and_none_of_these_is_an_answer():
