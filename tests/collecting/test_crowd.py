@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import hmac
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from annotating import Annotator, Clock, Reply, Served, write_study
 
-from assay.collecting.crowd import PAY_COLUMNS, amount_due, crowd_counts, pay_table
+from assay.collecting import crowd as crowd_module
+from assay.collecting.crowd import (
+    PAY_COLUMNS,
+    _outcome_at,
+    _state_of,
+    amount_due,
+    code_of,
+    crowd_counts,
+    farewell,
+    pay_table,
+    read_address,
+)
+from assay.collecting.serving import Refused
 from assay.errors import StudyError
 from assay.study.definition import load_study
 from assay.study.schema import Crowd, Pay
@@ -369,3 +385,107 @@ def test_a_stub_of_prolific(serve: Callable[..., Served], clock: Clock, workers:
     assert max((counted - of_excluded).values()) <= 8, "no item has more answers that count than are wanted"
     labels = page.lead().send("GET", "/lead/labels.csv").text
     assert not any(name in labels for name in failed)
+
+
+PEOPLE_OF = {"platform": "other", "places": 2, "id": "who", "keep": ["batch"]}
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({"who": " ana ", "batch": " b1 ", "more": "x"}, ("ana", {"batch": "b1"})),
+        ({"who": "x" * 200, "batch": "a.b@c:d+e-f_1"}, ("x" * 200, {"batch": "a.b@c:d+e-f_1"})),
+        ({"who": "x" * 201, "batch": "b"}, f"In place of who it has '{'x' * 60}', which names nobody."),
+        ({"who": "a b", "batch": "b"}, "In place of who it has 'a b', which names nobody."),
+        ({"who": "ana", "batch": "{{b}}"}, "In place of batch it has '{{b}}', which names nobody."),
+        ({"batch": "b"}, "It lacks who, by which the study knows who comes."),
+        ({"who": "ana", "batch": "  "}, "It lacks batch, by which the study knows who comes."),
+        ({"who": "ana", "batch": "ASSIGNMENT_ID_NOT_AVAILABLE"}, "Then open this link again."),
+    ],
+)
+def test_an_address_says_who_comes(query: dict[str, str], found: Any) -> None:
+    crowd = Crowd.model_validate(PEOPLE_OF)
+    if isinstance(found, tuple):
+        assert read_address(crowd, query) == found
+        return
+    with pytest.raises(Refused) as error:
+        read_address(crowd, query)
+    assert error.value.status == 422
+    assert str(error.value.text).startswith(found)
+
+
+def test_whoever_comes_without_an_id_is_given_one_of_their_own() -> None:
+    crowd = Crowd.model_validate({"platform": "open", "places": 2})
+    names = {read_address(crowd, {})[0] for _ in range(20)}
+    assert len(names) == 20
+    assert {len(name) for name in names} == {len("visitor-") + 12}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "minutes", "now", "found"),
+    [
+        (None, 20, 1000 + 1199.9, None), (None, 20, 1000 + 1200, "late"), (None, None, 1e9, None),
+        ("completed", 20, 1e9, "completed"),
+    ],
+)  # fmt: skip
+def test_a_visit_is_late_when_its_minutes_are_over(outcome: Any, minutes: Any, now: float, found: str | None) -> None:
+    crowd = Crowd.model_validate({**PEOPLE_OF, "minutes": minutes})
+    visit: Any = SimpleNamespace(outcome=outcome, came_at=1000.0)
+    assert _outcome_at(visit, crowd, now) == found
+    assert _outcome_at(visit, None, now) == outcome
+
+
+@pytest.mark.parametrize(
+    ("person", "came", "words"),
+    [(None, True, "at work"), (None, False, "invited"), (None, None, "invited"), ("kept", True, "at work"),
+     ("kept", False, "invited"), ("excluded", True, "excluded"), ("excluded", False, "excluded")],
+)  # fmt: skip
+def test_the_state_of_somebody_whose_visit_has_not_ended(person: str | None, came: Any, words: str) -> None:
+    found: Any = None if person is None else SimpleNamespace(excluded_at=5.0 if person == "excluded" else None)
+    assert _state_of(found, came=bool(came)) == words
+
+
+def test_which_code_is_shown_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crowd_module, "secret_of", lambda store, secret: "s" * 32)
+    own, given = Crowd.model_validate(PEOPLE_OF), Crowd.model_validate({**PEOPLE_OF, "codes": {"screened": "C-OUT"}})
+    store: Any = None
+    ana, ben = (code_of(store, own, name, "completed") for name in ("ana", "ben"))
+    assert ana != ben
+    assert re.fullmatch(r"[0-9A-F]{10}", ana)
+    assert ana == hmac.new(b"s" * 32, b"completed/ana", "sha256").hexdigest()[:10].upper()
+    assert [code_of(store, own, "ana", one) for one in ("screened", "failed", "late", None)] == ["", "", "", ""]
+    assert code_of(store, given, "ana", "screened") == "C-OUT"
+    assert code_of(store, given, "ana", "completed") == ana
+    assert code_of(store, given, "ana", None) == ""
+
+
+@pytest.mark.parametrize(
+    ("back", "codes", "way"),
+    [
+        ("https://x.org/{code}?w={who}&b={batch}&o={outcome}", {"completed": "C 1"},
+         "https://x.org/C%201?w=a%40b&b=b%2F1&o=completed"),
+        ("https://x.org/{code}", {}, ""),  # an address without its code leads nowhere
+        ("https://x.org/done", {}, "https://x.org/done"),
+        ("", {"completed": "C"}, ""),
+    ],
+)  # fmt: skip
+def test_the_way_back_is_filled_in(monkeypatch: pytest.MonkeyPatch, back: str, codes: dict[str, str], way: str) -> None:
+    monkeypatch.setattr(crowd_module, "visit_of", lambda db, name: SimpleNamespace(given={"batch": "b/1"}))
+    monkeypatch.setattr(crowd_module, "code_of", lambda store, crowd, name, outcome: codes.get(outcome, ""))
+    crowd = SimpleNamespace(named="who", way_back=back)
+    state: Any = SimpleNamespace(
+        design=SimpleNamespace(people=SimpleNamespace(crowd=crowd)), store=SimpleNamespace(reading=nullcontext)
+    )
+    said = farewell(state, "a@b", "completed")
+    assert (said["back"], said["code"], said["title"]) == (way, codes.get("completed", ""), "You have finished")
+    state.design.people.crowd = None
+    assert (farewell(state, "a@b", "late")["back"], farewell(state, "a@b", "late")["kind"]) == ("", "late")
+
+
+@pytest.mark.parametrize(
+    ("item", "hours", "amount"),
+    [(0.1, 0.5, 3.1), (0.0, 1 / 3, 2.0), (0.0, 0.0005, 0.0), (0.0, 0.001, 0.01), (1.005, 0.0, 1.01)],
+)
+def test_amounts_are_rounded_to_the_cent_half_a_cent_up(item: float, hours: float, amount: float) -> None:
+    """At 6 an hour .0005 h are .3 cents, and .001 h .6; 1.005 is stored as a little less than that."""
+    assert amount_due(Pay(item=item, hour=6), None, 1, hours) == amount
