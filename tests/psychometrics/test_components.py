@@ -15,7 +15,16 @@ from tables import FACETS, brennan, lessons, table
 
 import references
 from assay.errors import DesignError
-from assay.psychometrics.components import VarianceEstimate, fit_components
+from assay.estimation.intervals import Estimate
+from assay.psychometrics.components import (
+    DesignStudies,
+    Fitted,
+    RootEstimate,
+    VarianceEstimate,
+    _delta,
+    fit_components,
+    uncertainty,
+)
 from assay.psychometrics.design import DesignSettings, parse
 from assay.psychometrics.g_study import g_study
 from assay.statistics.blocks import Balanced, Blocks, Terms, anova, cross_codes, sequential_squares
@@ -368,3 +377,165 @@ def test_p_values_by_the_delta_method_are_on_the_scale_of_the_value():
     assert share.p(0.6) == pytest.approx(2 * stats.norm.sf(z))
     assert variance.p(1.0) == pytest.approx(2 * stats.norm.sf(np.log(2) / (0.5 / 2)))
     assert np.isnan([share.p(1.0), share.p(0.0), variance.p(0.0), estimate(1.0, 0.1, "rest").p(0.5)]).all()
+
+
+# -- objects drawn again --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("estimator", "missing"), [("reml", 0.0), ("ml", 0.25), ("anova", 0.0), ("anova", 0.25)])
+def test_objects_that_occur_twice_are_two_objects(estimator, missing):
+    """Refitting with counts is fitting a table in which copies of an object have names of their own."""
+    labels = lessons(6, 2, 3, missing=missing, seed=2)
+    options = {"facets": FACETS, "method": "none", "estimator": estimator}
+    fitted = g_study(labels, "r x (o:i)", "i", **options).studies[0].fitted
+    same = fitted.refit_objects(np.ones(6, dtype=int))
+    np.testing.assert_allclose(same, fitted.theta, rtol=1e-3, atol=1e-4)
+    counts = np.array([2, 1, 0, 1, 3, 1])
+    rows = []
+    for row in labels.labels.join(labels.items, on="item").iter_rows(named=True):
+        for copy in range(counts[int(row["teacher"][1:])]):
+            names = {name: f"{row[name]}/{copy}" for name in ("teacher", "lesson")}
+            rows.append({"annotator": row["annotator"], "label": row["label"], **names})
+    wanted = g_study(table(rows), "r x (o:i)", "i", **options).studies[0].fitted.theta
+    np.testing.assert_allclose(fitted.refit_objects(counts), wanted, rtol=2e-3, atol=2e-4)
+
+
+def test_a_single_object_has_no_variance():
+    fitted = g_study(lessons(5, 2, 3, seed=2), "r x (o:i)", "i", facets=FACETS, method="none").studies[0].fitted
+    assert np.isnan(fitted.refit_objects(np.array([0, 1, 0, 0, 0]))).all()
+    assert np.isfinite(fitted.refit_objects(np.array([0, 2, 0, 0, 0]))).all()  # its copies are two
+
+
+def test_a_bootstrap_draws_as_many_objects_as_there_are():
+    drawn = []
+    fake = SimpleNamespace(
+        codes={"i": np.array([0, 0, 3, 2, 1, 3])}, settings=SimpleNamespace(object="i"),
+        refit_objects=lambda counts: drawn.append(counts) or counts,
+    )  # fmt: skip
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        Fitted.bootstrap(fake, rng)
+    assert {(len(c), int(c.sum())) for c in drawn} == {(4, 4)}
+    np.testing.assert_allclose(np.mean(drawn, axis=0), 1, atol=0.15)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_samples_of_an_analysis_of_variance_have_its_variances_on_average(missing):
+    labels = lessons(20, 2, 5, variances=(2.0, 1.5, 1.0, 0.8, 0.5), missing=missing, seed=4)
+    options = {"facets": FACETS, "method": "none", "estimator": "anova"}
+    fitted = g_study(labels, "r x (o:i)", "i", **options).studies[0].fitted
+    rng = np.random.default_rng(1)
+    drawn = np.array([fitted.anova_of_sample(rng) for _ in range(60)])
+    assert (drawn >= 0).all()
+    error = drawn.std(axis=0) / np.sqrt(60)
+    assert (np.abs(drawn.mean(axis=0) - fitted.theta) < 3.5 * error).all()
+
+
+# -- rows and names ------------------------------------------------------------------------------------
+
+
+def test_rows_of_scores_have_ends_means_and_labels():
+    found = g_study(lessons(6, 2, 3, missing=0.3, seed=5), "r x (o:i)", "i", facets=FACETS, method="none").studies[0]
+    fitted = found.fitted
+    score, error = fitted.scores()
+    for k, row in enumerate(found.score_rows(0.9)):
+        mine = fitted.codes["i"] == k
+        assert row["object"] == f"t{k:03d}"
+        assert (row["estimate"], row["standard_error"]) == (score[k], error[k])
+        assert (row["low"], row["high"]) == pytest.approx(
+            (score[k] - 1.6448536 * error[k], score[k] + 1.6448536 * error[k])
+        )
+        assert row["mean"] == pytest.approx(fitted.value[mine].mean())
+        assert row["labels"] == mine.sum()
+        assert row["reason"] is None
+
+
+def named(criterion, group) -> SimpleNamespace:
+    name = ", ".join(v for v in (criterion, group) if v is not None) or "all"
+    return SimpleNamespace(criterion=criterion, group=group, name=name)
+
+
+class Studies(DesignStudies):
+    """Studies by their names alone."""
+
+    table = summary = None
+
+
+def test_a_study_is_found_by_criterion_or_group_where_that_names_one():
+    several = [named("c1", "human"), named("c1", "judge"), named("c2", "human")]
+    found = Studies("p x r", "p", (), tuple(several), None)
+    assert found["c1, judge"] is found["judge"] is several[1]
+    assert found["c2"] is several[2]
+    for name in ("c1", "human", "c3"):
+        with pytest.raises(DesignError, match=f"study '{name}'"):
+            found[name]
+    with pytest.raises(
+        DesignError, match=r"there are 3 studies; take study\['c1, human'\]\.curve, or one of c1, judge"
+    ):
+        found.one("curve")
+    alone = Studies("p x r", "p", (), (several[0],), None)
+    assert alone.one("curve") is several[0]
+
+
+# -- kinds of intervals ----------------------------------------------------------------------------------
+
+
+def test_a_standard_error_of_measurement_is_the_root_of_a_variance():
+    variance = Estimate(4.0, 1.0, 9.0, 0.8, None)
+    found = RootEstimate.of(variance)
+    assert (found.estimate, found.low, found.high) == (2, 1, 3)
+    assert found.standard_error == pytest.approx(0.8 / (2 * 2))  # d√v = dv / (2 √v)
+    nothing = RootEstimate.of(Estimate(0.0, -1.0, np.nan, 0.8, "why"))
+    assert (nothing.estimate, nothing.low, nothing.reason) == (0, 0, "why")
+    assert np.isnan([nothing.high, nothing.standard_error]).all()
+    asked = SimpleNamespace(interval=lambda level: (level, 4 * level), p=lambda null: null)
+    other = RootEstimate(2.0, 1.0, 3.0, 0.2, None, variance=asked)
+    assert other.interval(0.81) == pytest.approx((0.9, 1.8))
+    assert other.p(3.0) == 9
+    assert other.p() == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "share"), [(0.5, np.nan, True), (0.0, 0.1, True), (1.0, 0.1, True), (0.0, 0.1, False)]
+)
+def test_a_value_at_a_bound_has_no_delta_interval(value, error, share):
+    assert np.isnan(_delta(value, error, share, 0.9)).all()
+    assert np.isfinite(_delta(1.0, 0.1, False, 0.9)).all()
+
+
+def unsure(labels: int, *, balanced: bool, likelihood: bool) -> SimpleNamespace:
+    return SimpleNamespace(
+        is_balanced=balanced, value=np.zeros(labels), fit=SimpleNamespace() if likelihood else None, theta=np.ones(2),
+        bootstrap=lambda rng: rng.random(2), anova_of_sample=lambda rng: 5 + rng.random(2),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("labels", "balanced", "likelihood", "how"),
+    [
+        (20_000, False, True, "profile"),
+        (20_001, False, True, "delta"),
+        (20_001, True, True, "profile"),
+        (20_001, False, False, "parametric"),
+        (10, True, False, "parametric"),
+    ],
+)
+def test_intervals_are_profiles_unless_that_takes_minutes_or_there_is_no_likelihood(labels, balanced, likelihood, how):
+    found = uncertainty(unsure(labels, balanced=balanced, likelihood=likelihood), None, 7, 0.9, 3)
+    assert found.how == how
+    assert len(found.samples) == (7 if how == "parametric" else 0)
+    assert found.samples.shape[1] == 2
+
+
+def test_samples_are_of_the_model_or_of_objects_drawn_again():
+    without = unsure(10, balanced=True, likelihood=False)
+    drawn = uncertainty(without, "objects", 5, 0.9, 3).samples
+    assert ((drawn >= 0) & (drawn < 1)).all()
+    assert len(np.unique(drawn)) == 10
+    model = uncertainty(without, "parametric", 5, 0.9, 3).samples
+    np.testing.assert_allclose(model, 5 + drawn)
+    np.testing.assert_array_equal(uncertainty(without, "objects", 3, 0.9, 3).samples, drawn[:3])
+    assert uncertainty(unsure(10, balanced=True, likelihood=True), "none", 5, 0.9, 3).samples.shape == (0, 2)
+    for how in ("profile", "delta"):
+        with pytest.raises(DesignError, match=f"method='{how}' needs a likelihood; with estimator='anova'"):
+            uncertainty(without, how, 5, 0.9, 3)
