@@ -358,6 +358,60 @@ def test_options_stand_at_the_end_of_a_docstrings_parameters():
     assert hints_of(Wished)["epsilon"][0] is float
 
 
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """As a table of labels, of which a question needs to know the judges."""
+
+    judges: tuple[str, ...]
+
+
+Table.__module__ = "assay.of_a_test"
+
+
+@question_of_two(Wished)
+def checked(labels, judge, settings):
+    """Is the judge good?"""
+    return labels, judge, settings.epsilon
+
+
+@question(Wished)
+def opened(labels, settings):
+    """What labels?"""
+    return labels
+
+
+def test_the_only_judge_of_a_table_need_not_be_named():
+    one, two, none = Table(("m",)), Table(("m", "n")), Table(())
+    assert checked(one, epsilon=0.1) == checked(labels=one, epsilon=0.1) == (one, "m", 0.1)
+    assert checked(two, "n", 0.2) == checked(two, judge="n", epsilon=0.2) == (two, "n", 0.2)
+    with pytest.raises(DesignError, match=r"^checked needs the name of a judge, one of m, n$") as refused:
+        checked(two, epsilon=0.1)
+    assert refused.value.option == "judge"
+    with pytest.raises(DesignError, match=r"judge, and the table has none: read it with judges=\[\.\.\.\]$"):
+        checked(none, epsilon=0.1)
+    assert opened(two, 0.1) is opened(labels=two, epsilon=0.1) is two
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'labels'"):
+        opened(epsilon=0.1)
+
+
+def test_what_is_no_table_is_read_as_one_and_the_judge_is_said(monkeypatch):
+    read = []
+
+    def labels_of(name, given, judge):
+        read.append((name, given, judge))
+        return (Table(("m", "n")), *given[1:])
+
+    monkeypatch.setattr("assay.reading.labels_of", labels_of)
+    assert checked("a.csv", "n", 0.1)[1:] == ("n", 0.1)
+    assert checked("a.csv", judge="n", epsilon=0.1)[1:] == ("n", 0.1)
+    assert opened(labels="a.csv", epsilon=0.1) == Table(("m", "n"))
+    assert opened("a.csv", 0.1) == Table(("m", "n"))
+    assert read == [
+        ("checked", ("a.csv", "n", 0.1), "n"), ("checked", ("a.csv",), "n"), ("opened", ("a.csv",), None),
+        ("opened", ("a.csv", 0.1), None),
+    ]  # fmt: skip
+
+
 # -- saying -------------------------------------------------------------------------------------------
 
 
@@ -392,9 +446,31 @@ def test_long_values_are_named_with_their_digest():
         return lambda x: x + k
 
     assert digest(adder(1)) == digest(adder(1)) != digest(adder(2))
-    deep: list = []
-    deep.append(deep)
-    assert digest(deep) == digest(deep), "what holds itself ends somewhere"
+
+
+def test_what_holds_itself_has_a_digest_and_six_levels_are_told_apart():
+    class Thing:
+        pass
+
+    @dataclasses.dataclass
+    class Holder:
+        held: object = None
+
+    one, two, three, four = [], {}, Thing(), Holder()
+    one.append(one)
+    two["x"] = two
+    three.x = three
+    four.held = four
+    for value in (one, two, three, four):
+        assert digest(value) == digest(value)
+
+    def nested(value, levels: int, hold):
+        for _ in range(levels):
+            value = hold(value)
+        return value
+
+    for hold in (lambda x: [x], lambda x: {"a": x}, lambda x: (x,)):
+        assert digest(nested(1, 6, hold)) != digest(nested(2, 6, hold))
 
 
 def test_an_option_as_json_holds_it():

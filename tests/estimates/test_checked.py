@@ -1,0 +1,383 @@
+"""What people labelled of what a judge labelled: by hand; and whether it may be a sample, against scipy."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+import assay
+from assay.data.ratings import Ratings
+from assay.data.scales import Interval, Nominal
+from assay.errors import DataError, DesignError
+from assay.estimates.checked import (
+    MOST_LEVELS,
+    Doubt,
+    SpotChecks,
+    _column_doubts,
+    _column_numbers,
+    _hypergeometric,
+    _judge_doubts,
+    _level,
+    _measure_shift,
+    _merge_counts,
+    _read_slice,
+    _ridge,
+    _test_mean,
+    doubts,
+    item_column,
+    judge_of,
+)
+
+NAN = math.nan
+JUDGED = np.array([1.0, 2, 3, 4, 5, NAN, 2, 4])
+
+
+def eight(**more) -> SpotChecks:
+    """A judge's labels of eight items but one; Ann labelled four items, Bob two of these."""
+    position = np.array([0, 2, 3, 6])
+    made = SpotChecks(
+        ("m",), ("ann", "bob"), Interval(1, 5), None, 8, JUDGED[:, None], None, position, np.array([0, 1, 2, 3, 1, 3]),
+        np.array([0, 0, 0, 0, 1, 1]), np.array([1.0, 3, 5, 2, 4, 2]), JUDGED[position, None], np.ones(4), "abc",
+    )  # fmt: skip
+    return replace(made, **more)
+
+
+def table(of_item_5: str = "m") -> assay.Annotations:
+    """The same, with a label of item 5, too."""
+    rows = [(f"i{i}", "m", x) for i, x in enumerate(JUDGED) if i != 5] + [("i5", of_item_5, 3.0)]
+    rows += [(f"i{i}", "ann", y) for i, y in ((0, 1.0), (2, 3.0), (3, 5.0), (6, 2.0))]
+    rows += [("i2", "bob", 4.0), ("i6", "bob", 2.0)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    about = pl.DataFrame({"item": [f"i{i}" for i in range(8)], "half": list("aaaabbbb")})
+    return assay.Annotations.from_frame(frame, judges=["m"], scale=Interval(1, 5), items=about)
+
+
+# -- who labelled what --------------------------------------------------------------------------------
+
+
+def test_a_table_is_read_as_these_arrays():
+    found, wanted = SpotChecks.of(table(), ("m",)), eight()
+    assert (found.n_all, found.n, found.people, found.judges, found.n_unjudged) == (8, 4, ("ann", "bob"), ("m",), 0)
+    assert found.position.tolist() == wanted.position.tolist()
+    order = np.lexsort((found.row, found.person))
+    for name in ("row", "person", "y"):
+        assert getattr(found, name)[order].tolist() == getattr(wanted, name).tolist()
+    assert found.values[:, 0].tolist() == [1, 2, 3, 4, 5, 3, 2, 4]
+    np.testing.assert_array_equal(found.judged, wanted.judged)
+    assert found.weight.tolist() == [1] * 4
+    strata = SpotChecks.of(table(), ("m",), strata="half", clusters="half")
+    assert strata.stratum.tolist() == strata.cluster.tolist() == [0] * 4 + [1] * 4
+    assert strata.weight.tolist() == [4 / 3] * 3 + [4]
+
+
+def test_a_slice_of_a_folder_counts_the_judge_s_labels():
+    ratings = Ratings.of(table("cat"))
+    code = np.array([{"m": 0, "ann": 1, "bob": 2, "cat": -1}[name] for name in ratings.annotators])
+    values, counts, position, row, person, y, judged = _read_slice(lambda: ratings.answers, 100, code, 1, True)
+    np.testing.assert_array_equal(values[:, 0], [1, 2, 3, 4, 5, NAN])
+    assert counts.tolist() == [1, 2, 1, 2, 1, 1]
+    assert position.tolist() == [100, 102, 103, 106]
+    assert sorted(zip(row.tolist(), person.tolist(), y.tolist(), strict=True)) == [
+        (0, 0, 1.0), (1, 0, 3.0), (1, 1, 4.0), (2, 0, 5.0), (3, 0, 2.0), (3, 1, 2.0)
+    ]  # fmt: skip
+    assert judged[:, 0].tolist() == [1, 3, 4, 2]
+    plain = _read_slice(lambda: ratings.answers, 0, code, 1, False)
+    np.testing.assert_array_equal(plain[0][:, 0], JUDGED)
+    assert plain[1] is None
+    alone = _read_slice(lambda: ratings.answers, 0, np.where(code == 2, -1, code), 1, False)
+    assert sorted(alone[4].tolist()) == [0] * 4  # who has no code is left out
+    seen, number = _merge_counts([np.array([[1.0], [3], [NAN]]), np.array([[1.0], [2], [NAN]])],
+                                 [np.array([4.0, 1, 2]), np.array([5.0, 7, 1])])  # fmt: skip
+    np.testing.assert_array_equal(seen[:, 0], [1, 2, 3, NAN])
+    assert number.tolist() == [9, 7, 1, 3]
+
+
+def test_some_people_and_some_items():
+    bob = eight().select_people(("bob",))
+    assert (bob.row.tolist(), bob.person.tolist(), bob.y.tolist()) == ([0, 1], [0, 0], [4, 2])
+    assert (bob.position.tolist(), bob.judged[:, 0].tolist(), bob.n) == ([2, 6], [3, 2], 2)
+    turned = eight().select_people(("bob", "ann"))
+    assert turned.person.tolist() == [1, 1, 1, 1, 0, 0]
+    keep = np.array([False, True, True, True, False, False, True, True])
+    columns = {"x": pl.Series(range(8))}
+    some = eight(cluster=np.array([0, 0, 2, 2, 1, 1, 3, 3]), stratum=np.arange(8), columns=columns).where(keep)
+    assert (some.n_all, some.position.tolist(), some.row.tolist()) == (5, [1, 2, 3], [0, 1, 2, 0, 2])
+    assert (some.person.tolist(), some.y.tolist()) == ([0, 0, 0, 1, 1], [3, 5, 2, 4, 2])
+    assert (some.values[:, 0].tolist(), some.judged[:, 0].tolist()) == ([2, 3, 4, 2, 4], [3, 4, 2])
+    assert (some.cluster.tolist(), some.stratum.tolist()) == ([0, 1, 1, 2, 2], [0, 1, 2, 3, 4])
+    assert some.columns["x"].to_list() == [1, 2, 3, 6, 7]
+    assert eight().where(keep).cluster is None
+    assert eight().where(keep).stratum is None
+    few = eight().where(np.arange(8) < 3)  # of items 0 and 2 Bob labelled one
+    assert few.people == ("ann", "bob")
+    assert few.present().people == ("ann",)
+    assert few.present().y.tolist() == [1, 3]
+    assert eight().present().people == ("ann", "bob")
+
+
+def test_too_little_to_correct_with_is_refused():
+    def refused(made: SpotChecks) -> str:
+        with pytest.raises(DesignError) as found:
+            made._refuse_few()
+        return str(found.value)
+
+    assert refused(eight(people=())) == "an estimate needs people's labels of some items; the table has none"
+    nothing = "no item has both a label of 'm' and one of a person, so the judge's errors cannot be known"
+    assert refused(eight(judged=np.full((4, 1), NAN))).startswith(nothing)
+    assert refused(eight(row=np.empty(0, int))).startswith(nothing)
+    assert refused(eight().where(np.arange(8) == 2)).startswith("people labelled one item, and")
+    each = eight(row=np.array([0, 1]), person=np.array([0, 1]), y=np.array([1.0, 3]))
+    assert refused(each).startswith("nobody labelled two items")
+    assert eight()._refuse_few().people == ("ann", "bob")
+    one = eight(row=np.array([0, 1, 2, 3, 1]), person=np.array([0, 0, 0, 0, 1]), y=np.arange(5.0))._refuse_few()
+    assert (one.people, one.y.tolist()) == (("ann",), [0, 1, 2, 3])
+    (out,) = one.exclusions
+    assert (out.what, out.count, out.reason, out.names) == ("annotator", 1, "labelled fewer than 2 items", ("bob",))
+
+
+def test_weights_of_strata_and_of_groups_that_are_balanced():
+    """Strata of 3 and 5 items with 2 and 2 labelled: weights 1.5 and 2.5."""
+    codes = np.array([0, 0, 0, 1, 1, 1, 1, 1])
+    made = eight().stratify(codes, "s")
+    assert made.weight.tolist() == [1.5, 1.5, 2.5, 2.5]
+    assert made.stratum is codes
+    with pytest.raises(DesignError, match="1 stratum of 's' has no labelled item, so nothing is known of it; label"):
+        eight().stratify(np.array([0, 0, 0, 0, 1, 1, 0, 0]), "s")
+    with pytest.raises(DesignError, match="2 strata of 's' have no labelled item, so nothing is known of them"):
+        eight().stratify(np.array([0, 0, 0, 0, 1, 2, 0, 0]), "s")
+    assert eight().stratify(np.array([0, 0, 0, 2, 2, 2, 2, 2]), "s").weight.tolist() == [1.5, 1.5, 2.5, 2.5]
+    units = np.arange(8)[::-1].copy()
+    alike = eight().balance(codes, units)
+    assert alike.weight.tolist() == [1.5, 1.5, 2.5, 2.5]
+    assert (alike.stratum, alike.cluster) == (None, units)
+    # Within strata too: group 0 has two items of stratum 0 (item 0 labelled) and one of stratum 1 (item 2).
+    both = eight(stratum=np.array([0, 0, 1, 1, 1, 0, 0, 0])).balance(codes, units)
+    assert both.weight.tolist() == [2, 1, 2, 3]
+
+
+# -- what the judge says of all -----------------------------------------------------------------------
+
+
+def test_the_judge_s_mean_of_all_items():
+    """Of 1, 2, 3, 4, 5, 2, 4 the mean is 3, squares are 4 + 1 + 0 + 1 + 4 + 1 + 1 = 12 over eight items."""
+    one = eight().seen(lambda x: x)
+    assert (one.mean, one.variance, one.row.tolist()) == (3, 1.5, [1, 3, 4, 2])
+    assert one.everywhere.tolist() == [1, 2, 3, 4, 5, 3, 2, 4]
+    assert one.cluster_sums is None
+    clustered = eight(cluster=np.array([0, 0, 0, 0, 1, 1, 1, 2])).seen(lambda x: 2 * x)
+    assert clustered.cluster_sums.tolist() == [-4, 2, 2]
+    assert (clustered.mean, clustered.variance) == (6, 6)
+    tabled = eight(values=np.array([[1.0], [2], [3], [4], [5], [NAN]]), counts=np.array([1.0, 2, 1, 2, 1, 1]))
+    other = tabled.seen(lambda x: x)
+    assert (other.mean, other.variance, other.row.tolist(), other.everywhere) == (3, 1.5, [1, 3, 4, 2], None)
+    assert (tabled.n_unjudged, eight().n_unjudged) == (1, 1)
+    lacking = eight(judged=np.array([[1.0], [NAN], [4], [2]])).seen(lambda x: x)
+    assert lacking.row.tolist() == [1, 3, 4, 2]
+    nobody = eight(values=np.full((8, 1), NAN)).seen(lambda x: x)
+    assert (nobody.mean, nobody.variance, nobody.row.tolist()) == (0, 0, [0] * 4)
+
+
+def test_how_items_were_drawn():
+    codes = np.array([0, 0, 1, 1, 1, 2, 2, 2])
+    drawn = eight(cluster=codes, stratum=codes[::-1].copy()).drawn("finite")
+    assert (drawn.n_people, drawn.n_all, drawn.finite) == (2, 8, True)
+    assert eight().drawn("infinite").finite is False
+    assert (drawn.cluster.tolist(), drawn.cluster_sizes.tolist()) == ([0, 1, 1, 2], [2, 3, 3])
+    assert (drawn.stratum.tolist(), drawn.stratum_sizes.tolist()) == ([2, 2, 1, 0], [2, 3, 3])
+    plain = eight().drawn("finite")
+    assert (plain.cluster, plain.cluster_sizes, plain.stratum, plain.stratum_sizes) == (None,) * 4
+
+
+def test_a_ridge_holds_back_slopes_a_little():
+    """As if each regressor had one more row of its own, √1 by 0."""
+    rng = np.random.default_rng(1)
+    x, y, weight = rng.normal(size=(12, 2)), rng.normal(size=12), rng.uniform(1, 3, 12)
+    w = weight / weight.mean()
+    centre, mean = np.average(x, axis=0, weights=w), np.average(y, weights=w)
+    rows = np.r_[(x - centre) * np.sqrt(w)[:, None], np.eye(2)]
+    slopes = np.linalg.lstsq(rows, np.r_[(y - mean) * np.sqrt(w), 0, 0])[0]
+    a, b = _ridge(x, y, weight)
+    assert b == pytest.approx(slopes)
+    assert a == pytest.approx(mean - centre @ slopes)
+    assert _ridge(x, y, 5 * weight)[0] == pytest.approx(a)
+
+
+def test_a_prediction_is_fitted_on_other_items_than_it_is_used_on():
+    rng = np.random.default_rng(2)
+    n, position = 40, np.arange(0, 40, 2)
+    values, y = rng.normal(size=(n, 1)), rng.normal(size=20)
+    made = eight(n_all=n, values=values, position=position, row=np.arange(20), person=np.zeros(20, int), y=y,
+                 judged=values[position], weight=rng.uniform(1, 2, 20), people=("ann",))  # fmt: skip
+    found = made.predict_people(lambda v: 2 * v, 4, 0)
+    part = made._fold_of(4, 0)
+    assert np.bincount(part).tolist() == [5] * 4
+    x = (values - values.mean()) / values.std()
+    fits = [_ridge(x[position[part != k]], 2 * y[part != k], made.weight[part != k]) for k in range(4)]
+    everywhere = np.mean([x @ b + a for a, b in fits], axis=0)
+    everywhere[position] = [(x[i] @ fits[k][1] + fits[k][0]) for i, k in zip(position, part, strict=True)]
+    assert found.everywhere == pytest.approx(everywhere)
+    assert found.row == pytest.approx(everywhere[position])
+    assert found.mean == pytest.approx(everywhere.mean())
+    assert np.unique(made._fold_of(99, 0)).tolist() == list(range(20))
+    whole = replace(made, cluster=np.repeat(np.arange(10), 4))._fold_of(4, 0)
+    assert all(whole[2 * i] == whole[2 * i + 1] for i in range(10))
+    assert sorted(np.bincount(whole).tolist()) == [4, 4, 6, 6]
+
+
+def test_regressors_need_five_labelled_items_each():
+    words = pl.Series(list("aabbaabb"))
+    enough = eight(n_all=8, position=np.arange(8)[:5], weight=np.ones(5))
+    assert enough._regressors()[:, 0] == pytest.approx((np.where(np.isnan(JUDGED), 3, JUDGED) - 3) / math.sqrt(1.5))
+    assert replace(enough, columns={"x": pl.Series([1.0] * 8)})._regressors().shape == (8, 1)  # what does not vary
+    with pytest.raises(DesignError, match="a prediction from 2 judges, columns and levels needs 10 labelled items"):
+        replace(enough, columns={"x": words})._regressors()
+    with pytest.raises(DesignError, match="needs 5 labelled items"):
+        eight()._regressors()
+
+
+def test_columns_as_numbers():
+    assert _column_numbers(pl.Series([1, None, 4]), "x").tolist() == [[1], [2.5], [4]]
+    assert _column_numbers(pl.Series([True, False]), "x").tolist() == [[1], [0]]
+    assert _column_numbers(pl.Series(["b", None, "a", "b"]), "x").tolist() == [[0, 1], [0, 0], [1, 0], [0, 1]]
+    assert _column_numbers(pl.Series(["a", "a"]), "x").tolist() == [[0], [0]]
+    texts = [f"t{i}" for i in range(MOST_LEVELS + 1)]
+    assert _column_numbers(pl.Series(texts[:-1]), "x").shape == (10, 9)
+    with pytest.raises(DesignError, match="'x' has 11 different texts; a covariate is a number, or has at most 10"):
+        _column_numbers(pl.Series(texts), "x")
+    with pytest.raises(DataError, match="half"):
+        item_column(table(), "haf")
+    assert item_column(table(), "half").to_list() == list("aaaabbbb")
+
+
+def test_whose_judge_is_meant():
+    assert judge_of(table(), None, "is corrected") == judge_of(table(), "m", "is corrected") == "m"
+    with pytest.raises(DataError, match="'n'"):
+        judge_of(table(), "n", "is corrected")
+    nobody = table().where(kind="human")
+    with pytest.raises(DesignError, match=r"say which judge is corrected with judge=\.\.\.; the table has none"):
+        judge_of(nobody, None, "is corrected")
+
+
+# -- may it be a sample? ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "count", "n_all"), [(4, 3, 8), (10, 40, 50), (3, 0, 9), (5, 9, 9), (6, 6, 12)])
+def test_a_count_has_twice_the_smaller_hypergeometric_tail(n, count, n_all):
+    one = stats.hypergeom(n_all, count, n)
+    for k in range(max(0, n + count - n_all), min(n, count) + 1):
+        assert _hypergeometric(k, n, count, n_all) == pytest.approx(min(2 * min(one.cdf(k), one.sf(k - 1)), 1))
+
+
+def test_a_mean_is_off_in_errors_of_such_a_draw():
+    """Labels 1, 3, 4, 2 have mean 2.5; of all it is 3 with variance 12/7; 4 of 8 are drawn."""
+    t = 0.5 / math.sqrt(12 / 7 / 4 * (1 - 4 / 8))
+    found = _test_mean(eight(), JUDGED, JUDGED[[0, 2, 3, 6]], "words")
+    assert found == Doubt(pytest.approx(2 * stats.t.sf(t, 3)), "words")
+    tabled = eight(counts=np.array([1.0, 2, 1, 2, 1, 1]))
+    again = _test_mean(tabled, np.array([1.0, 2, 3, 4, 5, NAN]), JUDGED[[0, 2, 3, 6]], "words")
+    assert again.p == pytest.approx(found.p)
+    # Who has no label of the judge counts as the mean.
+    lacking = _test_mean(eight(), JUDGED, np.array([1.0, 3, 4, NAN]), "words")
+    assert lacking.p == pytest.approx(2 * stats.t.sf(0.25 / math.sqrt(12 / 7 / 4 / 2), 3))
+
+
+def test_weights_clusters_and_strata_have_their_own_error():
+    off = np.array([-2.0, 0.5, 1.0, 2.0])
+    weighted = eight(weight=np.array([1.0, 1, 2, 4]))
+    each = np.array([1, 1, 2, 4]) / 8 * off
+    found = _measure_shift(weighted, off, 1.0, "w")
+    assert found.p == pytest.approx(2 * stats.t.sf(each.sum() / math.sqrt(each @ each), 3))
+    clusters = eight(cluster=np.array([0, 1, 0, 1, 1, 1, 1, 2]))  # items 0 and 2; 3 and 6
+    units = np.array([-1.5, 3.0]) / 4
+    found = _measure_shift(clusters, off, 1.0, "w")
+    assert found.p == pytest.approx(2 * stats.t.sf(units.sum() / math.sqrt(units @ units), 1))
+    strata = eight(stratum=np.array([0, 1, 0, 1, 1, 1, 1, 1]))
+    within = np.array([-1.25, 1.25, -0.5, 0.5]) / 4
+    found = _measure_shift(strata, off, 1.0, "w")
+    assert found.p == pytest.approx(2 * stats.t.sf(1.5 / 4 / math.sqrt(within @ within), 3))
+    assert math.isnan(_measure_shift(weighted, np.zeros(4), 1.0, "w").p)
+
+
+def test_a_level_has_its_exact_tail_where_items_were_drawn_alike():
+    everywhere, here = JUDGED >= 4, np.array([False, False, True, False])
+    found = _level(eight(), everywhere, here, "{} of them, {} of all")
+    assert found.words == "25% of them, 38% of all"
+    assert found.p == pytest.approx(_hypergeometric(1, 4, 3, 8))
+    tabled = eight(counts=np.array([1.0, 2, 1, 2, 1, 1]))
+    again = _level(tabled, np.array([0, 0, 0, 1, 1, 0], dtype=bool), here, "{} of them, {} of all")
+    assert again == Doubt(pytest.approx(found.p), found.words)
+    for more in ({"weight": np.array([1.0, 1, 1, 2])}, {"cluster": np.arange(8)}):
+        assert math.isnan(_level(eight(**more), everywhere, here, "{}{}").p)  # 1.5 are expected, five are needed
+    n, big = np.arange(40), np.arange(400) % 8 == 0
+    many = eight(n_all=400, position=n, row=n, person=0 * n, y=1.0 * n, weight=1.0 + (n > 20), judged=big[:40, None])
+    assert _level(many, big, big[:40], "{}{}").p == pytest.approx(
+        _test_mean(many, big.astype(float), big[:40].astype(float), "").p
+    )  # an eighth of 40 is five
+    fewer = big & (np.arange(400) > 0)
+    assert math.isnan(_level(many, fewer, fewer[:40], "{}{}").p)
+    assert math.isnan(_level(many, ~fewer, ~fewer[:40], "{}{}").p)
+
+
+def test_what_the_judge_says_is_looked_at_label_by_label_where_labels_are_few():
+    found = _judge_doubts(eight())
+    assert [one.words for one in found] == [
+        "'m' says 1 of 25% of them and of 12% of all", "'m' says 2 of 25% of them and of 25% of all",
+        "'m' says 3 of 25% of them and of 12% of all", "'m' says 4 of 25% of them and of 25% of all",
+        "'m' says 5 of 0% of them and of 12% of all",
+    ]  # fmt: skip
+    words = eight(
+        categories=("no", "maybe", "yes"), scale=Nominal(("no", "maybe", "yes")),
+        values=np.array([[0.0], [2], [2], [0], [0], [NAN], [0], [0]]), judged=np.array([[0.0], [2], [0], [0]]),
+    )  # fmt: skip
+    assert [one.words for one in _judge_doubts(words)] == [
+        "'m' says no of 75% of them and of 62% of all", "'m' says yes of 25% of them and of 25% of all",
+    ]  # fmt: skip
+    ten, eleven = (np.arange(22.0) % k for k in (10, 11))
+    some = {"n_all": 22, "position": np.arange(4), "judged": np.arange(4.0)[:, None]}
+    assert len(_judge_doubts(eight(values=ten[:, None], **some))) == 10
+    (mean,) = _judge_doubts(eight(values=eleven[:, None], **some))
+    assert mean.words == "'m' says 1.5 of them on average, and 5 of all"
+    assert mean.p == _test_mean(eight(**some), eleven, np.arange(4.0), "").p
+
+
+def test_a_column_of_the_items_is_looked_at_by_its_levels_or_its_mean():
+    def words(*values) -> list[str]:
+        return [one.words for one in _column_doubts(eight(), pl.Series(values), "x")]
+
+    assert words(*"abababa", None) == [
+        "'x' is a on 75% of them and on 50% of all", "'x' is b on 25% of them and on 38% of all"
+    ]  # fmt: skip
+    assert words(*range(8)) == ["the mean of 'x' is 2.75 on them and 3.5 on all"]
+    assert words(0, 1, 0, 1, 0, 1, 0, 1)[0] == "'x' is 0 on 75% of them and on 50% of all"
+    assert words(0, 1, 2, 1, 0, 1, 0, 1) == ["the mean of 'x' is 0.75 on them and 0.75 on all"]
+    assert words(None, 1.0, None, None, 2.0, 3.0, None, 4.0) == []
+    assert words([1], [2], [3], [4], [5], [6], [7], [8]) == []
+    texts = [f"t{i}" for i in range(11)]
+    wide = eight(n_all=11)
+    assert _column_doubts(wide, pl.Series(texts), "x") == []
+    assert len(_column_doubts(wide, pl.Series([*texts[:10], "t0"]), "x")) == 10
+
+
+def test_doubts_are_corrected_for_their_number_and_the_worst_comes_first():
+    made = eight(table=table())
+    found = doubts(made)
+    assert [one.p for one in found] == sorted(one.p for one in found)
+    place = next(one for one in found if "in the order of the items' names" in one.words)
+    assert place.words == "they come early in the order of the items' names"
+    # Places 0, 2, 3, 6 of 0 to 7: 2.75 against 3.5 with variance 63 / 12. Five labels, the order and two halves.
+    t = 0.75 / math.sqrt(63 / 12 / 4 / 2)
+    assert len(found) == 8
+    assert place.p == pytest.approx(min(8 * 2 * stats.t.sf(t, 3), 1))
+    assert len(doubts(made, skip=["half"])) == 6
+    late = eight(table=table(), position=np.array([1, 4, 5, 7]), judged=JUDGED[[1, 4, 5, 7], None])
+    assert any("late in the order" in one.words for one in doubts(late))
+    assert doubts(eight(n_all=4)) == []
+    assert len(doubts(eight())) == 5
+    many = eight(n_all=3000, values=np.zeros((3000, 1)), position=np.arange(4), judged=np.ones((4, 1)))
+    first = doubts(replace(many, values=np.r_[np.ones(4), np.zeros(2996)][:, None]))
+    assert [one.p for one in first] == pytest.approx([2 * 2 / math.comb(3000, 4)] * 2)
