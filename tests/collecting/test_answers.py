@@ -11,13 +11,24 @@ import pytest
 from annotating import STARS, Served, write_study
 
 import assay
-from assay.collecting.answers import LONGEST_TEXT, clean, clean_all
-from assay.collecting.design import StudyDesign
+from assay.collecting.answers import (
+    LONGEST_TEXT,
+    Submission,
+    TooLateError,
+    answer_words,
+    clean,
+    clean_all,
+    save,
+)
+from assay.collecting.design import Asked, StudyDesign
 from assay.collecting.overview import agreement_so_far
+from assay.data.scales import parse_scale
 from assay.errors import StudyError
 from assay.reading import study_labels
 from assay.study.definition import load_study
+from assay.study.schema import Question, scale_of
 from assay.study.store import tables
+from assay.study.store.people import find
 from assay.study.store.work_log import label_frame
 
 PAIR = {"name": "better", "text": "Which?", "scale": "preference", "options": ["a", "b"]}
@@ -295,3 +306,62 @@ def test_spans_are_compared_word_by_word(serve: Callable[..., Served]) -> None:
     with page.store.reading() as db:
         (live,) = agreement_so_far(StudyDesign(page.study, page.store), label_frame(db), ())
     assert live.reason.endswith("assay agreement STUDY --clusters span_of")
+
+
+PAIRED = {"name": "better", "text": "?", "scale": "preference", "options": ["one", "two"]}
+
+
+@pytest.mark.parametrize(
+    ("question", "label", "order", "words"),
+    [
+        ({"scale": "1-5"}, 4, (), "4"),
+        ({"scale": "interval:0-1"}, 0.5, (), "0.5"),
+        ({"scale": "interval:0-100"}, 70.0, (), "70"),
+        ({"scale": ["no", "yes"]}, "yes", (), "yes"),
+        ({"scale": "text"}, "So it is.", (), "So it is."),
+        ({"scale": "several:a,b,c"}, '["a","c"]', (), "a, c"),
+        ({"scale": "several:a,b,c"}, "[]", (), "None of these"),
+        (PAIRED, -1, ("one", "two"), "left"),
+        (PAIRED, -1, ("two", "one"), "right"),  # the first of the item was shown at the right
+        (PAIRED, 0, ("two", "one"), "no preference"),
+        ({"scale": "spans:person,place", "show": ["text"]}, '[[0,3,"person"],[9,14,"place"]]', (),
+         "person: Ana; place: Paris"),
+        ({"scale": "spans:person,place", "show": ["text"]}, "[]", (), "Nothing to mark"),
+    ],
+)  # fmt: skip
+def test_a_label_as_people_read_it(question: dict[str, Any], label: Any, order: Any, words: str) -> None:
+    asked = Question.model_validate({"name": "q", "text": "Q?", **question})
+    one = Asked(1, asked, parse_scale(asked.scale) if isinstance(asked.scale, str) else scale_of(asked.scale))
+    assert answer_words(one, label, order, "Ana left Paris.") == words
+
+
+def test_lists_and_dictionaries_of_a_draft_lie_in_each_other_twenty_times() -> None:
+    def nested(depth: int) -> Any:
+        return [nested(depth - 1)] if depth else 7
+
+    def depth_of(found: Any) -> int | None:
+        return None if found is None else 0 if found == 7 else 1 + d if (d := depth_of(found[0])) is not None else None
+
+    assert depth_of(clean_all(nested(20))) == 20
+    assert depth_of(clean_all(nested(21))) is None
+
+
+@pytest.mark.parametrize(("late", "is_saved"), [(119.0, True), (121.0, False)])
+def test_what_was_saved_in_time_may_arrive_two_minutes_late(
+    serve: Callable[..., Served], clock: Any, late: float, is_saved: bool
+) -> None:
+    page = serve(items=1, people={"days": 1})
+    ana = page.annotator()
+    clock.stop()
+    (task,) = ana.work()
+    person = find(page.store, "ana")
+    assert person is not None
+    clock.stopped = person.invited_at + 86400 + late
+    sent = Submission(task.id, "key-12345", 0, {str(task.questions[0].id): 3})
+    assigner = page.app.state.assay.held.assigner
+    if is_saved:
+        saved = save(assigner, person, sent)
+        assert (saved.revision, saved.again, saved.feedback) == (1, False, None)
+    else:
+        with pytest.raises(TooLateError):
+            save(assigner, person, sent)
