@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import time
 from pathlib import Path
@@ -637,6 +638,17 @@ def test_a_reading_names_files_from_where_it_stands(sheets, tmp_path, monkeypatc
     assert read(f"r.{suffix}").fingerprint == wanted.fingerprint
 
 
+def test_a_reading_is_read_by_people(sheets, tmp_path):
+    grade = (tmp_path / "raw" / "größe.csv").resolve()
+    sheets[0].rename(grade)
+    kept = write_reading(
+        tmp_path / "kept" / "r.yaml", [grade], {"judges": ("é",), "annotator": "who", "codes": {1: "nie"}}
+    )
+    assert kept.read_text("utf-8").splitlines()[1:] == [
+        "read:", "- ../raw/größe.csv", "judges:", "- é", "annotator: who", "codes:", "  1: nie",
+    ]  # fmt: skip
+
+
 def test_what_is_said_beside_a_reading_goes_before_it(sheets, tmp_path):
     kept = write_reading(tmp_path / "kept" / "r.yaml", sheets, HOW)
     assert read(kept).scale == Ordinal(1, 5)
@@ -702,6 +714,46 @@ def test_two_arrays_and_a_matrix_are_tables():
         assert one.reading.notes[0] == side
 
 
+def test_one_row_or_column_is_a_matrix_of_one_annotator():
+    for matrix in ([[1, 2, 3]], [[1], [2], [3]]):
+        (one,) = reading.labels_of("q", (matrix,), None)
+        assert (one.humans, one.n_items) == (("annotator 1",), 3)
+        assert one.labels["label"].to_list() == [1, 2, 3]
+
+
+def test_a_declared_order_of_a_frame_is_read():
+    size = pd.Categorical(["low", "high"], categories=["low", "mid", "high"], ordered=True)
+    frame = pd.DataFrame({"item": ["a", "b"], "annotator": "ann", "label": size})
+    assert read(frame).scale == Ordinal(["low", "mid", "high"])
+
+
+def test_outputs_of_systems_are_texts_of_judges():
+    """A system is an annotator, what it wrote a repeat; the temperature is a condition where the study varies it."""
+    pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
+    from assay.study.store.items import SystemOutput
+
+    written = [("a", "s", 1, "one"), ("a", "s", 2, "two"), ("b", "t", 1, "three")]
+    plain = reading.outputs_of(SystemOutput(*one) for one in written)
+    assert (plain.scale, plain.judges, plain.humans, plain.conditions) == (Text(), ("s", "t"), (), ())
+    assert plain.labels.select("item", "annotator", "repeat", "label").sort("item", "repeat").rows() == [
+        ("a", "s", 1, "one"), ("a", "s", 2, "two"), ("b", "t", 1, "three"),
+    ]  # fmt: skip
+    assert "temperature" not in plain.labels.columns
+    varied = reading.outputs_of(
+        [SystemOutput(*one, 0.5) for one in written], items=pl.DataFrame({"item": ["a", "b"], "topic": ["x", "y"]})
+    )
+    assert varied.conditions == ("temperature",)
+    assert varied.labels["temperature"].to_list() == [0.5] * 3
+    assert varied.items["topic"].to_list() == ["x", "y"]
+
+
+def test_what_is_not_asked_for_stays_out_of_a_study_s_labels():
+    settings = inspect.signature(reading.study_labels).parameters
+    assert {name: settings[name].default for name in ("excluded_people", "probes", "reasoning")} == {
+        "excluded_people": False, "probes": False, "reasoning": False
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -727,5 +779,8 @@ def test_a_judge_is_taken_for_one_where_a_question_names_it():
         reading.labels_of("q", (frame,), None)
     with pytest.raises(DataError, match="label"):
         reading.labels_of("q", (frame.drop("label"),), "gpt")
+    assert reading.labels_of("q", (frame, 7), "gpt")[1:] == reading.labels_of("q", ([[1], [2]], 7), None)[1:] == (7,)
+    people = frame.filter(pl.col("annotator") != "gpt")
+    assert reading.labels_of("q", (people, 7), None)[1:] == (7,)
     several, more = reading.labels_of("separability", ({"x": [[1, 2, 3], [1, 2, 2]], "y": labels}, 4), None)
     assert (several["x"].n_items, several["y"], more) == (3, labels, 4)
