@@ -408,3 +408,37 @@ def test_a_table_has_an_item_a_word():
 )
 def test_words_of_a_text(text, words):
     assert [text[start:end] for start, end in words_of(text)] == words
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        (5, Ordinal(1, 5)), ((1, 5), Ordinal(1, 5)), ([0, 10], Ordinal(0, 10)), ((1, 2), Ordinal(1, 2)),
+        ((-1, 1), Ordinal(-1, 1)), ([1, 2, 3], Ordinal(1, 3)), ([3, 4, 5, 6], Ordinal(3, 6)),
+        ((0.0, 1.0), Interval(0, 1)), ((0, 1.5), Interval(0, 1.5)), ((0, 1.0), Interval(0, 1)),
+        ("1-5", Ordinal(1, 5)), (Interval(0, 1), Interval(0, 1)),
+    ],
+)  # fmt: skip
+def test_a_scale_as_people_say_it(said, wanted):
+    assert scale_of(said) == wanted
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ([1, 3, 5], r"scale [1, 3, 5] has steps of its own; say scale='interval:1-5' where distances count, or "
+                    "scale='nominal:1,3,5'"),
+        ((5, 1), "scale [5, 1] has steps of its own; say scale='interval:1-5'"),
+        ((2, 2), "scale [2, 2] has steps of its own"),
+        ([0.0, 1.0, 2.0], "scale [0.0, 1.0, 2.0] has steps of its own; say scale='interval:0-2'"),
+        ([1], "scale [1] says no scale; write (1, 5), '1-5' or 'interval:0-100'"), ([], "scale [] says no scale"),
+        (True, "scale True says no scale"), ([1, "a"], "scale [1, 'a'] says no scale"),
+        (None, "scale None says no scale"),
+        (["bad", "good"], "scale ['bad', 'good'] may have an order or not; say scale='ordinal:bad<good' or "
+                          "scale='nominal:bad,good'"),
+    ],
+)  # fmt: skip
+def test_what_says_no_scale_or_two_is_refused(said, words):
+    with pytest.raises(DataError) as refused:
+        scale_of(said)
+    assert str(refused.value).startswith(words)

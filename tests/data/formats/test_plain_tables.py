@@ -279,3 +279,23 @@ def test_files_of_spss(tmp_path: Path) -> None:
 def test_a_table_that_is_read_without_a_second_look(tmp_path, name, content, plain):
     (tmp_path / name).write_bytes(content)
     assert _is_plain(tmp_path / name) is plain
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
+def test_one_row_is_a_table_and_none_is_refused(tmp_path, suffix):
+    frame = pl.DataFrame({"item": ["a"], "ann": [1], "ben": [2]})
+
+    def path_of(table: pl.DataFrame) -> Path:
+        path = tmp_path / f"t.{suffix}"
+        if suffix in ("csv", "tsv"):
+            table.write_csv(path, separator="," if suffix == "csv" else "\t")
+        else:
+            {"jsonl": table.write_ndjson, "parquet": table.write_parquet}[suffix](path)
+        return path
+
+    assert read_table(path_of(frame)).labels.height == 1
+    with pytest.raises(DataError, match="is empty" if suffix == "jsonl" else "has a header but no rows"):
+        read_table(path_of(frame.head(0)))
+    (tmp_path / f"t.{suffix}").write_bytes(b"")
+    with pytest.raises(DataError, match=r"t\."):
+        read_table(tmp_path / f"t.{suffix}")
