@@ -49,8 +49,8 @@ def test_traits_that_a_criterion_ties_together_stand_together():
     found = module._linked_traits([("a",), ("b",), ("c",), ("a", "d"), ("e",), ("c", "b")])
     found = [(sorted(names), criteria) for names, criteria in found]
     assert found == [(["a", "d"], [0, 3]), (["b", "c"], [1, 2, 5]), (["e"], [4])]
-    one = module._linked_traits([("a",), ("b",), ("b", "a")])
-    assert one == [(["a", "b"], [0, 1, 2])]
+    ((names, criteria),) = module._linked_traits([("a",), ("b",), ("b", "a")])
+    assert (sorted(names), criteria) == (["a", "b"], [0, 1, 2])
 
 
 def criteria_of(*names) -> SimpleNamespace:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
+from test_rater_table import table_of
 
 import assay
-from assay.psychometrics.raters.rasch import Rasch
+import references
+from assay.psychometrics.raters import rasch as module
+from assay.psychometrics.raters.rasch import Rasch, _separation
 from assay.psychometrics.raters.table import RaschSettings, rater_table
 
 SEVERE = np.array([-0.9, -0.3, 0.0, 0.4, 0.8])
@@ -223,3 +229,138 @@ def test_the_map_has_subjects_raters_and_steps(found):
     assert [t.get_text() for t in ax.get_xticklabels()] == ["subjects", "raters", "criteria", "steps"]
     shown = {t.get_text() for t in ax.texts}
     assert {"ann_1", "gpt", "step 1", "step 3"} <= shown
+
+
+# -- parts ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+def test_separation_of_given_estimates(drawn):
+    # Values 1, 2, 6 have variance 7, errors 1, 1, 2 a mean square of 2; a posterior's variance is taken as it is.
+    found = _separation("raters", np.array([1.0, 2, 6]), np.array([1.0, 1, 2]), drawn=drawn)
+    true = 7 if drawn else 5
+    assert (found["facet"], found["n"], found["reason"]) == ("raters", 3, None)
+    assert (found["rmse"], found["sd"]) == pytest.approx((np.sqrt(2), np.sqrt(true)))
+    assert found["separation"] == pytest.approx(np.sqrt(true / 2))
+    assert found["strata"] == pytest.approx((4 * np.sqrt(true / 2) + 1) / 3)
+    assert found["reliability"] == pytest.approx(true / (true + 2))
+
+
+def test_a_separation_that_cannot_be_told_has_a_reason():
+    one = _separation("criteria", np.array([1.0]), np.array([1.0]))
+    assert one["reason"] == "there is one of criteria"
+    unknown = _separation("raters", np.array([1.0, 2]), np.array([1.0, np.nan]))
+    assert unknown["reason"] == "standard errors are not known"
+    assert np.isnan([one["sd"], unknown["reliability"]]).all()
+    # Variance 2, errors of 2: no more than that.
+    alike = _separation("raters", np.array([1.0, 3]), np.array([2.0, 0.0]))
+    assert alike["reason"] == "they differ by no more than their errors"
+    assert (alike["sd"], alike["separation"], alike["reliability"]) == (0, 0, 0)
+    exact = _separation("raters", np.array([1.0, 3]), np.zeros(2))
+    assert exact["reliability"] == 1
+    assert np.isnan(exact["separation"])
+    nothing = _separation("raters", np.ones(2), np.zeros(2))
+    assert np.isnan(nothing["reliability"])
+
+
+def rasch_of(values, criteria=1) -> Rasch:
+    rows = [(i, j, r, int(v)) for (i, j, r), v in np.ndenumerate(np.array(values))]
+    return Rasch(table_of(rows), 7)
+
+
+def test_a_fit_starts_at_the_shares_of_labels_and_no_farther_than_3():
+    # Of the first criterion 2, 4 and 0 labels would be 0, 1, 2 but for the halves; the second has two categories.
+    values = np.zeros((40, 2, 2), dtype=int)
+    values[:3, 0, 0] = 1
+    values[0, 0, 1] = 2
+    values[:20, 1] = 1
+    found = rasch_of(values)
+    assert found.steps.tolist() == [[1, 2], [3, -1]]
+    x = found.start()
+    assert x[[1, 2]].tolist() == pytest.approx([3, np.log(3.5 / 1.5)])  # log(76.5 / 3.5) = 3.08
+    assert x[3] == pytest.approx(0)
+    assert (x[[0, 4]] == 0).all()
+    # Weak priors: 3 of severities, 5 of steps, 1 of ln σ.
+    assert found.sd.tolist() == [3, 5, 5, 5, 1]
+    np.testing.assert_allclose(found.severity.sum(axis=0), 0, atol=1e-12)
+
+
+def test_biases_are_looked_for_between_so_many_raters_and_criteria(monkeypatch):
+    rng = np.random.default_rng(1)
+    several, best = rasch_of(rng.integers(0, 3, (12, 2, 3))), SimpleNamespace(x=None)
+    found, error = np.array([[0.5, -1, 0.1], [0.2, 2.0, np.nan]]), np.array([[0.25, 0.4, 1], [0.4, 0.5, np.nan]])
+    monkeypatch.setattr(Rasch, "biases", lambda self, x: (found, error))
+    rows = module._bias(several, best)
+    assert rows["annotator"].to_list() == ["a", "b", "c"] * 2
+    assert rows["criterion"].to_list() == ["c0"] * 3 + ["c1"] * 3
+    assert rows["estimate"].to_list() == pytest.approx(found.ravel().tolist(), nan_ok=True)
+    z = np.abs(found / error).ravel()[:5]
+    wanted = references.holm((2 * stats.norm.sf(z)).tolist())
+    assert rows["p_adjusted"].to_list()[:5] == pytest.approx(wanted)
+    assert np.isnan(rows["p_adjusted"][5])
+    monkeypatch.setattr(module, "MOST_BIASES", 6)
+    assert module._bias(several, best).height == 6
+    monkeypatch.setattr(module, "MOST_BIASES", 5)
+    assert module._bias(several, best).height == 0
+    assert module._bias(rasch_of(rng.integers(0, 3, (12, 1, 3))), best).height == 0
+
+
+def said(rows=(), bias=(), separation=(), converged=True) -> list[str]:
+    names = ("annotator", "estimate", "low", "high", "p_adjusted", "infit", "fit_p")
+    types = {"annotator": pl.String, **dict.fromkeys(names[1:], pl.Float64)}
+    of_bias = {"annotator": pl.String, "criterion": pl.String, "estimate": pl.Float64, "p_adjusted": pl.Float64}
+    return list(module._sentences(SimpleNamespace(
+        converged=converged, severity=SimpleNamespace(confidence=0.95),
+        rows=pl.DataFrame(list(rows), schema=types, orient="row"),
+        bias=pl.DataFrame(list(bias), schema=of_bias, orient="row"),
+        separation=pl.DataFrame(list(separation) or {"facet": []}),
+    )))  # fmt: skip
+
+
+def test_raters_who_do_not_fit_are_named_beyond_the_limits():
+    rows = [
+        ("a", 0.0, -1.0, 1.0, 1.0, 1.31, 0.05), ("b", 0.0, -1.0, 1.0, 1.0, 1.3, 0.01),
+        ("c", 0.0, -1.0, 1.0, 1.0, 2.5, 0.001), ("d", 0.0, -1.0, 1.0, 1.0, 1.9, 0.051),
+        ("e", 0.0, -1.0, 1.0, 1.0, 0.76, 0.01), ("f", 0.0, -1.0, 1.0, 1.0, 0.78, 0.01),
+    ]  # fmt: skip
+    found = said(rows)
+    assert found == [
+        "6 raters of 6 not shown to differ from the mean in severity.",
+        "Labels that the model does not expect (infit): a (1.31), c (2.50).",
+        "More predictable than the model expects (infit): e (0.76).",  # 1 / 1.3 = .769
+    ]
+    assert said(converged=False)[0] == ("NOT CONVERGED: the fit stopped before a maximum. Do not use these numbers.")
+
+
+def test_biases_and_separations_are_said():
+    bias = [("b", "x", 0.5, 0.05), ("a", "y", -1.0, 0.01), ("c", "x", 3.0, 0.051)]
+    separation = [
+        {"facet": "raters", "reliability": 0.912, "separation": 3.21, "strata": 4.61, "reason": None},
+        {"facet": "criteria", "reliability": 0.5, "separation": 1.0, "strata": 1.7, "reason": None},
+        {"facet": "subjects", "reliability": 0.0, "separation": 0.0, "strata": 0.3, "reason": "why"},
+    ]
+    assert said(bias=bias, separation=separation) == [
+        "Severer (+) or more lenient (−) on a criterion than elsewhere: a on y (−1.00 logits), b on x (+0.50 logits).",
+        "Severities differ with a reliability of 0.91: separation 3.2, 4.6 strata.",
+        "Subjects are not told apart: why.",
+    ]
+
+
+def test_a_fair_average_counts_from_the_lowest_label_or_from_0_of_words():
+    """λ 0.5 and −0.5, no spread, one step at 0: at θ = 0 a label is 1 / (1 + e^λ) above the lowest."""
+    rasch = rasch_of(np.array([[[0, 1]], [[1, 1]], [[0, 0]], [[1, 0]]]))
+    at = np.linalg.lstsq(rasch.severity, np.array([0.5, -0.5]), rcond=None)[0]
+    x = np.array([at[0], 0.0, -50.0])
+    severity = rasch.severity @ x
+    assert severity.tolist() == pytest.approx([0.5, -0.5])
+
+    class Severity(list):
+        value, replicates = severity, np.tile(severity, (20, 1)) + np.random.default_rng(0).normal(size=(20, 2))
+
+    each = Severity(SimpleNamespace(row=lambda: {"estimate": 0.0}, reason=None) for _ in range(2))
+    above = [1 / (1 + np.exp(one)) for one in severity]
+    for categories, low in (((1, 2), 1), ((4, 5), 4), (("bad", "good"), 0)):
+        table = dataclasses.replace(rasch.table, categories=(categories,))
+        rows = module._rows(Rasch(table, 7), SimpleNamespace(x=x), each)
+        assert rows["fair_average"].to_list() == pytest.approx([low + a for a in above])
+        assert rows["labels"].to_list() == [4, 4]
