@@ -10,9 +10,13 @@ import pytest
 from studies import from_grid
 
 import assay
+from assay.concordance.coefficient import Shifted, sums_of, without_each
 from assay.data.annotations import Annotations
+from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Nominal, Ordinal
 from assay.errors import DesignError
+from assay.statistics.categories import Alpha
+from references import krippendorff_alpha
 
 TABLES = {
     "few items differ": from_grid([[1, 1]] * 37 + [[1, 0]] * 2 + [[0, 0]] * 6, Ordinal(0, 1)),
@@ -103,3 +107,37 @@ def test_labels_on_many_names_answer():
     labels = assay.simulate(50, 3, scale=Nominal(["a", "b", "c"]), seed=3)
     found = assay.scott_pi(labels)
     assert found.interval(0.5)[0] > found.low
+
+
+def test_what_is_left_without_each_annotator_is_that_of_the_others():
+    """Two of three annotators agree with each other; of two, one agrees with nobody."""
+    ratings = Ratings.of(TABLES["heavy tails"])
+    statistic = Alpha.of("interval", ratings.values)
+    sums = sums_of(ratings, statistic)
+    found = list(without_each(ratings, lambda rest: Alpha.of("interval", rest.values), sums))
+    for (value, without), names in zip(found, ratings.left_out(), strict=True):
+        rest = ratings.without(names)
+        wanted = krippendorff_alpha([[row[n] for n in rest.annotators] for row in rows_of(ratings)], "interval")
+        assert value.tolist() == pytest.approx([wanted])
+        assert without.shape == (60, 1)
+        fewer = [[row[n] for n in rest.annotators] for i, row in enumerate(rows_of(ratings)) if i != 7]
+        assert without[7, 0] == pytest.approx(krippendorff_alpha(fewer, "interval"))
+    two = ratings.without(("r0",))
+    ends = list(without_each(two, lambda rest: Alpha.of("interval", rest.values), sums_of(two, statistic)))
+    assert all(np.isnan(value).all() and np.isnan(without).all() for value, without in ends)
+    assert [(value.shape, without.shape) for value, without in ends] == [((1,), (60, 1))] * 2
+
+
+def rows_of(ratings) -> list[dict[str, float]]:
+    rows = [{} for _ in range(ratings.n_items)]
+    answers = ratings.answers
+    for item, annotator, value in zip(answers.item, answers.annotator, answers.value, strict=True):
+        rows[item][ratings.annotators[annotator]] = float(value)
+    return rows
+
+
+def test_a_mean_over_batches_is_moved_to_the_value_of_all():
+    """Sums 4 and 9 over 2 and 3 batches are 2 and 3; without a batch there is the shift alone."""
+    moved = Shifted(np.array([0.5, -1.0]))
+    assert moved.value(np.array([4.0, 9, 2, 3])).tolist() == [2.5, 2.0]
+    assert moved.value(np.array([[4.0, 9, 2, 3], [0, 0, 0, 0]])).tolist() == [[2.5, 2.0], [0.5, -1.0]]

@@ -1,5 +1,7 @@
 """Rater families beside people: correlations by criterion, criteria won, labels given."""
 
+import dataclasses
+
 import numpy as np
 import polars as pl
 import pytest
@@ -139,7 +141,13 @@ def test_the_pictures_mark_what_is_shown():
     assert marks.count("v") == 2  # gpt, a family of one
     assert marks.count("o") == 4  # people and the judge of no family
     assert [t.get_text() for t in ax.get_xticklabels()] == ["clear", "correct"]
-    grid = [t.get_text() for t in found.plot_coefficients().texts]
+    cells = found.plot_coefficients()
+    columns = {label.get_text(): i for i, label in enumerate(cells.get_xticklabels())}
+    shades = {name: [p.get_alpha() for p in cells.patches if i < p.get_x() < i + 1] for name, i in columns.items()}
+    for error in ("Mean absolute error", "Mean signed difference"):
+        assert set(shades[error]) == {0.06}, "an error has no largest value, and no shade"
+    assert all(min(shades[name]) > 0.06 for name in ("Pearson's r", "Exact agreement"))
+    grid = [t.get_text() for t in cells.texts]
     assert sum(text.endswith("▲") for text in grid) >= 2
     assert sum(text.endswith("▼") for text in grid) >= 2
     bars = found.plot_labels()
@@ -148,6 +156,11 @@ def test_the_pictures_mark_what_is_shown():
     assert sorted(bars.get_yticks()) == pytest.approx([0.3, 1.3]), "a criterion's name stands beside its bars"
     with pytest.raises(DesignError, match="did you mean 'mae'"):
         found.plot_raters(coefficient="mea")
+    pearson = found.plot_raters(coefficient="pearson").get_ylabel()
+    assert dataclasses.replace(found, headline="pearson").plot_raters().get_ylabel() == pearson != ax.get_ylabel()
+    there = found.beside_people["coefficient"][0]  # the headline has no rows of random humans
+    other = dataclasses.replace(found, headline="icc(a,k)").plot_raters().get_ylabel()
+    assert other == found.plot_raters(coefficient=there).get_ylabel()
 
 
 def test_the_summary_counts_criteria_where_families_are_named():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import sys
+import types
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,7 +16,8 @@ from checked_studies import checked_study, of_arrays
 
 import assay
 from assay.errors import DataError, DesignError
-from assay.estimates import checked
+from assay.estimates import checked, corrected
+from assay.estimates.checked import Doubt
 from assay.estimates.corrected import _labels_saved
 
 
@@ -384,3 +386,45 @@ def test_intervals_cover(design):
     found = module.measured(module.Cell(**design), 200, 11)
     assert found["coverage"] > 0.93 - 2 * 0.018
     assert found["ratio"] < 1.03
+
+
+@pytest.mark.parametrize(
+    ("p", "options", "estimator", "said"),
+    [
+        (corrected.DOUBTED, {}, "auto", None),
+        (corrected.DOUBTED - 1e-6, {}, "auto", "it is likely that the 4 labelled items are no random sample of the 8: "
+         "late; odd (p = 0.01)."),
+        (corrected.REFUSED, {"estimator": "plug-in"}, "plug-in", "late; odd (p = 0.001)."),
+        (corrected.REFUSED, {"sampling": "trust"}, "auto", "late; odd (p = 0.001). They were trusted all the same."),
+        (1e-7, {"sampling": "trust"}, "auto", "late; odd (p = 1e-07). They were trusted all the same."),
+        (1e-7, {"gold": "truth"}, "rogan-gladen", "the 4 labelled items are no random sample of the 8: late; odd, so "
+         "the judge's errors were measured on them and taken off elsewhere."),
+        (1e-7, {}, None, "late; odd (p < 0.001). What people said of them says nothing sure of the rest."),
+        (1e-7, {"gold": "truth", "estimator": "plug-in"}, None, "late; odd (p < 0.001). What people said of them"),
+        (1e-7, {"estimator": "rogan-gladen"}, "rogan-gladen", None),
+    ],
+)  # fmt: skip
+def test_how_sure_it_must_be_that_items_are_no_sample(monkeypatch, p, options, estimator, said):
+    """Said below 1 in 100, refused below 1 in 1,000, unless they are trusted or their labels are the truth."""
+    names = ("late", "odd", "long", "far")
+    found = [Doubt(each, name) for each, name in zip((p, p, p, 0.5), names, strict=True)]
+    skipped = []
+    monkeypatch.setattr(corrected, "doubts", lambda checks, skip: skipped.append(skip) or found)
+    monkeypatch.setattr(corrected, "_group_by_system", lambda checks, settings: checks)
+    settings = types.SimpleNamespace(**{
+        "estimator": "auto", "gold": None, "strata": "s", "probabilities": "q", "sampling": "check", **options
+    })  # fmt: skip
+    checks = types.SimpleNamespace(n=4, n_all=8)
+    if estimator is None:
+        with pytest.raises(DesignError) as refused:
+            corrected._choose_estimator(checks, settings)
+        assert said in str(refused.value)
+        assert refused.value.option == "sampling"
+        return
+    chosen, cautions = corrected._choose_estimator(checks, settings)
+    assert chosen == estimator
+    assert len(cautions) == (said is not None)
+    assert said is None or said in cautions[0]
+    assert skipped in ([], [(settings.gold, "s", "q")])
+    found.clear()
+    assert corrected._choose_estimator(checks, settings) == (options.get("estimator", "auto"), ())

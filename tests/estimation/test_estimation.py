@@ -741,6 +741,48 @@ def test_rows_of_a_picture_bear_the_words_of_the_table_without_its_reasons():
     assert [text.get_text() for text in ax.get_yticklabels()] == ["a, x", "b"]
 
 
+def test_a_row_that_is_meant_is_named_by_its_columns():
+    """Those before the estimate that tell the rows apart; where none does, other words."""
+
+    class Several(Finding):
+        @property
+        def table(self):
+            columns = {"who": ["a", "a", "b"], "of": ["x"] * 3, "rank": [1, 2, 2], "estimate": [0.2, 0.3, 0.4]}
+            return pl.DataFrame({**columns, "how": ["t", "u", "t"], "n": [1, 2, 3]})
+
+        def row_estimates(self):
+            return [Estimate(v, v - 0.1, v + 0.1, 0.1) for v in (0.2, 0.3)] + [self.interval_of]
+
+    found = Several(1.0, (), np.zeros(1), Estimate(0.4, 0.3, 0.5, 0.1), RUN)
+    assert found.at(who="b").estimate == found.at(rank=2, who="b").estimate == 0.4
+    assert found.at(n=2).estimate == 0.3
+    for asked, words in (
+        ({}, "3 rows of this Several are meant; name one by its columns: who, rank"),
+        ({"who": "a"}, "2 rows of this Several are meant; name one by its columns: rank"),
+        ({"rank": 2}, "2 rows of this Several are meant; name one by its columns: who"),
+        ({"who": "c"}, "no row of this Several with an interval is meant; its table says which there are"),
+    ):
+        with pytest.raises(DesignError) as refused:
+            found.at(**asked)
+        assert str(refused.value) == words
+    with pytest.raises(DesignError, match="column 'whom' is not in the table; did you mean 'who'"):
+        found.at(whom="a")
+
+    class Alike(Several):
+        @property
+        def table(self):
+            return super().table.with_columns(who=pl.lit("a"), rank=1)
+
+    with pytest.raises(DesignError, match=r"name one by its columns: how$"):
+        Alike(1.0, (), np.zeros(1), Estimate(0.4, 0.3, 0.5, 0.1), RUN).at()
+
+    class Lone(Several):
+        def row_estimates(self):
+            return [None, self.interval_of, None]
+
+    assert Lone(1.0, (), np.zeros(1), Estimate(0.3, 0.2, 0.5, 0.1), RUN).at().estimate == 0.3
+
+
 def test_json_safe_leaves_plain_things_alone():
     plain = {"a": [1, 2.5, "x", None, True], "b": {"c": False}}
     assert json_safe(plain) == plain
@@ -956,6 +998,9 @@ def test_sums_that_are_the_same_are_multiplied_once():
     assert which is not None
     assert np.array_equal(found[:, which], sums)
     assert resampling._different_columns(sums[:, :2])[1] is None
+    twice, place = resampling._different_columns(sums[:, [2, 3]])
+    assert (twice.shape, place.tolist()) == ((30, 1), [0, 0])
+    assert resampling._different_columns(sums[:, [0]])[1] is None
     values = resample(MEAN, sums, n_resamples=64, seed=1)
     slow = np.stack([MEAN.value(counts @ sums) for counts in resampling_counts(30, 64, 1)])
     assert values == pytest.approx(slow)
