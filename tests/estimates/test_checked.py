@@ -15,7 +15,9 @@ from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Nominal
 from assay.errors import DataError, DesignError
 from assay.estimates.checked import (
+    DOUBTED,
     MOST_LEVELS,
+    REFUSED,
     Doubt,
     SpotChecks,
     _column_doubts,
@@ -158,6 +160,53 @@ def test_weights_of_strata_and_of_groups_that_are_balanced():
     # Within strata too: group 0 has two items of stratum 0 (item 0 labelled) and one of stratum 1 (item 2).
     both = eight(stratum=np.array([0, 0, 1, 1, 1, 0, 0, 0])).balance(codes, units)
     assert both.weight.tolist() == [2, 1, 2, 3]
+
+
+def with_column(name: str, values) -> assay.Annotations:
+    one = table()
+    return assay.Annotations.from_frame(
+        one.labels.select("item", "annotator", "label"), judges=["m"], scale=Interval(1, 5),
+        items=pl.DataFrame({"item": [f"i{i}" for i in range(8)], name: values}),
+    )  # fmt: skip
+
+
+def test_a_probability_makes_a_weight():
+    chances = [0.5, None, 1.0, 0.25, 7.0, None, 0.2, None]  # of items 0, 2, 3 and 6
+    found = SpotChecks.of(with_column("chance", chances), ("m",), probabilities="chance")
+    assert found.weight.tolist() == [2, 1, 4, 5]
+    for wrong in (0.0, 1.01, None, -0.5):
+        chances[3] = chances[6] = wrong
+        with pytest.raises(DataError, match="probability above 0 and up to 1 in 'chance'; item 'i3' has none"):
+            SpotChecks.of(with_column("chance", chances), ("m",), probabilities="chance")
+
+
+def test_a_column_of_true_labels_takes_the_place_of_people():
+    truth = [1.0, None, 5.0, None, 2.0, None, None, 3.0]
+    found = SpotChecks.of(with_column("truth", truth), ("m",), gold="truth")
+    assert (found.people, found.position.tolist(), found.y.tolist()) == (("truth",), [0, 2, 4, 7], [1, 5, 2, 3])
+    assert (found.row.tolist(), found.person.tolist(), found.weight.tolist()) == ([0, 1, 2, 3], [0] * 4, [1] * 4)
+    assert found.judged[:, 0].tolist() == [1, 3, 5, 4]
+    for wrong in (0.9, 5.1):
+        truth[4] = wrong
+        with pytest.raises(DataError, match=f"'truth' holds {wrong}, which is no label of the scale"):
+            SpotChecks.of(with_column("truth", truth), ("m",), gold="truth")
+    free = eight(scale=Interval())._use_gold(pl.Series([-7.0, None, 99.0, None]), "truth")
+    assert free.y.tolist() == [-7, 99]
+    words = eight(categories=("no", "yes"), scale=Nominal(("no", "yes")))
+    assert words._use_gold(pl.Series(["yes", None, "no"]), "truth").y.tolist() == [1, 0]
+    with pytest.raises(DataError, match="'truth' holds 'maybe', which is no label of the scale"):
+        words._use_gold(pl.Series(["yes", None, "maybe"]), "truth")
+
+
+def test_categories_are_regressors_one_by_one_unless_they_have_an_order():
+    values = np.array([0.0, 1, 2, 2, NAN, 0, 1, 2])
+    one = eight(values=values[:, None], categories=("a", "b", "c"), scale=Nominal(("a", "b", "c")))
+    wanted = [[0, 0], [1, 0], [0, 1], [0, 1], [0, 0], [0, 0], [1, 0], [0, 1]]
+    assert one._judge_columns(0).tolist() == wanted
+    mean = float(np.nanmean(values))
+    ordered = replace(one, scale=assay.Ordinal(1, 3))
+    assert ordered._judge_columns(0)[:, 0].tolist() == [0, 1, 2, 2, mean, 0, 1, 2]
+    assert replace(one, categories=None, scale=Interval())._judge_columns(0).shape == (8, 1)
 
 
 # -- what the judge says of all -----------------------------------------------------------------------
@@ -374,6 +423,10 @@ def test_doubts_are_corrected_for_their_number_and_the_worst_comes_first():
     assert len(found) == 8
     assert place.p == pytest.approx(min(8 * 2 * stats.t.sf(t, 3), 1))
     assert len(doubts(made, skip=["half"])) == 6
+    first = replace(made, position=np.arange(4), judged=JUDGED[:4, None])
+    place = next(one for one in doubts(first) if "in the order" in one.words)
+    assert place.p == pytest.approx(8 * 2 * stats.t.sf(2 / math.sqrt(63 / 12 / 4 / 2), 3))  # 1.5 against 3.5
+    assert (DOUBTED, REFUSED) == (0.01, 0.001)
     late = eight(table=table(), position=np.array([1, 4, 5, 7]), judged=JUDGED[[1, 4, 5, 7], None])
     assert any("late in the order" in one.words for one in doubts(late))
     assert doubts(eight(n_all=4)) == []
