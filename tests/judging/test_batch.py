@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import time
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 from chat_server import PRICE, ChatServer, Say
@@ -15,9 +17,11 @@ from test_run import rows
 from assay.errors import AssayError, JudgeError
 from assay.judging import batch
 from assay.judging.batch import batch_study
+from assay.judging.http import CallFailed, Request, Sent
 from assay.judging.providers import PROVIDERS
 from assay.judging.run import judge_study
 from assay.reading import study_labels
+from assay.study.schema import Judge
 
 SERVICES = ["openai", "openai-responses", "anthropic", "google"]
 FORMS = {
@@ -330,3 +334,203 @@ def test_every_provider_that_takes_batches_is_tried_here():
 
 def test_errors_are_ours():
     assert issubclass(JudgeError, AssayError)
+
+
+# -- by hand, without a service -----------------------------------------------------------------------
+
+
+def finished(**more):
+    zeros = dict.fromkeys(("sent", "answered", "missing", "failed", "returned", "going", "left"), 0)
+    return batch.BatchRun(**zeros | {"cost": 0.0} | more)
+
+
+def test_what_a_call_did_in_a_few_lines():
+    assert finished(left=1).summary().splitlines() == ["Nothing was sent.", "No batch is under way; 1 question open."]
+    whole = finished(
+        sent=12, answered=7, missing=2, failed=1, returned=3, going=12, left=5, cost=0.12345,
+        reasons={"m1: the model refused": 2, "m1: no reply": 1}, notes=("batch b1 of m1: going",),
+    )  # fmt: skip
+    assert whole.summary().splitlines() == [
+        "12 questions sent.",
+        "Taken in: 7 answered, 2 without a label, 1 without a reply, 3 not asked; $0.1235.",
+        "  1 × m1: no reply",
+        "  2 × m1: the model refused",
+        "batch b1 of m1: going",
+        "12 questions in batches; take them in with the same command.",
+    ]
+    for one in ("answered", "missing", "failed", "returned"):
+        assert finished(**{one: 1}).summary().splitlines()[1].startswith("Taken in: ")
+
+
+def batches(monkeypatch, judge=None, *, price=None, most=None, typical=None):
+    """The batches of a study that is in no store; of its judge each call costs what ``price`` says."""
+    one = Judge(**{"name": "m1", "model": "tiny"} | (judge or {}))
+    made = object.__new__(batch._Batches)
+    request = lambda claim: Request(claim.model, [{"role": "user", "content": "x" * 398}])  # noqa: E731
+    limits = SimpleNamespace(max_cost=most)
+    study = SimpleNamespace(config=SimpleNamespace(limits=limits))
+    made.plan, made.store = SimpleNamespace(study=study, request=request), None
+    made.judges, made.prices, made.refused, made.notes = {"m1": one}, {"m1": price}, set(), {}
+    made.told, made.back, made.going, made.part = [], [], 0, None
+    made.tell = made.told.append
+    monkeypatch.setattr(batch, "typical_output", lambda store, name: typical)
+    monkeypatch.setattr(batch.work, "give_back", lambda store, claims: made.back.extend(claims))
+    return made, one
+
+
+class Sends:
+    async def sent(self, request):
+        return Sent({"model": request.model, "text": "y" * 78})
+
+
+def claims_of(*models):
+    return [SimpleNamespace(id=k, revision=k % 2, model=model) for k, model in enumerate(models)]
+
+
+def dollars(tokens_in, tokens_out, **_):
+    return tokens_in / 100 + tokens_out
+
+
+@pytest.mark.parametrize(
+    ("judge", "typical", "most", "committed", "n_sent"),
+    [
+        ({"max_tokens": 9}, None, 15.061, 0.0, 3),  # half of 104 / 100 + 9 each: 5.02
+        ({"max_tokens": 9}, None, 15.059, 0.0, 2),
+        ({"max_tokens": 9}, None, 15.061, 5.03, 1),  # 10.04 and 5.03 are more
+        ({}, 9.4, 15.061, 0.0, 3),  # as long as replies were so far
+        ({}, None, 250.0, 0.0, 1),  # 250 tokens until there are some: 125.52 each
+        ({"max_tokens": 9}, None, 1.0, 0.0, 0),
+        ({"max_tokens": 9}, None, None, 1e9, 4),
+    ],
+)
+def test_as_many_are_sent_as_money_allows(monkeypatch, judge, typical, most, committed, n_sent):
+    made, one = batches(monkeypatch, judge, price=dollars, most=most, typical=typical)
+    claims = claims_of(*["tiny"] * 4)
+    form = SimpleNamespace(one_model=False)
+    model, bodies = asyncio.run(made._bodies(form, one, Sends(), "run", claims, committed))
+    assert (model, list(bodies)) == ("tiny", [f"run-{k}-{k % 2}" for k in range(n_sent)])
+    assert made.back == claims[n_sent:]
+    if n_sent < 4:
+        number = "1 question" if n_sent == 1 else f"{n_sent} questions"
+        assert (made.refused, made.told) == ({"m1"}, [f"max_cost (${most:g}) lets {number} of m1 be sent now"])
+    else:
+        assert (made.refused, made.told) == (set(), [])
+
+
+def test_a_batch_has_one_model_where_its_service_wants_it_and_no_more_than_fits(monkeypatch):
+    made, one = batches(monkeypatch)
+    claims = claims_of("a", "b", "a", "a")
+    model, bodies = asyncio.run(made._bodies(SimpleNamespace(one_model=True), one, Sends(), "run", claims, 0.0))
+    assert (model, list(bodies), made.back) == ("a", ["run-0-0", "run-2-0", "run-3-1"], [claims[1]])
+    made, one = batches(monkeypatch)
+    each = len(json.dumps({"model": "a", "text": "y" * 78})) + 200
+    for room, n_sent in ((3 * each, 3), (3 * each - 1, 2)):
+        monkeypatch.setattr(batch, "LARGEST_FILE", room)
+        made.back.clear()
+        _, bodies = asyncio.run(made._bodies(SimpleNamespace(one_model=False), one, Sends(), "run", claims, 0.0))
+        assert len(bodies) == n_sent
+        assert made.back == claims[n_sent:]
+        assert made.refused == set(), "the rest goes into the next"
+
+
+def test_a_limit_of_money_needs_a_price(monkeypatch):
+    made, one = batches(monkeypatch, most=1.0)
+    with pytest.raises(JudgeError, match="max_cost cannot be kept: the price of m1 is not known; give it a price"):
+        asyncio.run(made._bodies(SimpleNamespace(one_model=False), one, Sends(), "run", claims_of("a"), 0.0))
+
+
+@pytest.mark.parametrize(
+    ("alive", "number", "age", "found", "ended", "words"),
+    [
+        (True, 3, 1e9, None, False, "is being sent by another process"),
+        (False, 3, batch.SETTLED - 1, None, False, "was being sent when a run was ended; that is looked for again in"),
+        (False, 3, batch.SETTLED, None, True, None),
+        (False, None, 0, None, True, None),  # it had not come so far as to be sent
+        (False, 3, 0, "b9", False, None),
+    ],
+)
+def test_whether_a_batch_was_sent_of_which_that_is_not_known(monkeypatch, alive, number, age, found, ended, words):
+    made, _ = batches(monkeypatch)
+    ends, notes, asked = [], [], []
+
+    async def find(service, record, known):
+        asked.append(record["name"])
+        return found
+
+    monkeypatch.setattr(batch.work, "seconds_since", lambda store, at: age)
+    monkeypatch.setattr(batch.work, "is_alive", lambda host, process: alive)
+    monkeypatch.setattr(batch.work, "end_run", lambda store, run: ends.append(run))
+    monkeypatch.setattr(batch.work, "note_batch", lambda store, record: notes.append(dict(record)))
+    record = {"name": "n", "judge": "m1", "made_at": 0.0, "host": "h", "process": 1, "run": 7, "state": "making"}
+    record |= {} if number is None else {"number": number}
+    known = {"b1"}
+    is_found = asyncio.run(made._is_found(SimpleNamespace(find=find), None, record, known))
+    assert is_found == (found is not None)
+    assert ends == ([7] if ended else [])
+    assert [one["state"] for one in notes] == (["done"] if ended else ["sent"] if found else [])
+    assert known == ({"b1", found} if found else {"b1"})
+    assert made.going == (3 if words and not alive else 0)
+    assert asked == ([] if alive or number is None else ["n"])
+    assert (list(made.notes.values()) or [""])[0].startswith("" if words is None else f"batch n of m1: {words}")
+    assert bool(made.notes) == (words is not None)
+
+
+@pytest.mark.parametrize(
+    ("action", "state", "looked", "cancelled", "taken", "going"),
+    [
+        ("send", "going", True, False, False, 3), ("send", "ended", True, False, True, 0),
+        ("status", "going", True, False, False, 3), ("status", "ended", True, False, False, 3),
+        ("cancel", "going", True, True, False, 3), ("cancel", "ended", True, False, True, 0),
+        ("send", "silent", False, False, False, 3),
+    ],
+)  # fmt: skip
+def test_what_becomes_of_a_batch_that_is_under_way(monkeypatch, action, state, looked, cancelled, taken, going):
+    made, _ = batches(monkeypatch)
+    did = []
+
+    class Form:
+        async def look(self, service, number):
+            if state == "silent":
+                raise CallFailed("retry", "HTTP 503")
+            did.append(f"look {number}")
+            return batch.Order(number, state, state)
+
+        async def cancel(self, service, number):
+            did.append("cancel")
+
+    async def take_in(form, service, record, order):
+        did.append("take in")
+
+    records = [
+        {"name": "n", "judge": "m1", "id": "b1", "state": "sent", "number": 3},
+        {"name": "o", "judge": "m1", "id": "b2", "state": "done", "number": 5},
+        {"name": "p", "judge": "m2", "id": "b3", "state": "sent", "number": 7},  # of a judge who is not asked now
+    ]
+    monkeypatch.setattr(batch.work, "batches_kept", lambda store: records)
+    monkeypatch.setattr(batch, "_form", lambda judge: Form())
+    made.services, made._take_in, made.going = {"m1": None}, take_in, 99
+    asyncio.run(made._look(action))
+    assert did == ["look b1"] * looked + ["cancel"] * cancelled + ["take in"] * taken
+    assert made.going == going
+    said = {"silent": "HTTP 503"}.get(state, state)
+    said = "is being ended; --batch --cancel once more takes in what it has answered" if cancelled else said
+    assert made.notes == {"n": f"batch b1 of m1: {said}"}
+
+
+def test_parameters_are_looked_at_only_where_something_is_sent(make_study, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
+    judge = {"provider": "openai", "model": "gpt-4o-mini", "base_url": None}
+    study = make_study(1, judge=judge)
+    asked = []
+
+    async def refuse(judges, services, config):
+        asked.append([one.name for one in judges])
+        raise JudgeError("temperature would not reach it")
+
+    monkeypatch.setattr(batch, "refuse_what_is_not_sent", refuse)
+    for action in ("status", "cancel"):
+        assert batch.batch_study(study, action).going == 0
+    assert asked == []
+    with pytest.raises(JudgeError, match="temperature would not reach it"):
+        batch.batch_study(study)
+    assert asked == [["m1"]]

@@ -187,6 +187,69 @@ def test_what_a_line_of_the_results_says(form: str, line: dict[str, Any], wanted
         assert found == wanted
 
 
+@pytest.mark.parametrize(
+    ("form", "line", "status", "kind"),
+    [
+        # A question that went wrong says nothing about the judge where no status does.
+        ("openai", {"error": {"code": "other", "message": "odd"}}, 400, "rejected"),
+        ("openai", {"response": {"status_code": 401, "body": {}}}, 401, "fatal"),
+        ("openai", {"response": {"status_code": 429, "body": {}}}, 429, "retry"),
+        ("openai", {"response": {"status_code": 500}, "error": "broken"}, 500, "retry"),
+        ("openai", {"error": "broken"}, 400, "rejected"),
+        ("anthropic", {"result": {"type": "errored"}}, 400, "rejected"),
+        ("google", {"status": {"code": 3, "message": "wrong"}}, 400, "rejected"),
+        ("google", {}, 400, "rejected"),
+    ],
+)
+def test_what_went_wrong_with_one_question_of_a_batch(form: str, line: Any, status: int, kind: str) -> None:
+    _, found = FORMS[form].result(Replies({}), line | {"custom_id": "q1", "key": "q1"})
+    assert isinstance(found, CallFailed)
+    assert (found.status, found.kind) == (status, kind)
+
+
+@pytest.mark.parametrize(("pending", "taken"), [(0, True), (3, True), (4, False)])
+def test_a_file_is_waited_for_until_it_is_read(monkeypatch: pytest.MonkeyPatch, pending: int, taken: bool) -> None:
+    monkeypatch.setattr("assay.judging.batch_formats.MOST_LOOKS", 4)
+    monkeypatch.setattr("assay.judging.batch_formats.FILE_LOOKS", 0.0)
+    pytest.importorskip("aiohttp")
+    states = iter(["pending"] * pending + ["processed"] * 9)
+
+    class Files(Replies):
+        async def fetch(self, method: str, where: str, **options: Any) -> str:
+            self.asked.append((method, where, options.get("json")))
+            return json.dumps({"id": "b1"} if where.endswith("batches") else {"id": "f1", "status": next(states)})
+
+    service = Files({}, path="/chat/completions")
+    sending = FORMS["openai"].send(service, "run", "tiny", {"q1": {"a": 1}})
+    if not taken:
+        with pytest.raises(CallFailed, match="the service has not read the batch's file yet") as error:
+            run(sending)
+        assert error.value.kind == "retry"
+        return
+    assert run(sending) == "b1"
+    order = {"input_file_id": "f1", "completion_window": "24h", "metadata": {"assay": "run"}}
+    method, where, sent = service.asked[-1]
+    assert (method, where) == ("POST", f"{ROOT}/batches")
+    assert sent.items() >= order.items()
+    assert [one[:2] for one in service.asked[1:-1]] == [("GET", f"{ROOT}/files/f1")] * pending
+
+
+@pytest.mark.parametrize(
+    ("base", "root"), [("https://a.test/v1", "https://a.test/v1"), ("https://a.test", "https://a.test/v1")]
+)
+def test_orders_go_to_the_version_of_the_address(base: str, root: str) -> None:
+    assert FORMS["openai"].root(Replies({}, base)) == root
+
+
+def test_an_order_of_mistral_s_names_its_model() -> None:
+    assert FORMS["mistral"].order("f1", "/v1/chat/completions", "tiny") == {
+        "input_files": ["f1"], "endpoint": "/v1/chat/completions", "model": "tiny", "timeout_hours": 24,
+    }  # fmt: skip
+    assert [FORMS[name].one_model for name in ("openai", "azure", "mistral", "anthropic", "google")] == [
+        False, False, True, False, True,
+    ]  # fmt: skip
+
+
 def test_an_order_of_google_s_is_sent_in_two_steps() -> None:
     base = "https://g.test/v1beta"
     sent = list[tuple[str, dict[str, Any]]]()
