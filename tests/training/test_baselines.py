@@ -144,6 +144,34 @@ def test_thresholds_rise_by_steps_and_shares_lie_between_them():
     np.testing.assert_allclose(_step_derivatives(at, weight), slow, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("label", "inner", "penalties"),
+    [
+        ([0, 1, 2, 0, 1, 2], [0, 0, 0, 1, 1, 1], [0.1, 0.1, 1, 1, 10, 10]),
+        ([0, 1, 2, 0, 1, 0], [0, 0, 0, 1, 1, 1], [0.1, 1, 10]),  # without the first fold nobody gave the third label
+        ([0, 1, 2, 0, 1, 2], [0, 0, 0, 0, 0, 0], []),  # of one fold nothing is left to learn from
+    ],
+)
+def test_the_penalty_is_chosen_on_folds_whose_rest_has_every_label(monkeypatch, label, inner, penalties):
+    asked = []
+
+    def fit(z, share, penalty):
+        asked.append((penalty, len(z)))
+        return penalty, None
+
+    def odds(fit, z):  # of the true label the more, the nearer the penalty is to 1
+        far = abs(np.log10(fit[0]))
+        return np.full((len(z), 3), 1 / 3) * (1 - far / 2)
+
+    monkeypatch.setattr("assay.training.baselines._fit_odds", fit)
+    monkeypatch.setattr("assay.training.baselines._odds", odds)
+    x = np.random.default_rng(0).normal(size=(6, 2))
+    ordinal_regression(x, np.eye(3)[label], x[:1], np.array(inner))
+    assert [penalty for penalty, _ in asked[:-1]] == penalties
+    assert {n for _, n in asked[:-1]} <= {3}
+    assert asked[-1] == (1.0 if penalties else 0.1, 6)
+
+
 class HalvesAndQuarters:
     """Two folds of four items each, with inner folds in turn."""
 
