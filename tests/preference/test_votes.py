@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,19 @@ from test_separability import generations, outputs
 import assay
 from assay.cli.app import main
 from assay.preference.consistency import chances
-from assay.preference.votes import _uniform, chosen_items, pairs_of, strata
+from assay.preference.votes import (
+    _merge_names,
+    _numbers,
+    _refuse_votes,
+    _take_turns,
+    _uniform,
+    chosen_items,
+    has_separability,
+    has_votes,
+    pairs_of,
+    strata,
+    weight,
+)
 
 DELTA = np.concatenate([np.linspace(0, 0.2, 30), np.linspace(0.3, 1, 10)])
 
@@ -192,3 +205,109 @@ def test_a_chance_depends_on_what_it_is_for_and_lies_between_0_and_1():
     assert np.histogram(drawn, 10, (0, 1))[0] / 400 == pytest.approx(0.1, abs=0.06)
     assert len(set(drawn.tolist())) == 400
     assert _uniform(1, "item", 7) == drawn[7]
+
+
+# -- by hand ------------------------------------------------------------------------------------------
+
+
+def test_weights_are_those_of_equation_6():
+    # alpha / (1 + exp(-beta (delta - threshold))), published with 2, 6 and .4: 1 at the threshold.
+    assert weight(np.array([0.4, 0.5])) == pytest.approx([1.0, 2 / (1 + np.exp(-0.6))])
+    assert weight(np.array([0.0, 0.9]), 3.0, 2.0, 0.5) == pytest.approx(
+        [3 / (1 + np.exp(1.0)), 3 / (1 + np.exp(-0.8))]
+    )  # fmt: skip
+
+
+def test_ranges_of_separability_are_of_equal_width():
+    delta = np.array([-0.2, -0.01, 0.0, 0.19, 0.2, 0.39, 0.41, 0.6])
+    assert strata(delta).tolist() == [0, 0, 1, 1, 2, 2, 3, 3]  # from −.2 to .6, .2 each
+    assert strata(delta, 2).tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert strata(np.full(3, 0.5)).tolist() == [0, 0, 0]
+
+
+def test_groups_take_turns_the_most_separable_first():
+    order, group = np.array([10, 11, 12, 13, 14]), np.array([0, 0, 2, 0, 1])
+    assert _take_turns(order, group).tolist() == [12, 14, 10, 11, 13]
+
+
+def test_each_two_systems_have_their_own_items():
+    items = pl.concat([items_of(), items_of().with_columns(second=pl.lit("c"))])
+    found = chosen_items(items, 3, "top")
+    assert found["second"].to_list() == ["b"] * 3 + ["c"] * 3
+    assert found["item"].to_list() == ["i37", "i38", "i39"] * 2
+
+
+@pytest.mark.parametrize(
+    ("names", "others", "both", "moved", "where"),
+    [
+        ("bdf", "df", "bdf", None, [1, 2]),  # nothing new: the first stay where they are
+        ("bdf", "aeg", "abdefg", [1, 2, 4], [0, 3, 5]),
+        ("bdf", "bcdh", "bcdfh", [0, 2, 3], [0, 1, 2, 4]),
+        ("b", "xyz", "bxyz", [0], [1, 2, 3]),
+        ("bdf", "abc", "abcdf", [1, 3, 4], [0, 1, 2]),
+    ],
+)
+def test_further_names_are_put_between_those_there_are(names, others, both, moved, where):
+    found, (first, second) = _merge_names(pl.Series(list(names)), pl.Series(list(others)))
+    assert found.to_list() == list(both)
+    assert (None if first is None else first.tolist()) == moved
+    assert second.tolist() == where
+
+
+@pytest.mark.parametrize(
+    ("strange", "words"),
+    [
+        ([False, True, False], "the vote of 'bob' on item 'i2' is odd$"),
+        ([False, True, True], "the vote of 'bob' on item 'i2' is odd; so do 1 other vote$"),
+        ([True, True, True], "the vote of 'ann' on item 'i1' is odd; so do 2 other votes$"),
+    ],
+)
+def test_the_first_strange_vote_is_named_and_the_others_are_counted(strange, words):
+    rows = pl.DataFrame({"annotator": ["ann", "bob", "cho"], "item": ["i1", "i2", "i3"]})
+    with pytest.raises(assay.DataError, match=words):
+        _refuse_votes(SimpleNamespace(labels=rows), np.array(strange), "is odd")
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        (["1", "2", None], pl.Int64),
+        (["1", "2.5"], pl.Float64),
+        (["1", "two"], pl.String),
+        ([None, None], pl.String),
+        (["1e3", "7"], pl.Float64),
+    ],
+)
+def test_text_that_is_a_number_in_every_row_is_one(values, dtype):
+    found = _numbers(pl.Series(values, dtype=pl.String))
+    assert found.dtype == dtype
+    assert found.null_count() == values.count(None)
+    assert _numbers(pl.Series([True])).dtype == pl.Boolean
+
+
+@pytest.mark.parametrize(
+    ("criteria", "kind", "columns", "votes"),
+    [
+        ((), "preference", {"first", "second"}, True),
+        (("one",), "preference", {"first", "second", "item"}, True),
+        (("one", "two"), "preference", {"first", "second"}, False),
+        ((), "nominal", {"first", "second"}, False),
+        ((), "preference", {"first"}, False),
+    ],
+)
+def test_what_is_a_table_of_votes(criteria, kind, columns, votes):
+    none = SimpleNamespace(columns=[])
+    table = SimpleNamespace(criteria=criteria, scale=SimpleNamespace(kind=kind), items=none, annotators=none, names={},
+                            labels=SimpleNamespace(columns=sorted(columns)))  # fmt: skip
+    assert has_votes(table) is votes
+
+
+@pytest.mark.parametrize(
+    ("column", "known"),
+    [(pl.Series([0.1, 0.2]), True), (pl.Series([0.1, None]), False), (pl.Series(["a", "b"]), False), (None, False)],
+)
+def test_separability_is_known_where_every_vote_has_a_number(column, known):
+    none = SimpleNamespace(columns=[])
+    items = SimpleNamespace(columns=[] if column is None else ["separability"])
+    table = SimpleNamespace(labels=none, items=items, annotators=none, names={}, column=lambda name: column)
+    assert has_separability(table) is known

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -14,8 +15,9 @@ from panels import columns, random_study, table
 from assay.data.annotations import Annotations
 from assay.data.scales import Ordinal, Text
 from assay.errors import DataError, DesignError
+from assay.estimation.intervals import Estimate
 from assay.replacement.alt_test import alt_test
-from assay.replacement.compare import compare_judges
+from assay.replacement.compare import ITEMS_NEEDED, JudgeComparison, _items_needed, compare_judges
 
 STUDY = random_study(1, n_items=120)
 
@@ -231,3 +233,93 @@ def test_it_reads_like_every_result():
     axes = found.plot()
     assert [t.get_text() for t in axes.get_yticklabels()] == ["good", "poor", "optimal judge: mean (ceiling)"]
     axes.get_figure().canvas.draw()
+
+
+# -- in words, from numbers that are known -------------------------------------------------------------
+
+
+def compared(*judges, ceiling=None, lead=None, clear=False, n_verdicts=1, level=0.05):
+    """Judges by (name, verdict, passes); the first is the best, the second the next."""
+    settings = SimpleNamespace(confidence=0.95, level=level)
+
+    def one(name, verdict, passed):
+        return SimpleNamespace(
+            judge=name, verdict=verdict, passed=passed, settings=settings, epsilon=0.1, n_verdicts=n_verdicts,
+            advantage_probability=SimpleNamespace(
+                estimate=0.8, interval=lambda level: (round(0.8 - level / 10, 6), 0.9), low=0.7, high=0.9),
+        )  # fmt: skip
+
+    names = [name for name, *_ in judges]
+    return SimpleNamespace(
+        tests={name: one(name, *how) for name, *how in judges}, best=names[0], lead=lead, lead_is_clear=clear,
+        next_best=names[1] if len(names) > 1 else None, ceiling=None if ceiling is None else one("mean", "", ceiling),
+        run=SimpleNamespace(closing=lambda: ["End."]),
+    )  # fmt: skip
+
+
+LEAD = Estimate(0.1, 0.02, 0.18, 0.04)
+
+
+def test_two_judges_in_words():
+    lines = JudgeComparison.summary(
+        compared(("a", "replace", True), ("b", "cannot tell yet", False), lead=LEAD, clear=True)
+    ).splitlines()
+    assert lines == [
+        # Chosen among two: an interval of level 1 - .05 / 2 = .975.
+        "a has the largest advantage probability, 0.80 [0.70, 0.90], widened for having been chosen among 2, to cover "
+        "at least as often as it says.",
+        "It is ahead of b: difference 0.10 [0.02, 0.18], on the same items.",
+        "Replace (1 of 2): a.",
+        "Cannot tell yet (1 of 2): b.",
+        "1 of 2 judges pass the alt-test as published, at epsilon = 0.1: a.",
+        "Each verdict has a level of 0.05 of its own: among 2 judges of which none is as good, one or more would be "
+        "told to replace in up to 10% of studies.",
+        "End.",
+    ]
+
+
+def test_the_interval_of_the_best_is_widened_by_the_number_of_judges():
+    asked = []
+    found = compared(("a", "replace", True), *((f"b{k}", "replace", True) for k in range(4)), lead=LEAD)
+    rho = found.tests["a"].advantage_probability
+    rho.interval = lambda level: asked.append(level) or (0.7, 0.9)
+    JudgeComparison.summary(found)
+    assert asked == pytest.approx([0.99])  # 1 - .05 / 5
+
+
+def test_one_judge_alone_leads_nobody_and_has_its_level():
+    lines = JudgeComparison.summary(compared(("a", "do not replace", False))).splitlines()
+    assert lines == [
+        "a has the largest advantage probability, 0.80 [0.70, 0.90].",
+        "Do not replace (1 of 1): a.",
+        "0 of 1 judges pass the alt-test as published, at epsilon = 0.1.",
+        "End.",
+    ]
+
+
+def test_a_correction_and_a_ceiling_that_is_too_low_are_said():
+    def lines(**more):
+        judges = [(name, "replace", True) for name in "abc"]
+        return JudgeComparison.summary(compared(*judges, lead=LEAD, **more)).splitlines()
+
+    assert lines()[1] == "It is not clearly ahead of b: difference 0.10 [0.02, 0.18], on the same items."
+    corrected = "Verdicts are corrected for 3 judges (Holm): a wrong replace among them has level 0.05."
+    assert corrected in lines(n_verdicts=3)
+    assert lines(level=0.4)[-2].endswith("told to replace in up to 100% of studies.")
+    assert lines(ceiling=False)[-2] == (
+        "Even the optimal judge (mean) does not pass on these data: they are too few to show that anybody is as good "
+        "as these annotators."
+    )
+    assert "Even" not in "".join(lines(ceiling=True))
+
+
+@pytest.mark.parametrize(
+    ("reason", "numbers"),
+    [("too few items", [90, 60, None]), ("it is not shown to look", [90, 60, None]), (None, [None] * 3),
+     ("too few clusters", [None] * 3)],
+)  # fmt: skip
+def test_items_needed_are_in_the_table_where_more_of_them_would_tell(reason, numbers):
+    test = SimpleNamespace(reason=reason, items_needed=SimpleNamespace(n_items=90, low=60, high=None))
+    found = _items_needed(test)
+    assert list(found.values()) == numbers
+    assert list(found) == list(ITEMS_NEEDED)
