@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -11,9 +13,20 @@ from tables import FACETS, lessons
 
 import assay
 from assay.errors import DesignError
+from assay.estimation.intervals import Estimate, EstimateByRule
 from assay.estimation.result import fingerprint_with
 from assay.psychometrics.design import DisattenuationSettings, design_of
-from assay.psychometrics.disattenuation import _families, _family_table, _Pairs, disattenuated_correlation
+from assay.psychometrics.disattenuation import (
+    _correlation,
+    _draw_correlation,
+    _families,
+    _family_table,
+    _pair_sums,
+    _Pairs,
+    _rows_of_objects,
+    disattenuated_correlation,
+    finding_of,
+)
 from assay.statistics.bivariate import JointBlocks, JointFit, Strata, fit_joint, parameters_of, strata_of
 
 
@@ -366,3 +379,73 @@ def test_a_correlation_of_nothing_is_not_known():
     assert correlation(4.0, 9.0, 20.0) == pytest.approx(0.3)
     assert correlation(2e-5, 2e-5, 10.0) == pytest.approx(0.3)
     assert np.isnan([correlation(9e-6, 1.0, 10.0), correlation(1.0, 9e-6, 10.0)]).all()
+
+
+# -- pairs of labels by hand ----------------------------------------------------------------------------
+
+
+def test_sums_over_pairs_of_labels_are_those_of_a_loop():
+    value = np.array([1.0, 2, 4, 3, 5, 6, 2])
+    family, group = np.array([0, 0, 1, 1, 0, 0, 1]), np.array([0, 0, 0, 0, 1, 2, 2])
+    found = _pair_sums(value, family, group, 4)
+    slow = np.zeros((4, 6))
+    for a in range(7):
+        for b in range(7):
+            if family[a] == 0 and family[b] == 1 and group[a] == group[b]:
+                x, y = value[a], value[b]
+                slow[group[a]] += [1, x, y, x * x, y * y, x * y]
+    np.testing.assert_allclose(found, slow)
+    pairs = [(1, 4), (1, 3), (2, 4), (2, 3), (6, 2)]
+    assert _correlation(found) == pytest.approx(np.corrcoef(np.array(pairs).T)[0, 1])
+    assert _correlation(found.sum(axis=0)) == pytest.approx(_correlation(found))
+    assert np.isnan(_correlation(found[3]))  # no pair
+    assert np.isnan(_correlation(found[2]))  # one pair does not vary
+
+
+def test_rows_of_objects_are_drawn_at_different_lessons(monkeypatch):
+    of = np.array([2, 0, 2, 0, 1, 1])
+    rows, start, size = _rows_of_objects(np.array([0, 1, 2, 3]), of, 3)
+    assert (rows.tolist(), start.tolist(), size.tolist()) == ([1, 3, 0, 2], [0, 2, 2], [2, 0, 2])
+    lesson, value = np.array([0, 0, 1, 1, 0, 1]), np.array([1.0, 10, 2, 20, 5, 7])
+    each = [_rows_of_objects(np.arange(6), of, 3)] * 2
+    # At different lessons x and y are the two labels of an object, either way: their sums are 3, 30 and 12.
+    rng = np.random.default_rng(0)
+    seen = []
+    real = np.corrcoef
+
+    def corrcoef(x, y):
+        seen.append((x, y))
+        return real(x, y)
+
+    objects = np.array([0, 1, 2] * 40)
+    monkeypatch.setattr(np, "corrcoef", corrcoef)
+    found = _draw_correlation(objects, each, lesson, value, rng)
+    ((x, y),) = seen
+    assert (x + y).tolist() == [30, 12, 3] * 40
+    assert set(x[::3]) == {10, 20}
+    assert found == real(x, y)[0, 1]
+
+
+def estimate_of(value, low, high) -> Estimate:
+    """Ends at another level are .1 farther out."""
+    return EstimateByRule(
+        value, low, high, 0.1, ends=lambda level: (low - 0.1, high + 0.1) if level > 0.951 else (low, high), test=None
+    )
+
+
+@pytest.mark.parametrize(
+    ("observed", "implied", "several", "finding"),
+    [
+        (0.8, (0.3, 0.1, 0.39), 1, "spurious"),
+        (0.8, (0.3, 0.1, 0.4), 1, "shared"),
+        (0.79, (0.3, 0.1, 0.39), 1, "shared"),
+        (0.8, (0.3, 0.1, 0.31), 2, "unclear"),  # an interval of .975 ends at 0 and .41
+        (0.8, (0.3, 0.1, 0.29), 2, "spurious"),
+        (0.5, (0.3, 0.0, 0.9), 1, "unclear"),
+        (0.5, (0.3, 0.001, 0.9), 1, "shared"),
+        (0.9, (np.nan, np.nan, np.nan), 1, "cannot be told"),
+    ],
+)
+def test_findings_at_their_limits(observed, implied, several, finding):
+    settings = SimpleNamespace(confidence=0.95, observed_high=0.8, implied_low=0.4)
+    assert finding_of(Estimate(observed, 0, 1, 0.1, None), estimate_of(*implied), settings, several) == finding

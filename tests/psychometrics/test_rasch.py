@@ -273,12 +273,12 @@ def test_a_fit_starts_at_the_shares_of_labels_and_no_farther_than_3():
     values = np.zeros((40, 2, 2), dtype=int)
     values[:3, 0, 0] = 1
     values[0, 0, 1] = 2
-    values[:20, 1] = 1
+    values[1:, 1] = 1
     found = rasch_of(values)
     assert found.steps.tolist() == [[1, 2], [3, -1]]
     x = found.start()
     assert x[[1, 2]].tolist() == pytest.approx([3, np.log(3.5 / 1.5)])  # log(76.5 / 3.5) = 3.08
-    assert x[3] == pytest.approx(0)
+    assert x[3] == -3  # log(2.5 / 78.5) = −3.4
     assert (x[[0, 4]] == 0).all()
     # Weak priors: 3 of severities, 5 of steps, 1 of ln σ.
     assert found.sd.tolist() == [3, 5, 5, 5, 1]

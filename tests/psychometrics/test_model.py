@@ -1,0 +1,174 @@
+"""What a rater model warns of and says, at each of its limits, from parts that are given."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from assay.psychometrics.raters import model as module
+
+
+@pytest.fixture
+def links(monkeypatch):
+    """What the table says of its raters."""
+    said = {"links": [], "turned": (), "alone": ()}
+    monkeypatch.setattr(module, "link_cautions", lambda table, together, what, symbol: said["links"])
+    monkeypatch.setattr(module, "raters_upside_down", lambda table, alpha: said["turned"])
+    monkeypatch.setattr(module, "raters_alone", lambda table: said["alone"])
+    return said
+
+
+MODES = {"mode": [1], "share": [1.0], "severity_apart": [0.0], "variability_apart": [0.0]}
+FITS = {"annotator": ["a", "b"], "p": [0.5, 0.5], "misfit": [0.0, 0.0]}
+
+
+def cautions(modes=None, checked=None, psi=(0.5, 0.5)) -> list[str]:
+    found = SimpleNamespace(
+        table=SimpleNamespace(raters=("a", "b")), settings=SimpleNamespace(confidence=0.95, object=None),
+        density=SimpleNamespace(layout=SimpleNamespace(traits=())), variability=SimpleNamespace(value=np.array(psi)),
+    )  # fmt: skip
+    return list(module._cautions(found, pl.DataFrame(checked or FITS), pl.DataFrame(modes or MODES)))
+
+
+def test_a_model_of_sound_labels_warns_of_nothing(links):
+    assert cautions() == []
+    links["links"] = ["one"]
+    assert cautions() == ["one"]
+
+
+def test_raters_turned_round_and_alone_are_named(links):
+    links["turned"] = (("a", -0.51), ("b", -0.2))
+    assert cautions()[0].startswith(
+        "labels run against the others': a (r = −0.51 with the mean of the others), b (r = −0.20 with"
+    )
+    links["turned"], links["alone"] = (), ("a",)
+    assert cautions()[0].startswith("almost every label of a is the only one of its item")
+    links["alone"] = ("a", "b")
+    assert cautions()[0].startswith("almost every label of all raters is the only one")
+
+
+@pytest.mark.parametrize(("psi", "named"), [((0.15, 0.5), False), ((0.149, 0.5), True)])
+def test_a_rater_without_scatter_is_named_below_015(links, psi, named):
+    found = cautions(psi=psi)
+    assert [one.split(" is below")[0] for one in found] == (["ψ of a"] if named else [])
+
+
+@pytest.mark.parametrize(
+    ("share", "phi", "psi", "said"),
+    [
+        (0.05, 0.051, 0.0, "another mode holds 5% of the posterior and differs by up to 0.05 in φ and 0.00 in ψ"),
+        (0.05, 0.0, 0.2, "another mode holds 5% of the posterior and differs by up to 0.00 in φ and 0.20 in ψ"),
+        (0.049, 0.9, 0.9, None),
+        (0.4, 0.05, 0.05, None),
+    ],
+)
+def test_another_mode_that_says_something_else_is_warned_of(links, share, phi, psi, said):
+    modes = {"mode": [1, 2, 3], "share": [0.9, share, 0.01], "severity_apart": [9.0, phi, 5.0],
+             "variability_apart": [9.0, psi, 5.0]}  # fmt: skip
+    found = cautions(modes)
+    assert len(found) == (1 if said else 0)
+    if said:
+        assert found[0] == f"{said}; intervals describe the best mode alone."
+
+
+@pytest.mark.parametrize(("p", "misfit", "named"), [(0.01, 0.051, True), (0.011, 0.5, False), (0.001, 0.05, False)])
+def test_labels_that_the_model_does_not_expect_are_warned_of(links, p, misfit, named):
+    found = cautions(checked={"annotator": ["a", "b"], "p": [p, 0.5], "misfit": [misfit, 0.0]})
+    assert len(found) == (1 if named else 0)
+    if named:
+        assert found[0] == (
+            "the model does not expect the labels of a (predictive p at most 0.01, more than 5% of labels in other "
+            "categories); φ and ψ do not describe this rater."
+        )
+        both = cautions(checked={"annotator": ["a", "b"], "p": [p, p], "misfit": [misfit, misfit]})
+        assert "labels of a, b (" in both[0]
+        assert both[0].endswith("do not describe these raters.")
+
+
+# -- sentences ----------------------------------------------------------------------------------------
+
+
+def consistency(psi, p, monkeypatch) -> list[str]:
+    """Three raters with these ψ and p-values; replicates are the values themselves."""
+    asked = []
+    monkeypatch.setattr(module, "simultaneous_p", lambda value, away: asked.append((value, away)) or np.array(p))
+    rows = pl.DataFrame({"annotator": list("abc"), "psi": psi, "psi_low": [v / 2 for v in psi],
+                         "psi_high": [v * 2 for v in psi]})  # fmt: skip
+    value = np.array(psi)
+    found = SimpleNamespace(
+        rows=rows, variability=SimpleNamespace(value=value, replicates=np.stack([value, 2 * value]))
+    )
+    said = list(module._consistency_sentences(found, 0.05))
+    ((at, away),) = asked
+    np.testing.assert_allclose(at, np.log(psi) - np.log(psi).mean())
+    np.testing.assert_allclose(away, np.stack([at, at]))
+    return said
+
+
+def test_who_is_less_or_more_consistent_is_named(monkeypatch):
+    less, more, rest = consistency([0.9, 0.3, 0.5], [0.05, 0.01, 0.051], monkeypatch)
+    assert less.startswith("Less consistent than the raters' mean, ψ in categories: a (0.90 ")
+    assert more.startswith("More consistent, ψ in categories: b (0.30 ")
+    assert rest == "1 rater of 3 not shown to differ from the mean in consistency."
+    first, others = consistency([0.8, 0.1, 0.9], [0.01, 0.2, 0.01], monkeypatch)
+    assert first.index("c (") < first.index("a (")  # the most erratic first
+    assert others.startswith("1 rater of 3")
+    first = consistency([0.2, 3.0, 0.1], [0.01, 0.2, 0.01], monkeypatch)[0]
+    assert first.index("c (") < first.index("a (")
+    assert first.startswith("More consistent")
+
+
+@pytest.mark.parametrize("judges", [(0, 0, 0), (1, 1, 1)])
+def test_without_people_or_judges_nobody_is_compared(judges):
+    found = SimpleNamespace(fitted=SimpleNamespace(table=SimpleNamespace(is_judge=np.array(judges))))
+    assert list(module._judge_sentence(found)) == []
+
+
+def test_judges_less_people_are_means():
+    asked = []
+
+    def contrast(weights):
+        asked.append(weights.tolist())
+        return [SimpleNamespace(estimate=-0.25, low=-0.5, high=0.0)]
+
+    found = SimpleNamespace(
+        fitted=SimpleNamespace(table=SimpleNamespace(is_judge=np.array([0, 0, 1, 0, 1]))),
+        severity=SimpleNamespace(contrast=contrast),
+    )
+    (said,) = module._judge_sentence(found)
+    assert asked == [pytest.approx([-1 / 3, -1 / 3, 1 / 2, -1 / 3, 1 / 2])]
+    assert said.startswith("Judges less people, mean severity: −0.25 categories [")
+
+
+def modes_said(shares, apart=(0.0, 0.0), starts=10, labels=100) -> str:
+    n = len(shares)
+    modes = pl.DataFrame({"mode": list(range(1, n + 1)), "share": shares,
+                          "severity_apart": [0.0, *[apart[0]] * (n - 1)],
+                          "variability_apart": [0.0, *[apart[1]] * (n - 1)]})  # fmt: skip
+    fitted = SimpleNamespace(settings=SimpleNamespace(starts=starts), table=range(labels))
+    return module._mode_sentence(SimpleNamespace(modes=modes, fitted=fitted))
+
+
+def test_modes_are_counted_and_those_with_mass_described(monkeypatch):
+    assert modes_said([1.0]) == "10 starts led to one mode."
+    assert modes_said([1.0], starts=1) == "1 start led to one mode."
+    assert modes_said([0.96, 0.04], (0.3, 0.2)) == "10 starts led to 2 modes; the best has 96% of their mass."
+    assert modes_said([0.95, 0.05], (0.3, 0.2)) == (
+        "10 starts led to 2 modes; the best has 95% of their mass, those with 5% or more move φ by up to 0.30 and ψ by "
+        "up to 0.20."
+    )
+    monkeypatch.setattr(module, "MANY_LABELS", 100)
+    assert modes_said([1.0], labels=100).startswith("10 starts")
+    assert modes_said([1.0], labels=101) == "The best of 10 starts on a part of the subjects led to one mode."
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_fit_that_did_not_converge_has_a_remedy(quick):
+    fitted = SimpleNamespace(chains=None if quick else object(), settings=SimpleNamespace(draws=700))
+    remedy = module._remedy(SimpleNamespace(fitted=fitted))
+    assert remedy == (
+        "; try more starts, or sample" if quick else "; take more draws (draws=1400), or look at the modes"
+    )
