@@ -15,12 +15,12 @@ import pytest
 from encoders import Bags
 
 import assay
-from assay.errors import DesignError
-from assay.similarity import registry
+from assay.errors import DataError, DesignError
+from assay.similarity import protocol, registry
 from assay.similarity.bertscore import LAYERS
 from assay.similarity.embeddings import Embeddings, OwnEncoder
 from assay.similarity.lexical import OVERLAPS, _tokens
-from assay.similarity.protocol import OfFunction, Similarity
+from assay.similarity.protocol import OfFunction, Similarity, Vectors
 from assay.similarity.registry import NAMED, as_similarity, similarity_matrix, similarity_named
 
 TEXTS = [
@@ -281,3 +281,44 @@ def test_many_pairs_are_counted_as_few_are(name, monkeypatch):
     monkeypatch.setattr(protocol, "FEW", 0)
     monkeypatch.setattr(protocol, "BLOCK", 64)
     assert np.allclose(similarity.matrix(TEXTS), few, atol=1e-12)
+
+
+class Halved(Vectors):
+    """Rows of two numbers by name; orthogonal ones are half alike, so that what has no row stands out."""
+
+    name = "halved"
+
+    def rows(self, texts):
+        given = {"a": [1, 0], "b": [0, 1], "c": [0.6, 0.8]}
+        return np.array([given.get(text, [0, 0]) for text in texts], dtype=float)
+
+    def of_products(self, product):
+        return (1 + product) / 2
+
+
+def test_what_has_no_row_is_like_nothing_and_blank_texts_are_like_each_other():
+    texts = ["a", "b", "c", "none", " ", "", "a"]
+    wanted = np.array([
+        [1, 0.5, 0.8, 0, 0, 0, 1], [0.5, 1, 0.9, 0, 0, 0, 0.5], [0.8, 0.9, 1, 0, 0, 0, 0.8], [0, 0, 0, 1, 0, 0, 0],
+        [0, 0, 0, 0, 1, 1, 0], [0, 0, 0, 0, 1, 1, 0], [1, 0.5, 0.8, 0, 0, 0, 1],
+    ])  # fmt: skip
+    np.testing.assert_allclose(Halved().matrix(texts), wanted)
+    np.testing.assert_allclose(Halved().matrices([texts, ["c", "a"]])[0], wanted)
+    np.testing.assert_allclose(Halved().matrices([["b"], ["c", "a"]])[1], [[1, 0.8], [0.8, 1]])
+    np.testing.assert_allclose([[Halved()(one, other) for other in texts] for one in texts], wanted)
+    fitted = Halved().fitted(texts[:4])
+    assert fitted("a", "c") == 0.8
+    assert fitted.fitted(["x"]) is fitted
+    with pytest.raises(DataError, match="the similarity 'halved' was not fitted to 'x'; fit it to all texts"):
+        fitted("a", "x")
+
+
+@pytest.mark.parametrize("block", [1, 2, 4, 100])
+def test_pairs_are_compared_some_at_a_time(monkeypatch, block):
+    monkeypatch.setattr(protocol, "BLOCK", block)
+    np.testing.assert_allclose(Halved().pairs(list("abcab"), list("bcabc")), [0.5, 0.9, 0.8, 0.5, 0.9])
+
+
+@pytest.mark.parametrize(("n", "shown"), [(40, "x" * 40), (41, "x" * 37 + "...")])
+def test_a_text_in_a_message_has_forty_characters(n, shown):
+    assert protocol._clip("x" * n) == repr(shown)

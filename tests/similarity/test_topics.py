@@ -334,3 +334,25 @@ def test_the_least_that_topics_can_be():
         assert getattr(made, option) == least
         with pytest.raises(assay.DesignError, match=f"lda: {option} must be {least} or more; got '{least - 1}'"):
             similarity_named(f"lda,{option}={least - 1}")
+
+
+def test_a_text_in_no_cluster_joins_the_one_whose_mean_is_nearest():
+    rows = np.array([[1, 0], [0.8, 0.6], [0, 1], [0.6, 0.8], [0.9, 0.1], [0.1, 0.9]])
+    label = np.array([0, 0, 1, -1, -1, 1])
+    assert module._nearest(rows, label, 2)[[0, 1, 2, 5]].tolist() == [0, 0, 1, 1]
+    assert module._nearest(rows, label, 2)[4] == 0
+    near = [(rows[3] @ mean) / np.linalg.norm(mean) for mean in (rows[:2].mean(axis=0), rows[[2, 5]].mean(axis=0))]
+    assert module._nearest(rows, label, 2)[3] == int(np.argmax(near))
+
+
+def test_texts_whose_words_are_of_no_topic_have_that_of_their_cluster():
+    shares = np.array([[0.5, 0.5, 0], [0, 0, 1.0], [0, 0, 1.0]])
+    found = module._place(TopicModel(shares, (), np.array([0, 1, 0])), 2)
+    assert found.shares.tolist() == [[0.5, 0.5, 0], [0, 1, 0], [1, 0, 0]]
+    assert (found.moved, found.placed) == (2, 2)
+    assert shares[1].tolist() == [0, 0, 1]
+
+
+def test_words_are_two_letters_or_more_in_lower_case():
+    assert module.words_of("A Red-hot é à l’été, x2y 12 Über_all") == ["red", "hot", "été", "über", "all"]
+    assert module._content_words(["the cat and I"], "none") == [["the", "cat", "and"]]
