@@ -1064,3 +1064,28 @@ def test_the_last_session_is_done_when_it_is_done(monkeypatch):
     task = task_of("a", 1, session=2, closed_at=0.0, condition=TWO)
     found = holding(monkeypatch, task, gives=["done"], sessions=2)._hold(0, 5)
     assert (found.session.number, found.end.kind) == (2, "done")
+
+
+@pytest.mark.parametrize(
+    ("took", "again"),
+    [(0.0, 10.0), (0.2, 10.0), (0.3, 15.0)],  # a fiftieth of the time at most, and every ten seconds at the soonest
+)
+def test_how_often_it_is_counted_whether_few_places_are_left(monkeypatch, took, again):
+    ticks = itertools.cycle([0.0, took])
+    monkeypatch.setattr(assignment.time, "thread_time", lambda: next(ticks))
+    looked = []
+    made = SimpleNamespace(
+        design=SimpleNamespace(overlap=lambda party: 2, people=SimpleNamespace(quota=5), page_size=1, drawn_from=None),
+        _look_at={"other": 1e9}, _open_places=lambda db, slot, now, *of: looked.append((now, *of)),
+    )  # fmt: skip
+    slot = assignment.Slot(("q",), "{}", "")
+    for now in (100.0, 100.0 + again - 0.01, 100.0 + again):
+        assert Assigner.rest(made, None, slot, now) is None
+    assert looked == [(100.0, 2, 5, 1), (100.0 + again, 2, 5, 1)]
+    made._open_places = lambda *of: "places"
+    assert Assigner.rest(made, None, slot, 1000.0) == Assigner.rest(made, None, slot, 1000.0) == "places"
+    for name, value in (("page_size", None), ("drawn_from", "idea"), ("overlap", lambda party: 0)):
+        changed = SimpleNamespace(**vars(made.design) | {name: value})
+        assert Assigner.rest(SimpleNamespace(**vars(made) | {"design": changed}), None, slot, 2000.0) is None
+    made.design.people.quota = None
+    assert Assigner.rest(made, None, slot, 2000.0) is None

@@ -28,6 +28,7 @@ from assay.judging.replies import (
     find_in_json,
     find_in_marks,
     find_in_sentences,
+    is_bare,
     objects,
     read_reply,
 )
@@ -577,3 +578,16 @@ def test_the_end_of_a_reply_of_a_million_letters_counts():
     assert read_reply(f"Answer: 2\n{text}\nAnswer: 4", STARS).label == 4
     assert read_reply(json.dumps({"reasoning": text, "label": 4}), STARS).label == 4
     assert read_reply(text, parse_scale("text")).label == text.strip(), "free text is kept whole"
+
+
+@pytest.mark.parametrize(
+    ("text", "of_numbers", "of_words"),
+    [
+        ("4", True, True), (" **4** ", True, True), ("9", True, True), ("four", True, True), ("4/5", True, True),
+        ("bananas", False, True), ("**yes**", False, True), ("two words", False, False), ("", False, False),
+        ("It is 4", False, False),
+    ],
+)  # fmt: skip
+def test_what_is_nothing_but_a_number_or_a_word(text, of_numbers, of_words):
+    assert is_bare(text, parse_scale("1-5")) == of_numbers
+    assert is_bare(text, parse_scale("nominal:no,yes")) == of_words

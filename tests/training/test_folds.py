@@ -14,6 +14,7 @@ import assay
 from assay.data.annotations import Annotations
 from assay.errors import DataError, DesignError
 from assay.training.documents import (
+    MOST_CATEGORIES,
     TrainSettings,
     documents_of,
     equal_partition,
@@ -228,6 +229,64 @@ def test_categories_are_corners_that_lie_1_apart():
     corners = target.coordinates([0, 1, 2])
     assert [((corners[i] - corners[j]) ** 2).sum() for i, j in ((0, 1), (0, 2), (1, 2))] == pytest.approx([1, 1, 1])
     assert target.label_of(np.array([[0.2, 0.5, 0.3]])) == ["v"]
+
+
+def test_each_criterion_has_labels_of_its_own_kind():
+    rows = [("a", "x", "tone", "1"), ("a", "y", "tone", "4"), ("b", "x", "tone", "2"), ("a", "x", "kind", "v"),
+            ("b", "y", "kind", "u"), ("c", "y", "kind", "v")]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "criterion", "label"], orient="row")
+    labels = Annotations.from_frame(frame, scale={"tone": "1-5", "kind": "nominal:u,v"}, judges=[])
+    found = {target.criterion: target for target in targets_of(labels, ["x", "y"], ["a", "b", "c"])}
+    tone, kind = found["tone"], found["kind"]
+    assert (tone.nominal, kind.nominal, tone.whole, kind.whole) == (False, True, True, False)
+    np.testing.assert_array_equal(tone.mean, [2.5, 2, np.nan])
+    np.testing.assert_array_equal(tone.share[:2], [[0.5, 0, 0, 0.5, 0], [0, 1, 0, 0, 0]])
+    assert tone.number.tolist() == [1, 2, 3, 4, 5]
+    assert (kind.categories, kind.number.tolist()) == (("u", "v"), [])
+    np.testing.assert_array_equal(kind.share, [[0, 1], [1, 0], [0, 1]])
+    assert np.isnan(kind.mean).all()
+    assert (kind.item.tolist(), kind.who.tolist(), kind.value.tolist()) == ([0, 1, 2], [0, 1, 1], [1, 0, 1])
+    assert tone.labelled.tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("scale", "given", "n_shares", "whole"),
+    [
+        ("interval", [0.5, 1.25, 0.5, 3.0], 3, False),  # those that were given have a share each
+        ("interval", list(range(MOST_CATEGORIES)), MOST_CATEGORIES, True),
+        ("interval", list(range(MOST_CATEGORIES + 1)), 0, True),  # too many for that
+        (f"1-{MOST_CATEGORIES}", [1, 3], MOST_CATEGORIES, True),
+        (f"1-{MOST_CATEGORIES + 1}", [1, 3], 2, True),
+    ],
+)
+def test_numbers_have_shares_where_they_are_few(scale, given, n_shares, whole):
+    names = [f"i{k}" for k in range(len(given))]
+    frame = pl.DataFrame({"item": names, "annotator": "x", "label": given})
+    labels = Annotations.from_frame(frame, judges=[], scale=scale)
+    (target,) = targets_of(labels, ["x"], names)
+    assert (len(target.categories), len(target.number), target.share.shape[1]) == (n_shares,) * 3
+    assert target.whole == whole
+    assert target.mean.tolist() == given
+    if n_shares:
+        assert (target.share @ target.number).tolist() == given
+
+
+@pytest.mark.parametrize(("value", "label"), [(2.4, 2), (2.5, 3), (-0.5, 0), (-1.6, -2)])
+def test_a_prediction_is_whole_where_labels_are(value, label):
+    frame = pl.DataFrame({"item": ["a", "b"], "annotator": "x", "label": [1.0, 7.0]})
+    (target,) = targets_of(Annotations.from_frame(frame, judges=[], scale="interval"), ["x"], ["a", "b"])
+    assert target.label_of(np.array([value])) == [label]
+    frame = frame.with_columns(pl.Series("label", [1.0, 7.5]))
+    (target,) = targets_of(Annotations.from_frame(frame, judges=[], scale="interval"), ["x"], ["a", "b"])
+    assert target.label_of(np.array([value])) == [value]
+
+
+def test_nobody_who_counts_and_no_item_with_a_text():
+    frame = pl.DataFrame({"item": ["a"], "annotator": ["x"], "label": [1]})
+    labels = Annotations.from_frame(frame, judges=[], scale="1-5")
+    for people, items in ((["y"], ["a"]), (["x"], ["b"])):
+        with pytest.raises(DataError, match=r"nobody labelled an item that has a text$"):
+            targets_of(labels, people, items)
 
 
 def test_labels_that_are_texts_are_refused():
