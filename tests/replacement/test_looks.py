@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -13,6 +15,7 @@ import pytest
 
 import assay
 from assay.data.names import Coded, NameParts
+from assay.estimation.intervals import Pseudo
 from assay.replacement import looks
 from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.closeness import Accuracy, CustomScore, NegRMSE, Panel
@@ -142,8 +145,6 @@ def test_the_p_value_of_orders_is_that_of_all_of_them():
 
 
 def test_halls_statistic_by_hand():
-    from assay.estimation.intervals import Pseudo
-
     each = np.array([0.0, 0.0, 0.0, 4.0, 1.0])
     t = 1 / (each.std(ddof=1) / np.sqrt(5))
     a = ((each - 1) ** 3).mean() / each.std(ddof=1) ** 3 / np.sqrt(5)
@@ -166,6 +167,71 @@ def test_items_that_are_looked_at_have_the_judge_and_somebody_to_compare_both_wi
     assert sides.items.tolist() == [0, 1]  # one person beside a reference
     assert sides.to.value.tolist() == [1, 0]
     assert sides.judge.tolist() == [0, 1]
+
+
+def seen(name, p_looks, p_keeps, p_loses=0.9, *, stem=False, p_people=0.01):
+    return SimpleNamespace(
+        structure=name, by_stem=stem, p_looks=p_looks, p_people=p_people,
+        p_keeps=lambda least: p_keeps, p_loses=lambda least: p_loses,
+    )  # fmt: skip
+
+
+def test_the_verdict_rests_on_the_structure_in_which_it_is_the_least_sure():
+    one, other = seen("topic", 0.01, 0.2, 0.03), seen("length", 0.03, 0.1, 0.01)
+    found = looks.Looked((one, other), 0.5, 40)
+    assert (found.least_sure, found.p_looks) == (other, 0.03)
+    assert (found.kept, found.p_keeps) == (one, 0.2)
+    assert found.p_loses == pytest.approx(0.06)  # of two structures, Bonferroni
+    assert looks.Looked((seen("topic", 0.01, 0.9, 0.7), other), 0.5, 40).p_loses == 1.0
+
+
+@pytest.mark.parametrize(("p_people", "p_looks"), [(0.05, 0.4), (0.051, 0.01)])
+def test_stems_are_asked_about_where_people_agree_within_them(p_people, p_looks):
+    stem = seen("stem", 0.4, 0.9, 0.001, stem=True, p_people=p_people)
+    found = looks.Looked((seen("", 0.01, 0.02, 0.3), stem), 0.5, 40)
+    # Of what is kept they are no structure, and no p-value is multiplied for them.
+    assert (found.p_looks, found.p_keeps, found.p_loses) == (p_looks, 0.02, 0.3)
+
+
+def kept_of(values, agreements=(0.4, 0.5)):
+    pseudo = None if values is None else Pseudo(np.asarray(values, dtype=float))
+    return looks.Seen("topic", False, 0.01, pseudo, agreements, 0 if values is None else len(values))
+
+
+def test_what_is_kept_is_a_ratio_with_an_interval_or_a_reason():
+    rng = np.random.default_rng(2)
+    values = rng.normal([0.45, 0.5], 0.2, (60, 2))
+    found = kept_of(values)
+    r = found.retention(0.95)
+    judge, people = values.mean(axis=0)
+    assert r.estimate == pytest.approx(judge / people)
+    each = values @ np.array([1, -judge / people])
+    assert r.standard_error == pytest.approx(each.std(ddof=1) / math.sqrt(60) / people)
+    assert (r.low < r.estimate < r.high, r.reason) == (True, None)
+    assert r.p(r.low) == pytest.approx(0.05, abs=0.01)
+    assert r.p(r.estimate) > 0.9
+    for which, mean in ((0, judge), (1, people)):
+        one = found.agreement(which, 0.95)
+        assert one.estimate == pytest.approx(mean)
+        assert one.standard_error == pytest.approx(values[:, which].std(ddof=1) / math.sqrt(60))
+    half = found.contrast(0.5, 0.95)
+    assert half.estimate == pytest.approx(judge - people / 2)
+    assert half.p(half.low) == pytest.approx(0.05, abs=0.01)
+
+
+def test_what_cannot_be_told_of_what_is_kept_has_its_reason():
+    few, none = kept_of(None), kept_of(None, (math.nan, math.nan))
+    assert few.retention(0.95).reason == few.agreement(1, 0.95).reason == few.contrast(0.5, 0.95).reason
+    assert few.retention(0.95).reason == "too few items, or a single one, decide"
+    assert none.retention(0.95).reason == none.agreement(0, 0.95).reason
+    assert none.retention(0.95).reason.startswith("labels do not vary where items are alike")
+    assert few.p_people == 1.0
+    rng = np.random.default_rng(2)
+    same = kept_of(np.column_stack([np.zeros(60), rng.normal(0.5, 0.2, 60)])).retention(0.95)
+    assert (same.estimate, math.isnan(same.low)) == (0.0, True)
+    assert same.reason.endswith("the judge says one thing only, so it keeps nothing")
+    hardly = kept_of(rng.normal([0.4, 0.0], 0.5, (30, 2))).retention(0.95)
+    assert hardly.reason == "people's own agreement is not told well enough to divide by"
 
 
 # -- whom it repeats --------------------------------------------------------------------------------------

@@ -420,3 +420,20 @@ def test_a_look_is_new_where_labels_of_test_items_are(labels, monkeypatch) -> No
     assert look(["development"] * 60) == 3  # nor where none is a test item
     assert look(None, but=names[-1]) == 4
     assert [one["items"] for one in kept["looks"]] == [30, 29, 60, 59]
+
+
+@pytest.mark.parametrize(
+    ("versions", "told"), [({"good": 2, "poor": 1}, ["good"]), ({"good": 1}, []), ({"poor": 3, "other": 2}, ["poor"])]
+)
+def test_prompts_that_test_items_were_asked_with_are_counted(labels, monkeypatch, versions, told) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr(preregistration, "_read_store", lambda study, work: work("store"))
+    monkeypatch.setattr(
+        "assay.study.store.work.prompt_versions", lambda store, items: asked.append(items) or dict(versions)
+    )
+    study = SimpleNamespace(parts={"a": "test", "b": "development", "c": "test"}, folder="st")
+    lines = tuned_on(labels, ["good", "poor"], study)
+    assert asked == [["a", "c"]]  # the items that are tested
+    assert [line.split(" of the prompt of ")[1].split()[0] for line in lines] == told
+    assert all(line.startswith(f"{versions[who]} versions ") for line, who in zip(lines, told, strict=True))
+    assert tuned_on(labels, ["good"], SimpleNamespace(parts={}, folder="st")) == []

@@ -705,3 +705,11 @@ def test_labels_beyond_the_columns_are_counted_as_other() -> None:
         assert np.bincount(codes)[:3].tolist() == [n, n - 1, n - 2]
     assert plots._share(np.array([0, 2, 2, 2]), 4).tolist() == [0.25, 0, 0.75, 0]
     assert plots._share(np.array([], dtype=int), 2).tolist() == [0, 0]
+
+
+def test_the_judges_side_by_side_are_told_by_their_whole_summary_but_the_signature(found: Report) -> None:
+    section = next(one for one in found.page.sections if one.title == "The judges side by side")
+    assert found.comparison is not None
+    *words, signature = found.comparison.summary().splitlines()
+    assert section.words == tuple(words)
+    assert signature == found.comparison.signature
