@@ -4,9 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from assay.psychometrics import covariances
-from assay.psychometrics.covariances import JudgeMoments, LabelTables, Leftout, Products, RaterSide, contrast
+from assay.psychometrics.covariances import Contrast, JudgeMoments, LabelTables, Leftout, Products, RaterSide, contrast
 
 
 def rows(seed=0, objects=5, lessons=2, segments=2, people=3, judges=2, missing=0.3, d=1):
@@ -185,3 +186,47 @@ def test_a_contrast_takes_its_bias_off_over_objects_and_adds_what_people_vary():
     flat = contrast(Leftout(np.ones(1), np.ones((3, 1)), np.ones((2, 1)), np.ones((2, 1))), lambda s: s[..., 0])
     assert flat.reason == "the labels do not vary"
     assert np.isnan(flat.above())
+
+
+def test_lessons_in_place_of_items_are_the_means_of_their_labels():
+    found = centred(rows(seed=4))
+    lesson = tables(rows(seed=4)).lesson_means
+    for o in range(10):
+        for r in range(5):
+            mine = [x for _, of, _, rater, x in found if of == o and rater == r]
+            assert lesson.labelled[o, r] == (1 if mine else 0)
+            np.testing.assert_allclose(lesson.item[o, r], np.mean(mine, axis=0) if mine else 0)
+    assert lesson.object_of.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert lesson.lesson_of.tolist() == list(range(10))
+    assert lesson.object_of_lesson.tolist() == lesson.object_of.tolist()
+    assert (lesson.n_objects, lesson.lessons) == (5, True)
+
+
+def test_a_contrast_is_judged_by_t():
+    found = Contrast(0.6, 0.3, 7.0)
+    assert found.above() == pytest.approx(stats.t.sf(2, 7))
+    assert found.below() == pytest.approx(stats.t.cdf(2, 7))
+    one = found.estimate(0.9)
+    half = stats.t.ppf(0.95, 7) * 0.3
+    assert (one.estimate, one.low, one.high, one.standard_error) == pytest.approx((0.6, 0.6 - half, 0.6 + half, 0.3))
+    assert one.interval(0.5) == pytest.approx((0.6 - stats.t.ppf(0.75, 7) * 0.3, 0.6 + stats.t.ppf(0.75, 7) * 0.3))
+    for null in (0.0, 1.2):
+        assert one.p(null) == pytest.approx(2 * stats.t.sf(2, 7))
+    unknown = Contrast(np.nan, np.nan, np.nan, "why")
+    assert np.isnan([unknown.above(), unknown.below()]).all()
+    assert unknown.estimate(0.9).reason == "why"
+
+
+def test_a_contrast_without_people_has_the_variance_of_objects():
+    units = np.array([[1.0], [2.0], [4.0]])
+    sums = Leftout(np.array([2.5]), units, np.array([[9.0], [1.0]]), np.array([[9.0], [1.0]]))
+    found = contrast(sums, lambda s: s[..., 0], people=False)
+    of_units = 2 / 3 * 14 / 3  # squares about 7/3: 16/9 + 1/9 + 25/9
+    assert found.error**2 == pytest.approx(of_units)
+    assert found.df == pytest.approx(2)
+    assert found.value == pytest.approx(3 * 2.5 - 2 * 7 / 3)
+    # People who vary less than their cells add nothing.
+    less = Leftout(np.array([2.5]), units, np.array([[1.1], [1.0]]), np.array([[9.0], [1.0]]))
+    assert contrast(less, lambda s: s[..., 0]).error ** 2 == pytest.approx(of_units)
+    nowhere = contrast(sums, lambda s: np.where(s[..., 0] == 4, np.nan, s[..., 0]))
+    assert nowhere.reason == "a variance that it divides by is not there"

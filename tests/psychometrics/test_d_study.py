@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,8 @@ from tables import FACETS, brennan, lessons
 
 import assay
 from assay.errors import DesignError
+from assay.psychometrics.d_study import _Projection
+from assay.psychometrics.design import DStudySettings
 from assay.psychometrics.g_study import g_study
 
 
@@ -267,3 +270,75 @@ def test_without_a_study_of_each_it_is_refused():
     study = g_study(lessons(8, 3, 3), "r x (o:i)", "i", facets=FACETS, method="none")
     with pytest.raises(DesignError, match=r"no study of 'human'.*by='kind'"):
         study.human_in_the_loop()
+
+
+# -- the smallest number and what it costs, from given values ------------------------------------------------
+
+
+def smallest(half: int, target: float = 0.5, top: float = 1.0):
+    """Of a coefficient top · n / (n + half)."""
+    asked = []
+    fake = SimpleNamespace(
+        settings=SimpleNamespace(target=target), study=SimpleNamespace(name="all"),
+        value_at=lambda sizes: top * sizes["o"] / (sizes["o"] + half), cost=lambda sizes: 7 * sizes["o"] * sizes["r"],
+        reason=lambda sizes: asked.append(sizes) or "why",
+    )  # fmt: skip
+    found = _Projection.smallest(fake, "o", {"r": 3})
+    assert asked == [{"r": 3, "o": 2}]  # of several levels, which one level may not tell
+    assert (found["study"], found["r"], found["reason"]) == ("all", 3, "why")
+    assert found["limit"] == pytest.approx(top)
+    return found["smallest"], found["cost"]
+
+
+@pytest.mark.parametrize("half", [1, 2, 37, 4096, 99_999, 100_000])
+def test_halving_finds_the_first_number_that_reaches_the_target(half):
+    assert smallest(half) == (half, 7 * half * 3)
+
+
+def test_a_target_at_the_limit_or_beyond_a_hundred_thousand_is_not_reached():
+    assert smallest(100_001) == (None, None)
+    assert smallest(1, 0.5, 0.5) == (None, None)
+    assert smallest(1, 0.5, 0.51) == (50, 7 * 50 * 3)  # .51 n / (n + 1) ≥ .5 from 50 on
+
+
+@pytest.mark.parametrize(
+    ("price", "prices", "cost"),
+    [
+        (None, None, None),
+        (2.0, None, 2 * 3 * 4 * 5),
+        (None, {"r": 10.0}, 10 * 3),
+        # A segment is one of each lesson; lessons are nested in the object, which is one.
+        (None, {"s": 0.5}, 0.5 * 5 * 4),
+        (2.0, {"o": 20.0, "r": 10.0}, 120 + 20 * 4 + 30),
+        (0.0, {"j": 9.0}, 9),  # a facet that is not projected stands at one level
+    ],
+)
+def test_a_design_costs_its_ratings_and_levels(price, prices, cost):
+    nests = {"o": {"i"}, "s": {"o", "i"}, "r": set(), "i": set()}
+    confounding = SimpleNamespace(design=SimpleNamespace(nests={f: frozenset(n) for f, n in nests.items()}))
+    fake = SimpleNamespace(
+        settings=SimpleNamespace(price=price, prices=prices),
+        study=SimpleNamespace(fitted=SimpleNamespace(confounding=confounding)),
+    )
+    assert _Projection.cost(fake, {"r": 3, "o": 4, "s": 5}) == cost
+
+
+def test_a_coefficient_that_cannot_be_told_has_no_value():
+    weights = SimpleNamespace(dependability=SimpleNamespace(value=lambda theta: theta.sum()))
+    study = SimpleNamespace(
+        weights=lambda fixed, sizes, merged: weights, fitted=SimpleNamespace(theta=np.array([0.2, 0.3]))
+    )
+    fake = SimpleNamespace(
+        study=study, of=SimpleNamespace(fixed=()), reason=lambda sizes: None,
+        settings=SimpleNamespace(coefficient="dependability", merged="careful"),
+    )  # fmt: skip
+    assert _Projection.value_at(fake, {"o": 2}) == 0.5
+    fake.reason = lambda sizes: "why"
+    assert np.isnan(_Projection.value_at(fake, {"o": 2}))
+
+
+def test_numbers_are_options_of_their_facets():
+    found = DStudySettings.of({"r": 3, "o": [1, 2], "target": 0.6, "sizes": {"s": 4}})
+    assert dict(found.sizes) == {"s": (4,), "r": (3,), "o": (1, 2)}
+    assert found.target == 0.6
+    assert dict(DStudySettings.of({}).sizes) == {}
