@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import math
 import sys
 import types
 from pathlib import Path
@@ -13,12 +14,26 @@ import numpy as np
 import polars as pl
 import pytest
 from checked_studies import checked_study, of_arrays
+from scipy import stats
 
 import assay
 from assay.errors import DataError, DesignError
 from assay.estimates import checked, corrected
 from assay.estimates.checked import Doubt
-from assay.estimates.corrected import _labels_saved
+from assay.estimates.corrected import (
+    EstimateLine,
+    _codes,
+    _judge_words,
+    _labels_saved,
+    _people_words,
+    _ppi_line,
+    _quantile,
+    _skew_caution,
+    _spread,
+    _what,
+)
+from assay.estimates.difference import MeanSpread
+from assay.estimation.intervals import Estimate
 
 
 def estimated(labels, **options):
@@ -351,6 +366,183 @@ def test_skewed_numbers_without_ends_are_said():
         of_arrays(y, y * np.exp(rng.normal(0, 0.3, 30)), np.exp(rng.normal(0, 1.2, 300))), sampling="trust"
     )
     assert "covers about 90%" in found.summary()
+
+
+# -- why there is no interval ------------------------------------------------------------------------------
+
+
+def spread_of(*, people=1, n=30, variance=0.04, df=28.0, bounds=None, raters="fixed", population="infinite", n_all=99,
+              cluster=None, between=math.nan):  # fmt: skip
+    found = types.SimpleNamespace(
+        by_person=np.zeros(people),
+        n=n,
+        variance=variance,
+        df=df,
+        value=2.0,
+        item_means=np.arange(float(n)),
+        between=between,
+    )
+    settings = types.SimpleNamespace(raters=raters, population=population, confidence=0.9)
+    checks = types.SimpleNamespace(n_all=n_all, cluster=cluster, position=np.arange(6))
+    return _spread(found, bounds, None, settings, checks, 1)
+
+
+LEAST = corrected.LEAST_ITEMS
+FEW_CLUSTERS = "labelled items lie in fewer than 3 clusters; label items of more of them"
+COUNT = "people labelled every item, so this is a count and no estimate"
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({}, None),
+        ({"raters": "random"}, "one person cannot show how much people differ; ask others too, or take raters='fixed'"),
+        ({"raters": "random", "people": 2, "between": 0.01}, None),
+        ({"n": LEAST - 1}, f"{LEAST - 1} labelled items, and an interval needs {LEAST}"),
+        ({"n": LEAST}, None),
+        ({"population": "finite", "n_all": 30, "variance": 0.0}, COUNT),
+        ({"population": "finite", "n_all": 29, "variance": 0.0}, COUNT),
+        ({"population": "finite", "n_all": 31, "variance": 0.0}, "the labels do not vary"),
+        ({"population": "finite", "n_all": 30}, None),
+        ({"n_all": 30, "variance": 0.0}, "the labels do not vary"),
+        ({"cluster": np.array([0, 0, 0, 1, 1, 1]), "df": 0.5}, FEW_CLUSTERS),
+        ({"cluster": np.array([0, 0, 0, 1, 1, 1]), "df": 1.0}, None),
+        ({"cluster": np.array([0, 0, 1, 1, 2, 2]), "df": 0.5}, None),
+        ({"variance": 0.0, "raters": "random", "people": 2, "between": 0.01}, None),
+    ],
+)  # fmt: skip
+def test_why_a_mean_has_no_interval(given, reason):
+    one = spread_of(**given)
+    assert (one.estimate, one.reason) == (2.0, reason)
+    assert np.isnan([one.low, one.high, one.standard_error]).tolist() == [reason is not None] * 3
+
+
+def test_several_means_hold_together():
+    one, three = spread_of(), MeanSpread(2.0, 0.04, 28.0, 30).estimate(0.9, 3)
+    assert (one.low, one.high) == pytest.approx(MeanSpread(2.0, 0.04, 28.0, 30).ends(0.9))
+    assert three.low == pytest.approx(MeanSpread(2.0, 0.04, 28.0, 30).ends(1 - 0.1 / 3)[0])
+
+
+def test_a_quantile_is_the_first_place_that_the_distribution_reaches():
+    """Distribution .1, .3, .5, .9, 1 with t standard errors of .15 either way: the ends are where it is .5 at most."""
+    places, level = np.array([1.0, 2, 3, 4, 5]), 0.9
+    t = float(stats.t.ppf(0.95, 10))
+    sure = [MeanSpread(v, (0.15 / t) ** 2, 10.0, 50) for v in (0.1, 0.3, 0.5, 0.9, 1.0)]
+
+    def at(q, lone=False, tests=1):
+        return _quantile(places, sure, q, level, tests, lone=lone)
+
+    one = at(0.5)
+    assert (one.estimate, one.low, one.high, one.reason) == (3, 3, 4, None)
+    assert (at(0.4).estimate, at(0.4).low, at(0.4).high) == (3, 2, 4)
+    assert np.isnan(one.standard_error)
+    assert one.interval(0.99) == (2, 4)  # t of 3.17 in place of 1.81: .26 either way
+    assert one.interval(0.9) == (3, 4)
+    assert (at(0.5, tests=400).low, at(0.5, tests=400).high) == one.interval(1 - 0.1 / 400)
+    out = at(0.9)
+    assert (out.estimate, out.reason) == (4, "too few labelled items for a quantile so far out")
+    assert np.isnan([out.low, out.high]).all()
+    narrow = _quantile(
+        places, [MeanSpread(v, 1e-9, 10.0, 50) for v in (0.1, 0.3, 0.6, 0.9, 1.0)], 0.5, 0.9, 1, lone=False
+    )
+    assert (narrow.estimate, narrow.reason) == (
+        3,
+        "one label takes the place of the whole interval; take target='shares'",
+    )
+    assert at(0.5, lone=True).reason.startswith("one person cannot show how much people differ")
+    beyond = _quantile(places, [MeanSpread(0.2, 1e-9, 10.0, 50)] * 5, 0.5, 0.9, 1, lone=False)
+    assert np.isnan(beyond.estimate)
+
+
+@pytest.mark.parametrize(
+    ("target", "bounds", "n", "said"),
+    [("mean", None, 99, True), ("mean", None, 100, False), ("mean", (0, 9), 99, False), ("shares", None, 99, False)],
+)
+def test_a_skewed_mean_is_cautioned_where_numbers_have_no_ends(target, bounds, n, said):
+    checks = types.SimpleNamespace(scale=types.SimpleNamespace(bounds=bounds), n=n, y=np.r_[np.zeros(9), 10.0])
+    # One 10 among nine 0: p = .1, skewness (1 − 2p) / √(p (1 − p)) = .8 / .3.
+    words = (
+        f"the labels are skewed (2.7) and without ends: a 95% interval from {n} labelled items covers about 90%; label "
+        "more, or estimate the mean of their logarithms.",
+    )
+    assert _skew_caution(checks, target) == (words if said else ())
+    checks.y = -checks.y
+    assert len(_skew_caution(checks, target)) == said
+    for even in (np.r_[np.zeros(8), 5.0, 10.0], np.zeros(10)):
+        checks.y = even
+        assert _skew_caution(checks, target) == ()
+    checks.y = np.r_[np.zeros(8), 10.0, 10.0]  # .6 / .4 = 1.5
+    assert _skew_caution(checks, target) == ()
+
+
+# -- sentences ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("judge", "saved", "words"),
+    [
+        (3.5, 12, "'m' alone: 3.50 (0.50 above); people alone: 3.10 [2.50, 3.70]. The judge was as good as 12 more "
+         "labelled items."),
+        (2.5, 1, "'m' alone: 2.50 (0.50 below); people alone: 3.10 [2.50, 3.70]. The judge was as good as 1 more "
+         "labelled item."),
+        (3.004, 0, "'m' alone: 3.00 (the same); people alone: 3.10 [2.50, 3.70]. The judge saved nothing here."),
+        (2.994, None, "'m' alone: 2.99 (0.01 below); people alone: 3.10 [2.50, 3.70]."),
+    ],
+)  # fmt: skip
+def test_what_the_judge_says_alone_and_what_it_saved(judge, saved, words):
+    line = EstimateLine(
+        None, "mean", Estimate(3.0, 2.6, 3.4, 0.2), Estimate(3.1, 2.5, 3.7, 0.3), judge, saved, 0.5, 40, 900
+    )
+    assert _judge_words(line, "m") == words
+
+
+def test_whose_labels_are_estimated():
+    settings = types.SimpleNamespace(gold=None, raters="fixed")
+    assert _people_words(("ann",), settings) == "'ann'"
+    assert _people_words(("ann", "bob"), settings) == "these 2 annotators"
+    random = types.SimpleNamespace(gold=None, raters="random")
+    assert _people_words(("ann", "bob"), random) == "people like these 2 annotators"
+    gold = types.SimpleNamespace(gold="truth", raters="random")
+    assert _people_words(("truth",), gold) == "the column 'truth'"
+    assert (_what("yes", "shares"), _what("mean", "mean")) == ("The share of 'yes'", "The mean")
+
+
+def test_codes_of_a_column_follow_its_texts_and_empty_cells_come_last():
+    assert _codes(pl.Series(["b", None, "a", "b"])).tolist() == [1, 2, 0, 1]
+    assert _codes(pl.Series([10, 9, 10])).tolist() == [0, 1, 0]  # as texts
+
+
+def test_ppi_by_its_formula():
+    """Labelled y and f, the judge's labels of others; λ = cov / ((1 + n / N) var), between 0 and 1."""
+    y, f, rest = np.array([1.0, 2, 4, 5]), np.array([1.0, 3, 3, 5]), np.array([2.0, 4, 4, 1, 5, 2])
+    values = np.r_[f, rest]
+    checks = types.SimpleNamespace(
+        row=np.r_[np.arange(4), 3], y=np.r_[y[:3], 4.0, 6.0], n=4, n_all=10, counts=None, position=np.arange(4),
+        judged=f[:, None], values=values[:, None],
+    )  # fmt: skip
+    settings = types.SimpleNamespace(confidence=0.9)
+    line = _ppi_line(checks, settings, "mean", lambda x: x, "s", 2)
+    cov = float(np.mean((y - 3) * (f - 3)))
+    weight = cov / ((1 + 4 / 6) * values.var(ddof=1))
+    assert 0 < weight < 1
+    value = weight * rest.mean() + (y - weight * f).mean()
+    error = math.sqrt(weight**2 * rest.var() / 6 + (y - weight * f).var() / 4)
+    z = stats.norm.ppf(1 - 0.1 / 2 / 2)  # of two tests
+    assert (line.slice, line.of, line.weight) == ("s", "mean", pytest.approx(weight))
+    found = line.found
+    assert (found.estimate, found.low, found.high) == pytest.approx((value, value - z * error, value + z * error))
+    assert (line.people.estimate, line.people.standard_error) == pytest.approx((3, y.std() / 2))
+    assert line.judge == rest.mean()
+    assert line.saved == int(4 * ((y.std() / 2 / error) ** 2 - 1))
+    assert (line.n, line.n_all) == (4, 10)
+    turned = types.SimpleNamespace(**{**vars(checks), "judged": -f[:, None], "values": -values[:, None]})
+    assert _ppi_line(turned, settings, "mean", lambda x: x, "s", 2).weight == 0
+    for lacking in ({"judged": np.array([[1.0], [math.nan], [3], [5]])}, {"values": np.full((10, 1), math.nan)}):
+        none = _ppi_line(types.SimpleNamespace(**{**vars(checks), **lacking}), settings, "mean", lambda x: x, "s", 2)
+        assert none.found.reason.startswith("estimator='ppi++' needs the judge's label of every labelled item")
+        assert np.isnan([none.judge, none.weight]).all()
+    with pytest.raises(DesignError, match="needs the whole table in memory"):
+        _ppi_line(types.SimpleNamespace(**{**vars(checks), "counts": 1}), settings, "mean", lambda x: x, "s", 2)
 
 
 def benchmark():
