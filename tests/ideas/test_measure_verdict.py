@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -13,8 +14,18 @@ from scipy.stats import spearmanr
 from worlds import World, noisy, pair_values
 
 import assay
+from assay.errors import DataError
 from assay.ideas.choices import odd_one_labels
-from assay.ideas.measures import AUTHOR, LENGTH, WORDS, short_measure
+from assay.ideas.measures import (
+    AUTHOR,
+    LENGTH,
+    WORDS,
+    _order_averaged,
+    check_values,
+    judge_of,
+    short_measure,
+    variant,
+)
 from assay.ideas.validate import (
     ALPHA,
     ANSWERS,
@@ -329,3 +340,36 @@ def test_of_two_questions_the_one_with_odd_ones_out_is_asked():
     texts = pl.DataFrame({"item": ["i"], "first_item": ["p"], "second_item": ["q"], "third_item": ["r"]})
     labels = assay.Annotations.from_frame(frame, scale=scales, humans=["ann", "bob"], judges=[], items=texts)
     assert odd_one_labels(labels, "this").criteria == ("odd",)
+
+
+@pytest.mark.parametrize(
+    ("name", "of", "whole"),
+    [("gpt", {}, "gpt"), ("gpt", {"prompt": "strict"}, "gpt (prompt=strict)"),
+     ("gpt (new)", {"prompt": "a", "t": 0}, "gpt (new) (prompt=a, t=0)")],
+)  # fmt: skip
+def test_a_judge_s_measure_is_named_by_what_it_was_asked(name, of, whole):
+    assert variant(name, of) == whole
+    assert judge_of(whole) == name
+
+
+@pytest.mark.parametrize("name", ["gpt (new)", "gpt (a=b", "(a=b)", "words", "gpt (a=b) more"])
+def test_a_name_with_brackets_of_its_own_is_a_judge_s_name(name):
+    assert judge_of(name) == name
+
+
+def test_a_pair_that_was_asked_both_ways_round_has_the_mean_of_both():
+    rows = [("d1", "a", "b", 1.0), ("d1", "b", "a", 0.0), ("d1", "c", "a", 0.2), ("d2", "a", "b", 0.7)]
+    values = pl.DataFrame(rows, schema=["document", "first", "second", "value"], orient="row")
+    assert sorted(_order_averaged(values, ["document"]).rows()) == [
+        ("d1", "a", "b", 0.5), ("d1", "a", "c", 0.2), ("d2", "a", "b", 0.7),
+    ]  # fmt: skip
+
+
+def test_a_measure_without_any_value_is_refused_by_its_name():
+    texts = pl.DataFrame({"text": ["x", "y", "z"]})
+    pairs = SimpleNamespace(texts=texts, first=np.array([0, 0]), second=np.array([2, 1]))
+    known = SimpleNamespace(name="some", values=np.array([np.nan, 0.1]))
+    check_values([known], pairs)
+    words = "measure 'none' has no value for any of the 2 pairs that the experts compared, such as 'x' and 'z'"
+    with pytest.raises(DataError, match=words):
+        check_values([known, SimpleNamespace(name="none", values=np.array([np.nan, np.inf]))], pairs)

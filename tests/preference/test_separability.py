@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import assay
+from assay.preference.separability import _alignment, _cross_alignment, _nearness, _uneven
 from assay.reporting.tables import decimals, interval
 from assay.similarity.bertscore import BERTScore, Tokens
 from assay.similarity.lexical import OVERLAPS
@@ -412,3 +413,43 @@ def test_a_sweep_of_what_is_not_there_is_refused(options, words):
         assay.separability_sweep(labels, **given)
     with pytest.raises(assay.DesignError, match=r"name the column with condition="):
         assay.separability_sweep(told_apart(5, 0.5, 5), baseline="hot")
+
+
+# -- alignments by hand -------------------------------------------------------------------------------
+
+
+def test_an_output_is_not_compared_with_itself():
+    scores = np.array([[1.0, 0.2, 0.6], [0.2, 1.0, 0.4], [0.6, 0.4, 1.0]])
+    assert _alignment(scores, np.array([0, 1, 2]), np.array([0, 1, 2])) == pytest.approx((0.2 + 0.6 + 0.4) / 3)
+    assert _alignment(scores, np.array([0, 1]), np.array([2, 2])) == pytest.approx((0.6 + 0.4) / 2)
+    assert _alignment(scores, np.array([0, 2]), np.array([0, 2])) == pytest.approx(0.6)
+
+
+def test_outputs_of_two_systems_meet_in_all_pairs_or_in_some():
+    scores = np.arange(12.0).reshape(3, 4)
+    rng = np.random.default_rng(1)
+    assert _cross_alignment(scores, None, rng) == _cross_alignment(scores, 5, None) == scores.mean()
+    assert _cross_alignment(scores, 12, rng) == pytest.approx(scores.mean())
+    drawn = {_cross_alignment(scores, 1, rng) for _ in range(200)}
+    assert drawn == set(scores.ravel().tolist())
+    assert np.mean([_cross_alignment(scores, 3, rng) for _ in range(400)]) == pytest.approx(5.5, abs=0.4)
+
+
+def test_how_near_some_ways_come_to_one():
+    whole = np.array([0.0, 1.0, 2.0])
+    found = _nearness(np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 0.0], [5.0, 5.0, 5.0]]), whole)
+    # Correlations 1 and −1, of a constant none; differences 1 1 1, 2 0 2 and 5 4 3; means of nine numbers.
+    assert found["correlation"] == pytest.approx(0)
+    assert found["mean_difference"] == pytest.approx((3 + 4 + 12) / 9)
+    assert found["mean"] == pytest.approx(24 / 9)
+    assert found["items"] == 3
+    assert np.isnan(_nearness(np.array([[5.0, 5.0, 5.0]]), whole)["correlation"])
+    assert np.isnan(_nearness(np.array([[1.0, 2.0, 3.0]]), np.full(3, 2.0))["correlation"])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [([3, 3], [3, 3], ()), ([3, 2], [5, 3], ("outputs of a system and item range from 2 to 5; all of them are used",))],
+)
+def test_uneven_numbers_of_outputs_are_said_with_their_range(first, second, words):
+    assert _uneven(pl.DataFrame({"k_first": first, "k_second": second})) == words
