@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 import sys
 import zipfile
 
+import numpy as np
 import pytest
 
 from assay.errors import JudgeError, StudyError
+from assay.judging import records
 from assay.judging.dry_run import estimate_study, requests_of
+from assay.judging.http import CallFailed, Completion, Request, Sent
+from assay.judging.records import Outputs, OutputsFirst, Recorded, Recording
 from assay.judging.run import judge_study
 from assay.reading import study_labels
+from assay.study.schema import System
 
 RULES = """
 import asyncio
@@ -173,3 +180,129 @@ def test_a_file_that_is_neither_replies_nor_labels_is_refused(make_study):
     (study.folder / "other.csv").write_text("a\n1\n")
     with pytest.raises(StudyError, match="the file of judge 'm1', cannot be read: "):
         judge_study(study)
+
+
+# -- replies of a file, by hand -----------------------------------------------------------------------
+
+
+def written(path, *lines):
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines) + "\n")
+    return path
+
+
+def replied(provider, **about):
+    """The recorded reply to a request about item i1 and judge m1, unless something else is said."""
+    request = Request("m", [], about={"item": "i1", "judge": "m1"} | about)
+    try:
+        return asyncio.run(provider.complete(request))
+    except CallFailed as error:
+        return f"{error.kind}: {error}"
+
+
+def test_the_line_that_says_most_is_taken_of_those_that_fit(tmp_path):
+    base = {"item": "i1", "judge": "m1"}
+    path = written(
+        tmp_path / "r.jsonl", base | {"reply": 1}, base | {"reply": "2", "repeat": 2},
+        base | {"reply": "3", "repeat": 2, "scale": "1-7"}, base | {"judge": "m2", "reply": "4", "question": "tone"},
+        {"item": 7, "judge": "m1", "reply": "5", "tokens_in": 30, "finish": "length", "reasoning": None},
+    )  # fmt: skip
+    given = Recorded(path)
+    assert replied(given).text == "1"
+    assert replied(given, repeat=1).text == "1"
+    assert replied(given, repeat=2).text == "2"
+    assert replied(given, repeat=2, scale="1-7").text == "3"
+    assert replied(given, judge="m2", question="tone").text == "4"
+    assert replied(given, judge="m2", question="other") == "rejected: no reply is recorded in r.jsonl"
+    assert replied(given, item="i2") == "rejected: no reply is recorded in r.jsonl"
+    seven = replied(given, item="7")
+    assert (seven.text, seven.tokens_in, seven.finish, seven.reasoning) == ("5", 30, "length", None)
+
+
+def test_what_is_no_reply_is_refused_with_its_line(tmp_path):
+    path = tmp_path / "r.jsonl"
+    for text in ('{"item": "a", "judge": "m1"}', "{", '"a"'):
+        path.write_text('{"item": "a", "judge": "m1", "reply": 1}\n\n' + text + "\n")
+        with pytest.raises(StudyError, match=re.escape(f"{path}, line 3: needs item, judge and reply (")):
+            Recorded(path)
+    with pytest.raises(StudyError, match=r"gone\.jsonl is not there; study\.yaml names it as a file of recorded"):
+        Recorded(tmp_path / "gone.jsonl")
+
+
+def test_what_is_recorded_is_found_again(tmp_path):
+    path = tmp_path / "r.jsonl"
+    recording = Recording(path)
+    about = {"item": "i1", "judge": "m1", "repeat": 2}
+    reply = Completion("é 4", tokens_in=30, reasoning="why", sent=Sent({"a": 1}), tokens=(), cached_in=0)
+    recording.add(Request("m", [], about=about), reply)
+    line = json.loads(path.read_text(encoding="utf-8"))
+    assert line == about | {"reply": "é 4", "finish": "stop", "tokens_in": 30, "reasoning": "why", "cached_in": 0}
+    assert "é" in path.read_text(encoding="utf-8")
+    found = replied(Recorded(path), repeat=2)
+    assert (found.text, found.tokens_in, found.reasoning, found.cached_in) == ("é 4", 30, "why", 0)
+
+
+def test_outputs_are_numbered_and_complete(tmp_path):
+    def lines(*rows):
+        return written(tmp_path / "o.jsonl", *({"item": item, "system": of, "text": text} | more
+                                              for item, of, text, more in rows))  # fmt: skip
+
+    system = System.model_validate({"name": "s1", "model": "m", "repeats": 2})
+    rows = [
+        ("i1", "s1", "a", {}),
+        ("i1", "s1", "b", {}),
+        ("i2", "s1", "d", {"repeat": 2}),
+        ("i2", "s1", "c", {"repeat": 1}),
+    ]
+    given = Outputs(lines(*rows, ("i1", "s2", "of another", {})), system)
+    texts = [replied(given, judge="s1", item=item, repeat=n).text for item in ("i1", "i2") for n in (1, 2)]
+    assert texts == ["a", "b", "c", "d"]
+    has = [given.has(Request("m", [], about={"item": item, "judge": of})) for item, of in (
+        ("i1", "s1"), ("i3", "s1"), ("i1", "s2"))]  # fmt: skip
+    assert has == [True, False, False]
+    for wrong in (rows[:1], [*rows[:2], ("i1", "s1", "x", {})], [rows[0], ("i1", "s1", "x", {"repeat": 3})]):
+        words = rf"of 's1' on item 'i1', and 2 are wanted, numbered from 1; .* say 'repeats: {len(wrong)}' for this"
+        with pytest.raises(StudyError, match=words):
+            Outputs(lines(*wrong), system)
+
+
+def test_a_model_is_asked_where_a_file_has_no_outputs(tmp_path):
+    class Model:
+        async def complete(self, request):
+            return Completion("of the model")
+
+        async def sent(self, request):
+            return Sent({"model": "m"})
+
+    path = written(tmp_path / "o.jsonl", *[{"item": "i1", "system": "s1", "text": "of the file"}] * 5)
+    both = OutputsFirst(Outputs(path, System.model_validate({"name": "s1", "model": "m", "repeats": 5})), Model())
+    assert [replied(both, judge="s1", item=item, repeat=1).text for item in ("i1", "i2")] == [
+        "of the file",
+        "of the model",
+    ]
+    assert asyncio.run(both.sent(Request("m", []))).body == {"model": "m"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "holds"),
+    [
+        ("r.jsonl", '{"item": 1, "reply": 2}', True), ("r.ndjson", '\n\n{"text": "x"}', True), ("r.jsonl", "", True),
+        ("r.jsonl", "{}", True), ("r.jsonl", "[1]", True), ("r.jsonl", "not json", True),
+        ("r.jsonl", '{"item": 1, "label": 2}', False), ("r.csv", '{"reply": 1}', False),
+    ],
+)  # fmt: skip
+def test_which_files_hold_replies_and_which_labels(tmp_path, name, text, holds):
+    (tmp_path / name).write_text(text)
+    assert records._holds_lines(tmp_path / name) == holds
+
+
+@pytest.mark.parametrize(
+    ("found", "text", "reasoning"),
+    [
+        ("I say 4", "I say 4", None), (4, '{"label": 4}', None), (["a"], '{"label": ["a"]}', None),
+        ({"label": "b", "reasoning": "why"}, '{"label": "b"}', "why"), ({"reasoning": "why"}, "", "why"),
+        (None, "", None), ({"label": np.int64(3)}, '{"label": 3}', None), (np.float64(0.5), '{"label": 0.5}', None),
+        ({"label": False}, '{"label": false}', None), (0, '{"label": 0}', None),
+    ],
+)  # fmt: skip
+def test_what_a_program_gives_as_a_reply(found, text, reasoning):
+    assert records._reply_of(found) == (text, reasoning)

@@ -144,6 +144,22 @@ def test_thresholds_rise_by_steps_and_shares_lie_between_them():
     np.testing.assert_allclose(_step_derivatives(at, weight), slow, rtol=1e-6)
 
 
+@pytest.mark.parametrize("penalty", [0.5, 5.0])
+def test_proportional_odds_are_at_the_least_of_likelihood_and_penalty(penalty):
+    rng = np.random.default_rng(4)
+    z = rng.normal(size=(30, 2))
+    share = np.eye(3)[np.clip(np.round(z[:, 0] + 1 + rng.normal(size=30)), 0, 2).astype(int)]
+    slope, cuts = _fit_odds(z, share, penalty)
+
+    def loss(at):  # that slopes are small is worth half of their squares
+        p = _odds((at[:2], at[2:]), z)
+        return -(share * np.log(p)).sum() + penalty * (at[:2] ** 2).sum() / 2
+
+    found, small = np.concatenate([slope, cuts]), 1e-5
+    slow = [(loss(found + small * e) - loss(found - small * e)) / (2 * small) for e in np.eye(4)]
+    np.testing.assert_allclose(slow, 0, atol=2e-3)
+
+
 @pytest.mark.parametrize(
     ("label", "inner", "penalties"),
     [
