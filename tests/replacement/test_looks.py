@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import assay
 from assay.data.names import Coded, NameParts
@@ -144,6 +145,34 @@ def test_the_p_value_of_orders_is_that_of_all_of_them():
     assert looks.permutation_p(fit, np.zeros(7, dtype=int), 0) == pytest.approx(exact, abs=0.02)
 
 
+def fit_of(z, skewness, again=None):
+    return looks.Fit(2 * z, 4.0, 8 * skewness, again or (lambda orders: np.zeros(len(orders))))
+
+
+@pytest.mark.parametrize("skewness", [0.0, 0.6, -0.6, 1e-5])
+@pytest.mark.parametrize("z", [7.0, -1.5])
+def test_p_values_by_moments_are_pearsons_of_type_iii(z, skewness):
+    p = looks.permutation_p(fit_of(z, skewness), np.zeros(50, dtype=int), 0)
+    assert p == pytest.approx(stats.pearson3.sf(z, skewness), rel=1e-4)
+
+
+def test_where_moments_might_decide_wrongly_orders_are_drawn():
+    asked = []
+
+    def again(orders):
+        asked.append(orders)
+        return np.where(np.arange(len(orders)) < 7, 99.0, -99.0)  # seven orders fit better
+
+    part = np.array([0, 0, 1, 1, 1, 0] * 10)
+    p = looks.permutation_p(fit_of(1.7, 0.2, again), part, 0)
+    (orders,) = asked
+    assert p == pytest.approx(8 / (1 + len(orders)))
+    assert (part[orders] == part).all()  # within parts
+    assert (np.sort(orders, axis=1) == np.arange(60)).all()
+    assert looks.permutation_p(looks.Fit(1.0, 0.0, 0.0, again), part, 0) == 1.0
+    assert len(asked) == 1
+
+
 def test_halls_statistic_by_hand():
     each = np.array([0.0, 0.0, 0.0, 4.0, 1.0])
     t = 1 / (each.std(ddof=1) / np.sqrt(5))
@@ -242,6 +271,23 @@ def repeated(judge: np.ndarray, *people: np.ndarray):
     n = np.arange(len(grid))
     sides = looks._Sides.of(Accuracy(), panel_of(grid), judge, 0)
     return looks._find_repeated(sides, n, np.zeros(len(grid), dtype=int), [f"p{j}" for j in range(grid.shape[1])])
+
+
+@pytest.mark.parametrize(
+    ("person", "others", "swing", "better"),
+    [
+        (0.6, 0.4, 0.0, 1.5),  # the ratio, where nothing of it is chance
+        (0.6, 0.4, 0.1, 1.32),  # ten ratios .1 around 1.5: .9 · 10 · .01 / .25 = .36 of the .5 is chance
+        (0.6, 0.4, 0.2, 1.0),  # all of it
+        (0.4, 0.4, 0.0, 1.0),
+        (0.3, 0.4, 0.0, 1.0),
+        (0.6, -0.4, 0.0, 1.0),  # the others are not shown to agree
+    ],
+)
+def test_a_person_agrees_better_with_the_others_than_they_do_as_far_as_that_is_shown(person, others, swing, better):
+    ratio = person / others + swing * np.array([1, -1] * 5)
+    without = np.column_stack([np.zeros(10), np.zeros(10), ratio * others, np.full(10, others)])
+    assert looks._better(np.array([0, 0, person, others]), without) == pytest.approx(better)
 
 
 @pytest.mark.parametrize(("shared", "named"), [(29, False), (30, True)])
