@@ -8,16 +8,32 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assay.estimation.small_samples import DEGREES, Score, Tailed
+from assay.estimation.small_samples import (
+    DEGREES,
+    EXACTLY,
+    GROUPS,
+    LEAST_SQUARE,
+    SCALES,
+    Score,
+    Tailed,
+    _group_squares,
+    _interpolate,
+)
 
 SQUARES = np.random.default_rng(3).standard_t(5, size=(30, 2)) ** 2
 
 
-@pytest.mark.parametrize("dimensions", [1, 2, 3])
-def test_the_largest_mean_square_that_the_likelihood_allows(dimensions):
+EVEN = np.random.default_rng(5).chisquare(5, 20) / 5
+
+
+@pytest.mark.parametrize(
+    ("x", "dimensions"),
+    [(SQUARES.mean(axis=1), 1), (SQUARES.mean(axis=1), 2), (SQUARES.mean(axis=1), 3), (EVEN, 2), (EVEN, 5)],
+)
+def test_the_largest_mean_square_that_the_likelihood_allows(x, dimensions):
     """x / (d s) is F(d, ν) with mean ν / (ν − 2), for any d up to that number and any ν; within t² / 2 of the best."""
-    x, t = SQUARES.mean(axis=1), 2.0
-    scales = np.exp(np.linspace(np.log(0.01), np.log(60), 500))
+    t = 2.0
+    scales = np.exp(np.linspace(np.log(0.05), np.log(20), 800))
     logs, means = [], []
     for d, nu in itertools.product(range(1, dimensions + 1), DEGREES):
         each = stats.f.logpdf(x / (d * scales[:, None]), d, nu) - np.log(d * scales[:, None])
@@ -39,6 +55,55 @@ def test_the_ends_are_the_lower_of_the_log_scale_and_the_higher_of_two():
     assert Tailed(x, highest=value + 0.01).interval(value, error, 0.0, t)[1] == value + 0.01
     assert one.interval(value, np.nan, 0.0, t) is None
     assert one.interval(0.0, error, 0.0, t) is None
+
+
+def test_the_jackknife_decides_where_it_reaches_further():
+    x = np.full(40, 0.25) + 0.01 * np.cos(np.arange(40))
+    one, value, t = Tailed(x), 0.5, 2.0
+    assert one._likelihood_bound(t) ** 0.5 < 0.5 * np.exp(2 * 0.5 / 0.5)
+    low, high = one.interval(value, 0.5, 0.0, t)
+    assert (low, high) == pytest.approx((0.5 * np.exp(-2), 0.5 * np.exp(2)))
+    assert Tailed.words == "interval for tails as heavy as t(3)"
+    assert DEGREES[0] == 3
+    assert (DEGREES[1:] > DEGREES[:-1]).all()
+    assert (SCALES[0], SCALES[-1]) == pytest.approx((0.01, 30))
+
+
+def test_equal_labels_count_as_equal_to_some_rounding():
+    """A square of nothing has no logarithm; it counts as a millionth of the mean."""
+    x = np.r_[np.zeros(5), SQUARES[:, 0]]
+    floor = 1e-6 * x.mean()
+    assert LEAST_SQUARE == 1e-6
+    assert Tailed(x)._likelihood_bound(2.0) == pytest.approx(Tailed(np.maximum(x, floor))._likelihood_bound(2.0))
+
+
+def test_of_many_squares_the_largest_are_taken_as_they_are():
+    most = EXACTLY + GROUPS
+    rng = np.random.default_rng(2)
+    few = rng.random(most)
+    squares, often = _group_squares(few)
+    assert squares is few
+    assert (often == 1).all()
+    many = rng.random(most + GROUPS + 7)
+    squares, often = _group_squares(many)
+    ordered = np.sort(many)
+    assert (len(squares), often.sum()) == (most, len(many))
+    assert squares[-EXACTLY:].tolist() == ordered[-EXACTLY:].tolist()
+    assert (often[-EXACTLY:] == 1).all()
+    # Two neighbours a group, and seven of three.
+    assert sorted(np.unique(often[:GROUPS], return_counts=True)[1].tolist()) == [7, GROUPS - 7]
+    assert squares[0] == pytest.approx(ordered[:3].mean())
+    assert squares @ often == pytest.approx(many.sum())
+    assert len(_group_squares(rng.random(most + 1))[0]) == most
+
+
+@pytest.mark.parametrize(
+    ("reach", "value", "wanted"),
+    [([0.0, 0.0], 1.5, 1.5), ([1.0, 2.0], 3.0, 1.5), ([0.0, 0.0], 2.5, 2.0), ([0.0, 0.0], 0.5, 1.0)],
+)  # fmt: skip
+def test_between_two_tried_values_the_end_lies_on_a_line(reach, value, wanted):
+    """Values 1 and 2 with what they reach: 1 + 1 and 2 + 2 pass 3 halfway; it never leaves the two."""
+    assert _interpolate(np.array([1.0, 2.0]), np.array(reach), value, 1) == pytest.approx(wanted)
 
 
 def score(errors, **options):
