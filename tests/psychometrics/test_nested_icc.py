@@ -7,13 +7,15 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import assay
 from assay.data.annotations import Annotations, Answers
 from assay.data.scales import Interval, Ordinal
 from assay.errors import DataError, DesignError
 from assay.psychometrics import nested_icc as nested_icc_module
-from assay.psychometrics.nested_icc import nested_icc
+from assay.psychometrics.nested_icc import _exact_f, _Nested, _profile, _unit_scores, nested_icc
+from assay.statistics.variance import OneWay
 
 
 def test_nested_scores_average_what_the_result_says():
@@ -125,8 +127,6 @@ def test_lessons_within_teachers_as_published(real_data):
 
 def test_the_f_interval_is_that_of_one_way_analysis_of_variance():
     """McGraw & Wong (1996), ICC(1): F = MS_between / MS_within, (F′ − 1) / (F′ − 1 + n) at each end F′."""
-    from scipy import stats
-
     rng = np.random.default_rng(11)
     groups, each = 9, 4
     values = rng.normal(0, 1, groups)[:, None] + rng.normal(0, 0.8, (groups, each))
@@ -153,3 +153,49 @@ def test_three_teachers_are_two_differences(teachers, known):
     else:
         with pytest.raises(DesignError, match="3 levels of teacher have 2 differences, and 3 are needed"):
             nested_icc(labels, "teacher")
+
+
+def nested_of(rows) -> Answers:
+    item = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    return Answers(item, np.arange(len(item)), np.concatenate(rows).astype(float), tuple("abcdefgh"[: len(rows)]), ())
+
+
+def test_the_f_interval_by_hand_and_where_there_is_none():
+    # Means 1.5, 4.5, 9; mean squares between 2 · 14.25 and within (.5 + .5 + 2) / 3 = 1: F = 28.5 with 2 and 3.
+    rows = [[1.0, 2], [4, 5], [8, 10]]
+    low, high = _exact_f(nested_of(rows), 1.0, 0.9)
+    ends = 28.5 / stats.f.ppf(0.95, 2, 3), 28.5 * stats.f.ppf(0.95, 3, 2)
+    assert (low, high) == pytest.approx([(e - 1) / (e + 1) for e in ends])
+    for other, within in (([*rows, [3.0]], 1.0), ([[1.0], [2], [3]], 1.0), (rows, 0.0), (rows, -1.0)):
+        assert np.isnan(_exact_f(nested_of(other), within, 0.9)).all()
+
+
+def test_units_that_hold_no_error_have_no_profile():
+    # Where no mean is a sum of powers of two, rounding leaves 1e-16.
+    for rows in ([[1.0, 1], [2, 2], [4, 4]], [[0.1, 0.1], [0.2, 0.2], [0.7, 0.7]], [[1.0, 1], [2, 2], [3, 3]]):
+        assert np.isnan(_profile(nested_of(rows), 0.95)).all()
+    low, high = _profile(nested_of([[1.0, 2], [4, 5], [8, 10]]), 0.95)
+    assert 0 <= low < high <= 1
+
+
+def test_the_icc_of_one_and_of_several_units():
+    nested = nested_of([[1.0, 2], [4, 5], [8, 10]])
+    # Between (28.5 − 1) / 2 = 13.75, within 1.
+    found = _Nested(OneWay(0.0), 4.0).value(_Nested(OneWay(0.0), 4.0).moments(nested).sum(axis=0))
+    assert found.tolist() == pytest.approx([13.75 / 14.75, 13.75 / 14])
+
+
+def test_scores_of_units_are_means_of_all_their_labels():
+    about = pl.DataFrame({"item": list("pqrst"), "class": ["y", "y", "x", "x", "y"], "day": ["2", "1", "3", "3", "2"]})
+    answers = Answers(np.array([0, 0, 1, 2, 3, 3, 4]), np.array([0, 1, 0, 0, 0, 1, 0]),
+                      np.array([1.0, 2, 9, 4, 6, 8, 6]), tuple("pqrst"), ("a", "b"))  # fmt: skip
+    found = _unit_scores(answers, about, "class", "day")
+    # x: day 3 is (4 + 6 + 8) / 3; y: day 1 is 9, day 2 is (1 + 2 + 6) / 3.
+    assert found.items == ("x", "y")
+    assert (found.item.tolist(), found.value.tolist()) == ([0, 1, 1], [6, 9, 3])
+    alone = _unit_scores(answers, about, "class", None)
+    assert (alone.item.tolist(), alone.value.tolist()) == ([0, 0, 1, 1, 1], [4, 7, 1.5, 9, 6])
+    with pytest.raises(DataError, match="day '2' belongs to several of 'class'"):
+        _unit_scores(answers, about.with_columns(pl.Series("class", ["y", "y", "x", "x", "x"])), "class", "day")
+    with pytest.raises(DataError, match="some items have no 'class' or no 'day'"):
+        _unit_scores(answers, about.with_columns(pl.Series("day", ["2", None, "3", "3", "2"])), "class", "day")

@@ -18,6 +18,7 @@ from assay.estimation.options import IntervalSettings, Limits, option, question
 from assay.estimation.resampling import Units, add_rows, estimate_sums
 from assay.estimation.result import Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats
+from assay.psychometrics.design import NOTHING
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, interval
 from assay.statistics.blocks import Blocks, Terms, anova, left_over, untold
@@ -296,7 +297,7 @@ def _exact_f(nested: Answers, within: float, confidence: float) -> tuple[float, 
 def _profile(nested: Answers, confidence: float) -> tuple[float, float]:
     """The interval of the ICC of one unit from the profile of the restricted likelihood."""
     terms = Terms(nested.value.astype(float), (nested.item,))
-    if left_over(terms)[1] <= 0:
+    if left_over(terms)[1] <= NOTHING * len(terms) * float(np.var(terms.value)):
         return np.nan, np.nan
     fitted = fit(Blocks.of(terms), [np.maximum(anova(terms), 0.0), np.full(2, float(np.var(terms.value)))])
     return profile(fitted, Ratio(np.array([1.0, 0.0]), np.array([0.0, 1.0])), confidence, len(nested.items) - 1)
