@@ -22,7 +22,9 @@ from assay.collecting.invitations import (
     invite_all,
     read_attributes,
     read_people,
+    renew_lead_link,
     secret_of,
+    signer_of,
     study_id,
 )
 from assay.errors import StudyError
@@ -211,3 +213,22 @@ def test_a_link_is_good_for_its_days_and_as_long_as_it_is_the_newest(monkeypatch
 
 def test_a_link_is_good_for_90_days_unless_something_else_is_said() -> None:
     assert Signer("x" * 32, "s1").seconds == 90 * 24 * 60 * 60
+
+
+def test_each_renewal_is_one_more_link_of_the_leads(serve: Callable[..., Served]) -> None:
+    page = serve(who=())
+    signer = signer_of(page.study, page.store, SECRET)
+    before = [signer.lead_token()]
+    for number in (2, 3):
+        renew_lead_link(page.store)
+        assert page.store.setting("lead's link") == number
+        for old in before:
+            with pytest.raises(LinkRefusedError, match="There is a newer link for the lead"):
+                signer.check_lead(old)
+        before.append(signer.lead_token())
+        signer.check_lead(before[-1])
+    assert signer.alone is False
+    own = secret_of(page.store, None)
+    assert own == secret_of(page.store, None)
+    assert signer_of(page.study, page.store).alone is True
+    assert signer_of(page.study, page.store).seconds == 90 * 86400

@@ -17,11 +17,12 @@ from test_run import rows
 from assay.errors import AssayError, JudgeError
 from assay.judging import batch
 from assay.judging.batch import batch_study
-from assay.judging.http import CallFailed, Request, Sent
+from assay.judging.http import CallFailed, Completion, Request, Sent
 from assay.judging.providers import PROVIDERS
 from assay.judging.run import judge_study
 from assay.reading import study_labels
 from assay.study.schema import Judge
+from assay.study.store.answers import Answer
 
 SERVICES = ["openai", "openai-responses", "anthropic", "google"]
 FORMS = {
@@ -534,3 +535,38 @@ def test_parameters_are_looked_at_only_where_something_is_sent(make_study, monke
     with pytest.raises(JudgeError, match="temperature would not reach it"):
         batch.batch_study(study)
     assert asked == [["m1"]]
+
+
+@pytest.mark.parametrize(
+    ("result", "built", "status", "counted", "cost", "reason"),
+    [
+        (Completion("4", tokens_in=100, tokens_out=2), Answer("valid", 4), "valid", "valid", 1.5, None),
+        (Completion("?", tokens_in=100, tokens_out=2), Answer("unreadable", reason="no label"), "unreadable", "missing",
+         1.5, "no label"),
+        (CallFailed("rejected", "HTTP 400: too long"), None, "failed", "failed", 0.0, "no reply: HTTP 400: too long"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_result_is_written_once_at_half_the_price(monkeypatch, result, built, status, counted, cost, reason, is_new):
+    """100 tokens in and 2 out are $3 by ``dollars``, and half of that in a batch."""
+    made, _ = batches(monkeypatch, price=dollars)
+    made.counts, made.reasons, made.cost = Counter(), Counter(), 0.0
+    written, costs = [], []
+
+    def build(plan, claim, completion, about, cost):
+        costs.append(cost)
+        return built
+
+    def add(store, claim, run, answer, revision):
+        written.append((run, answer.status, answer.reason, revision))
+        return is_new
+
+    monkeypatch.setattr(batch, "build_answer", build)
+    monkeypatch.setattr(batch, "add_answer", add)
+    claim = SimpleNamespace(id=3, revision=4, model="tiny", shown=None, annotator="m1")
+    asyncio.run(made._write(Sends(), 7, claim, result))
+    assert written == [(7, status, reason, 5)]
+    assert costs == ([] if built is None else [1.5])
+    assert made.cost == cost
+    assert made.counts == ({counted: 1} if is_new else {})
+    assert made.reasons == ({f"m1: {reason}": 1} if is_new and reason else {})

@@ -492,3 +492,22 @@ def test_a_judge_that_may_have_nothing_is_asked_nothing(make_study):
     with ChatServer() as server:
         judge_study(routed_by(make_study, server, {"signal": "sure", "threshold": None}))
         assert server.count == 0
+
+
+def test_parameters_of_google_stand_where_it_looks_for_them():
+    params = {
+        "safety_settings": [{"category": "x"}], "cachedContent": "c1", "top_p": 0.5,
+        "generationConfig": {"topK": 3, "serviceTier": "flex"}, "nobody_knows": 1,
+    }  # fmt: skip
+    request = Request("m", [{"role": "user", "content": "?"}], 0.0, 7, None, params, effort="low", alternatives=5)
+    body = GoogleFormat().body(request, None)
+    assert body == {
+        "contents": [{"role": "user", "parts": [{"text": "?"}]}], "safetySettings": [{"category": "x"}],
+        "cachedContent": "c1", "serviceTier": "flex",
+        "generationConfig": {
+            "temperature": 0.0, "maxOutputTokens": 7, "topP": 0.5, "topK": 3, "responseLogprobs": True, "logprobs": 5,
+            "thinkingConfig": {"thinkingLevel": "low"},
+        },
+    }  # fmt: skip
+    plain = GoogleFormat().body(Request("m", [{"role": "user", "content": "?"}]), None)
+    assert plain == {"contents": [{"role": "user", "parts": [{"text": "?"}]}]}

@@ -591,3 +591,21 @@ def test_the_end_of_a_reply_of_a_million_letters_counts():
 def test_what_is_nothing_but_a_number_or_a_word(text, of_numbers, of_words):
     assert is_bare(text, parse_scale("1-5")) == of_numbers
     assert is_bare(text, parse_scale("nominal:no,yes")) == of_words
+
+
+@pytest.mark.parametrize(
+    ("spec", "words", "spelled"),
+    [
+        ("1-5", {}, {1: "1", 2: "2", 3: "3", 4: "4", 5: "5"}),
+        ("nominal:no,yes", {}, {"no": "no", "yes": "yes"}),
+        ("interval:0.5-3", {}, {1: "1", 2: "2", 3: "3"}),  # the whole numbers within
+        ("interval", {}, {}),
+        ("interval:0-1000000", {}, {}),  # too many
+        ("preference", {-1: "first", 1: "second", 0: "tie"}, {-1: "first", 1: "second", 0: "tie"}),
+    ],
+)
+def test_how_each_label_is_written(spec, words, spelled):
+    assert replies._label_spellings(parse_scale(spec), words) == spelled
+    wide = replies._WIDEST
+    assert len(replies._label_spellings(parse_scale(f"interval:0-{wide}"), {})) == wide + 1
+    assert replies._label_spellings(parse_scale(f"interval:0-{wide + 1}"), {}) == {}
