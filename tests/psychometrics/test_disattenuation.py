@@ -24,6 +24,7 @@ from assay.psychometrics.disattenuation import (
     _pair_sums,
     _Pairs,
     _rows_of_objects,
+    _run,
     disattenuated_correlation,
     finding_of,
 )
@@ -449,3 +450,23 @@ def estimate_of(value, low, high) -> Estimate:
 def test_findings_at_their_limits(observed, implied, several, finding):
     settings = SimpleNamespace(confidence=0.95, observed_high=0.8, implied_low=0.4)
     assert finding_of(Estimate(observed, 0, 1, 0.1, None), estimate_of(*implied), settings, several) == finding
+
+
+def correlation_of(criterion, *cautions, objects=10, pairs=30) -> SimpleNamespace:
+    return SimpleNamespace(criterion=criterion, cautions=cautions, n_objects=objects, n_pairs=pairs)
+
+
+def test_several_correlations_name_the_criterion_of_each_caution():
+    settings = DisattenuationSettings("r x (o:i)", "i", facets=FACETS, n_resamples=1234)
+    one = _run([correlation_of("c1", "few.", "few.")], (), ["x"], ["n", "n"], {"r": "annotator"}, settings)
+    assert one.cautions == ("few.",)
+    assert one.notes == ("n",)
+    assert "1,234 resamples of 10 objects (i)" in one.interval
+    each = [
+        correlation_of("c1", "few."),
+        correlation_of(None, "few."),
+        correlation_of("c2", "few.", objects=9, pairs=5),
+    ]
+    several = _run(each, (), ["x", "y", "z"], [], {"r": "annotator"}, settings)
+    assert several.cautions == ("c1, few.", "few.", "c2, few.")
+    assert "1,234 resamples of the objects (i)" in several.interval

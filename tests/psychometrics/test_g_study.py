@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -11,7 +13,7 @@ import assay
 from assay.data.ratings import facet_ratings
 from assay.errors import DataError, DesignError
 from assay.psychometrics.design import DesignSettings, parse, resolve_confounding
-from assay.psychometrics.g_study import g_study
+from assay.psychometrics.g_study import GStudy, _remarks_once, g_study
 
 # -- coefficients -----------------------------------------------------------------------------------------
 
@@ -369,3 +371,26 @@ def test_where_five_segments_tell_something_it_is_fitted_as_by_lme4(observed):
     # With the segment in the residual it is the study of lessons.
     assert abs(told.studies[0].deviance - BY_LME4["CLPC"][-1]) < 1e-4
     assert "5 of 6,180 levels of s:o:i have more than one label" in told.summary()
+
+
+def test_a_remark_is_made_once_with_the_studies_that_it_is_about():
+    remarks = [("c1", "few"), ("c2", "few"), ("c1", "many")]
+    assert list(_remarks_once(remarks)) == ["c1, c2: few", "c1: many"]
+    assert list(_remarks_once([("all", "few")])) == ["few"]
+
+
+@pytest.mark.parametrize(
+    ("criteria", "groups", "kept"),
+    [((None, None), (None, None), []), (("a", None), (None, None), ["criterion"]),
+     (("a", "b"), ("x", "y"), ["criterion", "group"])],
+)  # fmt: skip
+def test_columns_of_criteria_and_groups_stand_where_there_are_some(criteria, groups, kept):
+    def study(criterion, group):
+        row = {"criterion": criterion, "group": group, "quantity": "σ²(p)", "estimate": 1.0, "low": 0.5, "high": 2.0,
+               "percent": 50.0}  # fmt: skip
+        return SimpleNamespace(rows=lambda: [row])
+
+    studies = tuple(study(*one) for one in zip(criteria, groups, strict=True))
+    found = GStudy("p x r", "p", (), studies, None).table
+    assert [c for c in found.columns if c in ("criterion", "group")] == kept
+    assert found.height == 2

@@ -460,3 +460,11 @@ def test_raters_with_a_common_trait_agree_as_normal_shadows_do():
         rho = categories.TRAIT_CORRELATIONS[k]
         both = stats.multivariate_normal(cov=[[1, rho], [rho, 1]]).cdf(at)
         assert often[k, 3] == pytest.approx(both, abs=1e-6)
+
+
+def test_small_sums_are_told_apart_by_their_size(monkeypatch):
+    monkeypatch.setattr(categories, "MANY_PATTERNS", 2)
+    moments, often = np.array([[1e-14, 0], [2e-14, 0], [2e-14, 0]]), np.ones((1, 3))
+    merged, together = categories._merge_patterns(moments, often)
+    assert merged.tolist() == [[1e-14, 0], [2e-14, 0]]
+    assert together.tolist() == [[1, 2]]

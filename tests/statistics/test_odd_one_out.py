@@ -469,3 +469,20 @@ def test_of_very_many_pairs_some_are_simulated(monkeypatch):
     assert some != plain
     assert some.again == pytest.approx(plain.again, abs=0.1)
     assert some.halves < some.again < some.mind
+
+
+@pytest.mark.parametrize(("choices", "first"), [(7, 3), (8, 4), (2, 1)])
+def test_half_of_the_choices_are_held_against_the_rest(choices, first, monkeypatch):
+    seen = []
+    monkeypatch.setattr(odd_one_out, "_shares", lambda at, kept, n: seen.append((at.tolist(), kept.tolist())) or n)
+    monkeypatch.setattr(odd_one_out, "correlation", lambda one, other: one + other)
+    at = np.arange(choices)
+    assert odd_one_out._half_correlation(at, 10.0 * at, 5, np.random.default_rng(1)) == 10
+    (one, kept), (other, rest) = seen
+    assert (len(one), sorted(one + other)) == (first, at.tolist())
+    assert (kept, rest) == ([10.0 * k for k in one], [10.0 * k for k in other])
+
+
+def test_shares_of_pairs_leave_out_choices_of_none():
+    at, kept = np.array([[0, 2, -1], [2, 0, 0]]), np.array([[1.0, 0, 0], [1, 0, 0]])
+    np.testing.assert_array_equal(odd_one_out._shares(at, kept, 4), [1 / 3, np.nan, 1 / 2, np.nan])
