@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,8 +14,15 @@ import pytest
 import assay
 from assay.data.columns import (
     CONTENT,
+    _cast_alike,
+    _factorize_ids,
+    _id_texts,
+    _marks_not_found,
+    _named_rows,
+    class_names,
     column_of,
     duplicate_words,
+    name_classes,
     several_contents,
     split_items,
     to_polars,
@@ -236,6 +244,8 @@ def test_values_in_the_one_type_they_have():
     assert str(few.value) == "t: column 'x' mixes numbers and text (row 3: 'a'); 1 is not \"1\": make them one type"
     with pytest.raises(DataError, match=r"\(row 1: 1, row 2: 2, row 3: 3, row 4: 4, row 5: 5 and 1 more\)"):
         column_of("x", [1, 2, 3, 4, 5, 6, *"abcdefg"], "t")
+    with pytest.raises(DataError, match=r"row 5: 5\); 1 is not"):
+        column_of("x", [1, 2, 3, 4, 5, *"abcdefg"], "t")
 
 
 def rows(**columns: object) -> pl.DataFrame:
@@ -298,3 +308,127 @@ def test_answers_given_twice_are_named_with_what_may_mend_them():
     assert words(1, prompt=["p", "q"]).endswith("; if column 'prompt' was varied on purpose, say conditions=['prompt']")
     assert words(1, prompt=["p", "p"]).endswith(extra)
     assert words(2, prompt=["p", "q", "p", "p"]).endswith(extra)
+
+
+def test_columns_of_pandas_are_numbers_with_gaps_or_texts():
+    frame = pd.DataFrame({"n": [1, 2, 3], "gap": [1.5, None, 2.5], "whole": pd.array([1, None, 3], dtype="Int64"),
+                          "mixed": [1, "a", None]})  # fmt: skip
+    found = to_polars(frame)
+    assert found.to_dict(as_series=False) == {
+        "n": [1, 2, 3], "gap": [1.5, None, 2.5], "whole": [1, None, 3], "mixed": ["1", "a", None],
+    }  # fmt: skip
+    with pytest.raises(DataError, match=r"a table in memory: column 'mixed' mixes numbers and text"):
+        to_polars(frame, strict=["mixed"])
+    assert to_polars(frame, strict=["n"]).equals(found)
+
+
+INFO = {"info": {"features": {
+    "label": {"_type": "ClassLabel", "names": ["no", "yes"]}, "text": {"_type": "Value", "names": ["x"]},
+    "none": {"_type": "ClassLabel", "names": []}, "list": ["ClassLabel"],
+}}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("metadata", "wanted"),
+    [
+        ({"huggingface": json.dumps(INFO)}, {"label": ["no", "yes"]}),
+        ({b"huggingface": json.dumps(INFO).encode()}, {"label": ["no", "yes"]}),
+        (None, {}), ({}, {}), ({"huggingface": ""}, {}), ({"huggingface": "{"}, {}), ({"huggingface": "[1]"}, {}),
+        ({"pandas": json.dumps(INFO)}, {}),
+    ],
+)  # fmt: skip
+def test_names_of_class_labels_beside_a_table(metadata, wanted):
+    assert class_names(metadata) == wanted
+
+
+def test_numbers_of_classes_become_their_names():
+    frame = pl.DataFrame({"label": [0, 1, -1, None], "text": ["0", "1", "a", None]})
+    named = name_classes(frame, {"label": ["no", "yes"], "text": ["x"], "gone": ["y"]})
+    assert named.to_dict(as_series=False) == {"label": ["no", "yes", None, None], "text": ["0", "1", "a", None]}
+    for strange in (2, -2):
+        with pytest.raises(DataError, match=f"column 'label' has 2 classes, and a label of number {strange}"):
+            name_classes(pl.DataFrame({"label": [0, strange]}), {"label": ["no", "yes"]})
+    table = pa.table({"label": [1, 0]}).replace_schema_metadata({"huggingface": json.dumps(INFO)})
+    assert to_polars(table)["label"].to_list() == ["yes", "no"]
+    assert to_polars(pa.table({"label": [1, 0]}))["label"].to_list() == [1, 0]
+
+
+def dataset(**more: object) -> object:
+    """Something that says it is of Hugging Face's datasets."""
+    return type("Dataset", (), {"__module__": "datasets.arrow_dataset", **more})()
+
+
+def test_a_data_set_is_one_table_and_names_its_classes():
+    of = {"label": type("ClassLabel", (), {"names": ["no", "yes"]})(), "n": type("Value", (), {"names": ["x", "y"]})(),
+          "bare": type("ClassLabel", (), {"names": None})()}  # fmt: skip
+    table = pa.table({"label": [1, 0], "n": [0, 1], "bare": [1, 1]})
+    asked: list[str] = []
+    found = to_polars(dataset(num_rows=2, features=of, with_format=lambda self, form: asked.append(form) or table))
+    assert asked == ["arrow"]
+    assert found.to_dict(as_series=False) == {"label": ["yes", "no"], "n": [0, 1], "bare": [1, 1]}
+    for lacking in ({"num_rows": 2}, {"with_format": None}, {}):
+        with pytest.raises(DataError, match=r"a Dataset holds several tables or none; give one of them"):
+            to_polars(dataset(**lacking))
+    with pytest.raises(DataError, match=r"the data set has several parts \(train, test\); give one"):
+        to_polars(dataset(num_rows={"train": 1, "test": 2}, with_format=None))
+
+
+def test_names_are_text_and_whole_numbers_stay_whole():
+    assert _id_texts(pl.Series("item", [1.0, None, 12.0])).to_list() == ["1", None, "12"]
+    assert _id_texts(pl.Series("item", [1.0, 1.5])).to_list() == ["1.0", "1.5"]
+    assert _id_texts(pl.Series("item", [0.5, 1.5])).to_list() == ["0.5", "1.5"]
+    assert _id_texts(pl.Series("item", [1.0, float("nan")])).to_list() == ["1", None]
+    assert _id_texts(pl.Series("item", ["a", " ", "", None])).to_list() == ["a", None, None, None]
+    for cells in ([10, 9, 10], ["b", "a", "b"]):
+        names, codes = _factorize_ids(pl.Series("item", cells))
+        assert names.to_list() == sorted(map(str, set(cells)))
+        assert [names[int(code)] for code in codes] == list(map(str, cells))
+
+
+def test_a_table_beside_the_labels_has_its_names_under_the_role_or_the_user_s_own():
+    frame = pl.DataFrame({"id": [1, 2], "item": ["x", "y"]})
+    assert _named_rows(frame, "item", "id").to_dict(as_series=False) == {"id": [1, 2], "item": ["x", "y"]}
+    assert _named_rows(frame.drop("item"), "item", "id").to_dict(as_series=False) == {"item": ["1", "2"]}
+    with pytest.raises(DataError, match="column 'item' is not in the table of items"):
+        _named_rows(frame.drop("item"), "item", "name")
+
+
+def test_rows_are_named_up_to_five():
+    for n, words in ((1, "1 row without item (row 1)"), (5, "5 rows without item (rows 1, 2, 3, 4, 5)"),
+                     (6, "6 rows without item (rows 1, 2, 3, 4, 5 and 1 more)")):  # fmt: skip
+        frame = pl.DataFrame({"item": [*[None] * n, "a"], "annotator": "ann", "label": 1})
+        with pytest.raises(DataError) as refused:
+            assay.read(frame)
+        assert words in str(refused.value)
+
+
+def test_labels_of_several_criteria_in_one_type():
+    whole, some, words, none = (pl.Series([1, 2]), pl.Series([0.5, None]), pl.Series(["a", None]),
+                                pl.Series([None, None], dtype=pl.String))  # fmt: skip
+
+    def types(*columns: pl.Series) -> list[pl.DataType]:
+        return [column.dtype for column in _cast_alike(list(columns))]
+
+    assert types(whole, whole) == [pl.Int64()] * 2
+    assert types(whole, some) == [pl.Float64()] * 2
+    assert types(whole, words) == [pl.String()] * 2
+    assert types(whole, none) == [pl.Int64()] * 2  # what is empty decides nothing
+    assert types(none, none) == [pl.String()] * 2
+
+
+def test_a_mark_of_no_answer_that_no_label_is_is_said():
+    note = "no label is '{}', which missing=... names".format
+    assert _marks_not_found([], {"x": 1}) == []
+    assert _marks_not_found(["n/a", "9", " x "], {"x": 1, "9.0": 2}) == [note("n/a")]
+    assert _marks_not_found([9, -1, ""], {"9": 1}) == [note("-1")]
+    assert _marks_not_found(["n/a"], {}) == [note("n/a")]
+
+
+def test_scales_by_criterion_name_each_that_has_labels():
+    frame = pl.DataFrame({"item": ["a", "b", "a", "b"], "annotator": "ann", "criterion": ["x", "x", "y", "y"],
+                          "label": [1, 2, None, None]})  # fmt: skip
+    assert assay.read(frame, scale={"x": "1-5"}).scales["x"] == assay.Ordinal(1, 5)
+    with pytest.raises(DataError, match="criterion 'y' is not in scale="):
+        assay.read(frame.with_columns(label=pl.Series([1, 2, 3, None])), scale={"x": "1-5"})
+    with pytest.raises(DataError, match=r"1 label of criterion 'x' off the scale \(row 2: 9\)"):
+        assay.read(frame.with_columns(label=pl.Series([1, 9, None, None])), scale={"x": "1-5"})
