@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import threading
+import urllib.error
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -252,3 +254,53 @@ def test_the_message_of_an_error(body, words):
 )
 def test_what_a_service_asks_to_wait(header, seconds):
     assert api_encoder._seconds(header) == seconds
+
+
+@pytest.mark.parametrize(
+    ("asked", "waits"),
+    [
+        (None, [1, 2, 4, 8, 16, 32, 60, 60]),  # twice as long each time, a minute at most
+        ("3", [3] * 8),
+        ("0", [0] * 8),
+        ("300", [60] * 8),
+        ("Wed, 21 Oct 2015", [1, 2, 4, 8, 16, 32, 60, 60]),
+    ],
+)
+def test_how_long_is_waited_for_a_busy_service(monkeypatch, asked, waits):
+    slept, tried = [], []
+
+    class Busy:
+        def open(self, request, timeout):
+            tried.append(timeout)
+            headers = {} if asked is None else {"Retry-After": asked}
+            raise urllib.error.HTTPError(request.full_url, 503, "busy", headers, io.BytesIO(b"busy"))
+
+    monkeypatch.setattr(api_encoder, "MOST_TRIES", 9)
+    monkeypatch.setattr(api_encoder, "FIRST_WAIT", 1.0)
+    monkeypatch.setattr(api_encoder.time, "sleep", slept.append)
+    monkeypatch.setattr(api_encoder.urllib.request, "build_opener", lambda *handlers: Busy())
+    with pytest.raises(DataError, match=r"HTTP 503 for 'm': busy; tried 9 times\. What was encoded before is kept"):
+        ApiEncoder("m", "http://localhost/v1", "none")._rows(["a"], {})
+    assert slept == waits
+    assert len(tried) == 9
+
+
+@pytest.mark.parametrize(
+    ("status", "again"),
+    [(400, False), (401, False), (404, False), (408, True), (409, True), (429, True), (499, False), (500, True)],
+)
+def test_which_refusals_may_pass(monkeypatch, status, again):
+    tried = []
+
+    class Refusing:
+        def open(self, request, timeout):
+            tried.append(json.loads(request.data))
+            raise urllib.error.HTTPError(request.full_url, status, "no", {}, io.BytesIO(b"no"))
+
+    monkeypatch.setattr(api_encoder, "MOST_TRIES", 3)
+    monkeypatch.setattr(api_encoder.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(api_encoder.urllib.request, "build_opener", lambda *handlers: Refusing())
+    with pytest.raises(DataError):
+        ApiEncoder("m", "http://localhost/v1", "none", dimensions=4)._rows(["a", "b"], {})
+    body = {"model": "m", "input": ["a", "b"], "encoding_format": "float", "dimensions": 4}
+    assert tried == [body] * (3 if again else 1)
