@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
 
 import assay
 from assay.errors import DataError, DesignError
-from assay.ideas.annotators import positions_in_plane
+from assay.ideas.annotators import (
+    _add_ranks,
+    _compare_with,
+    _merge_repeats,
+    _rank_words,
+    _TextAnswers,
+    positions_in_plane,
+)
 from assay.similarity.topics import Topical, TopicModel
 
 WORDS = ["red", "green", "blue", "old", "new", "small", "large", "thin", "wide", "tall"]
@@ -179,3 +188,69 @@ def test_who_left_every_answer_empty_is_said_to_have():
     with pytest.raises(assay.DataError, match=r"every label of annotator 'm1' is empty.*leave it out of humans="):
         assay.read(frame, scale="text", humans=["m1"], judges=["m2"])
     assert assay.read(frame, scale="text", judges=["m2"]).judges == ("m2",)
+
+
+# -- kernels by hand ----------------------------------------------------------------------------------
+
+ALIKE = np.array([[1.0, 0.2, 0.4, 0.6], [0.2, 1.0, 0.8, 0.0], [0.4, 0.8, 1.0, 0.5], [0.6, 0.0, 0.5, 1.0]])
+
+
+def test_several_answers_of_one_annotator_are_averaged():
+    who, alike = _merge_repeats(np.array([3, 5, 5, 7]), ALIKE)
+    assert who.tolist() == [3, 5, 7]
+    # With the first: (.2 + .4) / 2; with itself: (1 + .8 + .8 + 1) / 4; with the last: (0 + .5) / 2.
+    assert alike == pytest.approx(np.array([[1, 0.3, 0.6], [0.3, 0.9, 0.25], [0.6, 0.25, 1]]))
+    once = np.array([1, 2, 3, 4])
+    assert _merge_repeats(once, ALIKE)[1] is ALIKE
+
+
+def test_closeness_to_some_people_beside_their_own():
+    theirs = ALIKE[:3, :3]
+    mine = np.array([0.3, 0.5, 0.7])
+    # People to each other: .2, .4 and .8. Without each person in turn, mine sums to 1.2, 1.0 and .8 with the others;
+    # theirs to .6, 1.0 and 1.2: as close as two of the three.
+    assert _compare_with(mine, theirs) == pytest.approx((0.5, 1.4 / 3, 2 / 3))
+
+
+def answers(*items, human=(True, True, True, False)):
+    """Items by (annotators, their similarities)."""
+    return SimpleNamespace(
+        names=tuple("abcm")[: len(human)], is_human=np.array(human), who=[np.array(who) for who, _ in items],
+        alike=[np.array(alike, dtype=float) for _, alike in items],
+    )  # fmt: skip
+
+
+def test_every_two_annotators_are_compared_as_if_all_had_answered_the_same_items():
+    first = ([0, 1, 3], [[1, 0.2, 0.4], [0.2, 1, 0.6], [0.4, 0.6, 1]])  # people are alike by .2
+    second = ([0, 1, 2], [[1, 0.6, 0.8], [0.6, 1, 1.0], [0.8, 1.0, 1]])  # by .8 on average
+    found = _TextAnswers.pairs(answers(first, second), ["a", "b", "c", "m"])
+    rows = {(a, b): numbers for a, b, *numbers in found.rows()}
+    assert set(rows) == {("a", "b"), ("a", "c"), ("b", "c"), ("a", "m"), ("b", "m")}  # c and m share no item
+    # The grand mean is .5: what lies on an easy item is lowered, on a hard one raised.
+    assert rows["a", "b"] == pytest.approx([0.4, 0.4, 2])
+    assert rows["a", "c"] == pytest.approx([0.8, 0.5, 1])
+    assert rows["b", "c"] == pytest.approx([1.0, 0.7, 1])
+    assert rows["a", "m"] == pytest.approx([0.4, 0.7, 1])
+    assert rows["b", "m"] == pytest.approx([0.6, 0.9, 1])
+
+
+def ranked(*rows):
+    columns = ["annotator", "kind", "difference"]
+    frame = pl.DataFrame(rows, schema=columns, orient="row").with_columns(other_items=0.1, n=9, reason=pl.lit(""))
+    return _add_ranks(frame)
+
+
+def test_than_how_many_people_each_is_closer():
+    people = ("a", "human", 0.1), ("b", "human", 0.3), ("c", "human", 0.2)
+    found = ranked(*people, ("m", "judge", 0.2), ("k", "judge", 0.4))
+    assert found["annotator"].to_list() == ["k", "m", "b", "c", "a"]  # judges first, then people, the closest first
+    assert found["closer_than"].to_list() == pytest.approx([1, 1 / 3, 1, 1 / 2, 0])
+    assert ranked(("a", "human", 0.1), ("m", "judge", 0.2))["closer_than"].to_list() == [1, None]
+
+
+@pytest.mark.parametrize(
+    ("share", "n", "words"),
+    [(None, 3, ""), (0.5, 4, "; closer than 0.50 of 4 people"), (1.0, 1, "; closer than 1.00 of 1 person")],
+)
+def test_ranks_in_words(share, n, words):
+    assert _rank_words(share, n) == words

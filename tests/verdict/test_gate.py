@@ -18,6 +18,7 @@ import yaml
 import assay
 from assay.cli import app as cli
 from assay.errors import DesignError
+from assay.estimation.intervals import Estimate
 from assay.testing import assert_gate, assert_may_replace
 from assay.verdict import gate
 
@@ -263,3 +264,75 @@ def test_criteria_have_a_check_each():
     plain = assay.simulate(60, 3, judges={"good": 0.2}, scale="1-5", seed=1)
     (alone,), _ = gate._verdicts({"judge": "good", "verdict": {"expertise": "crowd"}}, plain)
     assert alone.name == "verdict"
+
+
+# -- the answer in words, in Markdown and as JUnit -------------------------------------------------------
+
+CHECKS = (
+    gate.GateCheck("verdict", "replace", "m: replace."),
+    gate.GateCheck("drift", "cannot tell", "a | b.", "About 50 anchors would tell."),
+    gate.GateCheck("estimate <1>", "do not replace", "too low."),
+    gate.GateCheck("estimate 2", "could not run", "no file."),
+)
+
+
+def answer(status, *checks):
+    run = SimpleNamespace(closing=lambda: ["signature"], cautions=("Mind this.",), signature="gate|x")
+    return gate.GateResult(status, checks, run)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [("replace", 0), ("do not replace", 1), ("cannot tell", 2), ("could not run", 3)]
+)
+def test_an_answer_has_an_exit_and_a_sentence_a_check(status, code):
+    assert answer(status, *CHECKS[:2]).summary().splitlines() == [
+        f"{status[0].upper()}{status[1:]} (exit {code}).",
+        "verdict: replace. m: replace.",
+        "drift: cannot tell. a | b.",
+        "  About 50 anchors would tell.",
+        "signature",
+    ]
+
+
+def test_an_answer_as_junit_counts_failures_errors_and_what_cannot_tell():
+    suite = ET.fromstring(answer("could not run", *CHECKS).junit())
+    assert [suite.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["4", "1", "1", "1"]
+    cases = {case.get("name"): case for case in suite}
+    assert list(cases) == ["verdict", "drift", "estimate <1>", "estimate 2"]
+    assert cases["verdict"].find("system-out").text == "m: replace."
+    for name, kind, words in (
+        ("drift", "skipped", "a | b. About 50 anchors would tell."),
+        ("estimate <1>", "failure", "too low."),
+        ("estimate 2", "error", "no file."),
+    ):
+        (only,) = cases[name]
+        assert (only.tag, only.get("message")) == (kind, words)
+
+
+def test_the_table_of_an_answer_has_numbers_or_the_reason():
+    found = Estimate(0.5, 0.4, 0.6, 0.05)
+    open_ = Estimate(0.5, math.nan, math.nan, math.nan, "why not")
+    made = answer(
+        "replace", gate.GateCheck("a", "replace", "words", found=found, n=9),
+        gate.GateCheck("b", "cannot tell", "other words", found=open_), CHECKS[3],
+    ).table  # fmt: skip
+    assert made.select("check", "status", "estimate", "low", "n", "reason").row(0) == (
+        "a",
+        "replace",
+        0.5,
+        0.4,
+        9,
+        None,
+    )
+    assert made["reason"].to_list() == [None, "other words", "no file."]
+    assert made["estimate"].to_list()[2] is None
+
+
+def test_the_answer_is_the_worst_of_its_checks(monkeypatch):
+    monkeypatch.setattr(gate, "_policy", lambda path: {"labels": "x", "judge": "m"})
+    monkeypatch.setattr(gate, "_read", lambda source, policy: SimpleNamespace(fingerprint="f"))
+    for checks, status in (
+        (CHECKS, "could not run"), (CHECKS[:3], "do not replace"), (CHECKS[:2], "cannot tell"), (CHECKS[:1], "replace"),
+    ):  # fmt: skip
+        monkeypatch.setattr(gate, "_checks", lambda *_, checks=checks: (list(checks), ()))
+        assert gate.gate(policy="p.toml").status == status
