@@ -17,6 +17,8 @@ from assay.estimation.intervals import Estimate, EstimateByRule
 from assay.estimation.result import fingerprint_with
 from assay.psychometrics.design import DisattenuationSettings, design_of
 from assay.psychometrics.disattenuation import (
+    Disattenuation,
+    FamilyCorrelation,
     _correlation,
     _draw_correlation,
     _families,
@@ -470,3 +472,51 @@ def test_several_correlations_name_the_criterion_of_each_caution():
     several = _run(each, (), ["x", "y", "z"], [], {"r": "annotator"}, settings)
     assert several.cautions == ("c1, few.", "few.", "c2, few.")
     assert "1,234 resamples of the objects (i)" in several.interval
+
+
+def family_correlation(criterion, families=("human", "gpt"), finding="shared", **changed) -> FamilyCorrelation:
+    values = {"observed": 0.8, "across": 0.5, "published": 0.6, "dependable": 0.7, "structural": 0.9, **changed}
+    each = {
+        name: v if isinstance(v, Estimate) else Estimate(v, v - 0.1, v + 0.1, 0.05, None) for name, v in values.items()
+    }
+    return FamilyCorrelation(
+        criterion=criterion, families=families, resampled=(0.1, 0.0, 0.2), reliabilities=pl.DataFrame(),
+        finding=finding, n_objects=10, n_pairs=30, cautions=(), **each,
+    )  # fmt: skip
+
+
+def test_a_correlation_is_found_by_criterion_and_families():
+    each = (
+        family_correlation("c1"), family_correlation("c2"), family_correlation("c1", ("human", "llama")),
+    )  # fmt: skip
+    found = Disattenuation(each, None)
+    assert found["c2"] is each[1]
+    assert found["c1", "gpt"] is found["gpt", "human", "c1"] is each[0]
+    assert found["llama"] is each[2]
+    for name in ("c1", "human", ("c2", "llama"), "c3"):
+        with pytest.raises(DesignError, match="correlation '"):
+            found[name]
+    with pytest.raises(DesignError, match=r"there are 3 correlations; take one, such as found\[\.\.\.\]\.structural"):
+        found.structural  # noqa: B018
+    assert found.table.columns[:3] == ["criterion", "families", "correlation"]
+    assert found.table.height == 15
+    one = Disattenuation(each[:1], None)
+    assert one.structural is each[0].structural
+    assert (one.n_objects, one.n_pairs, one.finding, one.resampled) == (10, 30, "shared", (0.1, 0.0, 0.2))
+    assert one.table.columns[0] == "correlation"
+    assert one.table["estimate"].to_list() == [0.8, 0.5, 0.6, 0.7, 0.9]
+    assert Disattenuation(each[:2], None).table.columns[:2] == ["criterion", "correlation"]
+    assert Disattenuation(each[::2], None).table.columns[:2] == ["families", "correlation"]
+
+
+@pytest.mark.parametrize(("value", "beyond"), [(1.0, False), (1.001, True)])
+def test_what_is_implied_is_said_with_what_it_rests_on(value, beyond):
+    said = family_correlation("c1", structural=value).sentences("c1, ")
+    assert said[0] == "c1, human and gpt: both measure something in common."
+    assert said[1].startswith("Observed correlation 0.80 ")
+    assert " on the same, 0.50 " in said[1]
+    assert said[2].startswith(f"Implied correlation {value:.2f} ")
+    assert said[2].endswith("(structural); equation 3 as published gives 0.60, over Φ 0.70.")
+    assert (said[3:] == ("An implied correlation above 1 is one of about 1 with its error.",)) == beyond
+    unknown = family_correlation("c1", structural=Estimate(np.nan, np.nan, np.nan, np.nan, "why"))
+    assert unknown.sentences()[-1] == "Implied correlation: why."
