@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 from studies import from_grid
 
 import assay
-from assay.concordance.coefficient import Shifted, sums_of, without_each
+from assay.concordance.coefficient import Shifted, logit_interval, sums_of, without_each
 from assay.data.annotations import Annotations
 from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Nominal, Ordinal
@@ -141,3 +143,14 @@ def test_a_mean_over_batches_is_moved_to_the_value_of_all():
     moved = Shifted(np.array([0.5, -1.0]))
     assert moved.value(np.array([4.0, 9, 2, 3])).tolist() == [2.5, 2.0]
     assert moved.value(np.array([[4.0, 9, 2, 3], [0, 0, 0, 0]])).tolist() == [[2.5, 2.0], [0.5, -1.0]]
+
+
+def test_a_share_that_stays_below_1_has_an_interval_on_the_logit_scale():
+    """log(.8 / .2) ± t · .05 / (.8 · .2), t with a degree of freedom fewer than there are units."""
+    for units, df in ((12, 11), (2, 1), (1, 1)):
+        half = stats.t.ppf(0.95, df) * 0.05 / 0.16
+        low, high = logit_interval(0.8, 0.05, SimpleNamespace(n_units=units, confidence=0.9))
+        assert math.log(low / (1 - low)) == pytest.approx(math.log(4) - half)
+        assert math.log(high / (1 - high)) == pytest.approx(math.log(4) + half)
+    for end in (0.0, 1.0):
+        assert logit_interval(end, 0.05, SimpleNamespace(n_units=12, confidence=0.9)) == (end, end)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -20,6 +22,8 @@ from assay.estimates.drift import (
     _pair_anchors,
     _retention,
     _retention_changes,
+    _run_of,
+    _same_codes,
     _two_means,
     few_changed,
     tango,
@@ -364,3 +368,86 @@ def test_changed_labels_are_a_share_and_the_same_texts_leave_nothing_to_the_syst
     assert (flips.high - 1 / 3) ** 2 == pytest.approx(t**2 * flips.high * (1 - flips.high) / 12)
     assert found["systems' change"].reason == "both runs have the same texts, so the whole change is the judge's"
     assert found["whole change"].estimate == pytest.approx(1 / 3)
+
+
+def test_a_change_needs_ten_anchors():
+    old = {f"i{k:02}": float(k % 3) for k in range(12)}
+    for common, reason in ((9, "9 anchors, and 10 are needed; have the earlier version judge"), (10, None)):
+        new = dict.fromkeys(list(old)[:common], 1.0) | {"new": 2.0}
+        found, counts, why = _changes(old, new, _pair_anchors(old, new), 2.0, DriftSettings())
+        assert (why is None) is (reason is None)
+        assert reason is None or why.startswith(reason)
+        assert (counts["judge's change"], found["judge's change"].reason) == (common, why)
+    found, _, why = _changes(old, {"new": 1.0, "other": 0.0}, _pair_anchors(old, {"new": 1.0}), 2.0, DriftSettings())
+    assert why.startswith("no text was judged in both runs; have the earlier version judge")
+    assert np.isnan([found[k].low for k in ("judge's change", "systems' change", "flips")]).all()
+    assert np.isfinite(found["whole change"].low)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [(0.01, 0.2, True), (0.0, 0.2, False), (-0.2, 0.0, False), (-0.2, -0.01, True), (-0.1, 0.1, False),
+     (np.nan, np.nan, False)],
+)  # fmt: skip
+def test_a_change_is_shown_where_its_interval_leaves_out_0(low, high, shown):
+    lines = {"judge's change": Estimate(0.1, low, high, 0.1)}
+    assert Drift.shown.fget(SimpleNamespace(lines=lines)) is shown
+
+
+def test_tango_s_standard_error_is_that_of_changed_labels():
+    """Five up and two down of 20 on a span of 3: 3 √(7 − 9 / 20) / 20."""
+    before, after = np.zeros(20, dtype=bool), np.zeros(20, dtype=bool)
+    after[:5] = before[5:7] = True
+    found = tango(before, after, 3.0, 0.9)
+    assert (found.estimate, found.standard_error) == pytest.approx((3 * 3 / 20, 3 * np.sqrt(7 - 9 / 20) / 20))
+    # The score statistic (d − n δ) / √(n var) is z at an end: for no change at all δ = z² / (n + z²).
+    z2 = stats.norm.ppf(0.95) ** 2
+    still = tango(before[8:], after[8:], 3.0, 0.9)
+    assert (still.low, still.high) == pytest.approx((-3 * z2 / (12 + z2), 3 * z2 / (12 + z2)))
+
+
+def judged_by(*judges: str) -> assay.Annotations:
+    rows = [(f"i{i}", who, (i + j) % 2) for i in range(4) for j, who in enumerate((*judges, "ann"))]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    return assay.Annotations.from_frame(frame, judges=list(judges), scale=assay.Interval(0, 1))
+
+
+def test_which_judge_of_a_run_is_compared():
+    one, two = judged_by("m"), judged_by("m", "n")
+    both = DriftSettings(judge="m", judge_after="n")
+    assert (_run_of(two, "before", both).judge, _run_of(two, "after", both).judge) == ("m", "n")
+    same = DriftSettings(judge="m")
+    assert (_run_of(two, "before", same).judge, _run_of(two, "after", same).judge) == ("m", "m")
+    assert _run_of(one, "before", DriftSettings()).judge == _run_of(one, "after", DriftSettings()).judge == "m"
+    with pytest.raises(
+        DesignError, match=r"say which judge is compared with judge=\.\.\.; the run before has m"
+    ) as found:
+        _run_of(two, "before", DriftSettings())
+    assert found.value.option == "judge"
+    with pytest.raises(DesignError, match=r"compared with judge_after=\.\.\.; the run after has m") as found:
+        _run_of(two, "after", DriftSettings())
+    assert found.value.option == "judge_after"
+    with pytest.raises(DataError, match="'q'"):
+        _run_of(two, "before", DriftSettings(judge="q"))
+    run = _run_of(one, "before", DriftSettings())
+    assert (run.item, run.value.tolist()) == (["i0", "i1", "i2", "i3"], [0, 1, 0, 1])
+    assert run.people == {"i0": [1.0], "i1": [0.0], "i2": [1.0], "i3": [0.0]}
+    assert run.labels_by("item") == {"i0": 0, "i1": 1, "i2": 0, "i3": 1}
+
+
+def test_categories_have_one_code_in_both_runs():
+    def run(categories, values):
+        return replace(
+            _run_of(judged_by("m"), "before", DriftSettings()), categories=categories, value=np.array(values),
+            people={"i0": [values[0]]},
+        )  # fmt: skip
+
+    old, new = _same_codes(run(("yes",), [0.0, 0]), run(("no", "yes"), [0.0, 1]))
+    assert (old.categories, new.categories) == (("no", "yes"),) * 2
+    assert (old.value.tolist(), new.value.tolist()) == ([1, 1], [0, 1])
+    assert (old.people, new.people) == ({"i0": [1.0]}, {"i0": [0.0]})
+    kept = run(("no", "yes"), [1.0, 1])
+    assert _same_codes(kept, kept) == [kept, kept]
+    assert _same_codes(run(None, [1.0]), run(None, [3.0]))[1].value.tolist() == [3]
+    with pytest.raises(DesignError, match="drift is of two categories, and the runs have maybe, no"):
+        _same_codes(run(("no", "yes"), [1.0]), run(("maybe", "yes"), [1.0]))
