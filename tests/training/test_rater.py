@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
@@ -14,7 +17,7 @@ import assay
 from assay.cli import app as cli
 from assay.data.annotations import Annotations
 from assay.errors import DataError, DesignError, JudgeError
-from assay.training.rater import SavedRater, model_card, saved_rater
+from assay.training.rater import SavedRater, digest_of_text, licence_of, model_card, saved_rater
 
 OPTIONS = {"document": "document", "epochs": 12, "patience": 12, "learning_rate": 0.02, "members": 2}
 
@@ -183,3 +186,110 @@ def test_the_command_writes_rater_table_and_page(tmp_path, kept_encoder, capsys)
     out, err = capsys.readouterr()
     assert stopped.value.code == 2
     assert "--force" in err or "holds a trained rater already" in err
+
+
+# -- by hand, without weights -------------------------------------------------------------------------
+
+
+def saved(*criteria: str | None, members: int = 2, known: tuple[str, ...] = (), **about) -> SavedRater:
+    """A rater of three folds that was never trained; texts that it knows were held out in the second."""
+    names = ["encoder"] if members == 1 else [f"encoder-{m + 1}" for m in range(members)]
+    targets = [{"criterion": one, "scale": "1-5", "categories": [1, 2, 3, 4, 5], "number": [1, 2, 3, 4, 5],
+                "whole": True} for one in criteria]  # fmt: skip
+    usual = {
+        "targets": targets, "members": [{"name": name, "encoder": m % 2} for m, name in enumerate(names)],
+        "folds": ["x", "y", "z"], "known": {digest_of_text(one): 1 for one in known}, "settings": {}, "threads": 1,
+        "text": "text",
+    }  # fmt: skip
+    made = SavedRater(Path("there"), usual | about)
+    made.__dict__["encoders"] = ["first", "second"]
+    made.__dict__["fits"] = {(m, k): (m, k) for m in range(members) for k in range(3)}
+    return made
+
+
+@pytest.fixture
+def by_fold(monkeypatch):
+    """A member m of fold k says m + k of the first criterion, and twice that of the second."""
+    from assay.training import encoder
+
+    asked = []
+
+    def rate_items(fit, material, items, device):
+        asked.append((fit, material.vectors))
+        m, k = fit
+        return [np.full(len(items), c * float(m + k)) for c in range(1, 1 + len(material.targets))]
+
+    monkeypatch.setattr(encoder, "rate_items", rate_items)
+    monkeypatch.setattr(encoder, "settled", lambda threads: contextlib.nullcontext())
+    monkeypatch.setattr("assay.training.rater.embed", lambda texts, encoder: encoder)
+    monkeypatch.setattr("assay.training.rater.pick_device", lambda device: "cpu")
+    monkeypatch.setattr("assay.training.rater.split_sentences", lambda text: text.split(". "))
+    return asked
+
+
+def test_a_known_text_is_rated_by_the_fold_that_held_it_out_and_a_new_one_by_all(by_fold):
+    rater = saved("tone", "fact", known=("A known  text",))
+    tone, fact = rater._values([["A known text"], ["New"]], [1, None])
+    # Members say 0, 1, 2 and 1, 2, 3: of the second fold 1 and 2, on average 1 and 2.
+    assert {name: value.tolist() for name, value in tone.items()} == {
+        "encoder": [1.5, 1.5], "encoder-1": [1, 1], "encoder-2": [2, 2],
+    }  # fmt: skip
+    assert fact["encoder"].tolist() == [3, 3]
+    assert [fit for fit, _ in by_fold] == [(m, k) for m in range(2) for k in range(3)]
+    assert {vectors for (m, _), vectors in by_fold if m == 1} == {"second"}
+    (alone,) = saved(None, members=1)._values([["A"], ["B"]], [2, 0])
+    assert {name: value.tolist() for name, value in alone.items()} == {"encoder": [2, 0]}
+
+
+def test_ratings_say_where_they_come_from(by_fold):
+    rater = saved("tone", "fact", known=("A known text",))
+    found = rater.rate(pl.DataFrame({"item": [7, 8], "text": [" A known\ntext ", "New"], "more": [1, 2]}))
+    assert found.columns == ["item", "annotator", "criterion", "label", "value", "provenance"]
+    mine = found.filter((pl.col("annotator") == "encoder") & (pl.col("criterion") == "fact"))
+    assert mine.rows() == [
+        ("7", "encoder", "fact", "3", 3.0, "held out, fold y of 3"), ("8", "encoder", "fact", "3", 3.0, "new"),
+    ]  # fmt: skip
+    assert found.select("criterion", "annotator").unique(maintain_order=True).rows() == [
+        (criterion, name) for criterion in ("tone", "fact") for name in ("encoder", "encoder-1", "encoder-2")
+    ]
+    assert rater.rate(["x", "y"])["item"].unique(maintain_order=True).to_list() == ["1", "2"]
+    with pytest.raises(DataError, match="2 items without a text in 'text': a, c"):
+        rater.rate(pl.DataFrame({"item": ["a", "b", "c"], "text": [" ", "x", None]}))
+    with pytest.raises(DataError, match="column 'item' is not in the table of texts"):
+        rater.rate(pl.DataFrame({"text": ["x"]}))
+
+
+def test_one_text_is_rated_by_a_criterion_in_words(by_fold):
+    rater = saved("tone", "fact", known=("Known",))
+    assert rater.rate_one("New", "tone") == ("1", "1.50 before it was rounded; new")
+    assert rater.rate_one("Known", "fact") == ("3", "3.00 before it was rounded; held out, fold y of 3")
+    with pytest.raises(DesignError, match="criterion 'other' is not in 'there'"):
+        rater.rate_one("New", "other")
+    only = saved("tone")
+    assert only.rate_one("New", "other") == only.rate_one("New", "tone") == only.rate_one("New", None)
+
+
+@pytest.mark.parametrize(
+    ("readme", "licence"),
+    [
+        (None, "not stated beside its files"), ("# A model", "not stated beside its files"),
+        ("---\nlicense:  mit \n---", "mit"), ("---\nlicence: cc-by-4.0\n", "cc-by-4.0"),
+        ("x" * 4001 + "\nlicense: mit", "not stated beside its files"),
+        ("the license: mit", "not stated beside its files"),
+    ],
+)  # fmt: skip
+def test_the_licence_of_a_model_is_what_its_readme_says(tmp_path, monkeypatch, readme, licence):
+    monkeypatch.setattr("assay.training.rater.folder_of", lambda model: tmp_path)
+    if readme is not None:
+        (tmp_path / "README.md").write_text(readme)
+    assert licence_of("m") == licence
+
+
+def test_what_another_version_wrote_is_refused(tmp_path):
+    with pytest.raises(DataError, match=r"holds no trained rater: rater.json is not in it"):
+        SavedRater.load(tmp_path)
+    (tmp_path / "rater.json").write_text('{"format": 2, "assay": "9.9"}')
+    with pytest.raises(DataError, match=r"was written by assay 9\.9, which keeps raters otherwise"):
+        SavedRater.load(tmp_path)
+    (tmp_path / "rater.json").write_text('{"format": 1, "targets": [{"criterion": null}, {"criterion": "b"}]}')
+    assert SavedRater.load(tmp_path).criteria == (None, "b")
