@@ -12,8 +12,8 @@ from tables import CLASS, FACETS, ITEMS, LESSONS, SEGMENTS, brennan, lessons, ta
 import assay
 from assay.data.ratings import facet_ratings
 from assay.errors import DataError, DesignError
-from assay.psychometrics.design import DesignSettings, parse, resolve_confounding
-from assay.psychometrics.g_study import GStudy, _remarks_once, g_study
+from assay.psychometrics.design import DesignSettings, GStudySettings, parse, resolve_confounding
+from assay.psychometrics.g_study import GStudy, _parts, _remarks_once, g_study
 
 # -- coefficients -----------------------------------------------------------------------------------------
 
@@ -394,3 +394,33 @@ def test_columns_of_criteria_and_groups_stand_where_there_are_some(criteria, gro
     found = GStudy("p x r", "p", (), studies, None).table
     assert [c for c in found.columns if c in ("criterion", "group")] == kept
     assert found.height == 2
+
+
+CRITERIA = assay.read(
+    pl.DataFrame([{"item": i, "annotator": a, "criterion": c, "label": 1 + (k + len(i)) % 3}
+                  for k, (i, a, c) in enumerate((i, a, c) for i in "xyz" for a in ("h", "gpt") for c in ("c1", "c2"))]),
+    judges=["gpt"], scale="1-3",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("columns", "by", "parts"),
+    [
+        ({"p": "item", "r": "annotator"}, None, [("c1", None, 6), ("c2", None, 6)]),
+        ({"p": "item", "r": "annotator"}, "criterion", [("c1", None, 6), ("c2", None, 6)]),
+        ({"p": "item", "r": "criterion"}, None, [(None, None, 12)]),
+        ({"p": "item", "r": "criterion"}, "criterion", [("c1", None, 6), ("c2", None, 6)]),
+        ({"p": "item", "r": "criterion"}, "kind", [(None, "human", 6), (None, "judge", 6)]),
+        ({"p": "item", "r": "annotator"}, "kind",
+         [("c1", "human", 3), ("c1", "judge", 3), ("c2", "human", 3), ("c2", "judge", 3)]),
+    ],
+)  # fmt: skip
+def test_studies_are_of_each_criterion_and_group_that_the_design_does_not_hold(columns, by, parts):
+    found = list(_parts(CRITERIA, columns, GStudySettings("p x r", "p", by=by)))
+    assert [(c, g, len(part.labels)) for c, g, part in found] == parts
+
+
+def test_one_criterion_alone_is_no_part():
+    one = CRITERIA.where(criterion="c1")
+    found = list(_parts(one, {"p": "item", "r": "annotator"}, GStudySettings("p x r", "p", annotators=("h",))))
+    assert [(c, g, len(part.labels)) for c, g, part in found] == [(None, None, 3)]

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
+import assay
 import references
 from assay.errors import DataError, DesignError
 from assay.psychometrics.raters.table import (
     RaterTable,
     _drop_constant_criteria,
+    _levels,
     _put_baseline_first,
     _subset_words,
     _whole_numbers,
@@ -278,3 +281,17 @@ def test_labels_are_whole_numbers_of_few_categories():
     assert len(_whole_numbers(None, np.array([1.0, MOST_CATEGORIES]))) == 2
     with pytest.raises(DesignError, match=f"at most {MOST_CATEGORIES} categories; labels of 'tone' go from 0 to"):
         _whole_numbers("tone", np.array([0.0, MOST_CATEGORIES]))
+
+
+def test_columns_of_items_are_codes_in_natural_order_and_complete():
+    frame = pl.DataFrame({"item": list("xxyyz"), "annotator": list("ababa"), "label": [1, 2, 3, 1, 2]})
+    items = pl.DataFrame({"item": list("xyz"), "class": ["t10", "t2", "t10"], "gap": ["u", None, None]})
+    labels = assay.read(frame, scale="1-3", items=items)
+    names, codes = _levels(labels, "class", "object")
+    assert names == ("t2", "t10")
+    assert [names[k] for k in codes] == [{"x": "t10", "y": "t2", "z": "t10"}[i] for i in labels.labels["item"]]
+    with pytest.raises(DataError, match=r"3 labels have no 'gap', the group \(item 'y' and others\); fill it, or drop"):
+        _levels(labels, "gap", "group")
+    one = assay.read(frame, scale="1-3", items=items.with_columns(pl.Series("gap", ["u", "v", None])))
+    with pytest.raises(DataError, match=r"1 label has no 'gap', the object \(item 'z'\); fill it"):
+        _levels(one, "gap", "object")

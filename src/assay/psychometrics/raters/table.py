@@ -429,10 +429,10 @@ def _levels(labels: Annotations, column: str, role: str) -> tuple[tuple[Any, ...
     values = labels.column(column)
     if values.dtype.is_float():
         values = values.fill_nan(None)
-    if values.null_count():
+    if n := values.null_count():
         items = labels.labels["item"].filter(values.is_null()).unique(maintain_order=True)
         raise DataError(
-            f"{counted(values.null_count(), 'label')} have no '{column}', the {role} (item '{items[0]}'"
+            f"{counted(n, 'label')} {'has' if n == 1 else 'have'} no '{column}', the {role} (item '{items[0]}'"
             f"{' and others' if len(items) > 1 else ''}); fill it, or drop those labels"
         )
     names = natural(values.unique().to_list())
