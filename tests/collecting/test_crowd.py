@@ -489,3 +489,97 @@ def test_the_way_back_is_filled_in(monkeypatch: pytest.MonkeyPatch, back: str, c
 def test_amounts_are_rounded_to_the_cent_half_a_cent_up(item: float, hours: float, amount: float) -> None:
     """At 6 an hour .0005 h are .3 cents, and .001 h .6; 1.005 is stored as a little less than that."""
     assert amount_due(Pay(item=item, hour=6), None, 1, hours) == amount
+
+
+@pytest.mark.parametrize(
+    ("kind", "states", "outcome", "excludes"),
+    [
+        (None, [], None, False),
+        ("later", [], None, False),
+        ("paused", ["answered"], None, False),
+        ("done", ["given", "answered"], "completed", False),
+        ("done", ["skipped"], "completed", False),
+        ("done", ["given"], "full", False),  # who finds nothing to do took no place
+        ("empty", [], "full", False),
+        ("empty", ["answered"], "completed", False),
+        ("stopped", ["answered"], "failed", True),
+        ("over", ["answered"], "late", False),
+    ],
+)
+@pytest.mark.parametrize("came", ["by the address", "by name", "before"])
+def test_how_a_visit_ends(
+    monkeypatch: pytest.MonkeyPatch, kind: Any, states: list[str], outcome: Any, excludes: bool, came: str
+) -> None:
+    ended, excluded = [], []
+    held = SimpleNamespace(end=None if kind is None else SimpleNamespace(kind=kind))
+    visit = None if came == "by name" else SimpleNamespace(outcome="returned" if came == "before" else None)
+    monkeypatch.setattr(crowd_module, "present", lambda state, db, person: visit)
+    monkeypatch.setattr(crowd_module, "end_visit", lambda db, name, how, now: ended.append((name, how, now)))
+    monkeypatch.setattr(crowd_module, "_exclude_stopped", lambda state, db, person: excluded.append(person.name))
+    monkeypatch.setattr(crowd_module, "_end_page", lambda state, person, how: how)
+    tasks = [SimpleNamespace(state=one) for one in states]
+    monkeypatch.setattr(crowd_module.store_people, "tasks_of", lambda db, name: tasks)
+    people = SimpleNamespace(crowd="one", checks=None)
+    state: Any = SimpleNamespace(
+        design=SimpleNamespace(people=people), assigner=SimpleNamespace(hold=lambda *of: held),
+        store=SimpleNamespace(exclusive=nullcontext, now=lambda db: 5.0),
+    )  # fmt: skip
+    ana: Any = SimpleNamespace(name="ana")
+    found = crowd_module.hold(state, ana, 0, 1)
+    if came == "before":
+        assert (found, ended, excluded) == ("returned", [], [])
+        return
+    ends = outcome is not None and came == "by the address"
+    assert found is (outcome if ends else held)
+    assert ended == ([("ana", outcome, 5.0)] if ends else [])
+    assert excluded == (["ana"] if excludes else [])
+    people.crowd = None
+    for checks in (None, SimpleNamespace(exclude=False)):
+        people.checks = checks
+        excluded.clear()
+        assert crowd_module.hold(state, ana, 0, 1) is held
+        assert excluded == []
+
+
+@pytest.mark.parametrize(
+    ("exclude", "excluded_at", "wanted"), [(True, None, [("ana", "failed 2 of 3 checks", False)]), (True, 5.0, []),
+                                           (False, None, []), (None, None, [])],
+)  # fmt: skip
+def test_nothing_counts_of_who_failed_the_checks_where_the_study_says_so(
+    monkeypatch: pytest.MonkeyPatch, exclude: bool | None, excluded_at: float | None, wanted: list[Any]
+) -> None:
+    found: list[Any] = []
+    monkeypatch.setattr(crowd_module, "invited_person", lambda db, name: SimpleNamespace(excluded_at=excluded_at))
+    monkeypatch.setattr(crowd_module, "stop_reasons", lambda design, db, name: {name: "failed 2 of 3 checks"})
+    monkeypatch.setattr(
+        crowd_module.store_people, "exclude", lambda store, name, why, *, end_link: found.append((name, why, end_link))
+    )
+    checks = None if exclude is None else SimpleNamespace(exclude=exclude)
+    state: Any = SimpleNamespace(design=SimpleNamespace(people=SimpleNamespace(checks=checks)), store=None)
+    crowd_module._exclude_stopped(state, None, SimpleNamespace(name="ana"))  # type: ignore[arg-type]
+    assert found == wanted
+
+
+@pytest.mark.parametrize(
+    ("outcome", "refused"),
+    [(None, False), ("completed", False), ("late", True), ("withdrawn", True), ("no visit", False)],
+)
+def test_what_comes_after_a_visit_has_ended_is_refused(
+    monkeypatch: pytest.MonkeyPatch, outcome: Any, refused: bool
+) -> None:
+    visit = None if outcome == "no visit" else SimpleNamespace(outcome=outcome, came_at=0.0)
+    monkeypatch.setattr(crowd_module, "visit_of", lambda db, name: visit)
+    people = SimpleNamespace(crowd=SimpleNamespace(minutes=None))
+    store = SimpleNamespace(reading=nullcontext, now=lambda db: 5.0)
+    state: Any = SimpleNamespace(design=SimpleNamespace(people=people), store=store)
+    ana: Any = SimpleNamespace(name="ana")
+    if refused:
+        with pytest.raises(Refused) as error:
+            crowd_module.refuse_ended(state, ana)
+        title, text = crowd_module.OUTCOMES[outcome]
+        assert (error.value.status, error.value.error) == (403, "link")
+        assert (str(error.value.title), str(error.value.text)) == (str(title), f"{title}. {text}")
+    else:
+        crowd_module.refuse_ended(state, ana)
+    people.crowd = None
+    crowd_module.refuse_ended(state, ana)
