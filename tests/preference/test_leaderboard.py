@@ -628,7 +628,7 @@ def test_three_pairs_are_named_and_more_are_counted():
         for x, p in (("c", "0.010"), ("e", "0.020"), ("d", "0.030"))
     )
     assert leaderboard._flips(pairs_of(*rows[1:])) == three
-    assert leaderboard._flips(pairs_of(*rows)) == f"{three}; and 1 more pairs"
+    assert leaderboard._flips(pairs_of(*rows)) == f"{three}; and 1 more pair"
     left = [("a", x, "same", 0, 0.5, False) for x in "bcde"]
     for some, words in ((left[:3], "a and b, a and c, a and d"), (left, "a and b and 3 more")):
         said = leaderboard._order_words("m", pairs_of(*some), TAU, intervals=True)

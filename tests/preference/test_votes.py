@@ -258,7 +258,7 @@ def test_further_names_are_put_between_those_there_are(names, others, both, move
     ("strange", "words"),
     [
         ([False, True, False], "the vote of 'bob' on item 'i2' is odd$"),
-        ([False, True, True], "the vote of 'bob' on item 'i2' is odd; so do 1 other vote$"),
+        ([False, True, True], "the vote of 'bob' on item 'i2' is odd; so does 1 other vote$"),
         ([True, True, True], "the vote of 'ann' on item 'i1' is odd; so do 2 other votes$"),
     ],
 )

@@ -268,7 +268,7 @@ def test_more_items_are_counted_from_those_there_are():
         "have these 3 annotators label about 1,100 more items, and make this page again."
     )
     assert _step(alt(reason="it is not shown to look", items_needed=needed(61))).words.startswith(
-        "have these 3 annotators label about 1 more items"
+        "have these 3 annotators label about 1 more item, and"
     )
     # As many as there are: the first advice takes the place.
     assert _step(alt(reason="too few items", items_needed=needed(60))) == NextStep(

@@ -678,7 +678,7 @@ def _flips(pairs: pl.DataFrame) -> str:
         f"people put {r['first']} ahead of {r['second']}, it puts {r['second']} ahead ({p_value(r['p_adjusted'])})"
         for r in rows
     )
-    return words + (f"; and {pairs.height - NAMED_PAIRS} more pairs" if pairs.height > NAMED_PAIRS else "")
+    return words + (f"; and {counted(pairs.height - NAMED_PAIRS, 'more pair')}" if pairs.height > NAMED_PAIRS else "")
 
 
 # -- covariates ---------------------------------------------------------------------------------------

@@ -711,7 +711,7 @@ def _refuse_other_labels(labels: Annotations, question: str) -> None:
 def _refuse_votes(labels: Annotations, strange: Bools, words: str) -> None:
     row, others = int(np.argmax(strange)), int(strange.sum()) - 1
     annotator, item = labels.labels["annotator"][row], labels.labels["item"][row]
-    also = f"; so do {counted(others, 'other vote')}" if others else ""
+    also = f"; so {'does' if others == 1 else 'do'} {counted(others, 'other vote')}" if others else ""
     raise DataError(f"the vote of '{annotator}' on item '{item}' {words}{also}")
 
 

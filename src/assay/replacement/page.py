@@ -172,7 +172,7 @@ def _step(test: AltTest) -> NextStep:
             )
         if needed > test.n_items:
             more, people = needed - test.n_items, counted(test.n_annotators, "annotator")
-            return NextStep(f"have these {people} label about {more:,} more items, and make this page again.")
+            return NextStep(f"have these {people} label about {counted(more, 'more item')}, and make this page again.")
     said = (_advice(test) or ["ask more people, and make this page again."])[0]
     return NextStep(f"{said[:1].lower()}{said[1:]}")
 
