@@ -192,6 +192,16 @@ def test_sizes_of_the_paper_are_those_of_hardy():
     assert (paper.window, paper.learning_rate, paper.batch) == (140, 2.5e-5, 8)
 
 
+@pytest.mark.parametrize("name", SIZES)
+def test_steps_shrink_and_patience_ends_before_the_epochs_do(name):
+    sizes = SIZES[name]
+    assert 0.99 < sizes.decay < 1
+    assert 0 <= sizes.dropout < 1
+    assert 0 < sizes.patience < sizes.epochs
+    assert 0 <= sizes.positions <= 1, "the sentences' own numbers have a spread of 1"
+    assert SIZES["long"].patience == 15, "it learns position after as many epochs without any gain"
+
+
 def test_places_have_a_spread_of_one():
     found = encoder.positions(500, 8, "cpu").numpy()
     place, rate = np.arange(500)[:, None], 10_000.0 ** (-np.arange(0, 8, 2) / 8)
