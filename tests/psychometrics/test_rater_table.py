@@ -12,7 +12,9 @@ from scipy import stats
 import assay
 import references
 from assay.errors import DataError, DesignError
+from assay.estimation.result import Exclusion
 from assay.psychometrics.raters.table import (
+    RaterSettings,
     RaterTable,
     _drop_constant_criteria,
     _levels,
@@ -22,6 +24,7 @@ from assay.psychometrics.raters.table import (
     disjoint_subsets,
     distinct_contents,
     link_cautions,
+    rater_table,
     raters_alone,
     raters_upside_down,
 )
@@ -295,3 +298,20 @@ def test_columns_of_items_are_codes_in_natural_order_and_complete():
     one = assay.read(frame, scale="1-3", items=items.with_columns(pl.Series("gap", ["u", "v", None])))
     with pytest.raises(DataError, match=r"1 label has no 'gap', the object \(item 'z'\); fill it"):
         _levels(one, "gap", "object")
+
+
+def test_a_criterion_without_differences_is_excluded_and_a_narrow_one_noted():
+    label = {"c1": [3, 3, 3, 3, 3], "c2": [2, 3, 4, 3, 2], "c3": [1, 5, 2, 3, 4]}
+    rows = [{"item": f"i{i}", "annotator": a, "criterion": c, "label": label[c][(i + (a == "b")) % 5]}
+            for c in label for i in range(5) for a in "ab"]  # fmt: skip
+    table = rater_table(assay.read(pl.DataFrame(rows), scale="1-5"), RaterSettings())
+    assert table.exclusions == (Exclusion("criterion", 1, "every label is 3, which tells nothing of raters", ("c1",)),)
+    assert table.criteria == ("c2", "c3")
+    assert table.categories == ((2, 3, 4), (1, 2, 3, 4, 5))
+    assert table.notes == ("nobody gave the lowest or highest labels of 'c2'; ideal ratings run from 2 to 4",)
+    alone = pl.DataFrame(
+        [{k: v for k, v in row.items() if k != "criterion"} for row in rows if row["criterion"] == "c2"]
+    )
+    table = rater_table(assay.read(alone, scale="1-5"), RaterSettings())
+    assert table.notes == ("nobody gave the lowest or highest labels; ideal ratings run from 2 to 4",)
+    assert table.exclusions == ()

@@ -337,6 +337,19 @@ def test_a_posterior_counts_kinds_of_units_and_three_items_more():
     np.testing.assert_allclose(drawn.var(axis=0), share * (1 - share) / (found.weight.sum() + 1), rtol=0.12)
 
 
+def test_a_single_unit_holds_all_items():
+    by_unit = np.zeros((1, 1, 1, 3))
+    by_unit[0, 0, 0, 1] = 3
+    assert wins.Posterior.of(by_unit, 3).per_unit == 3
+
+
+def test_rows_that_differ_beyond_the_digits_of_a_number_are_different():
+    # As one number 2 ** 59 and 2 ** 59 + 1, which are the same in double precision.
+    rows = np.zeros((2, 60))
+    rows[:, 0] = rows[1, -1] = 1
+    assert len(wins._different_rows(rows)[0]) == 2
+
+
 def test_the_prior_of_a_posterior_has_the_classes_at_hand():
     by_unit = np.zeros((4, 2, 2, 3))
     by_unit[:, 0, 0, 0] = 1  # four items of the first class and comparison
