@@ -646,3 +646,32 @@ def test_boards_of_judges_that_have_no_ratings_are_told_beside_peoples():
     assert assay.Leaderboard.headlines(found) == ["gpt cannot be set against people: x never lost."]
     found.whose = ("gpt", "pal")
     assert assay.Leaderboard.headlines(found) == []
+
+
+def test_what_covariates_are_worth_is_of_boards_that_have_them():
+    def worth(p):
+        row = {"estimate": 100.0, "low": 1.0, "high": 2.0}
+        return SimpleNamespace(estimate=100.0, p=lambda: p, reason=None, row=lambda: row)
+
+    boards = [board("ab", covariates=(worth(0.01), worth(0.04))), board("cd", who="m", covariates=None)]
+    found = leaderboard._coefficients(boards, None, {"length": 2.0, "lists": 0.5})
+    assert found.select("who", "covariate", "sd").rows() == [("humans", "length", 2.0), ("humans", "lists", 0.5)]
+    assert found["odds"].to_list() == pytest.approx([math.e] * 2)  # 100 points at .01
+    assert found["p_adjusted"].to_list() == pytest.approx([0.02, 0.04])  # Holm over both
+    assert leaderboard._coefficients(boards[1:], None, {"length": 2.0}).height == 0
+
+
+@pytest.mark.parametrize(
+    ("estimate", "p", "words"),
+    [(50.0, 0.05, "more of it is preferred"), (-50.0, 0.05, "less of it is preferred"),
+     (50.0, 0.051, "it is not shown to matter"), (50.0, math.nan, "it is not shown to matter")],
+)  # fmt: skip
+def test_a_covariate_matters_or_is_not_shown_to(estimate, p, words):
+    row = {"who": "humans", "group": None, "covariate": "length", "estimate": estimate, "low": 10.0, "high": 90.0}
+    table = pl.DataFrame([row | {"p_adjusted": p}], schema_overrides={"group": pl.String})
+    first, last = leaderboard._covariate_lines(table, 0.95)
+    assert first.startswith(f"length: {words}, ")
+    assert last.startswith("Ratings are of outputs that are alike in these")
+    assert leaderboard._covariate_lines(table.with_columns(group=pl.lit("art")), 0.95) == []
+    both = pl.concat([table, table.with_columns(who=pl.lit("m"))])
+    assert [line.split(":")[0] for line in leaderboard._covariate_lines(both, 0.95)[:2]] == [leaderboard.PEOPLE, "m"]
