@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -17,11 +18,13 @@ from assay.estimates.label_plan import (
     LEAST_ITEMS,
     LabelMoments,
     LabelPlanSettings,
+    _allocation,
     _chances,
     _need_words,
     _pilot_moments,
     _row,
     _search,
+    _shared_correlation,
     _smallest,
     strata_of,
 )
@@ -311,3 +314,58 @@ def test_an_option_given_as_one_number_is_a_row_of_one():
     assert LabelPlanSettings(sizes=[90, 50, 90]).sizes == (50, 90)
     with pytest.raises(DesignError, match="are two ways to say what is wanted; give one"):
         LabelPlanSettings(half_width=0.1, difference=0.1)
+
+
+def some_checks(**given):
+    return SimpleNamespace(categories=None, **given)
+
+
+def test_six_labels_of_a_judge_are_strata_and_more_are_ranges():
+    six = np.array([1.0, 2, 3, 4, 5, 6, math.nan, 3])
+    codes, words = strata_of(some_checks(values=six[:, None]))
+    assert codes.tolist() == [0, 1, 2, 3, 4, 5, 0, 2]  # what has no label is with the lowest
+    assert words == ["1", "2", "3", "4", "5", "6"]
+    named = SimpleNamespace(categories=("a", "b", "c"), values=np.array([[0.0], [2.0]]))
+    assert strata_of(named)[1] == ["a", "c"]
+    seven = np.r_[np.arange(7.0), math.nan]  # sixths of 0 to 6 end at 1, 2, 3, 4, 5; the mean is 3
+    codes, words = strata_of(some_checks(values=seven[:, None]))
+    assert codes.tolist() == [0, 1, 2, 3, 4, 5, 5, 3]
+    assert words == ["0 to 1", "1 to 2", "2 to 3", "3 to 4", "4 to 5", "5 to 6"]
+
+
+def test_items_that_two_people_labelled_count_by_their_mean():
+    """Stratum 0: means 0, 1, 1 (variance 2/9), stratum 1: .5, 1 (1/16); stratum 2 has no labelled item."""
+    checks = some_checks(
+        values=np.repeat([0.0, 1, 2], [10, 20, 5])[:, None], position=np.array([0, 1, 2, 10, 11]), n=5,
+        row=np.array([0, 1, 2, 3, 3, 4]), y=np.array([0.0, 1, 1, 0, 1, 1]),
+    )  # fmt: skip
+    found = _allocation(checks)
+    pooled = (2 / 9 + 1 / 16) / 2
+    sd = [math.sqrt((2 / 3 + 2 * pooled) / 4), math.sqrt((1 / 8 + 2 * pooled) / 3), math.sqrt(pooled)]
+    assert found["sd"].to_list() == pytest.approx(sd)
+    assert found["items"].to_list() == [10, 20, 5]
+    assert found["labelled"].to_list() == [3, 2, 0]
+    assert found["proportional"].to_list() == pytest.approx([10 / 35, 20 / 35, 5 / 35])
+    total = 10 * sd[0] + 20 * sd[1] + 5 * sd[2]
+    assert found["neyman"].to_list() == pytest.approx([10 * sd[0] / total, 20 * sd[1] / total, 5 * sd[2] / total])
+
+
+def test_pairs_of_people_count_from_four_items_on_which_both_vary():
+    def of(*people):
+        cells = np.array(people, dtype=float).T
+        row, person = np.nonzero(np.isfinite(cells))
+        return _shared_correlation(
+            some_checks(n=len(cells), people=tuple("abc"[: cells.shape[1]]), row=row, person=person,
+                        y=cells[row, person])
+        )  # fmt: skip
+
+    none = math.nan
+    a, b = [1, 2, 3, 5, 4], [1, 3, 2, 4, none]
+    r = np.corrcoef(a[:4], b[:4])[0, 1]
+    assert of(a, b) == (pytest.approx(r), 1)
+    assert of(a, [1, 3, 2, none, none]) == (0, 0)
+    assert of(a, [2] * 5) == of([2] * 5, a) == (0, 0)
+    assert of(a, b, [5, 4, 3, 1, 2]) == (0, 3), "on average below 0"
+    c = [1, 2, 2, 5, 4]
+    mean = np.mean([r, np.corrcoef(a, c)[0, 1], np.corrcoef(b[:4], c[:4])[0, 1]])
+    assert of(a, b, c) == (pytest.approx(mean), 3)

@@ -9,11 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 import assay
 from assay.errors import DataError, DesignError
 from assay.estimates import monitor as monitoring
-from assay.estimates.monitor import _change_point, baseline_ends, detector, sequence
+from assay.estimates.monitor import MonitorSettings, _base_estimate, _change_point, baseline_ends, detector, sequence
 
 ALPHA = 0.05
 
@@ -280,3 +281,26 @@ def test_a_column_of_documents_that_items_share_is_noticed():
     assert shared(doc=["x", "x", "y"])
     assert not shared(doc=["x", "y", "z"])
     assert not shared(topic=["x", "x", "y"])
+
+
+def test_the_baseline_in_the_units_of_its_scale():
+    """On 1 to 5 the mean of .25, .5, .5, .75 is 3; the ends move with it; a known one has none."""
+    base = np.array([0.25, 0.5, 0.5, 0.75])
+    found = _base_estimate(base, MonitorSettings(alpha=0.1), 1.0, 4.0)
+    assert (found.estimate, found.standard_error) == (3, pytest.approx(4 * math.sqrt(0.125 / 4) / 2))
+    assert (found.low, found.high) == tuple(1 + 4 * end for end in baseline_ends(base, 0.1))
+    assert found.interval(0.99) == pytest.approx([1 + 4 * end for end in baseline_ends(base, 0.01)])
+    known = _base_estimate(base, MonitorSettings(baseline_mean=2.0), 1.0, 4.0)
+    assert (known.estimate, known.reason, math.isnan(known.low)) == (2.0, "it is known", True)
+
+
+def test_the_ends_of_a_baseline_by_their_formulas():
+    """Clopper and Pearson's of yes and no; of other numbers Maurer and Pontil's, α/2 at each end."""
+    for k in (0, 3, 10):
+        low, high = baseline_ends(np.r_[np.ones(k), np.zeros(10 - k)], 0.1)
+        exact = stats.binomtest(k, 10).proportion_ci(0.9, method="exact")
+        assert (low, high) == pytest.approx((exact.low, exact.high))
+    x = np.tile([0.25, 0.5, 0.75], 200)
+    half = math.sqrt(2 * x.var(ddof=1) * math.log(40) / 600) + 7 * math.log(40) / (3 * 599)
+    assert baseline_ends(x, 0.1) == pytest.approx((0.5 - half, 0.5 + half))
+    assert baseline_ends(np.array([0.25, 0.5, 0.75]), 0.1) == (0, 1)
