@@ -286,8 +286,8 @@ class AltTestPlan(Result):
         lines += [f"{line}." for line in self.assumptions]
         lines.append(
             f"Decided at level {self.settings.alpha:g}: as good as {100 * self.settings.threshold:g}% of the "
-            f"annotators, and closer to them than every constant answer; score: {self.score}. Monte-Carlo error at "
-            f"most {1.96 * 0.5 / np.sqrt(self.n_studies):.2f}."
+            f"annotators, and keeps at least {self.settings.least_retention:g} of what people agree on; score: "
+            f"{self.score}. Monte-Carlo error at most {1.96 * 0.5 / np.sqrt(self.n_studies):.2f}."
         )
         for (annotators,), part in self.outcomes.group_by("n_annotators", maintain_order=True):
             wide = part.sort("epsilon").pivot("epsilon", index="n_items", values="estimate").sort("n_items")

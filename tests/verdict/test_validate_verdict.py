@@ -13,6 +13,7 @@ from assay.data.scales import Interval, Text, scale_of
 from assay.errors import DesignError
 from assay.estimation.result import Run
 from assay.simulation import simulate
+from assay.verdict import validate as verdict_validation
 from assay.verdict.validate import (
     BAD,
     PLANTED,
@@ -253,6 +254,26 @@ def test_topics_give_three_labels_in_five_away():
     topic = items["topic"].str.slice(1).cast(pl.Int64)
     truth = items["truth"].replace_strict(dict(zip("abcd", range(4), strict=True)))
     assert float((topic == truth).mean()) == pytest.approx(0.6 + 0.4 * 0.3, abs=0.05)  # 3.5 standard errors
+
+
+def test_topics_of_a_study_give_rare_labels_away_as_often_as_common_ones(monkeypatch):
+    """What decides which topics are true must not be what drew the truths: label d, one in ten, has .6 + .4 · .1."""
+    studies = []
+
+    def spied(*arguments):
+        studies.append(_plant_judges(*arguments).items)
+        return None
+
+    monkeypatch.setattr(verdict_validation, "_plant_judges", spied)
+    s = settings(n_items=2000, n_annotators=2, scale=4, prior=[0.4, 0.3, 0.2, 0.1])
+    for seed in range(3):
+        with pytest.raises(AttributeError):  # no judges: nothing is tested
+            next(verdict_validation._verdicts(s, seed))
+    items = pl.concat(studies)
+    right = items["topic"].str.slice(1).cast(pl.Int64).replace_strict(dict(enumerate("abcd"))) == items["truth"]
+    for label, prior in zip("abcd", s.prior, strict=True):
+        # 600 items of the rarest: a standard error of .02.
+        assert float(right.filter(items["truth"] == label).mean()) == pytest.approx(0.6 + 0.4 * prior, abs=0.07)
 
 
 def test_topics_of_many_labels_are_four_ranges():

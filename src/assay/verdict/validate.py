@@ -348,7 +348,8 @@ def _asks_fairness(s: ValidateVerdictSettings) -> bool:
 
 def _verdicts(s: ValidateVerdictSettings, seed: int) -> Iterator[tuple[str, Deserved, str]]:
     """Each planted judge of one study: what it deserves, and what was said."""
-    rng = np.random.default_rng(seed)
+    # Not the numbers of the study's own seed: they drew the truths that a topic is to give away.
+    rng = np.random.default_rng((seed, 1))
     study = _plant_judges(s, seed, rng)
     among = {name: study for name in study.judges if PLANTED[name][0] in ("replace", "do not replace")}
     among["copy"] = _plant_copy(s, seed, rng)
