@@ -262,7 +262,6 @@ def test_topics_of_a_study_give_rare_labels_away_as_often_as_common_ones(monkeyp
 
     def spied(*arguments):
         studies.append(_plant_judges(*arguments).items)
-        return None
 
     monkeypatch.setattr(verdict_validation, "_plant_judges", spied)
     s = settings(n_items=2000, n_annotators=2, scale=4, prior=[0.4, 0.3, 0.2, 0.1])
