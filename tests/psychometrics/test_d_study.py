@@ -12,7 +12,7 @@ from tables import FACETS, brennan, lessons
 
 import assay
 from assay.errors import DesignError
-from assay.psychometrics.d_study import _Projection
+from assay.psychometrics.d_study import DStudy, _Projection
 from assay.psychometrics.design import DStudySettings
 from assay.psychometrics.g_study import g_study
 
@@ -342,3 +342,22 @@ def test_numbers_are_options_of_their_facets():
     assert dict(found.sizes) == {"s": (4,), "r": (3,), "o": (1, 2)}
     assert found.target == 0.6
     assert dict(DStudySettings.of({}).sizes) == {}
+
+
+@pytest.mark.parametrize(
+    ("studies", "scenario", "place"),
+    [(["c1", "c1"], None, ""), (["c1", "c2"], None, " (c2)"), (["c1", "c2"], "one person", " (one person)")],
+)
+def test_the_largest_coefficient_names_its_study_where_there_are_several(studies, scenario, place):
+    rows = pl.DataFrame({"study": studies, "scenario": [scenario] * 2, "coefficient": ["dependability"] * 2,
+                         "estimate": [0.5, 0.625], "low": [0.4, 0.5], "high": [0.6, 0.75], "r": [3, 4]})  # fmt: skip
+    rows = pl.concat([rows, rows.with_columns(coefficient=pl.lit("generalizability"), estimate=0.9)])
+    fake = SimpleNamespace(
+        projected=rows, coefficient="dependability", sentences=lambda: ("first",), facets=("r", "o"),
+        run=SimpleNamespace(interval="how", closing=lambda: ["last"]), _count_facet=lambda n, facet: f"{n} {facet}",
+    )  # fmt: skip
+    lines = DStudy.summary(fake).split("\n")
+    assert lines[:2] == ["first", "how."]
+    assert lines[2].startswith("The largest Φ here: 0.625 ")
+    assert lines[2].endswith(f" with 4 r{place}.")
+    assert lines[3:] == ["last"]

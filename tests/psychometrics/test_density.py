@@ -119,8 +119,8 @@ def test_parameters_are_counted_by_kind_with_their_priors():
 
 @pytest.mark.parametrize(("second", "large"), [(10, True), (9, False)])
 def test_raters_who_saw_two_large_groups_are_compared(second, large):
-    # a and b saw both groups, b the second once; c the second alone, d the first alone.
-    rows = [(i, 0, r, (i + r) % 3) for i in range(10) for r in (0, 1, 3)]
+    # a and b saw both groups, b each of them once; c the second alone, d the first alone.
+    rows = [(i, 0, r, (i + r) % 3) for i in range(10) for r in (0, 3)] + [(0, 0, 1, 1)]
     rows += [(10 + i, 0, r, (i + r) % 3) for i in range(second) for r in (0, 2)] + [(10, 0, 1, 2)]
     n = 10 + second
     table = table_of(rows, ("n", "s"), (list(range(n)), [0] * 10 + [1] * second))

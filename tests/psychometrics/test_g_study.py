@@ -424,3 +424,14 @@ def test_one_criterion_alone_is_no_part():
     one = CRITERIA.where(criterion="c1")
     found = list(_parts(one, {"p": "item", "r": "annotator"}, GStudySettings("p x r", "p", annotators=("h",))))
     assert [(c, g, len(part.labels)) for c, g, part in found] == [(None, None, 3)]
+
+
+def test_a_criterion_that_cannot_be_studied_is_excluded_once():
+    rows = [{"item": f"i{i}", "annotator": a, "criterion": c, "label": (i * (1 + 2 * k)) % 5 + 1 if c == "c1" else 3}
+            for i in range(8) for k, a in enumerate("abc") for c in ("c1", "c2")]  # fmt: skip
+    labels = assay.read(pl.DataFrame(rows), scale="1-5")
+    found = g_study(labels, "p x r", "p", facets={"p": "item", "r": "annotator"}, method="none")
+    assert [study.criterion for study in found.studies] == ["c1"]
+    (excluded,) = found.run.exclusions
+    assert (excluded.what, excluded.count, excluded.names) == ("study", 1, ("c2",))
+    assert excluded.reason.startswith("the labels do not vary")
