@@ -14,7 +14,15 @@ from assay.data.scales import parse_scale
 from assay.errors import ChangedStudyError, StudyError
 from assay.judging.dry_run import estimate_study, requests_of
 from assay.judging.http import Request
-from assay.judging.prompts import Demonstration, Prompt, complaint, describe_labels, read_turns, reply_schema
+from assay.judging.prompts import (
+    Demonstration,
+    Prompt,
+    complaint,
+    describe_labels,
+    read_turns,
+    reformat,
+    reply_schema,
+)
 from assay.judging.providers import PROVIDERS
 from assay.judging.run import judge_study
 from assay.reading import study_labels, study_outputs
@@ -607,3 +615,24 @@ def test_show_gives_the_prompt_of_any_item(make_study):
     (study.folder / "study.yaml").write_text(content)
     (shown,) = requests_of(load_study(study.folder), "q00001")
     assert "@q00001@" in str(shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "padded", "stripped"),
+    [
+        ("# Title\n\n  **Bold** words and\n- one `code`\n", "- # Title\n\n- **Bold** words and\n\n- - one `code`",
+         "Title Bold words and one code"),
+        ("1) first\n> quoted\n2. second", "- 1) first\n\n- > quoted\n\n- 2. second", "first quoted second"),
+        ("one line", "- one line", "one line"), ("", "", ""), ("a * b", "- a * b", "a * b"),
+        ("see snake__case and http://x.org/a_b_c", "- see snake__case and http://x.org/a_b_c",
+         "see snake__case and http://x.org/a_b_c"),  # what stands within a word is part of it
+        ("__so__, _this_. **_both_** ~~gone~~", "- __so__, _this_. **_both_** ~~gone~~", "so, this. both gone"),
+        ("**重要**です", "- **重要**です", "重要です"),
+    ],
+)  # fmt: skip
+def test_a_text_in_another_form_says_the_same(text, padded, stripped):
+    item = Item("i", "d", {"text": text, "photo": "# a.png", "score": 3, "none": None, "parts": ["# x"]})
+    for way, wanted in (("padded", padded), ("stripped", stripped)):
+        found = reformat(item, way, ["photo"])
+        assert (found.name, found.document) == ("i", "d")
+        assert found.fields == {"text": wanted, "photo": "# a.png", "score": 3, "none": None, "parts": ["# x"]}

@@ -544,10 +544,12 @@ def with_words(messages: Sequence[Message], words: str) -> list[Message]:
 
 
 _MARKDOWN = re.compile(
-    r"^[ \t]*(?:#{1,6}[ \t]+|[-*+][ \t]+|>[ \t]?|\d+[.)][ \t]+)|[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}(?!\w)",
+    r"^[ \t]*(?:#{1,6}[ \t]+|[-*+][ \t]+|>[ \t]?|\d+[.)][ \t]+)"
+    r"|(?!(?<=\w)_+[^\W_])[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}(?!\w)",
     re.MULTILINE,
 )
-"""Signs of headings, lists and quotes at the beginning of a line, and those around words."""
+"""Signs of headings, lists and quotes at the beginning of a line, and those around words; ``_`` within a word is none
+in Markdown, either."""
 
 
 def reformat(item: Item, way: str, images: Collection[str]) -> Item:
