@@ -215,11 +215,13 @@ def test_tokens_and_dollars_of_open_questions(monkeypatch, judge, schema, out, k
     """Three open and two failed calls of 4 + 38 / 4 tokens at $1, and of replies as long as those so far."""
     request = Request("m", [{"role": "user", "content": "x" * 36}], None, None, schema, {})
     monkeypatch.setattr(dry_run.work, "counts", lambda store, names, part: {"open": 3, "failed": 2, "valid": 9})
-    monkeypatch.setattr(dry_run.work, "sample", lambda store, name, n, part: [0, 1])
+    asked = []
+    monkeypatch.setattr(dry_run.work, "sample", lambda store, name, n, part: asked.append(n) or [0, 1])
     monkeypatch.setattr(dry_run.work, "count_probes", lambda store, name, part: 4)
     monkeypatch.setattr(dry_run, "typical_output", lambda store, name: known)
     given = Judge(name="m1", model="m", **PRICE, **judge)
     found = dry_run._estimate(SimpleNamespace(store=None, request=lambda claim: request), given, None)
+    assert asked == [100], "prompts that are rendered, at most"
     tokens_in, tokens_out = round(5 * (4 + 38 / 4)), 5 * (out if known is None else 33)
     assert (found.calls, found.tokens_in, found.tokens_out, found.probes) == (5, tokens_in, tokens_out, 4)
     assert found.cost == pytest.approx((tokens_in + 10 * tokens_out) / 1e6)
