@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 from annotating import STARS, Served, write_study
+from pydantic import ValidationError
 
 import assay
 from assay.collecting.answers import (
@@ -22,6 +23,7 @@ from assay.collecting.answers import (
 )
 from assay.collecting.design import Asked, StudyDesign
 from assay.collecting.overview import agreement_so_far
+from assay.collecting.people import AnswerBody
 from assay.data.scales import parse_scale
 from assay.errors import StudyError
 from assay.reading import study_labels
@@ -365,3 +367,14 @@ def test_what_was_saved_in_time_may_arrive_two_minutes_late(
     else:
         with pytest.raises(TooLateError):
             save(assigner, person, sent)
+
+
+@pytest.mark.parametrize("field", ["comment", "flag", "skip"])
+def test_the_words_beside_an_answer_have_2000_characters_at_most(field: str) -> None:
+    sent: dict[str, Any] = {"task": 1, "key": "x" * 8, "revision": 0}
+    assert len(getattr(AnswerBody(**sent, **{field: "y" * 2000}), field)) == 2000
+    assert len(getattr(AnswerBody(**sent, **{field: "y" * 2000 + "\x00"}), field)) == 2000, (
+        "what is not kept is not counted"
+    )
+    with pytest.raises(ValidationError):
+        AnswerBody(**sent, **{field: "y" * 2001})

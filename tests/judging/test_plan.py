@@ -824,6 +824,33 @@ def test_which_probes_change_something(options, orders, sibling, asked):
 
 
 @pytest.mark.parametrize(
+    ("orders", "probe", "found"),
+    [
+        ("all", None, [(("a", "b"), True), (("b", "a"), True)]),  # each order is a condition
+        ("all", "repeat", [(("a", "b"), False)]),  # of a probe the first alone
+        ("all", "swapped", [(("b", "a"), False)]),
+        ("fixed", None, [(("a", "b"), False)]),
+        ("fixed", "swapped", [(("b", "a"), False)]),
+    ],
+)
+def test_orders_in_which_options_are_shown(orders, probe, found):
+    judge = Judge(name="m1", model="x")
+    definition = SimpleNamespace(choices=("a", "b"), orders=orders, name="q")
+    question, item = SimpleNamespace(definition=definition), Item("i", None, {})
+    way = SimpleNamespace(judge=judge, question=question, probe=probe)
+    plan = SimpleNamespace(judges={"m1": judge})
+    plan._orders_to_ask = lambda *of: Plan._orders_to_ask(plan, *of)
+    assert Plan._orders(plan, way, item, 1) == found
+    definition.choices = ()
+    assert Plan._orders(plan, way, item, 1) == [((), False)]
+    definition.choices, definition.orders, way.probe = ("a", "b"), "shuffled", None
+    drawn = [Plan._orders(plan, way, Item(f"i{n}", None, {}), 1)[0] for n in range(60)]
+    assert {varied for _, varied in drawn} == {False}
+    assert 15 < sum(order == ("a", "b") for order, _ in drawn) < 45
+    assert Plan._orders(plan, way, item, 1) == Plan._orders(plan, way, item, 1)
+
+
+@pytest.mark.parametrize(
     ("probe", "text"),
     [(None, "# A **b**\nc"), ("repeat", "# A **b**\nc"), ("padded", "- # A **b**\n\n- c"), ("stripped", "A b c")],
 )
