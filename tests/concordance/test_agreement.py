@@ -380,8 +380,8 @@ def test_a_summary_says_what_it_does_not_show():
     )
     text = found.summary()
     shown = found.shown("humans", "judges", "consensus")
-    assert f"{shown.height - 24} further rows of qwk are in the table, all those of " in text
-    assert "18 further comparisons of a judge are in the differences, all those of " in text
+    assert f"The table has {shown.height - 24} rows more of qwk, all those of " in text
+    assert "The differences have 18 comparisons more of a judge, all those of " in text
 
 
 def test_coefficients_say_when_judges_are_among_the_annotators():
@@ -539,12 +539,12 @@ def test_a_summary_counts_what_it_does_not_show(found):
             == {
                 24: [],
                 25: [
-                    f"1 further rows of {found.headline} are in the table, all those of c24.",
-                    "1 further comparisons of a judge are in the differences, all those of c12.",
+                    f"The table has 1 row more of {found.headline}, all those of c24.",
+                    "The differences have 1 comparison more of a judge, all those of c12.",
                 ],
                 26: [
-                    f"2 further rows of {found.headline} are in the table, all those of c24, c25.",
-                    "2 further comparisons of a judge are in the differences, all those of c12, c13.",
+                    f"The table has 2 rows more of {found.headline}, all those of c24, c25.",
+                    "The differences have 2 comparisons more of a judge, all those of c12, c13.",
                 ],
             }[rows]
         )

@@ -153,7 +153,7 @@ class Agreement(ResultOfRows):
             lines.append(f"{_place(row)}{who}, {row['title']} {_number(row)}, {row['n']} items.")
         if shown.height > MOST_LINES:
             lines.append(
-                f"{shown.height - MOST_LINES:,} further rows of {self.headline} are in the table{_places(shown)}."
+                f"The table has {counted(shown.height - MOST_LINES, 'row')} more of {self.headline}{_places(shown)}."
             )
         lines += [*self.comparisons(), *self.family_words()]
         return "\n".join([*lines, self.interval_words(), *self.run.closing()])
@@ -188,7 +188,7 @@ class Agreement(ResultOfRows):
         ]
         if rows.height > MOST_COMPARISONS:
             lines.append(
-                f"{rows.height - MOST_COMPARISONS:,} further comparisons of a judge are in the differences"
+                f"The differences have {counted(rows.height - MOST_COMPARISONS, 'comparison')} more of a judge"
                 f"{_places(rows, MOST_COMPARISONS)}."
             )
         return lines

@@ -15,7 +15,7 @@ from assay.data.annotations import Annotations, Repeats
 from assay.data.chunks import Chunks
 from assay.data.ratings import facet_ratings
 from assay.data.scales import Interval
-from assay.errors import AssayError, DataError, DesignError, listing, unknown
+from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, EstimateByRule, adjust_p
 from assay.estimation.options import Settings, option, question
 from assay.estimation.result import Result, Run, json_safe
@@ -229,7 +229,7 @@ class JudgeCard(Result):
         lines += [f"{row.where:<{wide}}" + "".join(f"{row.marks[d]:>10}" for d in DIMENSIONS)
                   for row in self.rows[:SHOWN_ROWS]]  # fmt: skip
         if len(self.rows) > SHOWN_ROWS:
-            lines.append(f"{len(self.rows) - SHOWN_ROWS} further rows are in the table.")
+            lines.append(f"The table has {counted(len(self.rows) - SHOWN_ROWS, 'row')} more.")
         lines += ["", "; ".join(f"{mark} {words}" for mark, words in MEANING.items()) + ".", *self.sentences()]
         return "\n".join([*lines, self.run.interval + ".", *self.run.closing()])
 
