@@ -230,3 +230,16 @@ def test_a_contrast_without_people_has_the_variance_of_objects():
     assert contrast(less, lambda s: s[..., 0]).error ** 2 == pytest.approx(of_units)
     nowhere = contrast(sums, lambda s: np.where(s[..., 0] == 4, np.nan, s[..., 0]))
     assert nowhere.reason == "a variance that it divides by is not there"
+
+
+def test_a_severe_judge_agrees_less_than_its_correlation():
+    """Two people say 1, 2, 4, 7, the judge 2 more: r is 1; squared distances are 4 of 4 + 2 (17.5 − 3.5²) = 14.5."""
+    said = np.array([1.0, 2, 4, 7])
+    item, rater = np.repeat(np.arange(4), 3), np.tile([0, 1, 2], 4)
+    value = (said[item] + 2 * (rater == 2))[:, None]
+    people = np.array([True, True, False])
+    made = LabelTables.of(value, item, rater, np.arange(4), np.arange(4), people, lessons=False)
+    found = JudgeMoments(Products(made), ~people)
+    among, alike, judge, distance = (float(v) for v in found.agreements(found.on_items.whole))
+    assert (among, alike, judge) == pytest.approx((1, 1, 1))
+    assert distance == pytest.approx(1 - 4 / 14.5)
