@@ -237,21 +237,6 @@ def test_rows_are_made_once_and_read_by_others(kept_here: Path):
     assert not any(path.suffix == ".part" for path in kept_here.rglob("*"))
 
 
-@pytest.mark.parametrize(
-    ("at_once", "steps"),
-    [(0, [[0], [1], [3], [4]]), (1, [[0], [1], [3], [4]]), (2, [[0, 1], [3, 4]]), (3, [[0, 1, 3], [4]])],
-)
-def test_rows_that_are_not_there_are_made_so_many_at_once(at_once, steps):
-    keys = [key_of(str(n)) for n in range(5)]
-    kept("numbers", keys[2:3], lambda some: rows_of([2]))
-    made: list[list[int]] = []
-    make = lambda some: made.append(list(some)) or rows_of(some)  # noqa: E731
-    assert kept("numbers", keys, make, at_once).tolist() == rows_of(list(range(5))).tolist()
-    assert made == steps
-    assert kept("numbers", [], make, at_once).shape == (0, 2)
-    assert kept("nothing", [], make, at_once).shape == (0, 0)
-
-
 def test_many_files_become_one_and_a_broken_one_is_made_again(kept_here: Path):
     from assay.similarity import protocol
 

@@ -20,7 +20,7 @@ from assay.similarity import protocol, registry
 from assay.similarity.bertscore import LAYERS
 from assay.similarity.embeddings import Embeddings, OwnEncoder
 from assay.similarity.lexical import OVERLAPS, _tokens
-from assay.similarity.protocol import OfFunction, Similarity, Vectors
+from assay.similarity.protocol import OfFunction, Similarity, Vectors, kept, key_of
 from assay.similarity.registry import NAMED, as_similarity, similarity_matrix, similarity_named
 
 TEXTS = [
@@ -322,3 +322,44 @@ def test_pairs_are_compared_some_at_a_time(monkeypatch, block):
 @pytest.mark.parametrize(("n", "shown"), [(40, "x" * 40), (41, "x" * 37 + "...")])
 def test_a_text_in_a_message_has_forty_characters(n, shown):
     assert protocol._clip("x" * n) == repr(shown)
+
+
+def rows_of(numbers: list[int]) -> np.ndarray:
+    return np.array([[n, n + 0.5] for n in numbers])
+
+
+@pytest.mark.parametrize(
+    ("at_once", "steps"),
+    [(0, [[0], [1], [3], [4]]), (1, [[0], [1], [3], [4]]), (2, [[0, 1], [3, 4]]), (3, [[0, 1, 3], [4]])],
+)
+def test_rows_that_are_not_there_are_made_so_many_at_once(at_once, steps):
+    keys = [key_of(str(n)) for n in range(5)]
+    kept("numbers", keys[2:3], lambda some: rows_of([2]))
+    made: list[list[int]] = []
+    make = lambda some: made.append(list(some)) or rows_of(some)  # noqa: E731
+    assert kept("numbers", keys, make, at_once).tolist() == rows_of(list(range(5))).tolist()
+    assert made == steps
+    assert kept("numbers", [], make, at_once).shape == (0, 2)
+    assert kept("nothing", [], make, at_once).shape == (0, 0)
+
+
+def test_rows_are_kept_on_disk_once_and_read_by_others(kept_here: Path):
+    """By their keys, in whatever order they are asked for; what is cut off or of another size is made again."""
+    keys = [key_of(str(n)) for n in range(4)]
+    assert kept("numbers", keys[:2], rows_of).tolist() == rows_of([0, 1]).tolist()
+    assert kept("numbers", keys[2:], lambda some: rows_of([n + 2 for n in some])).tolist() == rows_of([2, 3]).tolist()
+    (folder,) = kept_here.iterdir()
+    assert (folder / "what.txt").read_text() == "numbers\n"
+    files = sorted(folder.glob("*.npz"))
+    assert len(files) == 2
+    protocol._READ.clear()  # another process
+    never = lambda some: pytest.fail("made twice")  # noqa: E731
+    assert kept("numbers", keys[::-1], never).tolist() == rows_of([3, 2, 1, 0]).tolist()
+    np.savez(files[0], keys=np.frombuffer(keys[0], dtype=np.uint8), rows=rows_of([7, 8]))  # a key, and two rows
+    protocol._READ.clear()
+    made: list[int] = []
+    kept("numbers", keys, lambda some: made.extend(some) or rows_of(some))
+    assert len(made) == 2
+    files[1].write_bytes(b"PK")
+    protocol._READ.clear()
+    assert kept("numbers", keys, lambda some: rows_of(some)).tolist() == rows_of([0, 1, 2, 3]).tolist()
