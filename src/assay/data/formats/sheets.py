@@ -258,7 +258,7 @@ def _is_value(cell: str | None) -> bool:
 def _lines_above(rows: Sequence[Sequence[str | None]]) -> int:
     """How many rows at the top are titles or notes: hardly filled, above a row that names the columns."""
     fills = [_count_filled(row) for row in rows]
-    width = max(sorted(fills)[len(fills) // 2 :], default=0)
+    width = max(fills, default=0)
     if width < 3:
         return 0
     for i, (row, fill) in enumerate(zip(rows, fills, strict=True)):
