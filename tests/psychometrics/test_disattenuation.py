@@ -352,6 +352,8 @@ def test_all_criteria_and_pairs_of_families_in_one_call():
     labels = several()
     found = ask(labels, by="family")
     assert len(found.each) == 6
+    with pytest.raises(DesignError, match="there are 2 correlations"):
+        Disattenuation(each[:2], None).finding  # noqa: B018
     assert found.table.columns[:3] == ["criterion", "families", "correlation"]
     assert found.table.height == 30
     assert found["clear", "gpt", "human"].finding == "shared"
