@@ -352,8 +352,6 @@ def test_all_criteria_and_pairs_of_families_in_one_call():
     labels = several()
     found = ask(labels, by="family")
     assert len(found.each) == 6
-    with pytest.raises(DesignError, match="there are 2 correlations"):
-        Disattenuation(each[:2], None).finding  # noqa: B018
     assert found.table.columns[:3] == ["criterion", "families", "correlation"]
     assert found.table.height == 30
     assert found["clear", "gpt", "human"].finding == "shared"
@@ -502,6 +500,8 @@ def test_a_correlation_is_found_by_criterion_and_families():
         found.structural  # noqa: B018
     assert found.table.columns[:3] == ["criterion", "families", "correlation"]
     assert found.table.height == 15
+    with pytest.raises(DesignError, match="there are 2 correlations"):
+        Disattenuation(each[:2], None).finding  # noqa: B018
     one = Disattenuation(each[:1], None)
     assert one.structural is each[0].structural
     assert (one.n_objects, one.n_pairs, one.finding, one.resampled) == (10, 30, "shared", (0.1, 0.0, 0.2))
