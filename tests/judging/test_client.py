@@ -355,15 +355,18 @@ PARTS = {"input": 1.0, "output": 10.0, "cached_input": 0.1, "cache_write": 1.25,
         (PARTS, (1000, 100, None, None, None), 1000 + 1000),
         (PARTS, (1000, 100, 1500, 500, 300), 100 + 2000),  # a service that counts them beside the others
         (PARTS | {"cached_input": 0.0}, (1000, 0, 1000, 0, 0), 0),
+        # Of a service that counts no tokens, by letters: 4 for a message, a quarter of 10 and 2 in, of 9 out.
+        (PRICE["price"], (None, None, None, None, None), 7 + 10 * 3),
+        (PRICE["price"], (None, 100, None, None, None), 7 + 1000),
     ],
 )
 def test_tokens_of_a_cache_and_of_reasoning_cost_what_they_cost(price, counts, dollars):
     judge = Judge.model_validate({"name": "a", "price": price})
     names = ("tokens_in", "tokens_out", "cached_in", "written_in", "reasoning_out")
-    reply = Completion("x", **dict(zip(names, counts, strict=True)))
-    assert client.cost_of(client.pricer(judge), reply) == pytest.approx(dollars / 1e6)
-    assert client.cost_of(None, reply) is None
-    request = Request("m", [{"role": "user", "content": "x"}])
+    reply = Completion("labels: 3", **dict(zip(names, counts, strict=True)))
+    request = Request("m", [{"role": "user", "content": "ten signs."}])
+    assert client.cost_of(client.pricer(judge), request, reply) == pytest.approx(dollars / 1e6)
+    assert client.cost_of(None, request, reply) is None
     budget = Budget(1.0, {"a": judge}, {"a": client.pricer(judge)})
     budget.learn("a", request, reply)
     assert budget.may_cost("a", request, alone=True) >= dollars / 1e6, "no call costs more than was kept for it"

@@ -74,7 +74,7 @@ def test_what_a_reply_says_about_its_judge(monkeypatch, answer, unread, noted):
     )
     built = []
 
-    def build(claim, completion, about):
+    def build(claim, request, completion, about):
         built.append(about)
         return answer
 

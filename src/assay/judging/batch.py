@@ -281,7 +281,7 @@ class _Batches:
             )
             answer = Answer("failed", reason=f"no reply: {result}{hint}", **about)
         else:
-            full = cost_of(self.prices[claim.annotator], result)
+            full = cost_of(self.prices[claim.annotator], request, result)
             cost = None if full is None else DISCOUNT * full
             answer = build_answer(self.plan, claim, result, about, cost)
             self.cost += cost or 0.0

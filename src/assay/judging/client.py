@@ -230,11 +230,18 @@ class Pricer(Protocol):
         """Of one call."""
 
 
-def cost_of(price: Pricer | None, completion: Completion) -> float | None:
-    """Dollars for a call, by what its reply says of it; None where the price is not known."""
+def used_tokens(request: Request, completion: Completion) -> tuple[int, int]:
+    """Tokens in and out of a call: as its reply counts them; of a service that counts none, a guess by the letters."""
+    letters = len(completion.text) + len(completion.reasoning or "")
+    tokens_in = round(expected_tokens(request)) if completion.tokens_in is None else completion.tokens_in
+    return tokens_in, -(-letters // LETTERS_A_TOKEN) if completion.tokens_out is None else completion.tokens_out
+
+
+def cost_of(price: Pricer | None, request: Request, completion: Completion) -> float | None:
+    """Dollars for a call, by the tokens that it used; None where the price is not known."""
     if price is None:
         return None
-    tokens_in, tokens_out = completion.tokens_in or 0, completion.tokens_out or 0
+    tokens_in, tokens_out = used_tokens(request, completion)
     cached = min(tokens_in, completion.cached_in or 0)
     written = min(tokens_in - cached, completion.written_in or 0)
     reasoning = min(tokens_out, completion.reasoning_out or 0)
@@ -475,9 +482,10 @@ class Budget:
         """What a reply says about the cost of the next."""
         if self.most is None:
             return
-        ratio = (completion.tokens_in or 0) / max(1.0, expected_tokens(request))
+        tokens_in, tokens_out = used_tokens(request, completion)
+        ratio = tokens_in / max(1.0, expected_tokens(request))
         known = self._known.setdefault(judge, _Known(ratio, 0))
-        known.ratio, known.longest = max(known.ratio, ratio), max(known.longest, completion.tokens_out or 0)
+        known.ratio, known.longest = max(known.ratio, ratio), max(known.longest, tokens_out)
 
     def home(self, place: Reservation) -> None:
         """A call is over, and what it cost is in ``spent``."""

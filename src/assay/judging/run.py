@@ -487,7 +487,7 @@ class _Run:
         self.counts["cached"] += completion.cached_in or 0
         self.counts["reasoning"] += completion.reasoning_out or 0
         about |= _prompt(completion.sent or await provider.sent(request))
-        answer = self._build_answer(claim, completion, about | {"latency": round(latency, 4)})
+        answer = self._build_answer(claim, request, completion, about | {"latency": round(latency, 4)})
         if answer.label is not None or (answer.reason or "").startswith(LEFT_TO_PEOPLE):
             health.note_readable()
         else:
@@ -502,22 +502,21 @@ class _Run:
     async def _probe(self, claim: Claim, request: Request) -> None:
         """Ask a judge about nothing, once, and pay for it."""
         try:
-            completion = await self.providers[claim.annotator].complete(probe_request(request))
+            request = probe_request(request)
+            completion = await self.providers[claim.annotator].complete(request)
         except CallFailed:
             raise
         except Exception as error:  # as in a call about an item
             raise CallFailed("retry", f"the call broke: {type(error).__name__}") from None
-        cost = self._cost(claim.annotator, completion)
+        cost = cost_of(self.prices[claim.annotator], request, completion)
         if cost:
             self.cost += cost
             await self.writer.do(work.charge, self.store, self.run, cost)
 
-    def _cost(self, judge: str, completion: Completion) -> float | None:
-        return cost_of(self.prices[judge], completion)
-
-    def _build_answer(self, claim: Claim, completion: Completion, about: dict[str, Any]) -> Answer:
+    def _build_answer(self, claim: Claim, request: Request, completion: Completion, about: dict[str, Any]) -> Answer:
         """What a reply says, with all that is kept of it."""
-        return build_answer(self.plan, claim, completion, about, self._cost(claim.annotator, completion))
+        cost = cost_of(self.prices[claim.annotator], request, completion)
+        return build_answer(self.plan, claim, completion, about, cost)
 
     # -- what has been done ---------------------------------------------------------------------
 
