@@ -627,6 +627,8 @@ def test_show_gives_the_prompt_of_any_item(make_study):
         ("see snake__case and http://x.org/a_b_c", "- see snake__case and http://x.org/a_b_c",
          "see snake__case and http://x.org/a_b_c"),  # what stands within a word is part of it
         ("__so__, _this_. **_both_** ~~gone~~", "- __so__, _this_. **_both_** ~~gone~~", "so, this. both gone"),
+        ("2*3 is 6, 2 * 3 * 4 about ~24", "- 2*3 is 6, 2 * 3 * 4 about ~24", "2*3 is 6, 2 * 3 * 4 about ~24"),
+        ("*a **b** c* and (*d*)", "- *a **b** c* and (*d*)", "a b c and (d)"),
         ("**重要**です", "- **重要**です", "重要です"),
     ],
 )  # fmt: skip

@@ -543,13 +543,14 @@ def with_words(messages: Sequence[Message], words: str) -> list[Message]:
     return [*before, {**last, "content": [*last["content"], {"type": "text", "text": words}]}]
 
 
-_MARKDOWN = re.compile(
-    r"^[ \t]*(?:#{1,6}[ \t]+|[-*+][ \t]+|>[ \t]?|\d+[.)][ \t]+)"
-    r"|(?!(?<=\w)_+[^\W_])[*_`~]{1,3}(?=\S)|(?<=\S)[*_`~]{1,3}(?!\w)",
-    re.MULTILINE,
-)
-"""Signs of headings, lists and quotes at the beginning of a line, and those around words; ``_`` within a word is none
-in Markdown, either."""
+_LINE_MARK = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|[-*+][ \t]+|>[ \t]?|\d+[.)][ \t]+)")
+"""The sign of a heading, a list or a quote at the beginning of a line."""
+
+_EMPHASIS = [
+    re.compile(rf"(?<![0-9A-Za-z{sign}])({sign}{{1,3}})(?=[^\s{sign}])(.*?[^\s{sign}])\1(?![0-9A-Za-z{sign}])")
+    for sign in (r"\*", "_", "`", "~")
+]
+"""Words between two of the same signs; one alone is no emphasis, as in 2 * 3, ~5 and snake_case."""
 
 
 def reformat(item: Item, way: str, images: Collection[str]) -> Item:
@@ -559,13 +560,23 @@ def reformat(item: Item, way: str, images: Collection[str]) -> Item:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         if way == "padded":
             return "\n\n".join(f"- {line}" for line in lines)
-        return " ".join(_MARKDOWN.sub("", line).strip() for line in lines)
+        return " ".join(_without_emphasis(_LINE_MARK.sub("", line)).strip() for line in lines)
 
     fields = {
         column: reformat_text(value) if isinstance(value, str) and column not in images else value
         for column, value in item.fields.items()
     }
     return replace(item, fields=fields)
+
+
+def _without_emphasis(line: str) -> str:
+    """A line without the signs around words, also of bold within italic."""
+    before = None
+    while line != before:
+        before = line
+        for emphasis in _EMPHASIS:
+            line = emphasis.sub(r"\2", line)
+    return line
 
 
 def complaint(
