@@ -61,7 +61,7 @@ def test_defaults_as_they_would_be_typed(value, text):
         (int | None, int), (float, float), (bool, bool), (str | None, str), (Any, str),
         (Literal["a", "b"], Literal["a", "b"]),
         (Literal["a"] | int, Literal["a"]), (Sequence[int] | int | None, list[int]), (tuple[float, ...], list[float]),
-        (Sequence[str], list[str]), (Sequence[Literal["a"]], list[str]), (Mapping[str, int], list[object]),
+        (Sequence[str], list[str]), (Sequence[Literal["a"]], list[str]), (Mapping[str, int], list[output._NAME_VALUE]),
         (Callable[[str], int], None), (Callable[[str], int] | str, str), (Mapping[str, Any], None),
     ],
 )  # fmt: skip
@@ -98,6 +98,14 @@ def test_values_of_names():
     whole = output._pairs("--n", int | Sequence[int])
     assert whole(None, tokens("o=1-4,r=1, 2,3", "s=7")) == [("o", (1, 2, 3, 4)), ("r", (1, 2, 3)), ("s", (7,))]
     assert whole(None, tokens("o=3-3")) == [("o", (3,))]
+    # One name may be a column where the option says so; two are none.
+    assert output._pairs("--quality", float, column=True)(None, tokens("weight")) == "weight"
+    assert output._pairs("--quality", float, column=True)(None, tokens("a=2")) == [("a", 2.0)]
+    for wrong, column in (("weight", False), ("weight,other", False)):
+        with pytest.raises(AssayError, match="takes NAME=VALUE; got"):
+            output._pairs("--quality", float, column=column)(None, tokens(wrong))
+    with pytest.raises(AssayError, match="takes NAME=VALUE; got 'a'"):
+        output._pairs("--quality", float, column=True)(None, tokens("a", "b"))
     for text in ("o=4-3", "o=1-10002", "o=x", "o=1.5"):
         with pytest.raises(ValueError, match=r"o=... takes whole numbers: o=1-10 or o=1,2,3; got '"):
             whole(None, tokens(text))

@@ -362,7 +362,7 @@ def _mapping(typed: str | Sequence[tuple[str, Any]]) -> str | dict[str, Any]:
     return typed if isinstance(typed, str) else dict(typed)
 
 
-def _pairs(option: str, kind: Any, *, column: bool) -> Callable[[Any, Sequence[Any]], Any]:
+def _pairs(option: str, kind: Any, *, column: bool = False) -> Callable[[Any, Sequence[Any]], Any]:
     """``o=1-10,r=1,2,3`` as pairs, texts of several parts joined by ``+``; where it may be, one name is a column."""
 
     def read(_: Any, tokens: Sequence[Any]) -> str | list[tuple[str, Any]]:
