@@ -71,6 +71,14 @@ def test_items_that_differ_less_than_chance_have_no_variance():
     assert within == pytest.approx((1 + 1 + 4 + 4) / 5)
 
 
+@pytest.mark.parametrize("apart", [1.0, 1e-1, 1e-2, 1e-3, 1e-4])
+def test_labels_of_an_item_may_be_as_good_as_equal(apart):
+    """As complete tables have by mean squares: the variance of the means 1, 4, 6 is 19/3, within it is apart² / 2."""
+    between, _, within = found_of([[low, low + apart] for low in (1.0, 4.0, 6.0)])
+    assert within == pytest.approx(apart**2 / 2, rel=1e-3)
+    assert between == pytest.approx(19 / 3 - apart**2 / 4, rel=1e-3)
+
+
 @pytest.mark.parametrize("rows", [[[1.0], [2.0], [3.0]], [[1.0, 2.0, 3.0]], [[1.0, 1.0], [1.0, 1.0]]])
 def test_without_labels_of_one_item_or_items_or_differences_nothing_is_known(rows):
     assert np.isnan(found_of(rows)[0])

@@ -39,6 +39,11 @@ class OneWay:
         return np.stack([ratio(above - within, each), np.zeros_like(within), within], axis=-1)
 
 
+SHARES = np.concatenate([np.linspace(0.0, 0.999, 80), 1 - 10.0 ** np.arange(-3.5, -12.0, -0.5)])
+"""Shares of the variance that lie between items, among which the likeliest is looked for. Above .999 they go by the
+variance within, to where 1 − share keeps four digits: labels of an item then differ by a millionth of the items."""
+
+
 @dataclass(frozen=True, eq=False)
 class OneWayLikely:
     """The same two variances by restricted maximum likelihood, none below 0: (σ²_I, 0, σ²_E).
@@ -79,10 +84,9 @@ class OneWayLikely:
         Looked for on a grid of γ/(1 + γ), then by golden sections.
         """
         flat = sums.reshape(-1, self.width)
-        share = np.linspace(0.0, 0.999, 80)
-        criteria = np.stack([self._criterion(flat, np.full(len(flat), s))[0] for s in share], axis=1)
+        criteria = np.stack([self._criterion(flat, np.full(len(flat), s))[0] for s in SHARES], axis=1)
         best = np.argmin(np.where(np.isnan(criteria), np.inf, criteria), axis=1)
-        low, high = share[np.maximum(best - 1, 0)], share[np.minimum(best + 1, len(share) - 1)]
+        low, high = SHARES[np.maximum(best - 1, 0)], SHARES[np.minimum(best + 1, len(SHARES) - 1)]
         golden = (np.sqrt(5) - 1) / 2
         for _ in range(48):
             left, right = high - golden * (high - low), low + golden * (high - low)
