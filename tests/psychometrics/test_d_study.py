@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,8 +13,8 @@ from tables import FACETS, brennan, lessons
 
 import assay
 from assay.errors import DesignError
-from assay.psychometrics.d_study import DStudy, _Projection
-from assay.psychometrics.design import DStudySettings
+from assay.psychometrics.d_study import DStudy, _first_reaching, _Loop, _Projection
+from assay.psychometrics.design import DStudySettings, GStudySettings, LoopSettings
 from assay.psychometrics.g_study import g_study
 
 
@@ -361,3 +362,165 @@ def test_the_largest_coefficient_names_its_study_where_there_are_several(studies
     assert lines[2].startswith("The largest Φ here: 0.625 ")
     assert lines[2].endswith(f" with 4 r{place}.")
     assert lines[3:] == ["last"]
+
+
+# -- sentences, scenarios and what they cost, from given values ----------------------------------------------
+
+
+def told(smallest, projected=None, coefficient="dependability", columns=None, **more):
+    """A D-study of these rows, along o with r beside it; facets are columns of their own unless named."""
+    run = SimpleNamespace(of=None if columns is None else SimpleNamespace(settings=settings_of(columns)))
+    given = {"projected": projected or [{"study": "all", "o": 1}], "smallest": smallest}
+    rows = {k: pl.DataFrame(v, infer_schema_length=None) for k, v in given.items()}
+    return DStudy(**rows, facets=("o", "r"), along="o", target=0.75, coefficient=coefficient, run=run, estimates=(),
+                  **more)  # fmt: skip
+
+
+def settings_of(columns):
+    return GStudySettings(design="r x (o:i)", object="i", facets=columns)
+
+
+NAMED = {"o": "lesson", "r": "annotator", "i": "teacher"}
+
+
+@pytest.mark.parametrize(
+    ("row", "columns", "sentence"),
+    [
+        ({"smallest": 4, "r": 1}, NAMED, "4 lessons with 1 annotator reach Φ = 0.75."),
+        ({"smallest": 1, "r": 2}, NAMED, "1 lesson with 2 annotators reach Φ = 0.75."),
+        ({"smallest": 1}, NAMED, "1 lesson reaches Φ = 0.75."),
+        ({"smallest": 2}, NAMED, "2 lessons reach Φ = 0.75."),
+        ({"smallest": 1234, "cost": 1234.5}, NAMED, "1,234 lessons reach Φ = 0.75, at a cost of 1,234.50."),
+        ({"smallest": 1234, "r": 2}, None, "1,234 o with 2 r reach Φ = 0.75."),  # a letter has no plural
+        ({"limit": 0.61449}, NAMED, "no number of lessons reaches Φ = 0.75; more of them tend to 0.614."),
+        (
+            {"limit": 0.6, "r": 1},
+            NAMED,
+            "no number of lessons reaches Φ = 0.75 with 1 annotator; more of them tend to 0.600.",
+        ),
+        (
+            {"reason": "why", "r": 3},
+            NAMED,
+            "how Φ changes with the number of lessons with 3 annotators is not known: why.",
+        ),
+        ({"reason": "why", "smallest": 2}, None, "how Φ changes with the number of o is not known: why."),
+    ],
+)  # fmt: skip
+def test_the_smallest_number_in_a_sentence(row, columns, sentence):
+    whole = {"study": "all", "smallest": None, "limit": None, "reason": None} | row
+    assert told([whole], columns=columns).sentences() == (sentence,)
+
+
+def test_studies_are_named_where_there_are_several():
+    rows = [{"study": s, "smallest": n, "limit": 0.9, "reason": None} for s, n in (("c1", 2), ("c2", 3))]
+    both = told(rows, coefficient="generalizability").sentences()
+    assert both == ("c1: 2 o reach Eρ² = 0.75.", "c2: 3 o reach Eρ² = 0.75.")
+    assert told(rows[1:]).sentences() == ("3 o reach Φ = 0.75.",)
+
+
+SCENARIOS = ("one person", "another person", "a judge beside", "3 judges beside")
+
+
+def scenario_rows(values, study="all", o=2, reason=None):
+    return [
+        {"study": study, "scenario": name, "o": o, "estimate": value, "reason": reason if np.isnan(value) else None}
+        for name, value in zip(SCENARIOS, values, strict=True)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ((0.5, 0.7, 0.4999, 0.9), "lowers what one person reaches"),
+        ((0.5, 0.7, 0.5, 0.1), "adds less than another person"),  # what one judge adds decides
+        ((0.5, 0.7, 0.6999, 0.9), "adds less than another person"),
+        ((0.5, 0.7, 0.7, 0.2), "adds as much as another person"),
+        ((0.5, 0.7, 0.8, 0.2), "adds as much as another person"),
+        ((math.nan, 0.7, 0.8, 0.2), "cannot be valued: why"),
+        ((0.5, 0.7, math.nan, 0.2), "cannot be valued: why"),
+        ((0.5, 0.7, 0.6, math.nan), "adds less than another person"),
+    ],
+)
+def test_a_judge_beside_a_person_in_a_sentence(values, verdict):
+    projected = [*scenario_rows((0.1, 0.2, 0.05, 0.3), o=1), *scenario_rows(values, reason="why")]
+    (line,) = told([], projected, columns=NAMED).sentences()
+    said = ", ".join(
+        f"{name} {'nan' if np.isnan(v) else f'{v:.3f}'}" for name, v in zip(SCENARIOS, values, strict=True)
+    )
+    head, _, end = line.partition(". A judge beside ")
+    assert end == f"{verdict}."
+    assert head.startswith("Φ with 2 lessons: one person ")
+    if "nan" not in said:
+        assert head == f"Φ with 2 lessons: {said}"
+
+
+def test_scenarios_of_a_criterion_are_under_its_name_at_the_largest_number():
+    projected = [row for study in ("c1", "c2") for o in (5, 1) for row in scenario_rows((0.5, 0.7, 0.6, 0.8), study, o)]
+    lines = told([], projected).sentences()
+    assert [line[:20] for line in lines] == ["c1: Φ with 5 o: one ", "c2: Φ with 5 o: one "]
+
+
+def test_the_first_number_at_which_a_scenario_reaches_the_target():
+    """Numbers in any order; the limit is the largest value; the reason is that of the largest number."""
+    rows = [
+        {"study": "all", "scenario": scenario, "o": o, "estimate": value, "cost": 10.0 * o, "reason": f"why {o}"}
+        for scenario, values in (("a", {4: 0.9, 1: 0.5, 2: 0.75}), ("b", {1: 0.6, 2: 0.7499}))
+        for o, value in values.items()
+    ]
+    first, second = _first_reaching(rows, "o", 0.75)
+    assert first == {
+        "study": "all", "scenario": "a", "smallest": 2, "limit": 0.9, "cost": 20.0, "reason": "why 4"
+    }  # fmt: skip
+    assert second == {
+        "study": "all", "scenario": "b", "smallest": None, "limit": 0.7499, "cost": None, "reason": "why 2"
+    }  # fmt: skip
+    other = _first_reaching([*rows[:1], rows[0] | {"study": "c2"}], "o", 0.95)
+    assert [(one["study"], one["smallest"]) for one in other] == [("all", None), ("c2", None)]
+
+
+def loop(**options) -> _Loop:
+    return _Loop("people", "judges", None, "o", "r", LoopSettings(**options))
+
+
+def test_four_scenarios_and_how_many_each_sees():
+    found = loop().scenarios(3)
+    assert [*found] == ["one person", "another person", "a judge beside", "3 judges beside"]
+    assert [[tuple(share) for share in shares] for shares in found.values()] == [
+        [("people", 0.0, {"o": 3, "r": 1}, False)],
+        [("people", 0.0, {"o": 6, "r": 2}, True)],
+        [("people", 0.0, {"o": 3, "r": 1}, False), ("judges", 0.0, {"o": 3, "r": 1}, False)],
+        [("people", 0.0, {"o": 3, "r": 1}, False), ("judges", 0.0, {"o": 3, "r": 3}, False)],
+    ]
+    more = loop(another="same", ensemble=5, price=8.0, judge_price=0.25, of_human={"s": 2}, of_judge={"s": 8})
+    found = more.scenarios(3)
+    assert [tuple(share) for share in found["another person"]] == [("people", 8.0, {"o": 3, "r": 2, "s": 2}, False)]
+    assert [tuple(share) for share in found["5 judges beside"]] == [
+        ("people", 8.0, {"o": 3, "r": 1, "s": 2}, False), ("judges", 0.25, {"o": 3, "r": 5, "s": 8}, False)
+    ]  # fmt: skip
+    # People: 3 lessons of 2 segments at 8; judges: 3 lessons of 8 segments, five times, at a quarter.
+    assert {name: more.cost(shares) for name, shares in found.items()} == {
+        "one person": 48, "another person": 96, "a judge beside": 48 + 6, "5 judges beside": 48 + 30
+    }  # fmt: skip
+    # Lessons of their own are seen by one person each: six at 8.
+    assert loop(price=8.0).cost(loop(price=8.0).scenarios(3)["another person"]) == 48
+    assert loop(judge_price=1.0).cost(found["one person"]) is None
+    assert loop(price=0.0, judge_price=1.0).cost(found["one person"]) == 48
+
+
+@pytest.mark.parametrize(
+    ("options", "families", "value"),
+    [
+        ({}, [(4, 2)], 4 / 6),
+        ({}, [(4, 2), (1, 3)], 5 / 10),
+        ({"reading": "composite", "correlation": 0.5}, [(4, 2)], 4 / 6),
+        # (4 + 1 + 2 · .5 · √4) / 4 = 7/4, of 7/4 + (2 + 3)/4.
+        ({"reading": "composite", "correlation": 0.5}, [(4, 2), (1, 3)], 7 / 12),
+        ({"reading": "composite", "correlation": 0.0}, [(4, 2), (1, 3)], 5 / 10),
+        ({}, [(0, 0)], math.nan),
+        ({}, [(0, 2)], 0),
+    ],
+)
+def test_what_shares_reach_together(options, families, value):
+    weights = [SimpleNamespace(universe=np.array([1.0, 0]), absolute=np.array([0, 1.0]))] * len(families)
+    thetas = [np.array(one, dtype=float) for one in families]
+    assert float(loop(**options)._composite(weights, thetas)) == pytest.approx(value, nan_ok=True)
