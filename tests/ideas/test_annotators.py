@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,14 +11,20 @@ import pytest
 
 import assay
 from assay.errors import DataError, DesignError
+from assay.ideas import annotators
 from assay.ideas.annotators import (
     _add_ranks,
+    _classical_scaling,
     _compare_with,
+    _estimate,
+    _map,
     _merge_repeats,
     _rank_words,
+    _rotate,
     _TextAnswers,
     positions_in_plane,
 )
+from assay.ideas.choices import MapSettings
 from assay.similarity.topics import Topical, TopicModel
 
 WORDS = ["red", "green", "blue", "old", "new", "small", "large", "thin", "wide", "tall"]
@@ -254,3 +261,193 @@ def test_than_how_many_people_each_is_closer():
 )
 def test_ranks_in_words(share, n, words):
     assert _rank_words(share, n) == words
+
+
+def test_who_is_compared_on_which_item():
+    """Whoever answered an item that two other people answered; judges are held against people alone."""
+    one = ([0, 1, 3], [[1, 0.2, 0.4], [0.2, 1, 0.6], [0.4, 0.6, 1]])
+    three = ([0, 1, 2, 3], ALIKE)
+    given = answers(one, three)
+    given.n_items, given.item = 3, np.array([0, 2])
+    found = _TextAnswers.closeness.func(given)
+    assert found.shape == (4, 3, 3)
+    there = np.isfinite(found[:, :, 0])
+    assert there.tolist() == [[False, False, True], [False, False, True], [False, False, True], [True, False, True]]
+    # The judge on the first item: as alike as .4 and .6; without either, .6 and .4 against .2.
+    assert found[3, 0] == pytest.approx([0.5, 0.2, 1])
+    # The first person on the last one: (.2 + .4) / 2 to two others, who are alike by .8.
+    assert found[0, 2] == pytest.approx([0.3, 0.8, 0])
+    # The judge there: (.6 + 0 + .5) / 3; people (.2 + .4 + .8) / 3; without each .5, 1.1, .6 against .6, 1.0, 1.2.
+    assert found[3, 2] == pytest.approx([1.1 / 3, 1.4 / 3, 1 / 3])
+
+
+def moved(texts, annotator, human=(True, True, False), seed=0):
+    """Closeness to people of other items, and the texts that were compared: the similarity is the first's number."""
+    asked = []
+
+    def pairs(one, two):
+        asked.extend(zip(one, two, strict=True))
+        return np.array([float(text[1:]) for text in one])
+
+    frame = pl.DataFrame(texts, schema=["item", "who", "text"], orient="row")
+    given = SimpleNamespace(texts=frame, is_human=np.array(human), fitted=SimpleNamespace(pairs=pairs))
+    return _TextAnswers.closeness_elsewhere(given, annotator, seed), asked
+
+
+def test_answers_are_held_against_people_of_the_next_item(monkeypatch):
+    texts = [(i, who, f"{'abm'[who]}{i}") for i in range(5) for who in range(3)]
+    texts += [(0, 2, "m99")]  # of several answers the first
+    value, asked = moved(texts, 2)
+    assert len(asked) == 10
+    given = {theirs: mine for mine, theirs in asked}
+    assert all(given[f"a{i}"] == given[f"b{i}"] for i in range(5))
+    assert sorted(given[f"a{i}"] for i in range(5)) == [f"m{i}" for i in range(5)]
+    assert all(given[f"a{i}"] != f"m{i}" for i in range(5))
+    assert value == 2  # each answer is used as often as any: the mean of 0 to 4
+    assert moved(texts, 2)[1] == asked
+    assert any(moved(texts, 2, seed=k)[1] != asked for k in (1, 2, 3))
+    _, of_a_person = moved(texts, 0)
+    assert {theirs[0] for _, theirs in of_a_person} == {"b"}
+    monkeypatch.setattr(annotators, "MOST_MOVED", 3)
+    assert len(moved(texts, 2)[1]) == 3
+
+
+def test_two_items_can_be_exchanged_and_one_cannot():
+    two = [(0, 0, "a0"), (0, 2, "m0"), (1, 0, "a1"), (1, 2, "m1")]
+    assert sorted(moved(two, 2)[1]) == [("m0", "a1"), ("m1", "a0")]
+    assert np.isnan(moved(two[:3], 2)[0])
+    assert np.isnan(moved([row for row in two if row[1] == 2], 2)[0])
+    apart = [(0, 2, "m0"), (1, 2, "m1"), (2, 0, "a2")]  # people answered neither of its items
+    assert np.isnan(moved(apart, 2)[0])
+    assert annotators.MOST_MOVED == 4_000
+
+
+def test_means_over_items_are_of_closeness_people_their_difference_and_the_advantage():
+    """Differences .2, −.1, .2 and .1 in two items each of two clusters; the second item is not used."""
+    mine = np.array([[0.6, 0.4, 1.0], [np.nan] * 3, [0.3, 0.4, 0.0], [0.8, 0.6, 1.0], [0.5, 0.4, 0.5]])
+    used = np.array([0, 2, 3, 4])
+    found = _estimate(mine, used, None, MapSettings(method="jackknife"))
+    assert found.value == pytest.approx([0.55, 0.45, 0.1, 0.625])
+    spread = np.array([0.1, -0.2, 0.1, 0.0])
+    assert found.standard_error[2] == pytest.approx(np.sqrt((spread**2).sum() / 4 / 3))
+    assert (found.n_items, found.n_units) == (4, 4)
+    assert (found.low[:3] + found.high[:3]) / 2 == pytest.approx(found.value[:3])
+    assert 0 <= found.low[3] < 0.625 < found.high[3] <= 1
+    clustered = _estimate(mine, used, np.array([0, 0, 0, 1, 1]), MapSettings(method="jackknife"))
+    assert clustered.value == pytest.approx(found.value)
+    assert clustered.n_units == 2
+    # Without either cluster the mean is .15 or .05.
+    assert clustered.standard_error[2] == pytest.approx(np.sqrt(1 / 2 * 2 * 0.05**2))
+
+
+def test_the_map_is_of_one_less_the_similarity_weighted_by_items():
+    rows = [{"annotator": name, "kind": "human"} for name in "abc"] + [{"annotator": "m", "kind": "judge"}]
+    schema = ["first", "second", "adjusted", "n"]
+    pairs = [("a", "b", 0.4, 9), ("a", "c", 0.2, 9), ("b", "c", 0.0, 9), ("a", "m", 1.2, 4), ("b", "m", 0.4, 4)]
+    frame, stress = _map(pl.DataFrame(pairs, schema=schema, orient="row"), rows)
+    assert frame.columns == ["annotator", "kind", "x", "y"]
+    assert frame.select("annotator", "kind").rows() == [("a", "human"), ("b", "human"), ("c", "human"), ("m", "judge")]
+    at = {name: np.array(place) for name, *place in frame.select("annotator", "x", "y").rows()}
+    for one, two, apart in (("a", "b", 0.6), ("a", "c", 0.8), ("b", "c", 1.0), ("a", "m", 0.0), ("b", "m", 0.6)):
+        assert np.hypot(*(at[one] - at[two])) == pytest.approx(apart, abs=2e-3)  # more than alike is no distance
+    assert stress == pytest.approx(0, abs=2e-3)
+
+
+def test_places_in_a_plane_by_hand():
+    """One, two and three annotators; the longest axis comes first, and its farthest end is on the right."""
+    one, misfit = positions_in_plane(np.zeros((1, 1)), np.zeros((1, 1)))
+    assert (one.tolist(), misfit) == ([[0, 0]], 0)
+    two, misfit = positions_in_plane(np.array([[0, 3.0], [3, 0]]), np.ones((2, 2)))
+    assert np.abs(two) == pytest.approx(np.array([[1.5, 0], [1.5, 0]]))
+    assert two[0, 0] == -two[1, 0]
+    assert misfit == pytest.approx(0, abs=1e-9)
+    triangle = np.array([[0, 3.0, 4], [3, 0, 5], [4, 5, 0]])
+    found, misfit = positions_in_plane(triangle, np.ones((3, 3)))
+    assert np.hypot(*(found[:, None] - found).T) == pytest.approx(triangle)
+    assert found.sum(axis=0) == pytest.approx([0, 0])
+    assert (found**2).sum(axis=0)[0] > (found**2).sum(axis=0)[1]
+    assert found[0] @ found[1] + found[1] @ found[2] + found[2] @ found[0] == pytest.approx(-25 / 3)
+    assert misfit == pytest.approx(0, abs=1e-9)
+    assert positions_in_plane(np.zeros((3, 3)), np.ones((3, 3)))[1] == 0
+
+
+def test_three_equal_distances_on_a_line_leave_a_third_of_misfit():
+    """At −a, 0 and a the misfit 2 (a − 1)² + (2a − 1)² is least at a = 2/3, where it is 1/3 of three squares of 1."""
+    line, stress = positions_in_plane(1.0 - np.eye(3), np.ones((3, 3)), 1)
+    assert line.shape == (3, 1)
+    assert sorted(line.ravel()) == pytest.approx([-2 / 3, 0, 2 / 3], abs=1e-4)
+    assert stress == pytest.approx(1 / 3, abs=1e-6)
+    assert positions_in_plane(5.0 - 5 * np.eye(3), np.ones((3, 3)), 1)[1] == pytest.approx(1 / 3, abs=1e-6)
+
+
+def test_the_misfit_is_weighted_and_does_not_count_what_is_not_known():
+    rng = np.random.default_rng(4)
+    apart, weight = (np.triu(rng.uniform(0.5, 2, (6, 6)), 1) for _ in range(2))
+    apart, weight = apart + apart.T, weight + weight.T
+    weight[0, 1] = weight[1, 0] = 0  # not asked
+    apart[2, 3] = apart[3, 2] = np.nan  # no number
+    found, stress = positions_in_plane(apart, weight)
+    known = np.triu((weight > 0) & np.isfinite(apart), 1)
+    assert known.sum() == 13
+    on_map = np.hypot(*(found[:, None] - found).T)
+    off = (weight * (apart - on_map) ** 2)[known].sum() / (weight * apart**2)[known].sum()
+    assert stress == pytest.approx(np.sqrt(off), abs=1e-6)
+    apart[0, 1] = apart[1, 0] = 77.0
+    assert positions_in_plane(apart, weight)[1] == pytest.approx(stress, abs=1e-9)
+
+
+def test_scaling_and_turning_by_hand():
+    places = np.array([[0.0, 0], [3, 0], [0, 4], [3, 4]])
+    far = np.hypot(*(places[:, None] - places).T)
+    flat = _classical_scaling(far, 2)
+    assert np.hypot(*(flat[:, None] - flat).T) == pytest.approx(far)
+    assert np.abs(_classical_scaling(far, 1)).ravel() == pytest.approx([2] * 4)  # along the longer side
+    column = np.array([[0.0, -4], [0, 1], [0, 1], [0, 1], [0, 1]])
+    assert _rotate(column + 7)[:, 0] == pytest.approx([4, -1, -1, -1, -1])
+    assert np.abs(_rotate(column)[:, 1]).max() == pytest.approx(0)
+
+
+# -- what is said --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def small():
+    return assay.annotator_similarity(study(n_items=4, gpt=same_as_people), min_items=2, method="none")
+
+
+def rows_said(small, *rows):
+    """Of each: name, kind, difference with its ends, share that it is closer than."""
+    base = {"estimate": 0.61234, "people": 0.5, "advantage": 0.75, "advantage_low": 0.7, "advantage_high": 0.8,
+            "other_items": 0.25, "n": 12}  # fmt: skip
+    names = ("annotator", "kind", "difference", "difference_low", "difference_high", "closer_than")
+    return dataclasses.replace(small, rows=pl.DataFrame([base | dict(zip(names, row, strict=True)) for row in rows]))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.001, 0.2, "is closer to people than they are to each other"),
+        (0.0, 0.2, "is not shown to be closer to people, or farther, than they are to each other"),
+        (-0.2, 0.0, "is not shown to be closer to people, or farther, than they are to each other"),
+        (-0.2, -0.001, "is not as close to people as they are to each other"),
+    ],
+)
+def test_a_judge_is_closer_where_its_interval_says_so(small, low, high, words):
+    found = rows_said(small, ("gpt", "judge", 0.1, low, high, None)).summary().splitlines()
+    assert found[0].startswith(f"gpt {words}: 0.612 against 0.500, a difference of +0.100 [")
+    assert found[1].startswith("The map's misfit is ")  # nobody else
+    assert found[1].endswith(" (stress; below 0.2 distances can be read).")
+
+
+def test_each_judge_is_placed_among_people_whose_ends_are_told(small):
+    rows = [
+        ("gpt", "judge", 0.1, 0.05, 0.15, 1.0), ("ann", "human", 0.02, 0, 0, 0.5), ("bob", "human", -0.03, 0, 0, 0.0),
+        ("cho", "human", 0.01, 0, 0, 0.5),
+    ]  # fmt: skip
+    found = rows_said(small, *rows).summary().splitlines()
+    assert found[0] == (
+        "gpt is closer to people than they are to each other: 0.612 against 0.500, a difference of +0.100 "
+        "[+0.050, +0.150] (its answers to other items reach 0.250); at least as close as the person left out in 0.75 "
+        "[0.70, 0.80] of comparisons on 12 items; closer than 1.00 of 3 people."
+    )
+    assert found[1] == "People themselves lie from −0.030 (bob) to +0.020 (ann)."
