@@ -5,16 +5,26 @@ import dataclasses
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.colors import to_hex
 
 from assay import Annotations, agreement
 from assay.concordance.families import (
     MOST_LABELS,
+    PEOPLE,
+    _colours,
     beside_people,
     better_than_people,
     better_words,
+    label_shares,
+    plot_coefficients,
+    plot_labels,
+    plot_raters,
+    rater_name,
     raters_to_draw,
 )
+from assay.data.ratings import Ratings
 from assay.errors import DesignError
+from assay.reporting import pictures
 
 MAKERS = {"enc1": "encoders", "enc2": "encoders", "gpt": "GPTs"}
 ASK = {"who": ["random human"], "coefficients": ["pearson", "mae", "exact-agreement", "bias"], "draws": 300}
@@ -220,3 +230,177 @@ def test_rows_beside_people_are_people_first_then_families_then_judges():
     ]
     with pytest.raises(DesignError, match=r"ask agreement for who=\['random human'\]"):
         beside_people(pl.concat(others), ["ann"])
+
+
+# -- pictures of small tables by hand ------------------------------------------------------------------
+
+
+def shown_beside(*rows):
+    names = ["criterion", "rater", "coefficient", "title", "estimate", "low", "high", "than_humans"]
+    kinds = dict.fromkeys(names[:4], pl.String) | dict.fromkeys(names[4:7], pl.Float64) | {names[7]: pl.String}
+    return pl.DataFrame(rows, schema=kinds, orient="row")
+
+
+def points_of(ax):
+    """(x, y, mark, colour, filled) of each point."""
+    return [
+        (float(line.get_xdata()[0]), float(line.get_ydata()[0]), line.get_marker(), to_hex(line.get_color()),
+         line.get_markerfacecolor() != "none")
+        for line in ax.lines if len(line.get_xydata()) == 1
+    ]  # fmt: skip
+
+
+def test_raters_stand_side_by_side_over_their_criterion():
+    """Three raters a quarter apart, the middle one over the tick; hollow is who is neither, but for people."""
+    beside = shown_beside(
+        ("a", PEOPLE, "mae", "MAE", 0.5, 0.4, 0.6, None), ("a", "enc", "mae", "MAE", 0.3, 0.2, 0.4, "better"),
+        ("a", "gpt", "mae", "MAE", 0.9, None, None, "worse"), ("b", PEOPLE, "mae", "MAE", 0.4, 0.3, 0.5, None),
+        ("b", "enc", "mae", "MAE", 0.35, 0.2, 0.5, "not shown"), ("b", PEOPLE, "bias", "Bias", 7.0, 6.0, 8.0, None),
+    )  # fmt: skip
+    ax = plot_raters(beside, "mae")
+    others = [c for c in pictures.PALETTE if c != pictures.HUMAN]
+    assert points_of(ax) == [
+        (-0.25, 0.5, "o", pictures.HUMAN, True), (0.0, 0.3, "^", others[0], True), (0.25, 0.9, "v", others[1], True),
+        (0.75, 0.4, "o", pictures.HUMAN, True), (1.0, 0.35, "o", others[0], False),
+    ]  # fmt: skip
+    ends = [line.get_xydata().tolist() for line in ax.lines[1:] if len(line.get_xydata()) == 2]
+    assert ends == [
+        [[-0.25, 0.4], [-0.25, 0.6]], [[0, 0.2], [0, 0.4]], [[0.75, 0.3], [0.75, 0.5]], [[1, 0.2], [1, 0.5]]
+    ]  # fmt: skip
+    assert list(ax.lines[0].get_ydata()) == [0, 0]
+    assert [(t.get_text(), x) for t, x in zip(ax.get_xticklabels(), ax.get_xticks(), strict=True)] == [
+        ("a", 0), ("b", 1)
+    ]  # fmt: skip
+    assert ax.get_xlim() == (-0.6, 1.6)
+    assert ax.get_ylabel() == "MAE with a random human"
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == [PEOPLE, "enc", "gpt", "shown better", "shown worse"]
+    one = plot_raters(beside.filter(criterion="a").with_columns(criterion=pl.lit(None, pl.String)), "mae")
+    assert [t.get_text() for t in one.get_xticklabels()] == ["all items"]
+    assert one.get_xlim() == (-0.6, 0.6)
+
+
+def test_a_grid_has_a_row_a_rater_and_a_column_a_coefficient():
+    beside = shown_beside(
+        ("b", PEOPLE, "pearson", "Pearson's r", 0.5, None, None, None),
+        ("b", "enc", "pearson", "Pearson's r", 1.0, None, None, "better"),
+        ("a", PEOPLE, "pearson", "Pearson's r", 0.0, None, None, None),
+        ("a", PEOPLE, "mae", "MAE", 0.9, None, None, None), ("b", PEOPLE, "bias", "Bias", -0.5, None, None, None),
+        ("b", "enc", "mae", "MAE", 1.25, None, None, "worse"), ("a", "enc", "pearson", "Pearson's r", *[None] * 4),
+    )  # fmt: skip
+    ax = plot_coefficients(beside)
+    rows, columns = ["a: people", "a: enc", "b: people", "b: enc"], ["Pearson's r", "MAE", "Bias"]
+    assert {t.get_text(): y for t, y in zip(ax.get_yticklabels(), ax.get_yticks(), strict=True)} == {
+        name: 3.5 - i for i, name in enumerate(rows)
+    }
+    assert {t.get_text(): x for t, x in zip(ax.get_xticklabels(), ax.get_xticks(), strict=True)} == {
+        name: j + 0.5 for j, name in enumerate(columns)
+    }
+    place = {(y, x): (r, c) for r, y in zip(rows, (3.5, 2.5, 1.5, 0.5), strict=True)
+             for c, x in zip(columns, (0.5, 1.5, 2.5), strict=True)}  # fmt: skip
+    cells = {place[t.get_position()[1], t.get_position()[0]]: t.get_text() for t in ax.texts}
+    assert cells == {
+        ("b: people", "Pearson's r"): "0.50", ("b: enc", "Pearson's r"): "1.00▲", ("a: people", "Pearson's r"): "0.00",
+        ("a: people", "MAE"): "0.90", ("b: people", "Bias"): "−0.50", ("b: enc", "MAE"): "1.25▼",
+    }  # fmt: skip
+    faces = {
+        place[round(p.get_y() + p.get_height() / 2, 9), round(p.get_x() + p.get_width() / 2, 9)]: p for p in ax.patches
+    }
+    assert {key: to_hex(p.get_facecolor()) for key, p in faces.items()} == {
+        key: pictures.HUMAN if "people" in key[0] else pictures.JUDGE for key in cells
+    }
+    strength = {key: round(p.get_alpha(), 9) for key, p in faces.items()}
+    none, half, full = (strength[key, "Pearson's r"] for key in ("a: people", "b: people", "b: enc"))
+    assert none < half < full
+    assert half == pytest.approx((none + full) / 2)
+    assert {strength[key] for key in cells if key[1] != "Pearson's r"} == {none}  # errors and signs have no shade
+    one = plot_coefficients(beside.filter(criterion="b"))
+    assert [t.get_text() for t in one.get_yticklabels()] == ["people", "enc"]
+    many = [("a", f"m{k:02d}", "mae", "MAE", 0.1, None, None, None) for k in range(pictures.MOST_ROWS + 1)]
+    for n in (pictures.MOST_ROWS, pictures.MOST_ROWS + 1):
+        names = [t.get_text() for t in plot_coefficients(shown_beside(*many[:n])).get_yticklabels()]
+        assert names == [row[1] for row in many[: pictures.MOST_ROWS]]
+
+
+def test_bars_of_labels_stand_by_rater_over_their_label():
+    """Two raters, four tenths wide each; the highest share reaches .72 of a row's height."""
+    rows = [("x", PEOPLE, "no", 1, 0.2), ("x", PEOPLE, "yes", 4, 0.8), ("x", "gpt", "no", 2, 0.4),
+            ("x", "gpt", "yes", 3, 0.6), ("y", PEOPLE, "1", 5, 0.5), ("y", PEOPLE, "2", 5, 0.5)]  # fmt: skip
+    ax = plot_labels(pl.DataFrame(rows, schema=["criterion", "rater", "label", "n", "share"], orient="row"))
+    found = [(b.get_x() + b.get_width() / 2, b.get_y(), b.get_height(), to_hex(b.get_facecolor())) for b in ax.patches]
+    human, other = pictures.HUMAN, pictures.PALETTE[0]
+    wanted = [
+        (-0.2, 1, 0.18, human), (0.8, 1, 0.72, human), (0.2, 1, 0.36, other), (1.2, 1, 0.54, other),
+        (-0.2, 0, 0.45, human), (0.8, 0, 0.45, human),
+    ]  # fmt: skip
+    assert [bar[:3] for bar in found] == [pytest.approx(bar[:3]) for bar in wanted]
+    assert [bar[3] for bar in found] == [bar[3] for bar in wanted]
+    assert all(0.3 < bar.get_width() < 0.4 for bar in ax.patches)  # a little air between neighbours
+    under = [(text.get_text(), text.get_position()[0], round(text.get_position()[1] + 0.3)) for text in ax.texts]
+    assert under == [("no", 0, 1), ("yes", 1, 1), ("1", 0, 0), ("2", 1, 0)]
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["x", "y"]
+    assert ax.get_yticks().tolist() == pytest.approx([1.3, 0.3])
+    assert ax.get_ylim() == (-0.25, 1.9)
+    assert ax.get_xlabel() == "share of a rater's labels; the highest bar is 80%"
+    assert [list(line.get_ydata()) for line in ax.lines[:2]] == [[1, 1], [0, 0]]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [PEOPLE, "gpt"]
+    alone = pl.DataFrame(
+        [(None, "gpt", "1", 2, 1.0)], schema=["criterion", "rater", "label", "n", "share"], orient="row"
+    )
+    one = plot_labels(alone.with_columns(pl.col("criterion").cast(pl.String)))
+    assert [t.get_text() for t in one.get_yticklabels()] == ["all items"]
+    assert (len(one.patches), one.patches[0].get_height()) == (1, pytest.approx(0.72))
+
+
+def test_people_have_their_colour_and_every_other_rater_the_next():
+    others = [c for c in pictures.PALETTE if c != pictures.HUMAN]
+    assert _colours(["x", PEOPLE, "y"]) == [others[0], pictures.HUMAN, others[1]]
+    many = [f"m{k}" for k in range(len(others) + 1)]
+    assert _colours(many) == [*others, others[0]]
+
+
+def test_a_rater_is_named_by_its_words():
+    words = ("a random human", "a random judge", "a random judge of lab", "gpt")
+    assert [rater_name(one) for one in words] == [PEOPLE, "judges", "lab", "gpt"]
+
+
+def test_eight_judges_are_shown_one_by_one_and_nine_as_one():
+    families = [("a random human", ("p", "q")), ("a random judge", tuple("abcdefghi"))]
+    assert raters_to_draw(families, list("abcdefgh")) == [PEOPLE, *"abcdefgh"]
+    assert raters_to_draw(families, list("abcdefghi")) == [PEOPLE, "judges"]
+    one = [("a random human", ("p",)), ("a random judge of lab", ("m", "n")), ("a random judge of one", ("k",))]
+    assert raters_to_draw(one, ["k", "m", "n"]) == [PEOPLE, "lab", "k"]
+
+
+def shares_by_hand(values, scale, families=(), judge=()):
+    """Labels by two people, in turn, and perhaps by a judge."""
+    rows = [(f"i{i}", "pq"[i % 2], value) for i, value in enumerate(values)]
+    rows += [(f"i{i}", "m", value) for i, value in enumerate(judge)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    labels = Annotations.from_frame(frame, judges=["m"] if judge else [], humans=["p", "q"], scale=scale)
+    people = ("a random human", ("p", "q"))
+    return label_shares([("tone", Ratings.of(labels), (people, *families))])
+
+
+def test_twelve_numbers_are_counted_one_by_one_and_thirteen_in_twelve_ranges():
+    twelve, thirteen = (shares_by_hand(list(range(n)), "interval:0-100") for n in (12, 13))
+    assert twelve["label"].to_list() == [str(k) for k in range(12)]
+    assert twelve["n"].to_list() == [1] * 12
+    assert thirteen["label"].to_list() == [f"{k} to {k + 1}" for k in range(12)]
+    assert thirteen["n"].to_list() == [1] * 11 + [2]  # the last range has both of its ends
+    assert thirteen["share"].to_list() == pytest.approx([1 / 13] * 11 + [2 / 13])
+    words = [chr(ord("a") + k) for k in range(13)]
+    assert shares_by_hand(words, "nominal")["label"].to_list() == words
+
+
+def test_a_family_of_one_is_its_judge_and_shares_are_of_what_each_gave():
+    lone, pair = ("a random judge of lab", ("m",)), ("a random judge of both", ("m", "other"))
+    rows = [
+        ("tone", PEOPLE, "no", 1, 0.25), ("tone", PEOPLE, "yes", 3, 0.75), ("tone", "m", "no", 2, 1.0),
+        ("tone", "m", "yes", 0, 0.0),
+    ]  # fmt: skip
+    assert shares_by_hand(["yes", "no", "yes", "yes"], "nominal:no,yes", [lone], ["no", "no"]).rows() == rows
+    both = shares_by_hand(["yes", "no", "yes", "yes"], "nominal:no,yes", [pair], ["no", "no"])
+    assert both["rater"].unique(maintain_order=True).to_list() == [PEOPLE, "both", "m"]
+    silent = shares_by_hand(["yes", "no"], "nominal:no,yes", [("a random judge of none", ("x", "y"))])
+    assert silent["rater"].unique().to_list() == [PEOPLE]
