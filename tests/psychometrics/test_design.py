@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from assay.errors import DesignError
-from assay.psychometrics.design import Confounding, Term, complete_table, parse
+from assay.psychometrics.design import (
+    Confounding,
+    DisattenuationSettings,
+    DStudySettings,
+    GStudySettings,
+    LoopSettings,
+    Term,
+    complete_table,
+    parse,
+    resolve_confounding,
+)
 
 
 def names(text: str) -> list[str]:
@@ -135,3 +145,211 @@ def test_a_complete_table_has_the_strata_of_its_design():
     assert found.weights[1].tolist() == [0, 4, 2, 2, 1]
     assert found.squares.sum() == pytest.approx(8 * value.var())
     assert complete_table(design, design.effects[:-1], value[:-1], {f: c[:-1] for f, c in codes.items()}, True) is None
+
+
+# -- which effects these labels tell apart -------------------------------------------------------------------
+
+
+def labels_of(cells, text, measured, value=None, **options) -> Confounding:
+    """Cells are levels of the facets in the order of the design; labels are any that vary, unless given."""
+    design = parse(text)
+    codes = dict(zip(design.facets, np.array(cells).T, strict=True))
+    value = np.random.default_rng(3).normal(size=len(cells)) if value is None else np.array(value, dtype=float)
+    return resolve_confounding(design, value, codes, GStudySettings(text, measured, **options))
+
+
+def lessons_of(*each, raters=3):
+    """Raters by lessons of teachers, so many of each."""
+    teacher = np.repeat(np.arange(len(each)), each)
+    return [(r, o, i) for o, i in enumerate(teacher.tolist()) for r in range(raters)]
+
+
+def found_in(found: Confounding) -> list[tuple[str, int, int | None]]:
+    return [(t.name, t.levels, t.apart_by) for t in found.terms]
+
+
+def test_three_differences_tell_lessons_from_teachers():
+    # Of four teachers three have two lessons; 21 labels less their 12 pairs of rater and teacher are 9.
+    found = labels_of(lessons_of(1, 2, 2, 2), "r x (o:i)", "i")
+    assert found_in(found) == [("r", 3, 2), ("i", 4, 3), ("o:i", 7, 3), ("ri", 12, 8), ("ro:i,e", 21, 0)]
+    assert (found.cautions, found.notes, found.untold, found.complete) == ((), (), None, None)
+    assert not found.replicated
+
+
+@pytest.mark.parametrize(
+    ("each", "levels", "differences"), [((1, 1, 2, 2), 6, "2 differences"), ((1, 1, 1, 2), 5, "1 difference")]
+)
+def test_fewer_differences_make_one_term_of_two(each, levels, differences):
+    found = labels_of(lessons_of(*each), "r x (o:i)", "i")
+    assert [t.name for t in found.terms][:2] == ["r", "i,o:i"]
+    assert found.cautions[0] == (
+        f"o:i and i are confounded: 4 levels of i hold {levels} levels of o:i, {differences} in all; they are one "
+        "term, i,o:i."
+    )
+    assert found.cautions[-1] == ("the object's own variance is confounded with that of o:i: no coefficient is given.")
+    assert found.untold == "the object's variance is confounded with that of its interactions"
+    with pytest.raises(DesignError, match=r"are confounded.*\. confounded='merge' goes on with them as one, and says"):
+        labels_of(lessons_of(*each), "r x (o:i)", "i", confounded="refuse")
+    assert labels_of(lessons_of(*each), "r x (o:i)", "i", least_contrasts=1).cautions == ()
+
+
+def test_of_two_differences_one_may_ask_for_as_few():
+    cells = lessons_of(1, 1, 2, 2)
+    assert labels_of(cells, "r x (o:i)", "i", least_contrasts=2).cautions == ()
+
+
+@pytest.mark.parametrize(("again", "apart"), [(0, False), (1, False), (2, False), (3, True)])
+def test_labels_of_the_same_cell_tell_the_highest_interaction_from_error(again, apart):
+    cells = [(p, r) for p in range(4) for r in range(3)]
+    found = labels_of([*cells, *cells[:again]], "p x r", "p")
+    assert found.replicated == apart
+    names = ["p", "r", "pr", "e"] if apart else ["p", "r", "pr,e"]
+    assert [t.name for t in found.terms] == names
+    assert (found.terms[-1].levels, found.terms[-1].apart_by, found.terms[-1].code) == (12 + again, again, None)
+    said = {1: "1 difference", 2: "2 differences"}
+    assert found.notes == (() if again not in said else (
+        f"cells of p x r hold several labels, {said[again]} in all, too few to tell pr from error",
+    ))  # fmt: skip
+    assert labels_of([*cells, *cells[:2]], "p x r", "p", least_contrasts=2).replicated
+
+
+@pytest.mark.parametrize(("more", "merged"), [(2, True), (3, False)])
+def test_levels_with_one_label_each_are_the_residual(more, merged):
+    # Six items of each of four teachers; so many items have a second label, by another rater.
+    cells = [(k, k // 6, k % 2) for k in range(24)] + [(k, k // 6, 1 - k % 2) for k in range(more)]
+    found = labels_of(cells, "(s:i) x r", "i")
+    words = f"s:i is confounded with the residual: its 24 levels hold {24 + more} labels, {more} differences in all"
+    assert any(c.startswith(words) for c in found.cautions) == merged
+    assert any(t.effects[0].name == "s:i" for t in found.terms if t.code is not None) != merged
+
+
+def test_effects_that_are_taken_to_be_nothing_are_in_the_residual():
+    cells = [(p, r, t) for p in range(4) for r in range(4) for t in range(4)]
+    found = labels_of(cells, "p x r x t", "p", omit=("tp", "rt"))
+    assert [t.name for t in found.terms] == ["p", "r", "t", "pr", "prt,e"]
+    assert [e.name for e in found.terms[-1].omitted] == ["pt", "rt"]
+    assert found.terms[-1].cell == {"p", "r", "t"}
+    for omitted in ("p", "prt"):
+        with pytest.raises(
+            DesignError, match=f"neither the object's effect nor the residual can be .*; got {omitted}$"
+        ):
+            labels_of(cells, "p x r x t", "p", omit=omitted)
+    # With several labels a cell the highest interaction is not the residual.
+    twice = labels_of(cells * 2, "p x r x t", "p", omit="prt")
+    assert [t.name for t in twice.terms] == ["p", "r", "t", "pr", "pt", "rt", "e"]
+    with pytest.raises(DesignError, match="neither the object's effect"):
+        labels_of(cells * 2, "p x r x t", "p", omit="p")
+
+
+def test_a_facet_of_one_level_leaves_the_design():
+    cells = [(p, 0, t) for p in range(5) for t in range(4)]
+    found = labels_of(cells, "p x r x t", "p")
+    assert (found.design.facets, found.single) == (("p", "t"), ("r",))
+    assert found.cautions == (
+        "r has one level and is taken out of the design: what is found holds for that level alone.",
+    )
+    fixed = labels_of(cells, "p x r x t", "p", fixed="r")
+    assert (fixed.design.facets, fixed.single, fixed.cautions) == (("p", "t"), (), ())
+    with pytest.raises(DesignError, match="the object r has one level; there is nothing to tell apart"):
+        labels_of(cells, "p x r x t", "r")
+    with pytest.raises(DesignError, match="r has one level, so that its effects are confounded with others"):
+        labels_of(cells, "p x r x t", "p", confounded="refuse")
+
+
+ADDED = [p + r for p in range(4) for r in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("people", "raters", "value", "words"),
+    [
+        (4, 3, [p for p in range(4) for _ in range(3)], "the labels of each object are all the same"),
+        (4, 3, ADDED, "what p, r do not explain of the labels is exactly 0"),
+    ],
+)
+def test_labels_without_error_are_refused(people, raters, value, words):
+    cells = [(p, r) for p in range(people) for r in range(raters)]
+    with pytest.raises(DesignError, match=f"{words}, so that no error can be estimated"):
+        labels_of(cells, "p x r", "p", value)
+    # The analysis of variance needs none; an error of one label is enough.
+    assert labels_of(cells, "p x r", "p", value, estimator="anova").cautions == ()
+    off = [v + 0.1 * (k == 5) for k, v in enumerate(value)]
+    assert [t.name for t in labels_of(cells, "p x r", "p", off).terms] == ["p", "r", "pr,e"]
+
+
+def test_what_adds_up_exactly_has_its_finest_term_in_the_residual():
+    cells = [(p, r) for p in range(4) for r in range(5)]
+    found = labels_of(cells, "p x r", "p", [p + r for p, r in cells])
+    assert [t.name for t in found.terms] == ["p", "r,pr,e"]
+    assert found.cautions == (
+        "r and the residual have no solution: 5 of 5 levels of r have more than one label, and what no effect "
+        "explains there (12 contrasts) is exactly 0, so that the likelihood grows without bound as the residual goes "
+        "to 0; it is fitted as part of the residual, r,pr,e.",
+    )
+    assert found.complete is None
+
+
+@pytest.mark.parametrize("value", [[], [2.0, 2, 2]])
+def test_labels_that_do_not_vary_have_no_variance(value):
+    codes = {f: np.arange(len(value)) for f in "pr"}
+    with pytest.raises(DesignError, match="the labels do not vary, so that there is no variance to take apart"):
+        resolve_confounding(parse("p x r"), np.array(value), codes, GStudySettings("p x r", "p"))
+
+
+# -- options ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("made", "defaults"),
+    [
+        (GStudySettings, {"confounded": "merge", "least_contrasts": 3, "estimator": "reml", "n_resamples": 200,
+                          "confidence": 0.95, "seed": 0, "repeats": "error", "method": None, "by": None}),
+        (DisattenuationSettings, {"by": "kind", "weights": "pairs", "n_resamples": 200, "confidence": 0.95,
+                                  "n_pairs": 1500, "observed_high": 0.3, "implied_low": 0.5, "least_contrasts": 3}),
+    ],
+)  # fmt: skip
+def test_what_a_design_is_asked_by_default(made, defaults):
+    found = made("r x (o:i)", "i")
+    assert {name: getattr(found, name) for name in defaults} == defaults
+    assert made("p x r", "p", omit="pr", reverse="a", annotators="b").omit == ("pr",)
+
+
+def test_what_numbers_are_projected_by_default():
+    assert DStudySettings().target == LoopSettings().target == 0.7
+    assert DStudySettings().coefficient == "dependability"
+    assert DStudySettings().merged == LoopSettings().merged == "careful"
+    found = LoopSettings()
+    assert found.sizes == tuple(range(1, 11)) == LoopSettings(sizes=range(1, 11)).sizes
+    assert (found.ensemble, found.reading, found.another, found.correlation, found.judge_price) == (
+        3, "sum", "other", 1.0, 0.0
+    )  # fmt: skip
+
+
+DESIGN = ("p x r", "p")
+
+
+@pytest.mark.parametrize(
+    ("made", "given", "name", "taken", "refused"),
+    [
+        (GStudySettings, DESIGN, "least_contrasts", (1,), (0,)),
+        (GStudySettings, DESIGN, "n_resamples", (20,), (19,)),
+        (GStudySettings, DESIGN, "confidence", (0.01, 0.99), (0.0, 1.0)),
+        (GStudySettings, DESIGN, "seed", (0,), (-1,)),
+        (DStudySettings, (), "target", (0.01, 0.99), (0.0, 1.0)),
+        (DStudySettings, (), "price", (0.0,), (-0.01,)),
+        (LoopSettings, (), "ensemble", (2,), (1,)),
+        (LoopSettings, (), "correlation", (-1.0, 1.0), (-1.01, 1.01)),
+        (LoopSettings, (), "target", (0.01, 0.99), (0.0, 1.0)),
+        (LoopSettings, (), "price", (0.0,), (-0.01,)),
+        (LoopSettings, (), "judge_price", (0.0,), (-0.01,)),
+        (DisattenuationSettings, DESIGN, "n_resamples", (20,), (19,)),
+        (DisattenuationSettings, DESIGN, "n_pairs", (20,), (19,)),
+        (DisattenuationSettings, DESIGN, "observed_high", (0.0, 1.0), (-0.01, 1.01)),
+        (DisattenuationSettings, DESIGN, "implied_low", (0.0, 1.0), (-0.01, 1.01)),
+    ],
+)
+def test_numbers_within_their_limits_are_taken(made, given, name, taken, refused):
+    for value in taken:
+        assert getattr(made(*given, **{name: value}), name) == value
+    for value in refused:
+        with pytest.raises(DesignError, match=name if name != "n_resamples" else "resamples"):
+            made(*given, **{name: value})

@@ -686,7 +686,11 @@ class _Resolver:
                 return
             finest = max(self.terms, key=lambda t: t.levels)
             if finest.effects[0] == self.object:
-                raise DesignError("the labels of each object are all the same, so that no error can be estimated")
+                alone = left_over(Terms(self.value, (finest.level,)))[1]
+                why = "the labels of each object are all the same"
+                if alone > NOTHING * whole:
+                    why = f"what {listing([t.name for t in self.terms])} do not explain of the labels is exactly 0"
+                raise DesignError(f"{why}, so that no error can be estimated")
             several = int((np.bincount(finest.level) > 1).sum())
             self._merge_into_rest(
                 finest,
