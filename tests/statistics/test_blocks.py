@@ -305,3 +305,65 @@ def test_predictions_are_best_linear_unbiased(at_once, monkeypatch):
         centre = GAPS.value.mean()
         np.testing.assert_allclose(found + centre, a.T @ GAPS.value)
         np.testing.assert_allclose(variance, error)
+
+
+@pytest.mark.parametrize("restricted", [True, False])
+@pytest.mark.parametrize("sizes", [(2, 2, 2), (1, 2, 3), (1, 2, 2, 5)])
+def test_blocks_of_one_cell_two_and_more_have_the_likelihood_of_dense_matrices(sizes, restricted):
+    """Lessons of teachers, so many of each, with one label or two: nothing reaches across the blocks."""
+    teacher = np.repeat(np.arange(len(sizes)), sizes)
+    lesson = np.repeat(np.arange(len(teacher)), 1 + np.arange(len(teacher)) % 2)
+    value = np.array([2.0, 5, 3, 7, 1, 4, 6, 2, 9, 3, 5, 8, 1, 2, 6])[: len(lesson)]
+    codes = (teacher[lesson], lesson)
+    theta = np.array([1.2, 0.7, 0.4])
+    cells = Blocks.of(Terms(value, codes), restricted)
+    assert {group.cell.shape[1] for group in cells.groups} == set(sizes)
+    assert (cells.across, cells.within, cells.starts.tolist()) == ((), (0, 1), [0])
+
+    def slow(x):
+        return references.deviance(value, [c.tolist() for c in codes], x, restricted)
+
+    assert cells.deviance(theta) == pytest.approx(slow(theta))
+    gradient, _ = cells.derivatives(theta)
+    slopes = [(slow(theta + step) - slow(theta - step)) / 2e-5 for step in 1e-5 * np.eye(3)]
+    assert gradient.tolist() == pytest.approx(slopes, rel=1e-4, abs=1e-5)
+
+
+def test_labels_of_variances_that_are_0_do_not_vary_within_a_level():
+    cells, rng = Blocks.of(GAPS), np.random.default_rng(0)
+    nothing = cells.simulate(np.zeros(3), rng)
+    assert (nothing.mean.tolist(), nothing.inside) == ([0] * 7, 0)
+    for k in range(2):
+        theta = np.zeros(3)
+        theta[k] = 4.0
+        mean, code = cells.simulate(theta, rng).mean, cells.codes[k]
+        assert len(set(mean.tolist())) == len(set(code.tolist()))
+        assert all(len(set(mean[code == level].tolist())) == 1 for level in code)
+
+
+def test_drawn_labels_vary_as_they_were_told():
+    """A cell's mean has θ₀ + θ₁ + θ₂ / labels; squares within the one cell of two labels are θ₂ χ² with 1 df."""
+    cells, rng, theta = Blocks.of(GAPS), np.random.default_rng(0), np.array([4.0, 1.0, 9.0])
+    drawn = [cells.simulate(theta, rng) for _ in range(2000)]
+    number = cells.number
+    assert sorted(number.tolist()) == [1] * 6 + [2]
+    np.testing.assert_allclose(np.var([one.mean for one in drawn], axis=0), 5 + 9 / number, rtol=0.12)
+    assert np.mean([one.inside for one in drawn]) == pytest.approx(9, rel=0.12)
+    assert np.var([one.inside for one in drawn]) == pytest.approx(2 * 81, rel=0.3)
+    assert (drawn[0].n, drawn[0].levels, drawn[0].starts.tolist()) == (8, (4, 3), cells.starts.tolist())
+    single = Blocks.of(Terms(GAPS.value[:6], tuple(c[:6] for c in GAPS.codes)))
+    assert single.simulate(theta, rng).inside == 0
+
+
+def test_the_slope_by_differences_is_that_of_the_formula():
+    cells = Blocks.of(GAPS)
+    for theta in (np.array([1.5, 0.8, 0.6]), np.array([1e-9, 0.8, 0.6])):
+        np.testing.assert_allclose(cells._differences(theta), cells.derivatives(theta)[0], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(("most", "dense"), [(3, False), (4, True), (5, True)])
+def test_a_matrix_across_blocks_up_to_a_size_is_inverted(most, dense, monkeypatch):
+    cells = Blocks.of(GAPS)
+    assert int(cells.starts[-1]) == 4  # the levels of the first term reach across the three of the second
+    monkeypatch.setattr(blocks, "MOST_DENSE", most)
+    assert cells._solution(np.array([1.0, 1, 1])).dense == dense
