@@ -13,14 +13,20 @@ from teaching import lessons, reviews
 import assay
 from assay.data.annotations import Annotations
 from assay.errors import DataError, DesignError
+from assay.training import documents
 from assay.training.documents import (
+    COMMON,
+    LEAST_GRAMS,
     MOST_CATEGORIES,
+    Texts,
     TrainSettings,
     documents_of,
     equal_partition,
     gather_texts,
     make_folds,
     near_duplicates,
+    seconds,
+    stamped_sentences,
     targets_of,
     text_column,
 )
@@ -294,3 +300,226 @@ def test_labels_that_are_texts_are_refused():
     labels = assay.read(frame, scale="text", judges=[])
     with pytest.raises(DesignError, match="trained on categories or numbers"):
         targets_of(labels, ["x"], ["a"])
+
+
+# -- the parts, one by one ------------------------------------------------------------------------------
+
+
+def partition_slowly(words, parts):
+    """Each sentence to the part in which its middle lies, a first sentence moved where a part would have none."""
+    n, total = len(words), max(sum(words), 1)
+    if n < parts:
+        return [min(k, n - 1) for k in range(parts)] + [n]
+    middles = [sum(words[:i]) + words[i] / 2 for i in range(n)]
+    part = [min(int(parts * middle / total), parts - 1) for middle in middles]
+    starts = [sum(p < k for p in part) for k in range(parts)]
+    for k in range(1, parts):
+        starts[k] = max(starts[k], starts[k - 1] + 1)  # one sentence for the part before
+        starts[k] = min(starts[k], n - (parts - k))  # and one for each that follows
+    return [*starts, n]
+
+
+@pytest.mark.parametrize(
+    ("words", "parts", "starts"),
+    [
+        ([1, 1, 1, 1], 2, [0, 2, 4]),
+        ([3, 3], 2, [0, 1, 2]),
+        ([5], 1, [0, 1]),
+        ([1, 2, 3], 3, [0, 1, 2, 3]),  # as many sentences as parts: one each
+        ([9, 1, 1], 3, [0, 1, 2, 3]),
+        ([1, 1, 9], 3, [0, 1, 2, 3]),
+        ([0, 0, 0], 2, [0, 2, 3]),  # no words at all: as late as each part allows
+        ([2, 2, 2, 2, 2, 2], 3, [0, 2, 4, 6]),
+        ([1, 1, 2], 2, [0, 2, 3]),
+        ([2, 1, 1], 2, [0, 1, 3]),
+        ([4], 3, [0, 0, 0, 1]),  # one sentence, and all three parts are it
+        ([4, 4, 4], 5, [0, 1, 2, 2, 2, 3]),
+    ],
+)
+def test_where_equal_parts_begin(words, parts, starts):
+    assert equal_partition(words, parts) == starts == partition_slowly(words, parts)
+
+
+def test_equal_parts_by_a_slow_road():
+    rng = np.random.default_rng(4)
+    for _ in range(60):
+        words = rng.integers(1, 12, rng.integers(1, 9)).tolist()
+        parts = int(rng.integers(1, 7))
+        assert equal_partition(words, parts) == partition_slowly(words, parts)
+
+
+@pytest.mark.parametrize(
+    ("said", "at"),
+    [
+        ("0:10", 10), ("1:02:03", 3723), ("[02:03.5]", 123.5), ("(2:03,25)", 123.25), ("00:02:03.000", 123),
+        ("00:02:03.000 --> 00:02:07.000", 123), ("100:00", 6000), (" 0:07 ", 7), (12, 12), (1.5, 1.5), (0, 0),
+    ],
+)  # fmt: skip
+def test_times_as_people_write_them(said, at):
+    assert seconds(said, "begins", "i1") == at
+
+
+@pytest.mark.parametrize("said", ["12", "1:2", "1:02:3", "0:10 later", "", math.inf, math.nan])
+def test_what_is_no_time(said):
+    with pytest.raises(DataError, match=r"item 'i1' begins at .* in 'begins', which is no time; write seconds"):
+        seconds(said, "begins", "i1")
+
+
+def test_sentences_without_their_stamps_and_the_time_of_each():
+    said = "Before. All.\n[0:05] One. Two.\n\nStill.\n1:00:00 | Last.\n0:59\nAlone."
+    found, times = stamped_sentences(said)
+    assert found == ["Before.", "All.", "One.", "Two.", "Still.", "Last.", "Alone."]
+    assert times.tolist() == [-math.inf, -math.inf, 5, 5, 5, 3600, 59]
+
+
+@pytest.mark.parametrize(
+    ("time", "words"), [(0, "0:00:00"), (59, "0:00:59"), (60, "0:01:00"), (3599, "0:59:59"), (3661, "1:01:01"),
+                        (7325, "2:02:05"), (36000, "10:00:00")],
+)  # fmt: skip
+def test_a_time_as_a_clock_says_it(time, words):
+    assert documents._clock(time) == words
+
+
+def sequences(*texts):
+    n = np.arange(len(texts))
+    return Texts(tuple(f"i{k}" for k in n), [[one] for one in texts], n, 0 * n, 0 * n + 1)
+
+
+def test_copies_share_their_part_of_the_3_grams_of_the_shorter():
+    """Six words have four 3-grams. Of the second, three of four are those of the first; the third is too short."""
+    same, part, short = "a b c d e f", "A b, c d e g", "a b c d e"
+    assert near_duplicates(sequences(same, part, same), 0.75) == [(0, 1), (0, 2), (1, 2)]
+    assert near_duplicates(sequences(same, part, same), 0.76) == [(0, 2)]
+    assert near_duplicates(sequences(same, short, short), 0.1) == [], "three 3-grams say nothing"
+    longer = f"x y z {same} u v w"
+    assert near_duplicates(sequences(longer, same), 1.0) == [(0, 1)], "of the shorter, whichever comes first"
+    assert near_duplicates(sequences("a b", "", "a b"), 0.5) == []
+
+
+@pytest.mark.parametrize(("others", "found"), [(COMMON - 2, True), (COMMON - 1, False)])
+def test_what_too_many_texts_share_says_nothing_of_copies(others, found):
+    """With the two that are compared: 100 texts of one 3-gram are not yet too many, 101 are, and 5 of the 6 are left."""
+    first = "i would like p q r s t"  # "i would like" and five more
+    texts = sequences(first, first, *(f"i would like n{k}" for k in range(others)))
+    assert ((0, 1) in near_duplicates(texts, 1.0)) == found
+    assert (0, 1) in near_duplicates(texts, 5 / 6)
+
+
+def test_of_very_many_3_grams_a_sample_is_compared(monkeypatch):
+    """Of two equal texts with 58 3-grams each, 116 in all; a third shares none of those that are left."""
+    words = [f"w{k}" for k in range(60)]
+    grams = documents._grams(" ".join(words))
+    left = {sampled: sum(g % sampled == 0 for g in grams) for sampled in (2, 4, 16)}
+    assert left[2] > left[4] >= LEAST_GRAMS > left[16] > 0
+    texts = sequences(" ".join(words), " ".join(words))
+    for most, found in ((116, [(0, 1)]), (58, [(0, 1)]), (29, [(0, 1)]), (7, [])):  # 116 // 7 is 16: too few are left
+        monkeypatch.setattr(documents, "MOST_GRAMS", most)
+        assert near_duplicates(texts, 1.0) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "n"), [("a b c", 1), ("a b c d", 2), ("a b", 0), ("", 0), ("a b c a b c", 3), ("A-b, C!", 1)]
+)
+def test_3_grams_of_words(text, n):
+    assert len(documents._grams(text)) == n
+    assert documents._grams("A-b, C!") == documents._grams("a b c")
+
+
+def test_what_shares_a_part_or_is_a_pair_is_one_group_numbered_by_its_first():
+    assert documents._merge(5, [np.array([7, 3, 7, 1, 3])]).tolist() == [0, 1, 0, 2, 1]
+    assert documents._merge(5, [np.array([0, 1, 2, 3, 4]), np.array([0, 1, 1, 3, 4])]).tolist() == [0, 1, 1, 2, 3]
+    assert documents._merge(4, [np.arange(4)], [(3, 1)]).tolist() == [0, 1, 2, 1]
+    chain = documents._merge(5, [np.array([0, 0, 1, 2, 3])], [(1, 2), (2, 4)])
+    assert chain.tolist() == [0, 0, 0, 1, 0]
+
+
+def test_groups_go_whole_to_the_emptiest_fold():
+    """Sizes 4, 1, 1, 2: whatever the order, no fold has more than the largest group beyond another."""
+    group = np.array([0, 0, 0, 0, 1, 2, 3, 3])
+    for seed in range(12):
+        fold = documents._draw(group, 2, np.random.default_rng(seed))
+        assert all(len(set(fold[group == one].tolist())) == 1 for one in range(4))
+        order = np.random.default_rng(seed).permutation(4)
+        filled, wanted = [0, 0], {}
+        for one in order.tolist():
+            emptiest = filled.index(min(filled))
+            wanted[one] = emptiest
+            filled[emptiest] += [4, 1, 1, 2][one]
+        assert fold.tolist() == [wanted[one] for one in group.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("groups", "before", "words"),
+    [
+        (1, 5, "5 documents are taken for 1; where they are different"),
+        (3, 1200, "1,200 documents are taken for 3"),
+        (1, 4, "all items are of one document, and none can be held out; name smaller documents"),
+        (2, 4, "2 documents cannot fall into 5 folds; take folds=2"),
+        (4, 4, "4 documents cannot fall into 5 folds; take folds=4"),
+    ],
+)
+def test_why_there_are_too_few_documents(groups, before, words):
+    assert words in documents._too_few(groups, before, TrainSettings(folds=5))
+
+
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [
+        ({"a": ["two words here", "so it is"], "b": ["x", "y"]}, "a"),
+        ({"a": ["one two three", None], "b": ["x y", "y z"]}, "a"),  # two spaces on average are a text, one is none
+        ({"a": ["x y", "y z"], "text": ["x", "y"]}, "text"),
+        ({"a": ["one two three", "one"], "b": ["one two three", "one two three"]}, "b"),  # (2 + 0) / 2 is too few
+    ],
+)
+def test_a_column_of_two_spaces_or_more_is_the_text(columns, found):
+    assert text_column(pl.DataFrame({"item": ["one two three", "four five six"], **columns}), None) == found
+
+
+def test_two_columns_of_texts_are_one_too_many():
+    items = pl.DataFrame({"item": ["i"], "a": ["one two three"], "b": ["one two three"], "c": ["x"], "n": [3]})
+    with pytest.raises(DataError, match="a, b all look like one of item, a, b, c, n; name it with text="):
+        text_column(items, None)
+    assert text_column(items, "c") == "c"
+
+
+def test_pairs_of_alike_texts_are_told_where_they_join_documents():
+    """Items of one document that share their words are no news; in the singular and the plural."""
+    names = [f"i{k}" for k in range(6)]
+    text = ["a b c d e f"] * 2 + ["p q r s t u"] * 2 + ["one two three four five six", "g h i j k l"]
+    frame = pl.DataFrame({"item": names, "annotator": "x", "label": [1, 2] * 3})
+
+    def folds(document, **options):
+        items = pl.DataFrame({"item": names, "text": text, "document": document})
+        labels = Annotations.from_frame(frame, scale="1-5", judges=[], items=items)
+        return folds_of(labels, document="document", folds=2, **options)
+
+    one = folds(["d", "d", "e", "f", "g", "h"])
+    assert one.words[:2] == (
+        "5 documents as item column 'document' says",
+        "1 pair of texts that share 60% of their 3-grams or more is taken for one document",
+    )
+    assert one.group.tolist() == [0, 0, 1, 1, 2, 3]
+    assert one.words[-1] == "2 folds of 4 groups, drawn with seed 0"
+    two = folds(["c", "d", "e", "f", "g", "h"], near=1.0)
+    assert two.words[1] == "2 pairs of texts that share 100% of their 3-grams or more are taken for one document"
+    assert folds(["d", "d", "e", "e", "g", "h"]).words[1:] == ("2 folds of 4 groups, drawn with seed 0",)
+    assert folds(["c", "d", "e", "f", "g", "h"], near=0.0).group.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_the_place_of_an_item_in_a_documents_text():
+    texts = Texts(("a", "b", "c"), [["S1.", "S2.", "S3."], ["T1."]], *map(np.array, ([0, 0, 1], [0, 1, 0], [1, 3, 1])))
+    assert texts.by_document
+    assert texts.length.tolist() == [3, 1]
+    assert [texts.text_of(k) for k in range(3)] == [["S1."], ["S2.", "S3."], ["T1."]]
+    some = texts.some(np.array([2, 1]))
+    assert (some.items, some.by_document) == (("c", "b"), False)
+    assert [some.text_of(k) for k in range(2)] == [["T1."], ["S2.", "S3."]]
+
+
+def test_a_prediction_between_two_ordered_words_is_the_nearer_and_of_two_as_near_the_first():
+    frame = pl.DataFrame({"item": ["a", "b"], "annotator": "x", "label": ["low", "high"]})
+    (target,) = targets_of(assay.read(frame, judges=[], scale="ordinal:low<mid<high"), ["x"], ["a", "b"])
+    low, mid, high = target.number
+    assert low < mid < high
+    said = target.label_of(np.array([low - 9, (low + mid) / 2, (low + mid) / 2 + 0.01, high + 9]))
+    assert said == ["low", "low", "mid", "high"]
