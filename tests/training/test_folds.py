@@ -398,7 +398,7 @@ def test_copies_share_their_part_of_the_3_grams_of_the_shorter():
 
 @pytest.mark.parametrize(("others", "found"), [(COMMON - 2, True), (COMMON - 1, False)])
 def test_what_too_many_texts_share_says_nothing_of_copies(others, found):
-    """With the two that are compared: 100 texts of one 3-gram are not yet too many, 101 are, and 5 of the 6 are left."""
+    """With the two that are compared: 100 texts of one 3-gram are not too many, 101 are, and 5 of the 6 are left."""
     first = "i would like p q r s t"  # "i would like" and five more
     texts = sequences(first, first, *(f"i would like n{k}" for k in range(others)))
     assert ((0, 1) in near_duplicates(texts, 1.0)) == found
