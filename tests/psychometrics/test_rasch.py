@@ -364,3 +364,172 @@ def test_a_fair_average_counts_from_the_lowest_label_or_from_0_of_words():
         rows = module._rows(Rasch(table, 7), SimpleNamespace(x=x), each)
         assert rows["fair_average"].to_list() == pytest.approx([low + a for a in above])
         assert rows["labels"].to_list() == [4, 4]
+
+
+# -- label by label ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def two_criteria():
+    """Six subjects, three raters, a criterion of three categories and one of two; a few labels are missing."""
+    rng = np.random.default_rng(5)
+    rows = [(i, j, r, int(rng.integers(0, 3 - j))) for i in range(6) for j in range(2) for r in range(3)]
+    rows += [(6, 0, 0, 2), (6, 1, 0, 1), (6, 1, 2, 0)]
+    rasch = Rasch(table_of([row for k, row in enumerate(rows) if k % 11 != 3]), 7)
+    return rasch, rasch.start() + 0.3 * rng.normal(size=len(rasch.sd))
+
+
+def slow_chances(rasch, x, j, r, point, bias=0.0):
+    """P of each category, from ln p(k) / p(k − 1) = σ θ − λ − δ − τ."""
+    steps = x[[k for k in rasch.steps[j] if k >= 0]]
+    tilt = np.exp(x[-1]) * point - float(rasch.severity[r] @ x) - bias
+    logits = np.concatenate([[0], np.cumsum(tilt - steps)])
+    return np.exp(logits) / np.exp(logits).sum()
+
+
+def slow_posterior(rasch, x, subject):
+    """The subject's labels as (criterion, rater, value), and how likely each point is."""
+    data, (points, log_weight) = rasch.table, rasch.grid
+    mine = [(int(data.criterion[k]), int(data.rater[k]), int(data.value[k]))
+            for k in np.flatnonzero(data.subject == subject)]  # fmt: skip
+    where = np.exp(log_weight)
+    for j, r, v in mine:
+        where = where * [slow_chances(rasch, x, j, r, point)[v] for point in points]
+    return mine, where / where.sum()
+
+
+def residual_of(rasch, x, j, r, v, point):
+    """Square of a label's distance from its mean, its variance, and the variance of the square."""
+    p = slow_chances(rasch, x, j, r, point)
+    k = np.arange(len(p))
+    mean = float(p @ k)
+    variance, fourth = (float(p @ (k - mean) ** e) for e in (2, 4))
+    return (v - mean) ** 2, variance, fourth - variance**2
+
+
+def test_subjects_are_means_and_deviations_of_what_may_be(two_criteria):
+    rasch, x = two_criteria
+    mean, sd, infit, outfit = rasch.subjects(x)
+    points = rasch.grid[0]
+    at = np.exp(x[-1]) * points
+    for subject in range(7):
+        mine, where = slow_posterior(rasch, x, subject)
+        assert mean[subject] == pytest.approx(where @ at)
+        assert sd[subject] == pytest.approx(np.sqrt(where @ at**2 - (where @ at) ** 2))
+        each = np.array([[residual_of(rasch, x, *label, point)[:2] for point in points] for label in mine])
+        squares, variance = each[..., 0], each[..., 1]
+        assert infit[subject] == pytest.approx((squares @ where).sum() / (variance @ where).sum())
+        assert outfit[subject] == pytest.approx(((squares / variance) @ where).mean())
+
+
+@pytest.mark.parametrize("of", [0, 1])
+def test_mean_squares_of_criteria_and_of_raters(of, two_criteria):
+    rasch, x = two_criteria
+    found = rasch.mean_squares(x, of) if of == 0 else rasch.mean_squares(x)
+    sums = np.zeros((len(found[0]), 5))
+    for subject in range(7):
+        mine, where = slow_posterior(rasch, x, subject)
+        for label in mine:
+            for share, point in zip(where, rasch.grid[0], strict=True):
+                square, variance, fourth = residual_of(rasch, x, *label, point)
+                sums[label[of]] += share * np.array([square, variance, square / variance, 1, fourth])
+    infit, q = sums[:, 0] / sums[:, 1], np.sqrt(sums[:, 4]) / sums[:, 1]
+    np.testing.assert_allclose(found[0], infit)
+    np.testing.assert_allclose(found[1], sums[:, 2] / sums[:, 3])
+    np.testing.assert_allclose(found[2], (infit ** (1 / 3) - 1) * 3 / q + q / 3)
+
+
+def slow_value(rasch, x, bias):
+    """The log posterior, subject by subject."""
+    points, log_weight = rasch.grid
+    data = rasch.table
+    total = -0.5 * float(((x / rasch.sd) ** 2).sum())
+    for subject in range(7):
+        where = np.exp(log_weight)
+        for k in np.flatnonzero(data.subject == subject):
+            j, r = data.criterion[k], data.rater[k]
+            where = where * [slow_chances(rasch, x, j, r, point, bias[j, r])[data.value[k]] for point in points]
+        total += np.log(where.sum())
+    return total
+
+
+def test_the_log_posterior_and_its_slopes_subject_by_subject(two_criteria):
+    rasch, x = two_criteria
+    bias = np.array([[0.3, 0.0, -0.2], [0.0, 0.5, 0.1]])
+    value, slope, by_bias = rasch.slopes(x, bias)
+    assert value == pytest.approx(slow_value(rasch, x, bias))
+    assert rasch.value(x) == pytest.approx(slow_value(rasch, x, 0 * bias))
+    numeric = [(slow_value(rasch, x + s, bias) - slow_value(rasch, x - s, bias)) / 2e-5 for s in 1e-5 * np.eye(len(x))]
+    np.testing.assert_allclose(slope, numeric, atol=1e-6)
+    steps = 1e-5 * np.eye(6).reshape(6, 2, 3)
+    numeric = [(slow_value(rasch, x, bias + s) - slow_value(rasch, x, bias - s)) / 2e-5 for s in steps]
+    np.testing.assert_allclose(by_bias.ravel(), numeric, atol=1e-6)
+
+
+def test_a_bias_is_its_score_over_the_information_that_the_others_leave(two_criteria):
+    rasch, x = two_criteria
+    shape, n = (2, 3), len(x)
+
+    def slopes(step):
+        _, slope, by_bias = rasch.slopes(x + step[:n], step[n:].reshape(shape))
+        return np.concatenate([slope, by_bias.ravel()])
+
+    h = 1e-3
+    information = -np.array([(slopes(s) - slopes(-s)) / (2 * h) for s in h * np.eye(n + 6)])
+    # Inverses of corners of the inverse: of one bias beside the parameters alone.
+    left = [1 / np.linalg.inv(information[np.ix_([*range(n), k], [*range(n), k])])[-1, -1] for k in range(n, n + 6)]
+    found, error = rasch.biases(x)
+    np.testing.assert_allclose(error.ravel(), 1 / np.sqrt(left), rtol=1e-4)
+    np.testing.assert_allclose(found.ravel(), rasch.slopes(x)[2].ravel() / left, rtol=1e-4)
+
+
+# -- pictures ------------------------------------------------------------------------------------------
+
+
+def pictured(n_criteria: int = 2, n_raters: int = 3) -> SimpleNamespace:
+    steps = ["−1.00, +0.00, +1.00", "+0.50"]
+    items = [{"criterion": f"c{j}", "difficulty": 0.25 + j, "steps": steps[j]} for j in range(n_criteria)]
+    rows = [{"annotator": f"r{k}", "kind": "judge" if k == 1 else "human", "estimate": 0.5 * k - 0.5,
+             "low": 0.5 * k - 1.5, "high": 0.5 * k + 0.5, "reason": None} for k in range(n_raters)]  # fmt: skip
+    subjects = pl.DataFrame({"estimate": np.linspace(-2, 2, 41)})
+    return SimpleNamespace(items=pl.DataFrame(items), rows=pl.DataFrame(rows), subjects=subjects)
+
+
+def test_the_severest_rater_is_on_top():
+    ax = module.FacetRasch.plot(pictured())
+    order = sorted(zip(ax.get_yticks(), [t.get_text() for t in ax.get_yticklabels()], strict=True), reverse=True)
+    assert [name for _, name in order] == ["r2", "r1", "r0"]
+    assert ax.get_xlabel() == "← lenient    λ, logits    severe →"
+    assert 0 in [line.get_xdata()[0] for line in ax.lines if len(set(line.get_xdata())) == 1]
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_places_on_the_map(n):
+    ax = module.FacetRasch.plot_map(pictured(n))
+    at = {t.get_text(): (t.xy[0] - 0.06, t.xy[1]) for t in ax.texts}
+    wanted = {"r0": (1.1, -0.5), "r1": (1.1, 0), "r2": (1.1, 0.5)}
+    if n == 1:
+        wanted |= {"step 1": (3.1, -0.75), "step 2": (3.1, 0.25), "step 3": (3.1, 1.25)}
+    else:
+        wanted |= {"c0": (2.1, 0.25), "c1": (2.1, 1.25), "c0 step 1": (3.1, -0.75), "c0 step 2": (3.1, 0.25),
+                   "c0 step 3": (3.1, 1.25), "c1 step 1": (3.1, 1.75)}  # fmt: skip
+    assert {*at} == {*wanted}
+    for name, place in wanted.items():
+        assert at[name] == pytest.approx(place)
+    marks = sorted((line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines)
+    np.testing.assert_allclose(marks, sorted(wanted.values()))
+    # Of 41 subjects from −2 to 2 a histogram of 10 bars, the longest .9 wide, beside the first column.
+    assert len(ax.patches) == 41 // 4
+    assert max(bar.get_width() for bar in ax.patches) == pytest.approx(0.9)
+    assert min(bar.get_y() for bar in ax.patches) == pytest.approx(-2, abs=0.05)
+    assert sum(bar.get_width() for bar in ax.patches) * 5 / 0.9 == pytest.approx(41)  # the longest holds five
+    assert ax.get_xlim() == (0, 4)
+    assert ax.get_xticks().tolist() == [0.45, 1.4, 2.4, 3.4]
+    assert ax.get_ylabel() == "logits: able, severe, hard ↑"
+
+
+@pytest.mark.parametrize(("subjects", "bars"), [(1, 6), (24, 6), (28, 7), (96, 24), (400, 24)])
+def test_a_quarter_as_many_bars_as_subjects_from_6_to_24(subjects, bars):
+    shown = pictured()
+    shown.subjects = pl.DataFrame({"estimate": np.linspace(-1, 1, subjects)})
+    assert len(module.FacetRasch.plot_map(shown).patches) == bars
