@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from types import SimpleNamespace
@@ -9,12 +10,16 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.colors import to_hex
 from scipy import optimize
 
 import assay
 import references
+from assay.errors import DataError, DesignError
+from assay.estimation.result import Exclusion
 from assay.preference import leaderboard
-from assay.preference.boards import orders_each
+from assay.preference.boards import Board, orders_each
+from assay.reporting import pictures
 from assay.statistics import tournaments
 
 SYSTEMS = ("anna", "bert", "carl", "dora")
@@ -675,3 +680,262 @@ def test_a_covariate_matters_or_is_not_shown_to(estimate, p, words):
     assert leaderboard._covariate_lines(table.with_columns(group=pl.lit("art")), 0.95) == []
     both = pl.concat([table, table.with_columns(who=pl.lit("m"))])
     assert [line.split(":")[0] for line in leaderboard._covariate_lines(both, 0.95)[:2]] == [leaderboard.PEOPLE, "m"]
+
+
+# -- tables of boards by hand --------------------------------------------------------------------------
+
+# Votes by outcome, (first, tie, second) by (first system, second system): a beat b 3 times as first and once as second,
+# one tie and b's one win; a beat c once; b and c never met.
+COUNTS = np.zeros((3, 3, 3), dtype=np.int64)
+COUNTS[0, 0, 1], COUNTS[2, 1, 0], COUNTS[1, 0, 1], COUNTS[2, 0, 1], COUNTS[0, 0, 2] = 3, 1, 1, 1, 1
+
+
+def ratings(value, replicates=(), low=None, high=None):
+    value = np.array(value, dtype=float)
+    return SimpleNamespace(
+        value=value, replicates=np.array(replicates, dtype=float).reshape(-1, len(value)), confidence=0.9,
+        leave_one_out=np.empty((0, len(value))), reasons=("why",) * len(value),
+        low=value - 9 if low is None else low, high=value + 9 if high is None else high,
+    )  # fmt: skip
+
+
+def rated(value=(100.0, 50.0, 200.0), systems="abc", counts=COUNTS, **more):
+    common = {"who": "humans", "group": None, "component": None, "slope": 0.01}
+    replicates = more.pop("replicates", ())
+    return Board(systems=tuple(systems), counts=counts, estimates=ratings(value, replicates), **common | more)
+
+
+def test_rows_of_a_board_are_the_systems_from_the_best():
+    found = leaderboard._board_rows(rated())
+    assert found["system"].to_list() == ["c", "a", "b"]
+    assert found["estimate"].to_list() == [200, 100, 50]
+    assert (found["low"].to_list(), found["high"].to_list()) == ([191, 91, 41], [209, 109, 59])
+    assert found["rank"].to_list() == [1, 2, 3]
+    assert found.select("votes", "wins", "ties", "losses").rows() == [(1, 0, 0, 1), (7, 5, 1, 1), (6, 1, 1, 4)]
+    assert found["win_rate"].to_list() == pytest.approx([0, 5.5 / 7, 1.5 / 6])
+    assert found["rank_low"].to_list() == found["rank_high"].to_list() == [None] * 3
+    assert found["reason"].to_list() == ["why"] * 3
+    assert not {"order_sd", "plain", "plain_rank"} & set(found.columns)
+    more = leaderboard._board_rows(
+        rated(order_sd=np.array([1.0, 2, 3]), plain=np.array([7.0, 9, 8]), group="art", component="a, b, c")
+    )
+    assert more["order_sd"].to_list() == [3, 1, 2]
+    assert more.select("plain", "plain_rank").rows() == [(8, 2), (7, 3), (9, 1)]
+    assert more.select("who", "group", "component").unique().rows() == [("humans", "art", "a, b, c")]
+    unrated = leaderboard._board_rows(rated(reason="a never lost"))
+    assert unrated["rank"].to_list() == [None] * 3
+
+
+def test_ranks_over_resamples_and_equal_ratings():
+    """Ten resamples: c is first in nine and second in one, after a; a and b are even in one."""
+    usual, turned, even = [100, 50, 200], [300, 50, 200], [50, 50, 200]
+    found = leaderboard._board_rows(rated(replicates=[usual] * 8 + [turned, even]))
+    assert found["system"].to_list() == ["c", "a", "b"]
+    assert found.select("rank_low", "rank_high").rows() == [(1, 2), (1, 3), (2, 3)]
+    assert leaderboard._board_rows(rated((50.0, 50, 20)))["rank"].to_list() == [1, 1, 3]
+
+
+def test_of_every_two_that_met_the_better_one_comes_first():
+    found = leaderboard._wins(rated(group="art"))
+    assert found.select("first", "second", "wins", "ties", "votes").rows() == [
+        ("c", "a", 0, 0, 1), ("a", "c", 1, 0, 1), ("a", "b", 4, 1, 6), ("b", "a", 1, 1, 6),
+    ]  # fmt: skip
+    assert found["win_rate"].to_list() == pytest.approx([0, 1, 4.5 / 6, 1.5 / 6])
+    assert found.select("who", "group").unique().rows() == [("humans", "art")]
+
+
+@pytest.mark.parametrize(
+    ("who", "group", "component", "name"),
+    [
+        ("humans", None, None, "People"), ("together", None, None, "People and judges together"),
+        ("gpt", None, None, "gpt"), ("gpt", "art", None, "gpt, art"), ("humans", None, "a, b", "People, among a, b"),
+        ("humans", "art", "a, b", "People, art, among a, b"),
+    ],
+)  # fmt: skip
+def test_a_board_is_named_by_whose_it_is(who, group, component, name):
+    assert leaderboard._board_name(board(who=who, group=group, component=component)) == name
+
+
+def test_moves_are_of_systems_that_both_boards_rank():
+    pairs = pl.DataFrame(
+        [("m", None, "c", "a", "flipped", True), ("m", None, "a", "b", "flipped", False),
+         ("m", "art", "a", "b", "same", True), ("k", None, "a", "b", "same", False)],
+        schema=["who", "group", "first", "second", "order", "shown"], schema_overrides={"group": pl.String},
+        orient="row",
+    )  # fmt: skip
+    judge = rated((300.0, 50, 200, 60), "abcd", np.zeros((3, 4, 4), dtype=np.int64), who="m")
+    silent = rated(who="k", reason="a never lost")
+    stranger = rated(who="x")
+    found = leaderboard._moves([rated(), judge, rated(who="m", group="art"), silent, stranger], pairs)
+    assert found.rows() == [
+        ("m", None, "c", 1, 2, True), ("m", None, "a", 2, 1, True), ("m", None, "b", 3, 4, False),
+    ]  # fmt: skip
+    people = [rated(), rated((1.0, 2, 3), group="art")]
+    within = leaderboard._moves([*people, rated(who="m", group="art")], pairs)
+    assert within.rows() == [("m", "art", "c", 1, 1, False), ("m", "art", "b", 2, 3, False),
+                             ("m", "art", "a", 3, 2, False)]  # fmt: skip
+
+
+def test_covariates_are_in_units_of_their_root_mean_square():
+    columns = {"covariate length": pl.Series([3.0, -4.0, 0.0, 0.0]), "covariate flat": pl.Series([0.0] * 4),
+               "weight": pl.Series([1.0, 2, 3, 4])}  # fmt: skip
+    votes = VotesLike(columns)
+    scaled, spreads = leaderboard._scale_covariates(votes)
+    assert spreads == {"length": pytest.approx(2.5), "flat": 0.0}  # √(25 / 4)
+    assert scaled.columns["covariate length"].to_list() == pytest.approx([1.2, -1.6, 0, 0])
+    assert scaled.columns["covariate flat"].to_list() == [0.0] * 4
+    assert scaled.columns["weight"].to_list() == [1, 2, 3, 4]
+    bare = VotesLike({"weight": pl.Series([1.0])})
+    assert leaderboard._scale_covariates(bare) == (bare, {})
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class VotesLike:
+    columns: dict
+
+
+def test_what_was_left_out_at_different_times_for_one_reason_is_one():
+    given = [Exclusion("vote", 2, "odd"), Exclusion("vote", 1, "tie"), Exclusion("item", 4, "odd"),
+             Exclusion("vote", 3, "odd")]  # fmt: skip
+    found = leaderboard._counted_once(given)
+    assert [(one.what, one.count, one.reason) for one in found] == [
+        ("vote", 5, "odd"), ("vote", 1, "tie"), ("item", 4, "odd"),
+    ]  # fmt: skip
+
+
+def test_intervals_of_boards_on_different_numbers_of_items_are_said_together():
+    def of(n, way="90% jackknife interval over {}", unit="items"):
+        return SimpleNamespace(n_units=n, unit=unit, describe_interval=lambda: way.format(f"{n:,} {unit}"))
+
+    way = "90% jackknife interval over "
+    assert leaderboard._intervals([of(1200)]) == f"{way}1,200 items"
+    assert leaderboard._intervals([of(12), of(12)]) == f"{way}12 items"
+    assert leaderboard._intervals([of(1200), of(7), of(30)]) == f"{way}7 to 1,200 items"
+    assert leaderboard._intervals([of(7), of(9, unit="topics")]) == f"{way}7 items or {way}9 topics"
+    assert leaderboard._intervals([of(7, "no interval"), of(9, "no interval")]) == "no interval"
+
+
+# -- what a board says ---------------------------------------------------------------------------------
+
+
+def lines_of(mine, clear, lead, words="", **more):
+    given = SimpleNamespace(rows=leaderboard._board_rows(mine))
+    found = SimpleNamespace(estimate=lead, low=lead - 1, high=lead + 1)
+    return assay.Leaderboard._board_lines(given, mine, leaderboard._Lead(found, clear, words))
+
+
+def test_lines_of_a_board_are_its_systems_and_its_lead():
+    assert lines_of(rated(replicates=[[100, 50, 200]] * 3), True, 100.0) == [
+        "1. c: 200 [191, 209], rank 1 to 1; preferred in 0% of 1 vote.",
+        "2. a: 100 [91, 109], rank 2 to 2; preferred in 79% of 7 votes.",
+        "3. b: 50 [41, 59], rank 3 to 3; preferred in 25% of 6 votes.",
+        "c is ahead of a: 100 [99, 101].",
+    ]
+    plain = lines_of(rated(order_sd=np.array([1.0, 2.54, 2])), False, 100.0, " (p = 0.2, Holm)")
+    assert plain[0] == "1. c: 200 [191, 209]; preferred in 0% of 1 vote."
+    assert plain[3:] == [
+        "c is not clearly ahead of a: 100 [99, 101] (p = 0.2, Holm).",
+        "Another order of the same votes moves a rating by 2.5 (standard deviation).",
+    ]
+    assert lines_of(rated(), None, 100.0)[3] == "c less a: 100 [99, 101]."
+    tolerance = rated().tolerance
+    for lead, even in ((tolerance, True), (-tolerance, True), (1.5 * tolerance, False)):
+        last = lines_of(rated(), True, lead)[3]
+        assert (last == "c and a have the same rating.") == even
+    assert lines_of(rated(reason="a never lost"), True, 1.0) == ["No ratings of a, b, c: a never lost."]
+
+
+# -- whose board ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def small():
+    return assay.bradley_terry(votes_of(drawn(60)), method="none")
+
+
+def with_boards(small, *some):
+    rows = pl.concat([leaderboard._board_rows(one) for one in some], how="diagonal")
+    wins = pl.concat([leaderboard._wins(one) for one in some])
+    return dataclasses.replace(small, boards=some, rows=rows, wins=wins)
+
+
+def test_a_difference_is_of_one_board(small):
+    """The first board's unless another is named; systems of two components cannot be compared."""
+    de = np.zeros((3, 2, 2), dtype=np.int64)
+    de[0, 0, 1] = 2
+    found = with_boards(
+        small, rated(component="a, b, c"), rated((10.0, 40.0), "de", de, component="d, e"),
+        rated((1.0, 2, 3), who="m", group="art"),
+    )  # fmt: skip
+    assert found.whose == ("humans", "m")
+    assert found.systems == ("a", "b", "c")
+    assert found.difference("c", "b").estimate == 150
+    assert found.difference("b", "c").estimate == -150
+    assert found.difference("e", "d").estimate == 30
+    assert found.difference("a", "c", "m", "art").estimate == -2
+    assert [one.group for one in found._boards_of("m", "art")] == ["art"]
+    assert len(found._boards_of()) == 2
+    with pytest.raises(DesignError, match="no vote connects a with d"):
+        found.difference("a", "d")
+    with pytest.raises(DataError, match="'x'"):
+        found.difference("a", "x")
+    for who, group in (("k", None), ("m", None), ("humans", "art")):
+        with pytest.raises(DesignError, match="the leaderboard"):
+            found.difference("a", "b", who, group)
+
+
+def test_pairs_that_no_vote_connects_say_most(small):
+    """They come before all others, also where there are no intervals, so that nobody knows what others would say."""
+    two = np.ones((3, 2, 2), dtype=np.int64)
+    found = with_boards(small, rated(component="a, b, c"), rated((10.0, 20), "de", two, component="d, e"))
+    pairs = found.next_pairs(aim="information", n=7)
+    across = pairs.head(6)
+    assert set(across.select("first", "second").rows()) == {(x, y) for x in "abc" for y in "de"}
+    assert across["information"].to_list() == [math.inf] * 6
+    assert (across["votes"].to_list(), across["open"].to_list()) == ([0] * 6, [True] * 6)
+    assert pairs.height == 7
+    every = found.next_pairs(aim="information", n=50)
+    assert every.height == 6 + 3 + 1
+    met = {(a, b): votes for a, b, votes in every.tail(4).select("first", "second", "votes").iter_rows()}
+    assert met == {("a", "b"): 6, ("a", "c"): 1, ("b", "c"): 0, ("d", "e"): 6}
+    assert found.next_pairs().height == 10
+
+
+# -- pictures ------------------------------------------------------------------------------------------
+
+
+def labels_of(axis):
+    return [tick.get_text() for tick in axis.get_ticklabels()]
+
+
+def colours_of(ax):
+    points = [(line.get_ydata()[0], to_hex(line.get_color())) for line in ax.lines if len(line.get_xydata()) == 1]
+    return [colour for _, colour in sorted(points, reverse=True)]
+
+
+def test_boards_are_drawn_by_group_and_system_in_their_colours(small):
+    both = with_boards(small, rated(), rated((300.0, 50, 200), who="m"), rated((1.0, 2, 3), who="m", group="art"))
+    ax = both.plot()
+    assert labels_of(ax.yaxis) == [
+        "c, people", "c, m", "a, people", "a, m", "b, people", "b, m", "c, art, m", "a, art, m", "b, art, m",
+    ]  # fmt: skip
+    assert colours_of(ax) == [pictures.HUMAN, pictures.JUDGE] * 3 + [pictures.JUDGE] * 3
+    assert ax.get_xlabel() == "rating, points"
+    one = with_boards(small, rated()).plot()
+    assert (labels_of(one.yaxis), colours_of(one)) == (["c", "a", "b"], [pictures.JUDGE] * 3)
+    n = pictures.MOST_ROWS + 1
+    many = with_boards(small, rated(-np.arange(n), [f"s{k:02d}" for k in range(n)], np.ones((3, n, n), dtype=np.int64)))
+    assert labels_of(many.plot().yaxis) == [f"s{k:02d}" for k in range(n - 1)]
+
+
+def test_the_table_of_wins_is_of_one_rater_over_all_votes(small):
+    flipped = COUNTS[::-1].copy()
+    found = with_boards(small, rated(), rated(who="m", counts=flipped), rated(who="m", group="art"))
+
+    def cells(ax):
+        return {(2.5 - t.get_position()[1], t.get_position()[0] - 0.5): t.get_text() for t in ax.texts}
+
+    # Rows and columns c, a, b: a is preferred to b in 4.5 of 6, to c in 1 of 1; the judge says the opposite.
+    assert cells(found.plot_wins()) == {(0, 1): "0", (1, 0): "100", (1, 2): "75", (2, 1): "25"}
+    assert cells(found.plot_wins(who="m")) == {(0, 1): "100", (1, 0): "0", (1, 2): "25", (2, 1): "75"}
+    assert labels_of(found.plot_wins().xaxis) == labels_of(found.plot_wins().yaxis) == ["c", "a", "b"]

@@ -170,8 +170,9 @@ class Leaderboard(Result):
             "open": pl.Boolean,
         }  # fmt: skip
         found = pl.DataFrame(rows, schema=schema)
-        by = [settings.aim, "information"]
-        return found.sort(by, descending=True, nulls_last=settings.aim == "information").head(settings.n)
+        if settings.aim == "information":  # what is not known stands last, what is infinite first
+            return found.sort(pl.col("information").fill_nan(None), descending=True, nulls_last=True).head(settings.n)
+        return found.sort(settings.aim, "information", descending=True).head(settings.n)
 
     def add(self, labels: Annotations | Chunks) -> Leaderboard:
         """The board with further votes, without reading or coding those that it holds; the fit begins at its ratings.
