@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,8 +14,9 @@ from tables import FACETS, lessons
 
 import assay
 from assay.errors import DesignError
-from assay.estimation.intervals import Estimate, EstimateByRule
+from assay.estimation.intervals import Estimate, EstimateByRule, missing
 from assay.estimation.result import fingerprint_with
+from assay.psychometrics import disattenuation as module
 from assay.psychometrics.design import DisattenuationSettings, design_of
 from assay.psychometrics.disattenuation import (
     Disattenuation,
@@ -23,6 +25,7 @@ from assay.psychometrics.disattenuation import (
     _draw_correlation,
     _families,
     _family_table,
+    _lesson_facet,
     _pair_sums,
     _Pairs,
     _rows_of_objects,
@@ -30,6 +33,7 @@ from assay.psychometrics.disattenuation import (
     disattenuated_correlation,
     finding_of,
 )
+from assay.reporting import pictures
 from assay.statistics.bivariate import JointBlocks, JointFit, Strata, fit_joint, parameters_of, strata_of
 
 
@@ -522,3 +526,220 @@ def test_what_is_implied_is_said_with_what_it_rests_on(value, beyond):
     assert (said[3:] == ("An implied correlation above 1 is one of about 1 with its error.",)) == beyond
     unknown = family_correlation("c1", structural=Estimate(np.nan, np.nan, np.nan, np.nan, "why"))
     assert unknown.sentences()[-1] == "Implied correlation: why."
+
+
+# -- several correlations, in words and drawn -------------------------------------------------------------
+
+
+def several_correlations(*each) -> Disattenuation:
+    run = SimpleNamespace(interval="how", closing=lambda: ["last"])
+    return Disattenuation(tuple(each), run)
+
+
+def test_several_findings_are_counted_first():
+    found = several_correlations(
+        family_correlation("c1"), family_correlation(None, finding="spurious"),
+        family_correlation("c2", finding="unclear"), family_correlation("c3", finding="spurious"),
+    )  # fmt: skip
+    first, *lines = found.sentences()
+    assert first == (
+        "Of 4 correlations: 2 spurious, 1 shared, 1 unclear (findings at a level corrected for their number)."
+    )
+    assert lines[0] == "c1, human and gpt: both measure something in common."
+    assert lines[3] == (
+        "human and gpt: agreement on the same lesson is not about the object: the implied correlation is low."
+    )
+    assert lines[6] == ("c2, human and gpt: the implied correlation is not known well enough to say what both share.")
+    assert len(lines) == 12
+    assert found.summary().split("\n") == [first, *lines, "how.", "last"]
+    hardly = family_correlation("c1", finding="cannot be told").sentences()
+    assert hardly[0] == "human and gpt: what both share cannot be told: scores hardly tell objects apart."
+
+
+def test_a_single_correlation_has_the_published_interval():
+    one = several_correlations(family_correlation("c1"))
+    lines = one.summary().split("\n")
+    assert lines[0] == "human and gpt: both measure something in common."
+    assert lines[3].startswith("Resamples of pairs, as published: ")
+    assert "0.00" in lines[3]
+    assert "0.20" in lines[3]
+    assert lines[3].endswith("; too narrow, for pairs of one object are not independent.")
+    assert lines[4:] == ["how.", "last"]
+    without = several_correlations(dataclasses.replace(one.each[0], resampled=(np.nan, np.nan, np.nan)))
+    assert without.summary().split("\n")[3:] == ["how.", "last"]
+
+
+def test_reliabilities_of_several_stand_once():
+    def reliable(criterion, families, *values):
+        frame = pl.DataFrame({"family": families, "generalizability": values})
+        return dataclasses.replace(family_correlation(criterion, families), reliabilities=frame)
+
+    each = (
+        reliable("c1", ("human", "gpt"), 0.5, 0.6), reliable("c1", ("human", "llama"), 0.5, 0.7),
+        reliable("c2", ("human", "gpt"), 0.1, 0.2),
+    )  # fmt: skip
+    assert several_correlations(*each).reliabilities.rows() == [
+        ("c1", "human", 0.5), ("c1", "gpt", 0.6), ("c1", "llama", 0.7), ("c2", "human", 0.1), ("c2", "gpt", 0.2),
+    ]  # fmt: skip
+    assert several_correlations(each[2]).reliabilities is each[2].reliabilities
+    assert len(several_correlations(*each).row_estimates()) == 15
+
+
+def test_observed_is_faint_above_implied_of_each_criterion():
+    each = [family_correlation("c1"), family_correlation("c2", observed=0.4, structural=0.2),
+            family_correlation("c2", ("human", "llama"), observed=-0.3)]  # fmt: skip
+    ax = several_correlations(*each).plot()
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["c1", "c2"]
+    assert ax.get_yticks().tolist() == [1, 0]
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == [
+        "human and gpt, observed", "human and gpt, implied", "human and llama, observed", "human and llama, implied"
+    ]  # fmt: skip
+    # Of two pairs of families the first is a quarter of half a row above the middle; observed .12 higher.
+    points = [(line.get_xdata()[0], line.get_ydata()[0], line.get_color()) for line in ax.lines
+              if len(line.get_xdata()) == 1]  # fmt: skip
+    first, second = pictures.PALETTE[:2]
+    wanted = [
+        (0.8, 1.245, f"{first}66"), (0.4, 0.245, f"{first}66"), (0.9, 1.125, first), (0.2, 0.125, first),
+        (-0.3, -0.005, f"{second}66"), (0.9, -0.125, second),
+    ]  # fmt: skip
+    assert [colour for *_, colour in points] == [colour for *_, colour in wanted]
+    np.testing.assert_allclose([p[:2] for p in points], [p[:2] for p in wanted], atol=1e-9)
+    assert ax.get_xlabel() == "correlation: observed on the same (faint), implied without error"
+    across = [line.get_xdata()[0] for line in ax.lines if list(line.get_ydata()) == [0, 1]]
+    assert across == [0, 1]  # no correlation, and the whole
+
+
+def test_a_single_correlation_is_drawn_with_all_five():
+    ax = several_correlations(family_correlation("c1")).plot()
+    assert ax.get_xlabel() == "correlation of human and gpt"
+    assert len(ax.get_yticks()) == 5
+
+
+# -- where a correction is given -----------------------------------------------------------------------------
+
+
+def coefficient(top, bottom):
+    return SimpleNamespace(value=lambda theta: theta[top] / theta[bottom] if theta[bottom] else np.nan)
+
+
+def pairs_of(thetas, replicates=None, why=None, **more) -> SimpleNamespace:
+    """Variances are those of objects, of a score and of rest; Eρ² is the first over the second, Φ over the third."""
+    weight = SimpleNamespace(
+        universe=np.array([1.0, 0, 0]), generalizability=coefficient(0, 1), dependability=coefficient(0, 2)
+    )
+    fits = [
+        SimpleNamespace(theta=np.array(t), confounding=SimpleNamespace(
+            why_not=lambda name, sizes, k=k: why if k == 1 and name == "dependability" else None
+        )) for k, t in enumerate(thetas)
+    ]  # fmt: skip
+    settings = SimpleNamespace(n_resamples=100, confidence=0.9, seed=0, n_pairs=30)
+    one = SimpleNamespace(
+        weights=[weight, weight], fits=fits, pair=("people", "gpt"), settings=settings, n=20,
+        cross=np.array([[4.0, 2, 2, 2, 2, 1.5]]), same=np.array([[4.0, 2, 2, 2, 2, 1.8]]),
+        structural=lambda: missing("none"), replicates=lambda: np.asarray(replicates), **more,
+    )  # fmt: skip
+    for name in ("values", "_untold", "_no_variance", "estimates", "published_interval"):
+        setattr(one, name, getattr(_Pairs, name).__get__(one))
+    return one
+
+
+def test_equation_3_divides_by_the_root_of_both_reliabilities():
+    """Four pairs of 0 and 1: covariance 1.5/4 − 1/4 of variances 1/4 is .5; 1.8/4 − 1/4 is .8."""
+    one = pairs_of([[1.0, 2.0, 4.0], [1.0, 1.25, 2.0]])
+    found = one.values(one.cross, one.same, [f.theta for f in one.fits])
+    assert found.tolist() == pytest.approx([0.8, 0.5, 0.5 / np.sqrt(0.5 * 0.8), 0.5 / np.sqrt(0.25 * 0.5)])
+
+
+@pytest.mark.parametrize(
+    ("objects", "corrected"), [(1e-5, True), (3.1e-6, True), (2.9e-6, False), (0.0, False)]
+)  # a millionth of 3 and more
+def test_a_family_without_variance_of_objects_has_no_correction(objects, corrected):
+    thetas = [np.array([objects, 1.0, 2.0]), np.array([1.0, 2, 4])]
+    for both in (thetas, thetas[::-1]):
+        found = pairs_of(both).values(np.array([4.0, 2, 2, 2, 2, 1.5]), np.array([4.0, 2, 2, 2, 2, 1.5]), both)
+        assert found[:2].tolist() == pytest.approx([0.5, 0.5])
+        assert np.isfinite(found[2:]).tolist() == [corrected] * 2
+
+
+GOOD = [[1.0, 2.0, 4.0], [1.0, 1.25, 2.0]]
+
+
+def drawn(lost_published: int, lost_dependable: int) -> np.ndarray:
+    rows = np.tile([0.8, 0.5, 0.7, 0.9], (100, 1)) + np.linspace(-0.1, 0.1, 100)[:, None]
+    rows[:lost_published, 2] = rows[:lost_dependable, 3] = np.nan
+    return rows
+
+
+def test_a_correction_is_given_while_a_twentieth_of_resamples_lacks_it():
+    observed, across, published, dependable, structural = pairs_of(GOOD, drawn(5, 6)).estimates()
+    assert observed.estimate == pytest.approx(0.8)
+    assert (observed.low, observed.high) == pytest.approx((0.71, 0.89), abs=0.002)  # 90% of .7 to .9
+    assert across.estimate == pytest.approx(0.5)
+    assert published.estimate == pytest.approx(0.5 / np.sqrt(0.4))
+    assert dependable.reason == "cannot be told: in 6% of the resamples a family's scores hold no variance of objects"
+    assert structural.reason == "none"
+
+
+def test_why_a_correction_cannot_be_told():
+    dependable = pairs_of(GOOD, drawn(0, 0), why="one level").estimates()[3]
+    assert dependable.reason == "cannot be told: gpt: one level"
+    assert np.isfinite(pairs_of(GOOD, drawn(0, 0), why="one level").estimates()[2].estimate)
+    nothing = pairs_of([[1.0, 2, 4], [0.0, 1, 2]], drawn(0, 0)).estimates()[2]
+    assert nothing.reason == "cannot be told: scores of gpt hold no variance of objects"
+    both = pairs_of([[0.0, 2, 4], [0.0, 1, 2]], drawn(0, 0))
+    assert both._no_variance(0.5) == "scores of people, gpt hold no variance of objects"
+    assert pairs_of(GOOD)._no_variance(0.0) == "a family's scores hardly hold variance of objects"
+
+
+def test_the_published_interval_is_that_of_resampled_pairs(monkeypatch):
+    """Correlations 0, .01, … .99 over √(.5 · .8): the mean and both ends of 90%."""
+    given = iter(np.arange(100) / 100)
+    seen = []
+    monkeypatch.setattr(module, "_draw_correlation", lambda objects, *_: seen.append(objects) or next(given))
+    one = pairs_of(GOOD, family=np.array([0, 1, 0, 1]), object=np.array([0, 0, 1, 1]), lesson=None, value=None)
+    one.n, one.cross = 3, np.array([[3.0, 0], [1.0, 0], [0.0, 0]])
+    mean, low, high = one.published_interval()
+    assert (mean, low, high) == pytest.approx(np.array([0.495, 0.0495, 0.9405]) / np.sqrt(0.4))
+    assert {len(objects) for objects in seen} == {30}
+    drawn_objects = np.concatenate(seen)
+    assert set(drawn_objects.tolist()) == {0, 1}  # an object is drawn as often as it has pairs
+    assert (drawn_objects == 0).mean() == pytest.approx(0.75, abs=0.03)
+    assert np.isnan(pairs_of([[0.0, 1, 2], [1.0, 2, 4]]).published_interval()).all()
+
+
+# -- families and the facet in which scores differ -----------------------------------------------------------
+
+
+def test_each_two_families_in_the_order_of_the_column_or_as_named():
+    labels = several()
+    settings = DisattenuationSettings("r x (o:i)", "i", facets=FACETS, by="family")
+    there = [str(v) for v in labels.values_of("family")]
+    assert _families(labels, settings) == [tuple(there[:2]), (there[0], there[2]), tuple(there[1:])]
+    named = dataclasses.replace(settings, families=("llama", "gpt"))
+    assert _families(labels, named) == [("llama", "gpt")]
+    for twice in (("gpt", "gpt"), ("gpt",)):
+        with pytest.raises(
+            DesignError, match=r"two families are correlated; 'family' has .*\. Name two with families="
+        ):
+            _families(labels, dataclasses.replace(settings, families=twice))
+
+
+@pytest.mark.parametrize(
+    ("design", "different", "facet"),
+    [
+        ("r x (o:i)", None, "o"),
+        ("r x (s:o:i)", None, "o"),  # segments are nested in lessons, and only through them in the object
+        ("r x (s:o:i)", "s", "s"),
+        ("r x o x i", "o", "o"),
+        ("r x o x i", None, "say in which facet two scores must differ: different=..., one of r, o"),
+        ("(o x t):i", None, "say in which facet two scores must differ: different=..., one of o, t"),
+        ("r x (o:i)", "i", "facet 'i' is not in the design"),
+    ],
+)
+def test_the_facet_in_which_two_scores_differ(design, different, facet):
+    settings = DisattenuationSettings(design, "i", different=different)
+    if len(facet) == 1:
+        assert _lesson_facet(design_of(settings)[0], settings) == facet
+        return
+    with pytest.raises(DesignError, match=facet.replace(".", r"\.")):
+        _lesson_facet(design_of(settings)[0], settings)
