@@ -25,17 +25,25 @@ from assay.estimation.intervals import Estimate
 from assay.reporting import pictures
 from assay.training.documents import Texts, TrainSettings
 from assay.training.page import train_parts
+from assay.training.rater import RATER_FILE
 from assay.training.train import (
     Attribution,
+    TrainedMember,
     TrainedRater,
     Training,
     _cast_labels,
     _clip,
+    _curves,
     _difference_words,
+    _ends,
+    _fold_table,
     _leads,
+    _prediction_rows,
+    _prepare,
     _rows,
     _run,
     _whole,
+    with_predictions,
 )
 from readable import assert_readable
 
@@ -600,6 +608,241 @@ def test_pictures_of_losses_and_of_what_sentences_add():
     assert last.endswith("x…")
     assert len(last) == 52
     assert one.gap == pytest.approx(3 - 1 - (0.26 + 1.3))
+
+
+def test_a_checkpoint_is_of_what_is_learnt_and_not_of_what_is_counted_afterwards(monkeypatch):
+    """Resamples, the level and the number of members change no weights; all else does."""
+    monkeypatch.setattr(Training, "data", "a fingerprint")
+
+    def key(fold: int = 0, device: str = "cpu", seed: int = 0, **options) -> str:
+        made = planned(monkeypatch, 2, 2, **options)
+        made.device = device
+        return made._key(TrainedMember("any name", 0, seed), fold)
+
+    first = key()
+    assert len(first) == 16
+    for same in ({"n_resamples": 50}, {"confidence": 0.5}, {"members": 1}, {"folder": "elsewhere"}):
+        assert key(**same) == first
+    assert key(device="cuda:0") == key(device="cuda:1") != first
+    others = [key(fold=1), key(seed=1), key(epochs=3), key(near=0.5), key(folds=4), key(dropout=0.5), key(width=8)]
+    monkeypatch.setattr(Training, "data", "another")
+    assert len({first, key(), *others}) == 9
+
+
+def test_unfinished_fits_are_kept_in_a_folder_of_nothing_else(tmp_path, monkeypatch):
+    def inside(folder: Path | None) -> Path | None:
+        made = planned(monkeypatch, 2, 2, folder=None if folder is None else str(folder))
+        with made._checkpoints() as found:
+            return found
+
+    assert inside(None) is None
+    for _ in range(2):  # also where it is there already, or its parents are not
+        assert inside(tmp_path / "a" / "b") == tmp_path / "a" / "b" / "unfinished"
+        assert (tmp_path / "a" / "b" / "unfinished").is_dir()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match=r"file' is a file; name a folder with folder="):
+        inside(tmp_path / "file")
+    (tmp_path / "a" / RATER_FILE).write_text("")
+    with pytest.raises(DataError, match=r"a' holds a trained rater already; name another folder"):
+        inside(tmp_path / "a")
+
+
+def test_every_member_is_trained_in_every_fold_and_says_where_it_is(monkeypatch):
+    from assay.training import encoder
+
+    told, made_with = [], []
+    made = planned(monkeypatch, 2, 2, members=2, seed=4, progress=lambda *said: told.append(said))
+    made.folds = FoldsOf(3)
+    monkeypatch.setattr(Training, "data", "a fingerprint")
+    monkeypatch.setattr(made, "material", lambda member, k: (member.name, k))
+    monkeypatch.setattr("assay.training.train.embed", lambda texts, encoder: ["rows"])
+    monkeypatch.setattr(encoder, "settled", lambda threads: contextlib.nullcontext())
+
+    class Fit:
+        def __init__(self, material, sizes, seed, device, path, key):
+            made_with.append((material, seed, device, path))
+            self.material = material
+
+        def go(self, tell):
+            tell()
+            return self.material
+
+    monkeypatch.setattr(encoder, "EncoderFit", Fit)
+    made.fit()
+    assert made.vectors == [["rows"]]
+    assert made_with == [
+        ((f"encoder-{m + 1}", k), (4 + m, k), "cpu", None) for m in range(2) for k in range(3)
+    ]  # fmt: skip
+    assert made.fits == {(m, k): (f"encoder-{m + 1}", k) for m in range(2) for k in range(3)}
+    assert told[0] == ("Embedding sentences", 0, 1)
+    steps = [(f"encoder-{m + 1}, fold {k + 1} of 3", 3 * m + k, 6) for m in range(2) for k in range(3)]
+    assert told[1:] == [one for one in steps for _ in range(2)]
+
+
+class FoldsOf(SimpleNamespace):
+    """As many folds."""
+
+    def __init__(self, n: int, **more) -> None:
+        super().__init__(n=n, names=tuple("xyzuvw"[:n]), **more)
+
+    def __len__(self) -> int:
+        return self.n
+
+
+@pytest.mark.parametrize(("members", "names"), [(1, ["encoder"]), (2, ["encoder", "encoder-1", "encoder-2"])])
+def test_ratings_are_of_the_fold_in_which_an_item_was_held_out_and_the_familys_is_the_mean(monkeypatch, members, names):
+    from assay.training import encoder
+
+    made = planned(monkeypatch, 2, 2, 2, members=members)
+    made.folds = FoldsOf(2, fold=np.array([1, 0, 1]))
+    made.targets = [
+        SimpleNamespace(nominal=False, mean=np.zeros(3), share=np.zeros((3, 5))),
+        SimpleNamespace(nominal=True, mean=np.zeros(3), share=np.zeros((3, 2))),
+    ]
+    made.fits = {(m, k): (m, k) for m in range(members) for k in range(2)}
+    monkeypatch.setattr(made, "material", lambda member, k: k)
+    monkeypatch.setattr(encoder, "settled", lambda threads: contextlib.nullcontext())
+
+    def rate(fit, material, items, device):
+        (m, k), n = fit, len(items)
+        assert material == k
+        return [np.full(n, 10.0 * m + k), np.full((n, 2), m / 10 + k)]
+
+    monkeypatch.setattr(encoder, "rate_items", rate)
+    found = made.ratings()
+    assert list(found) == names
+    mean = 5.0 * (members - 1)
+    assert found["encoder"][0].tolist() == [mean + 1, mean, mean + 1]
+    assert found["encoder"][1][:, 0] == pytest.approx([mean / 100 + 1, mean / 100, mean / 100 + 1])
+    if members == 2:
+        assert found["encoder-2"][0].tolist() == [11, 10, 11]
+        assert found["encoder-1"][1].tolist() == [[1, 1], [0, 0], [1, 1]]
+
+
+def test_what_sentences_add_is_the_mean_of_windows_and_members(monkeypatch):
+    """Ten sentences, windows of the second of three segments; sentences in no window are left out."""
+    from assay.training import encoder
+
+    made = planned(monkeypatch, 3, 4, 3, segments=True, members=2, window=4)
+    made.folds = SimpleNamespace(fold=np.array([0, 1, 0]))
+    made.targets = [SimpleNamespace(criterion="tone"), SimpleNamespace(criterion="fact")]
+    made.fits = {(0, 1): 1.0, (1, 1): 3.0}
+    made.vectors = [[np.arange(10.0)]]
+    made.texts.sentences[0][:] = [f"S{k}." for k in range(10)]
+    windows = SimpleNamespace(start=np.array([2, 4]), end=np.array([6, 8]), n=2)
+    monkeypatch.setattr(encoder, "windows_of_items", lambda texts, items, window: Sized(windows, items, window))
+    monkeypatch.setattr(encoder, "settled", lambda threads: contextlib.nullcontext())
+    asked = []
+
+    def attribute(fit, rows, target, c):
+        asked.append((fit, rows.tolist(), target.criterion, c))
+        return fit * rows, fit, fit / 2
+
+    monkeypatch.setattr(encoder, "attribute", attribute)
+    found = made.attribution("i1", "fact")
+    assert asked == [(fit, [*map(float, range(a, a + 4))], "fact", 1) for fit in (1.0, 3.0) for a in (2, 4)]
+    assert (found.item, found.rating, found.blank) == ("i1", 2.0, 1.0)
+    assert found.table["sentence"].to_list() == [f"S{k}." for k in range(2, 8)]
+    # Each is added 1 + 3 times its number over 2 windows of 2 members; sentences 4 and 5 are in both windows.
+    assert found.table["added"].to_list() == [2, 3, 2 * 4, 2 * 5, 6, 7]
+    assert found.gap == 2 - 1 - 36
+    assert found.caption() == "i1: rated 2.00; sentences that say nothing 1.00; not accounted for −35.00."
+
+
+class Sized:
+    """Windows of one item."""
+
+    def __init__(self, windows: SimpleNamespace, items: np.ndarray, window: int) -> None:
+        assert (items.tolist(), window) == ([1], 4)
+        self.start, self.end = windows.start, windows.end
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+def test_tables_of_losses_of_folds_and_of_predictions(monkeypatch):
+    made = planned(monkeypatch, 2, 2, 2, members=2)
+    made.folds = FoldsOf(2, group=np.array([0, 0, 1]), fold=np.array([1, 1, 0]))
+    made.fits = {(1, 0): SimpleNamespace(curve=np.array([[3.0, 4.0], [1.0, 2.0]]))}
+    assert _curves(made).rows() == [("encoder-2", "x", 1, 3.0, 4.0), ("encoder-2", "x", 2, 1.0, 2.0)]
+    assert _curves(made).columns == ["rater", "fold", "epoch", "training", "held_out"]
+    assert _fold_table(made).rows() == [("i0", 0, "y"), ("i1", 0, "y"), ("i2", 1, "x")]
+    plain = SimpleNamespace(criterion=None, nominal=False, label_of=lambda value: [round(one) for one in value])
+    rows = _prediction_rows(made, plain, "encoder", np.array([1.2, 2.6, 3.0]))
+    assert rows.columns == ["item", "criterion", "rater", "family", "label", "value", "fold"]
+    assert rows.rows()[1] == ("i1", None, "encoder", "encoder", "3", 2.6, "y")
+    kinds = SimpleNamespace(criterion="kind", nominal=True, label_of=lambda value: list("uvu"))
+    rows = _prediction_rows(made, kinds, "ridge", np.array([[0.7, 0.3], [0.4, 0.6], [0.5, 0.5]]))
+    assert rows.drop("item", "fold").rows() == [
+        ("kind", "ridge", "baseline", label, value) for label, value in (("u", 0.7), ("v", 0.6), ("u", 0.5))
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("labels", "predicted", "kind", "said"),
+    [([1, 2], ["3", "4"], pl.Int64, [3, 4]), ([1, 2], ["3.5", "4.0"], pl.Float64, [3.5, 4.0])],
+)
+def test_predictions_of_a_table_with_repeats_are_first_answers_of_a_kind(labels, predicted, kind, said):
+    frame = pl.DataFrame({"item": ["a", "a", "b", "b"], "annotator": "x", "repeat": [1, 2, 1, 2], "label": labels * 2})
+    scale = "1-5" if kind == pl.Int64 else "interval:1-5"
+    table = Annotations.from_frame(frame, judges=[], scale=scale)
+    rows = pl.DataFrame({
+        "item": ["a", "b"] * 2, "criterion": None, "rater": ["encoder"] * 2 + ["ridge"] * 2,
+        "family": ["encoder"] * 2 + ["baseline"] * 2, "label": predicted * 2, "value": [3.4, 4.1] * 2,
+        "fold": ["x", "y"] * 2,
+    })  # fmt: skip
+    found = with_predictions(table, rows, FoldsOf(2), baselines=False)
+    assert (found.humans, found.judges) == (("x",), ("encoder",))
+    mine = found.labels.filter(pl.col("annotator") == "encoder")
+    assert mine["label"].to_list() == said
+    assert mine["repeat"].to_list() == [1, 1]
+    assert mine["value"].to_list() == [3.4, 4.1]
+    assert mine["provenance"].to_list() == ["held out, fold x of 2", "held out, fold y of 2"]
+    assert found.labels.filter(pl.col("annotator") == "x")["repeat"].to_list() == [1, 2, 1, 2]
+    both = with_predictions(table, rows, FoldsOf(2), baselines=True)
+    assert both.judges == ("encoder", "ridge")
+    assert dict(both.annotators.select("annotator", "family").rows()) == {
+        "x": None, "encoder": "encoder", "ridge": "baseline",
+    }  # fmt: skip
+
+
+def test_who_is_learnt_from_has_to_be_there():
+    with pytest.raises(DesignError, match=r"no people to learn from; name some with annotators="):
+        _prepare(reviews(12), TrainSettings(annotators=[]))
+    judges = assay.read(reviews(12).labels, judges=["ann_1", "ann_2", "ann_3"], scale="1-5")
+    with pytest.raises(DesignError, match="no people to learn from"):
+        _prepare(judges, TrainSettings())
+
+
+def test_one_encoder_beside_the_mean_as_the_best_baseline():
+    """The mean of all ratings is then compared once, and no member stands alone; a criterion is named."""
+    rows = pl.DataFrame([("tone", name, of, "mean", 1234) for name in ("encoder", "mean") for of in ("r", "RMSE", "R")],
+                        schema=["criterion", "rater", "measure", "baseline", "n"], orient="row")  # fmt: skip
+    trained = SimpleNamespace(
+        members=[SimpleNamespace(name="encoder")], folds=SimpleNamespace(group=np.arange(1500)), against_mean={},
+        targets=[SimpleNamespace(criterion="tone", nominal=False, name="tone")],
+    )  # fmt: skip
+    each = tuple(lead(k / 100, 0.1) for k in range(6))
+    found = TrainedRater(rows, None, None, None, None, each, tuple(lead(0.3, 0.1) for _ in range(6)), trained)
+    assert found.sentences() == [
+        "tone: the encoder has r 0.00 [−0.10, 0.10], RMSE 0.01 [−0.09, 0.11] and R 0.02 [−0.08, 0.12] with people on "
+        "1,234 items, each rated by encoders that saw none of its document.",
+        "tone: against mean, the best baseline: r higher by 0.300 [0.200, 0.400]; RMSE lower by 0.300 [0.200, 0.400]: "
+        "better in r and RMSE.",
+        "Intervals are over 1,500 documents, resampled under all raters alike.",
+    ]
+    assert found.lead("mean", "r", "tone").estimate == 0.3
+    assert found.lead("encoder", "RMSE", "tone") is found.ahead[1]
+    with pytest.raises(DesignError, match="rater 'encodr' is not in the table"):
+        found.lead("encodr", "r", "tone")
+    for wrong in ((None, "r"), ("tone", "agreement")):
+        with pytest.raises(DesignError):
+            found.lead("encoder", wrong[1], wrong[0])
+
+
+def test_ends_of_several_estimates_are_the_least_and_the_most():
+    assert _ends([lead(0.25, 0.1), lead(-0.5, 0.1), lead(0.1, 0.9)]) == ("−0.500", "0.250")
+    assert _ends([lead(0.25, 0.1)]) == ("0.250", "0.250")
 
 
 def test_nothing_but_training_imports_torch():
