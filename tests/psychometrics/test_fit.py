@@ -324,3 +324,164 @@ def test_the_centre_is_the_mode_or_the_mean_of_the_draws():
     chains = Chains(draws[None], 0, 1.0)
     assert RaterFit(None, (mode((7.0, 8.0)),), chains, draws, None).center.tolist() == [2, 4]
     assert Chains(np.arange(12.0).reshape(2, 3, 2), 0, 1.0).all.tolist() == np.arange(12.0).reshape(6, 2).tolist()
+
+
+def test_a_first_fit_is_from_the_labels_and_every_second_other_one_beside_the_best(monkeypatch):
+    """Values 1, 2 for the first, in its round coordinates again; then those of each further start."""
+    values = {"labels": 1.0, "labels*": 2.0, "beside labels*": 5.0, "random labels*": 3.0, "beside beside labels*": 4.0}
+    climbed, told, drawn = [], [], []
+
+    def climb(density, x, root):
+        name = f"{x}*" if x == "labels" and isinstance(root, str) else x
+        climbed.append((x, root if isinstance(root, str) else root.tolist()))
+        return name, values[name]
+
+    class Start(str):
+        def __len__(self):
+            return 2
+
+    monkeypatch.setattr(module, "_start_from_labels", lambda density: Start("labels"))
+    monkeypatch.setattr(module, "widths", lambda density, x, sd: sd)
+    monkeypatch.setattr(module, "_information", lambda density, x: f"information at {x}")
+    monkeypatch.setattr(module, "_round_coordinates", lambda information: "round")
+    monkeypatch.setattr(module, "_random_start", lambda d, x, rng: drawn.append(rng.random()) or f"random {x}")
+    monkeypatch.setattr(module, "_start_beside", lambda d, x, rng: drawn.append(rng.random()) or f"beside {x}")
+    monkeypatch.setattr(module, "climb", climb)
+    density = SimpleNamespace(layout=SimpleNamespace(sd=np.array([2.0, 3.0])))
+    reached, root = module._climb_from_starts(density, 1, 4, None)
+    assert (reached, root) == ([("labels*", 2.0)], "round")
+    assert climbed == [("labels", [[2, 0], [0, 3]]), ("labels", "round")]
+    reached, _ = module._climb_from_starts(density, 4, 4, lambda *what: told.append(what))
+    # The second is beside the first, the third anywhere, the fourth beside the best so far.
+    assert [x for x, _ in reached] == ["labels*", "beside labels*", "random labels*", "beside beside labels*"]
+    assert told == [("fitting", 1, 4), ("fitting", 2, 4), ("fitting", 3, 4)]
+    assert drawn == [np.random.default_rng(np.random.SeedSequence(4, spawn_key=(7, i))).random() for i in (1, 2, 3)]
+
+
+def test_a_start_beside_moves_one_criterion_or_two_by_a_category(density, monkeypatch):
+    moved = []
+    monkeypatch.setattr(module, "_move_criterion", lambda density, x, j, by: moved.append((j, by)) or x)
+    rng, often = np.random.default_rng(0), []
+    for _ in range(200):
+        moved.clear()
+        module._start_beside(density, None, rng)
+        often.append(len(moved))
+        assert len({j for j, _ in moved}) == len(moved)
+        assert {j for j, _ in moved} <= {0, 1}
+        assert {by for _, by in moved} <= {-1, 1}
+    assert set(often) == {1, 2}
+    assert 60 < often.count(1) < 140
+
+
+def test_a_start_elsewhere_is_0_3_deviations_away_with_ideal_ratings_moved(density):
+    plan, first = density.layout, np.full(density.layout.p, 0.5)
+    drawn = np.array([module._random_start(density, first, np.random.default_rng(k)) for k in range(400)])
+    phi = plan.indices("phi")
+    np.testing.assert_allclose(drawn[:, phi].mean(axis=0), 0.5, atol=0.08 * plan.sd[phi].max())
+    np.testing.assert_allclose(drawn[:, phi].std(axis=0), 0.3 * plan.sd[phi], rtol=0.15)
+    eta = drawn[:, plan.indices("eta")]
+    moved = np.rint(eta)
+    assert set(moved.ravel().tolist()) == {-1, 0, 1}
+    assert (eta - moved).std() == pytest.approx(0.1, rel=0.1)
+    for x, by in zip(drawn[:20], moved[:20].astype(int), strict=True):
+        wanted = x.copy()
+        module._set_steps(density, wanted, by)
+        np.testing.assert_array_equal(x, wanted)
+
+
+def test_information_is_the_curvature():
+    np.testing.assert_allclose(module._information(Bowl(), np.array([3.0, 1.0])), INFORMATION, rtol=1e-7)
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_each_road_draws_as_many_as_all_chains(quick, monkeypatch):
+    told = []
+    settings = RaterSettings(quick=quick, chains=3, draws=200, warmup=70, starts=6, seed=5,
+                             progress=lambda *what: told.append(what))  # fmt: skip
+    best, other = mode((1.0,), covariance=((4.0,),)), mode()
+    chains = Chains(np.ones((3, 200, 1)), 0, 1.0)
+    monkeypatch.setattr(module, "layout", lambda table, asked: ("layout", table, asked))
+    monkeypatch.setattr(module, "Density", lambda table, plan: ("density", plan))
+    monkeypatch.setattr(module, "find_modes", lambda *asked: found.append(asked) or (best, other))
+    monkeypatch.setattr(module, "sample", lambda *asked: sampled.append(asked) or chains)
+    found, sampled = [], []
+    made = module.fit("table", settings)
+    density = ("density", ("layout", "table", settings))
+    assert found == [(density, 6, 5, settings.progress)]
+    assert made.modes == (best, other)
+    assert made.draws.shape == (600, 1)
+    if quick:
+        assert (made.chains, sampled, told) == (None, [], [])
+        np.testing.assert_array_equal(made.draws, best.normal_draws(600, 5, 9))
+    else:
+        assert made.chains is chains
+        assert sampled == [(density, best, 3, 70, 200, 5)]
+        assert told == [("sampling", 6, 7)]
+
+
+# -- quantities of raters, from parameters that are φ themselves -------------------------------------------
+
+
+def fitted(draws, x, compared=((True, True), (True, True)), chains=None, widening=((1.0, 1.0),)) -> RaterFit:
+    """Two groups, two criteria, two raters: eight parameters, φ of each; ψ is e to their tenth."""
+
+    def variability(x):
+        return np.reshape(x, (*np.shape(x)[:-1], 2, 2, 2)).mean(axis=-2) / 10
+
+    plan = SimpleNamespace(
+        phi=np.identity(8), shape=(2, 2, 2), compared=np.array(compared), variability=variability,
+        severity=lambda x: np.reshape(x, (*np.shape(x)[:-1], 2, 2, 2)).mean(axis=-2),
+    )  # fmt: skip
+    table = SimpleNamespace(subjects=range(9), widening=np.array(widening))
+    return RaterFit(
+        SimpleNamespace(table=table, layout=plan), (mode(x),), chains, np.array(draws, dtype=float),
+        RaterSettings(confidence=0.9),
+    )  # fmt: skip
+
+
+X = np.array([1.0, 3, 2, 5, 4, 4, 6, 8])
+"""φ of both raters with the first group 1, 3 and 2, 5 on two criteria: 1.5 and 4; with the second 5 and 6."""
+
+
+def test_severity_and_variability_are_means_over_groups_and_criteria():
+    found = fitted([X, X + 1], X)
+    assert found.severity.value.tolist() == pytest.approx([(1.5 + 5) / 2, (4 + 6) / 2])
+    assert found.variability.value.tolist() == pytest.approx(np.exp([0.325, 0.5]))
+    assert found.severity.replicates.tolist() == [[3.25, 5], [4.25, 6]]
+    assert found.variability_ratios.value.tolist() == pytest.approx(np.exp([0.35, 0.2]))
+    one = fitted([X, X], X, compared=((True, True), (True, False))).variability_ratios
+    assert one.value.tolist() == pytest.approx([np.exp(0.35), np.nan], nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("anchors", "gaps"),
+    [
+        ([[True, True]], [3.5 - 2.75, 2 - 2.75]),
+        ([[True, False]], [0, -1.5]),
+        ([[False, True]], [1.5, 0]),
+        ([[False, False]], [3.5, 2]),
+    ],
+)
+def test_gaps_between_groups_are_less_the_mean_of_anchors(anchors, gaps):
+    found = fitted([X, X + np.array([0, 0, 0, 0, 1, 0, 1, 0])], X, widening=((3.0, 1.0),)).severity_gaps(
+        np.array(anchors)
+    )
+    assert found.value.tolist() == pytest.approx(gaps)
+    # The second draw's gap of the first rater is 1 more, three times as wide; anchors take their mean of it.
+    more = np.array([3.0, 0]) - 3.0 * anchors[0][0] / max(sum(anchors[0]), 1)
+    np.testing.assert_allclose(found.replicates, [gaps, gaps + more])
+
+
+def test_gaps_of_raters_who_are_not_compared_are_not_known():
+    found = fitted([X, X], X, compared=((True, True), (False, True))).severity_gaps(np.array([[False, True]]))
+    assert found.value.tolist() == pytest.approx([np.nan, 0], nan_ok=True)
+
+
+def test_draws_of_a_posterior_have_its_mean_and_those_of_a_normal_its_mode():
+    draws = np.stack([X, X + 2])
+    quick, sampled = fitted(draws, X), fitted(draws, X, chains=Chains(draws[None], 0, 1.0))
+    assert quick.severity.value.tolist() == [3.25, 5]
+    assert sampled.severity.value.tolist() == [4.25, 6]
+    assert (quick.severity.drawn, sampled.severity.drawn) == ("normal", "posterior")
+    many = fitted(X + np.linspace(-1, 1, 1001)[:, None], X).severity[0]
+    assert (many.low, many.high) == pytest.approx((3.25 - 0.9, 3.25 + 0.9), abs=0.01)
