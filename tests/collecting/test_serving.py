@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 from html import unescape
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
 from annotating import STARS, Served
 
-from assay.collecting.serving import NOT_TAKEN_IN, Serving
+from assay.collecting import serving
+from assay.collecting.serving import FAULT_SHOWN, NOT_TAKEN_IN, AppState, Faults, Refused, Serving, cause_of
 from assay.errors import StudyError
 from assay.study.definition import load_study
 from assay.study.store.intake import sync_study
@@ -23,21 +27,21 @@ def rewrite(page: Served, **changes: Any) -> None:
 
 def test_what_people_are_asked_is_followed_and_the_notice_of_it_stays(serve: Callable[..., Served]) -> None:
     page = serve(items=2)
-    serving: Serving = page.app.state.assay
-    first = serving.now()
-    assert (first.notice, serving.edit_notice(), serving.now() is first) == ("", "", True)
+    served: Serving = page.app.state.assay
+    first = served.now()
+    assert (first.notice, served.edit_notice(), served.now() is first) == ("", "", True)
     rewrite(page, questions=[STARS, {"name": "why", "text": "Why?", "scale": "text"}])
-    assert serving.edit_notice() == NOT_TAKEN_IN
-    assert serving.now() is first
+    assert served.edit_notice() == NOT_TAKEN_IN
+    assert served.now() is first
     sync_study(page.store, load_study(page.folder))
-    second = serving.now()
+    second = served.now()
     asked = "Since then people are asked 'stars' (version 1), 'why' (version 1) as the study reads now"
     assert asked in unescape(second.notice)
     assert [one.definition.name for one in second.design.questions] == ["stars", "why"]
-    assert serving.edit_notice() == ""
+    assert served.edit_notice() == ""
     rewrite(page, name="Another name")  # people see nothing of it
     sync_study(page.store, load_study(page.folder))
-    third = serving.now()
+    third = served.now()
     assert third is not second
     assert third.design.study.config.name == "Another name"
     assert third.notice == second.notice
@@ -45,23 +49,23 @@ def test_what_people_are_asked_is_followed_and_the_notice_of_it_stays(serve: Cal
 
 def test_a_folder_that_is_being_edited_is_not_taken_in(serve: Callable[..., Served]) -> None:
     page = serve(items=2)
-    serving: Serving = page.app.state.assay
+    served: Serving = page.app.state.assay
     path = page.folder / "study.yaml"
     whole = path.read_text()
     path.write_text(whole[: len(whole) // 2] + "\n: [")
-    assert serving.edit_notice() == NOT_TAKEN_IN
+    assert served.edit_notice() == NOT_TAKEN_IN
     path.write_text(whole)
-    assert serving.edit_notice() == ""
+    assert served.edit_notice() == ""
     (page.folder / "items.jsonl").unlink()
-    assert serving.edit_notice() == NOT_TAKEN_IN
+    assert served.edit_notice() == NOT_TAKEN_IN
 
 
 def test_a_study_that_cannot_be_shown_leaves_the_one_before_with_words(
     serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = serve(items=2)
-    serving: Serving = page.app.state.assay
-    first = serving.now()
+    served: Serving = page.app.state.assay
+    first = served.now()
     rewrite(page, name="Another name")
     sync_study(page.store, load_study(page.folder))
 
@@ -69,7 +73,165 @@ def test_a_study_that_cannot_be_shown_leaves_the_one_before_with_words(
         raise StudyError("no items are left")
 
     with monkeypatch.context() as patched:
-        patched.setattr(serving, "_make_state", fail)
-        assert serving.now() is first
+        patched.setattr(served, "_make_state", fail)
+        assert served.now() is first
     assert first.trouble == "The study was changed and cannot be shown as it is now: no items are left"
-    assert serving.now() is first, "it is not tried again before the study changes again"
+    assert served.now() is first, "it is not tried again before the study changes again"
+
+
+# -- the parts, one by one --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hour(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The time as the page has it."""
+    clock = SimpleNamespace(at=1_800_000_000.0)  # 15 January 2027, 08:00
+    monkeypatch.setattr(serving.time, "time", lambda: clock.at)
+    return clock
+
+
+def test_failures_of_the_database_are_told_for_a_day_after_the_last(hour: Any) -> None:
+    faults = Faults()
+    assert faults.words() == ""
+    assert faults.add(OSError("disk full\nmore")) == "disk full"
+    first = '<time datetime="2027-01-15T08:00:00Z" data-local>15 January 2027, 08:00 UTC</time>'
+    rest = "Answers wait in people's browsers until they are saved."
+    assert faults.words() == f"The study's database could not be used ({first}; 1 request): disk full. {rest}"
+    hour.at += 60
+    faults.add(OSError("<b>gone</b>"))
+    last = first.replace(":00:00Z", ":01:00Z").replace("08:00 UTC", "08:01 UTC")
+    told = f"The study's database could not be used ({first} to {last}; 2 requests): &lt;b&gt;gone&lt;/b&gt;. {rest}"
+    assert faults.words() == told
+    hour.at += FAULT_SHOWN
+    assert faults.words() == told
+    hour.at += 1
+    assert faults.words() == ""
+    faults.add(OSError("again"))
+    assert "; 1 request): again." in faults.words(), "those of days before are not counted"
+    hour.at += FAULT_SHOWN
+    faults.add(OSError("again"))
+    assert "; 2 requests): again." in faults.words()
+    assert FAULT_SHOWN == 24 * 60 * 60
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (OSError("a  b\tc\nsecond line"), "a b c"), (OSError("\n  x  \ny"), "x"), (OSError(""), "OSError"),
+        (ValueError("  "), "ValueError"), (OSError("x" * 300), "x" * 300), (OSError("x" * 301), "x" * 300),
+        (OSError("database is locked"), "database is locked (another program holds it)"),
+    ],
+)  # fmt: skip
+def test_why_a_database_failed_is_one_line(error: Exception, cause: str) -> None:
+    assert cause_of(error) == cause
+
+
+def test_the_cause_is_what_the_driver_said() -> None:
+    wrapped = RuntimeError("SELECT secret")
+    wrapped.orig = OSError("no such table")  # type: ignore[attr-defined]
+    assert cause_of(wrapped) == "no such table"
+
+
+def test_a_time_is_in_utc_for_the_script_and_for_people() -> None:
+    assert serving.time_tag(None) == ""
+    assert serving.time_tag(0.0) == '<time datetime="1970-01-01T00:00:00Z" data-local>01 January 1970, 00:00 UTC</time>'
+
+
+@pytest.mark.parametrize(
+    ("base_url", "secure"), [(None, False), ("http://example.org", False), ("https://example.org", True), ("", False)]
+)
+def test_a_link_is_kept_in_a_cookie_of_the_study(base_url: str | None, secure: bool) -> None:
+    state = made_state(base_url=base_url, signer=SimpleNamespace(study="abc", seconds=77))
+    response = state.admit("/work", "assay", "a-token")
+    assert (response.status_code, response.headers["location"]) == (303, "/work")
+    parts = {one.strip().casefold() for one in response.headers["set-cookie"].split(";")}
+    assert parts - {"secure"} == {"assay_abc=a-token", "httponly", "max-age=77", "path=/", "samesite=lax"}
+    assert ("secure" in parts) == secure
+
+
+def made_state(**parts: Any) -> AppState:
+    """Of a study that has so much."""
+    state = AppState.__new__(AppState)
+    vars(state).update(parts)
+    return state
+
+
+def test_the_cookie_of_the_study_comes_before_the_one_without_its_name() -> None:
+    state = made_state(signer=SimpleNamespace(study="abc"))
+    for cookies, token in (
+        ({"assay_abc": "new", "assay": "old"}, "new"), ({"assay": "old"}, "old"), ({"assay_xyz": "other"}, None),
+    ):  # fmt: skip
+        assert state.token_in(SimpleNamespace(cookies=cookies), "assay") == token
+
+
+def test_what_a_browser_keeps_under_tells_nothing_and_differs_by_study_person_and_secret() -> None:
+    def name(secret: str, study: str, alone: bool, person: str = "ana") -> str:
+        return made_state(secret=secret, signer=SimpleNamespace(study=study, alone=alone)).name_in_browser(
+            SimpleNamespace(name=person)
+        )
+
+    assert name("s", "x", alone=True) == name("s", "y", alone=True) == sha256(b"s/ana").hexdigest()[:16]
+    assert name("s", "x", alone=False) == sha256(b"s/x/ana").hexdigest()[:16]
+    each = [name("s", "x", alone=False), name("s", "y", alone=False), name("t", "x", alone=False)]
+    assert len({*each, name("s", "x", alone=False, person="ben")}) == 4
+
+
+@pytest.mark.parametrize(
+    ("consent", "consented_to", "agreed"),
+    [("", None, True), (None, None, True), ("text", None, False), ("text", "old", False), ("text", "now", True)],
+)
+def test_who_has_agreed_to_the_text_as_it_stands(consent: str | None, consented_to: str | None, agreed: bool) -> None:
+    design = SimpleNamespace(people=SimpleNamespace(consent=consent), consent_digest=lambda: "now")
+    assert made_state(design=design).has_agreed(SimpleNamespace(consented_to=consented_to)) == agreed
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "language", "back"),
+    [
+        ("GET", "/work", None, "/work"), ("GET", "/work?a=1&b=2", None, "/work?a=1&b=2"), ("POST", "/work", None, ""),
+        ("GET", "/join/token", None, ""), ("GET", "/work", "de", ""), ("GET", "/joining", None, "/joining"),
+    ],
+)  # fmt: skip
+def test_where_a_page_leads_back_once_a_language_is_chosen(
+    method: str, address: str, language: str | None, back: str
+) -> None:
+    path, _, query = address.partition("?")
+    asked = SimpleNamespace(
+        method=method, url=SimpleNamespace(path=path, query=query), headers={}, cookies={}, state=SimpleNamespace()
+    )
+    for hosts, policy in ((["a.org", "b.org"], "media-src 'self' https://a.org https://b.org;"), ([], None)):
+        config = SimpleNamespace(items=SimpleNamespace(media_hosts=hosts))
+        people = SimpleNamespace(language=language)
+        state = made_state(design=SimpleNamespace(people=people, study=SimpleNamespace(config=config)))
+        seen: list[Any] = []
+        state.html = lambda template, words, seen=seen, **values: seen.append((template, values)) or "text"  # type: ignore[method-assign]
+        found = state.page("x.html", 404, asked, a=1)
+        assert (seen, found.status_code, found.body) == ([("x.html", {"back": back, "a": 1})], 404, b"text")
+        said = found.headers.get("content-security-policy")
+        assert said is None if policy is None else policy in said
+
+
+def test_who_comes_without_a_link_or_while_the_study_is_changed() -> None:
+    for trouble, token, status, error in (("", None, 401, "link"), ("", "", 401, "link"), ("x", "t", 503, "refused")):
+        with pytest.raises(Refused) as refused:
+            serving.person_of(made_state(trouble=trouble), SimpleNamespace(), token)
+        assert (refused.value.status, refused.value.error) == (status, error)
+
+
+def test_a_file_is_known_by_its_time_and_size(tmp_path: Path) -> None:
+    assert serving._stamp(tmp_path / "none") is None
+    assert serving._stamp(tmp_path) is None
+    (tmp_path / "a").write_text("abc")
+    assert serving._stamp(tmp_path / "a") == ((tmp_path / "a").stat().st_mtime_ns, 3)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [(("q1", "f1"), ("q1", "f1"), False), (("q1", "f1"), ("q2", "f1"), True), (("q1", "f1"), ("q1", "f2"), True)],
+)
+def test_a_change_is_told_where_people_see_it(before: tuple[str, str], after: tuple[str, str], told: bool) -> None:
+    question = SimpleNamespace(definition=SimpleNamespace(name="stars"), version=3)
+    one, other = (SimpleNamespace(asked_now=a, form=f, questions=[question]) for a, f in (before, after))
+    words = serving._notice(one, other)
+    assert ("people are asked &#39;stars&#39; (version 3) as the study reads now" in words) == told
+    assert bool(words) == told
