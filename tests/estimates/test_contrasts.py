@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 from scipy.special import stdtrit
 
 import assay
 from assay.errors import DataError, DesignError
+from assay.estimates.contrasts import (
+    SourcePairs,
+    SystemContrast,
+    SystemMean,
+    _difference,
+    _judge_alone,
+    _known_output_variance,
+    _source_means,
+)
+from assay.estimation.intervals import Estimate, missing
 
 
 def two_systems(
@@ -402,3 +415,223 @@ def test_differences_cover_however_outputs_were_drawn(design):
     width, alone = (np.mean([x.high - x.low for x in xs]) for xs in ([c.found for c in found],
                                                                      [c.people for c in found]))  # fmt: skip
     assert width <= 1.03 * alone
+
+
+# -- one difference by hand -----------------------------------------------------------------------------
+
+ONE = SystemContrast(
+    "new", "old", Estimate(0.3, 0.1, 0.5, 0.1), Estimate(0.2, -0.1, 0.5, 0.15), Estimate(0.6, 0.5, 0.7, 0.05),
+    missing("no column of lengths"), 0.004, 80, 400, 0.05,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "corrected +0.30 [0.10, 0.50]: new is ahead (p = 0.050, corrected for the number of comparisons)."),
+        ({"p_adjusted": 0.051}, "corrected +0.30 [0.10, 0.50]: no difference is shown (p = 0.051, corrected for the "
+         "number of comparisons)."),
+        ({"found": Estimate(-0.3, -0.5, -0.1, 0.1)}, "corrected −0.30 [−0.50, −0.10]: old is ahead (p = 0.050, "
+         "corrected for the number of comparisons)."),
+        ({"by_length": Estimate(0.2, 0.1, 0.3, 0.05)}, "of comparisons). Of the judge's difference, +0.20 [0.10, 0.30] "
+         "goes with length."),
+        ({"found": Estimate(-0.3, math.nan, math.nan, math.nan, "the labels do not vary")}, "corrected −0.30, no "
+         "interval: the labels do not vary."),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_a_difference(given, words):
+    said = dataclasses.replace(ONE, **given).sentence(0.95)
+    assert said.startswith("new against old: the judge says +0.60 [0.50, 0.70]; corrected ")
+    assert said.endswith(words)
+
+
+def test_a_row_of_a_difference():
+    assert ONE.adjusted(0.5).row() == {
+        "slice": None, "of": "new − old", "estimate": 0.3, "low": 0.1, "high": 0.5, "n": 80, "items": 400,
+        "judge_alone": 0.6, "people_alone": 0.2, "people_alone_low": -0.1, "people_alone_high": 0.5, "saved": None,
+        "weight": None, "reason": None, "p": 0.004, "p_adjusted": 0.5, "length": None,
+    }  # fmt: skip
+    assert dataclasses.replace(ONE, by_length=Estimate(0.2, 0.1, 0.3, 0.05)).row()["length"] == 0.2
+
+
+def mean_of(value, phi, mass, *, people=None, labelled=True, cells=None):
+    n = len(phi)
+    return SystemMean(
+        value, np.array(phi, float), np.array(mass, float), np.full(n, labelled), np.ones(n, bool),
+        people or {"a": value}, np.full((n, 1), math.nan) if cells is None else cells, np.zeros(n, int),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("clusters", "df"), [(None, 3), (np.arange(6), 4)])
+def test_a_difference_by_hand(clusters, df):
+    """Six units of equal mass count as six: three degrees of freedom, four of clusters. Σ (φ₁ − φ₂)² = 6 · .01."""
+    first, second = mean_of(0.7, [0.2] * 6, [1 / 6] * 6), mean_of(0.4, [0.1] * 6, [1 / 6] * 6)
+    one = _difference(first, second, SourcePairs(np.arange(6), clusters), 0.9)
+    half = stats.t.ppf(0.95, df) * math.sqrt(0.06)
+    assert (one.estimate, one.low, one.high) == pytest.approx((0.3, 0.3 - half, 0.3 + half))
+    # Masses of 3, 1, 1, 1, 1 squared add up to 13, their fourth powers to 85: 1.99 units leave one degree at the least.
+    uneven = mean_of(0.7, [0.2] * 6, [3, 1, 1, 1, 1, 0])
+    one = _difference(uneven, mean_of(0.4, [0.1] * 6, [0] * 6), SourcePairs(np.arange(6), clusters), 0.9)
+    assert one.high - one.estimate == pytest.approx(stats.t.ppf(0.95, 1) * math.sqrt(0.06))
+
+
+@pytest.mark.parametrize(("n", "clusters", "reason"), [
+    (5, None, None), (4, None, "people labelled outputs of 4 sources, and 5 are needed"),
+    (4, np.arange(6), "people labelled outputs of 4 clusters, and 5 are needed"),
+])  # fmt: skip
+def test_a_difference_needs_five_labelled_units(n, clusters, reason):
+    """Whichever of the two systems has the label."""
+    mass = np.r_[np.ones(n), np.zeros(6 - n)]
+    first, second = (
+        mean_of(0.7, [0.2] * 6, mass * [1, 0, 1, 0, 1, 0]),
+        mean_of(0.4, [0.1] * 6, mass * [0, 1, 0, 1, 0, 1]),
+    )
+    one = _difference(first, second, SourcePairs(np.arange(6), clusters), 0.9)
+    assert one.reason == reason
+    assert math.isnan(one.estimate) == (reason is not None)
+
+
+def test_people_like_these_lean_to_one_system():
+    """Of a: .9 and .5, of b: .7 and .7. Each adds √2 / 2 of what it is off: .4 less .2 is .2 for a, −.2 for b."""
+    first = mean_of(0.8, [0.2] * 6, [1] * 6, people={"a": 0.9, "b": 0.7})
+    second = mean_of(0.6, [0.1] * 6, [1] * 6, people={"a": 0.5, "b": 0.7})
+    assert first.people == pytest.approx({"a": 0.1 * math.sqrt(2) / 2, "b": -0.1 * math.sqrt(2) / 2})
+    one = _difference(first, second, SourcePairs(np.arange(6), random=True), 0.9)
+    between = 2 * (0.2 * math.sqrt(2) / 2) ** 2
+    half = math.sqrt(stats.t.ppf(0.95, 3) ** 2 * 0.06 + stats.t.ppf(0.95, 1) ** 2 * between)
+    assert one.high - one.estimate == pytest.approx(half)
+    fixed = _difference(first, second, SourcePairs(np.arange(6)), 0.9)
+    assert fixed.high - fixed.estimate == pytest.approx(stats.t.ppf(0.95, 3) * math.sqrt(0.06))
+    # Somebody of one system alone leans by all of it.
+    other = mean_of(0.6, [0.1] * 6, [1] * 6, people={"a": 0.5, "c": 0.7})
+    apart = _difference(first, other, SourcePairs(np.arange(6), random=True), 0.9)
+    between = (0.2**2 + 0.1**2 + 0.1**2) / 2
+    half = math.sqrt(stats.t.ppf(0.95, 3) ** 2 * 0.06 + stats.t.ppf(0.95, 1) ** 2 * between)
+    assert apart.high - apart.estimate == pytest.approx(half)
+    lone = _difference(first, mean_of(0.6, [0.1] * 6, [1] * 6), SourcePairs(np.arange(6), random=True), 0.9)
+    assert lone.estimate == pytest.approx(0.2)
+    assert lone.reason == "one person cannot show how much people differ; ask others too, or take raters='fixed'"
+    assert math.isnan(mean_of(0.5, [0.1], [1], people={"a": 0.7}).people["a"])
+
+
+def test_labels_that_do_not_vary_have_no_interval_and_a_count_has_none():
+    def reason(finite, labelled, phi=0.1, cells=None):
+        first = mean_of(0.8, [phi] * 6, [1] * 6, labelled=labelled, cells=cells)
+        return _difference(
+            first, mean_of(0.6, [0.1] * 6, [1] * 6), SourcePairs(np.arange(6), finite=finite), 0.9
+        ).reason
+
+    assert reason(finite=False, labelled=True) == reason(finite=True, labelled=False) == "the labels do not vary"
+    assert reason(finite=True, labelled=True) == "people labelled every output, so this is a count and no estimate"
+    assert reason(finite=True, labelled=True, phi=0.2) is None
+
+
+def test_what_is_known_of_these_outputs():
+    """A system whose lone person labelled all six loses all of its variance, Σ e² = .06; of six in twelve, half."""
+    every = mean_of(0.8, [0.1] * 6, [1] * 6, cells=np.full((6, 1), 0.1))
+    none = mean_of(0.6, [0] * 6, [1] * 6, cells=np.zeros((6, 1)))
+    assert _known_output_variance(every, none) == pytest.approx(0.06)
+    assert _known_output_variance(none, every) == pytest.approx(0.06)
+    assert _known_output_variance(every, every) == pytest.approx(0)
+    half = mean_of(0.8, [0.1] * 12, [1] * 12, cells=np.r_[np.full(6, 0.1), np.full(6, math.nan)][:, None])
+    nothing = mean_of(0.6, [0] * 12, [1] * 12, cells=np.zeros((12, 1)))
+    assert _known_output_variance(half, nothing) == pytest.approx(0.03)
+    # Where the system has no more than nine outputs, six of nine.
+    strata = dataclasses.replace(half, strata=np.r_[np.zeros(9, int), np.full(3, -1)])
+    assert _known_output_variance(strata, nothing) == pytest.approx(0.06 * 6 / 9)
+
+
+# -- the judge alone ------------------------------------------------------------------------------------
+
+
+def outputs(values, mine):
+    return SimpleNamespace(values=np.array(values, float)[:, None]), None, np.array(mine)
+
+
+def judged_pairs(first, second, **more):
+    """Outputs of each source by two systems: the first system's come first."""
+    n = len(first)
+    here = np.arange(2 * n) < n
+    sources = np.tile(np.arange(n), 2)
+    return outputs(first, here), outputs(second, ~here), SourcePairs(sources, **more)
+
+
+def test_a_judge_s_own_difference_is_of_pairs():
+    """1, 2, 3, 6: their mean is 3, Σ off² = 14, and the variance of the mean 14 / 3 / 4."""
+    judge, length = _judge_alone(*judged_pairs([2, 3, 4, 7], [1, 1, 1, 1]), 0.9)
+    error = math.sqrt(14 / 12)
+    half = stats.t.ppf(0.95, 3) * error
+    assert (judge.estimate, judge.low, judge.high, judge.standard_error) == pytest.approx(
+        (3, 3 - half, 3 + half, error)
+    )
+    assert length.reason == "no column of lengths"
+    # What one system has alone is no pair; three pairs are needed.
+    unpaired, _ = _judge_alone(*judged_pairs([2, 3, 4, 7], [1, 1, 1, math.nan]), 0.9)
+    assert (unpaired.estimate, unpaired.standard_error) == pytest.approx((2, math.sqrt(2 / 2 / 3)))
+    few, _ = _judge_alone(*judged_pairs([2, 3, 4, 7], [1, 1, math.nan, math.nan]), 0.9)
+    assert few.reason == "the judge labelled outputs of both systems for fewer than 3 sources"
+    # In two clusters: (−2 − 1) / 4 and (0 + 3) / 4 squared, twice over one degree of freedom.
+    clusters = np.tile([0, 0, 1, 1], 2)
+    judge, _ = _judge_alone(*judged_pairs([2, 3, 4, 7], [1, 1, 1, 1], clusters=clusters), 0.9)
+    assert judge.standard_error == pytest.approx(math.sqrt(2 * 2 * 9 / 16))
+    assert judge.high - judge.estimate == pytest.approx(stats.t.ppf(0.95, 1) * judge.standard_error)
+    one, _ = _judge_alone(*judged_pairs([2, 3, 4, 7], [1, 1, 1, 1], clusters=np.zeros(8, int)), 0.9)
+    assert (one.estimate, one.reason) == (3, "the sources lie in too few clusters")
+
+
+def test_the_part_that_goes_with_length_is_the_slope_times_the_mean():
+    d, longer = np.array([1.0, 2, 2, 4, 6, 5]), np.array([1.0, 2, 3, 4, 5, 9])
+    fit = stats.linregress(longer, d)
+    first, second, pairs = judged_pairs(d + 1, np.ones(6), length=np.r_[longer + 7, np.full(6, 7.0)])
+    _, part = _judge_alone(first, second, pairs, 0.9)
+    error = fit.stderr * longer.mean()
+    half = stats.t.ppf(0.95, 4) * error
+    assert (part.estimate, part.standard_error) == pytest.approx((fit.slope * longer.mean(), error))
+    assert (part.low, part.high) == pytest.approx((part.estimate - half, part.estimate + half))
+    # Three clusters of two: what each adds to the slope is summed there, over one degree of freedom.
+    clustered = dataclasses.replace(pairs, clusters=np.tile([0, 0, 1, 1, 2, 2], 2))
+    _, part = _judge_alone(first, second, clustered, 0.9)
+    dx = longer - longer.mean()
+    sums = (dx * (d - fit.intercept - fit.slope * longer)).reshape(3, 2).sum(axis=1) / (dx @ dx)
+    assert part.standard_error == pytest.approx(math.sqrt(3 * sums @ sums) * longer.mean())
+    same = dataclasses.replace(pairs, length=np.full(12, 7.0))
+    assert _judge_alone(first, second, same, 0.9)[1].reason == "no column of lengths"
+    for n, known in ((5, True), (4, False)):
+        some = dataclasses.replace(pairs, length=np.where(np.tile(np.arange(6) < n, 2), pairs.length, math.nan))
+        assert math.isfinite(_judge_alone(first, second, some, 0.9)[1].estimate) == known
+
+
+def test_outputs_of_a_source_count_by_their_mean():
+    sources = np.array([0, 0, 1, 2, 2, 0])
+    one = outputs([1, 3, 5, math.nan], np.arange(6) < 4)
+    assert _source_means(one, sources, 3, None)[:2].tolist() == [2, 5]
+    assert np.isnan(_source_means(one, sources, 3, None)[2])
+    assert _source_means(one, sources, 3, np.array([2.0, 4, 8, 16, 32, 64])).tolist() == [3, 8, 16]
+
+
+def test_sources_lie_in_units():
+    plain = SourcePairs(np.array([0, 1, 1, 2]))
+    assert (plain.n_sources, plain.units.tolist(), plain.unit_of_source.tolist()) == (3, [0, 1, 1, 2], [0, 1, 2])
+    assert len(plain.divided) == 0
+    apart = SourcePairs(np.array([0, 1, 1, 2]), np.array([3, 3, 4, 4]))
+    assert (apart.units.tolist(), apart.divided.tolist()) == ([3, 3, 4, 4], [1])
+    assert SourcePairs(np.array([0, 1, 1, 2]), np.array([3, 4, 4, 4])).unit_of_source.tolist() == [3, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("clusters", "whole", "scattered", "kept"),
+    [(False, False, False, False), (True, True, False, True), (True, False, True, False), (True, False, False, None),
+     (True, True, True, True)],
+)  # fmt: skip
+def test_when_a_difference_may_be_of_these_outputs_alone(clusters, whole, scattered, kept):
+    """Without clusters, or with those that are labelled whole; scattered items leave the clusters away."""
+    drawn = SimpleNamespace(whole=whole, scattered=scattered)
+    checks = SimpleNamespace(drawn=lambda population: drawn if population == "finite" else None)
+    pairs = SourcePairs(np.array([0, 1, 0, 1]), np.array([0, 0, 0, 0]) if clusters else None)
+    here = np.array([True, True, False, False])
+    systems = {"a": (checks, None, here), "b": (checks, None, ~here)}
+    found = pairs.same_outputs(systems)
+    assert (found and found.finite, found and found.clusters is not None) == (
+        (True, kept) if kept is not None else (None,) * 2
+    )
+    assert pairs.same_outputs({"a": (checks, None, np.array([True, True, True, False]))}) is None
