@@ -14,6 +14,7 @@ import references
 from assay.errors import DataError, DesignError
 from assay.estimation.result import Exclusion
 from assay.psychometrics.raters.table import (
+    RaschSettings,
     RaterSettings,
     RaterTable,
     _drop_constant_criteria,
@@ -315,3 +316,36 @@ def test_a_criterion_without_differences_is_excluded_and_a_narrow_one_noted():
     table = rater_table(assay.read(alone, scale="1-5"), RaterSettings())
     assert table.notes == ("nobody gave the lowest or highest labels; ideal ratings run from 2 to 4",)
     assert table.exclusions == ()
+
+
+# -- options ------------------------------------------------------------------------------------------
+
+
+def test_what_raters_are_asked_by_default():
+    found = RaterSettings()
+    asked = (found.repeats, found.reference, found.rope, found.quick, found.starts, found.nodes, found.chains,
+             found.warmup, found.draws, found.confidence, found.seed)  # fmt: skip
+    assert asked == ("error", "all", 0.1, False, 10, 21, 4, 500, 1000, 0.95, 0)
+    assert RaschSettings().nodes == 31
+    one = RaterSettings(annotators="ann", reverse="tone")
+    assert (one.annotators, one.reverse) == (("ann",), ("tone",))
+    assert RaterSettings("region").group == "region"
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "least", "less"),
+    [
+        (RaterSettings, "rope", 0.0, -0.01),
+        (RaterSettings, "starts", 1, 0),
+        (RaterSettings, "nodes", 3, 2),
+        (RaterSettings, "chains", 2, 1),
+        (RaterSettings, "warmup", 50, 49),
+        (RaterSettings, "draws", 100, 99),
+        (RaterSettings, "seed", 0, -1),
+        (RaschSettings, "nodes", 5, 4),
+    ],
+)
+def test_numbers_of_a_fit_have_a_least(made, name, least, less):
+    assert getattr(made(**{name: least}), name) == least
+    with pytest.raises(DesignError, match=name):
+        made(**{name: less})
