@@ -6,6 +6,7 @@ import pytest
 
 import assay
 from assay.errors import DesignError
+from assay.similarity import stemming
 from assay.similarity.stemming import IRREGULAR, porter_stem, rouge_stem
 
 STEMS = """
@@ -86,4 +87,80 @@ def test_words_as_they_are_stay_the_default():
 
 @pytest.mark.parametrize(("word", "stem"), [("using", "use"), ("aged", "age"), ("owed", "owe"), ("failing", "fail")])
 def test_short_stems_get_their_e_back_after_a_vowel_and_a_consonant(word, stem):
+    assert porter_stem(word) == stem
+
+
+# -- the steps, with the examples of Porter (1980) for each rule -------------------------------------
+
+STEPS = {
+    stemming._plural: "caresses caress, ponies poni, caress caress, cats cat, ties tie, bass bass, s ",
+    stemming._past: (
+        "feed feed, agreed agree, plastered plaster, bled bled, motoring motor, sing sing, conflated conflate, "
+        "troubled trouble, sized size, hopping hop, tanned tan, falling fall, hissing hiss, fizzed fizz, "
+        "failing fail, filing file, died die, cried cri, bowed bow, boxed box, played play"
+    ),
+    stemming._final_y: "happy happi, sky ski, y y, by by, enjoy enjoy, say say, cry cri",
+    stemming._double_suffix: (
+        "relational relate, conditional condition, rational rational, valenci valence, hesitanci hesitance, "
+        "digitizer digitize, conformabli conformable, radicalli radical, differentli different, vileli vile, "
+        "analogousli analogous, vietnamization vietnamize, predication predicate, operator operate, feudalism feudal, "
+        "decisiveness decisive, hopefulness hopeful, callousness callous, formaliti formal, sensitiviti sensitive, "
+        "sensibiliti sensible, geologi geolog, logi logi"
+    ),
+    stemming._ful_ness: (
+        "triplicate triplic, formative form, formalize formal, electriciti electric, electrical electric, "
+        "hopeful hope, goodness good"
+    ),
+    stemming._single_suffix: (
+        "revival reviv, allowance allow, inference infer, airliner airlin, gyroscopic gyroscop, adjustable adjust, "
+        "defensible defens, irritant irrit, replacement replac, adjustment adjust, dependent depend, adoption adopt, "
+        "homologou homolog, communism commun, activate activ, angulariti angular, homologous homolog, "
+        "effective effect, bowdlerize bowdler, decision decis, opinion opinion, alal alal"
+    ),
+    stemming._final_e: "probate probat, rate rate, cease ceas, the the, able abl, e e, tree tree",
+    stemming._final_ll: "controll control, roll roll, control control, full full",
+}
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+def test_each_step_does_what_porter_says(step):
+    for pair in STEPS[step].split(", "):
+        word, _, stem = pair.partition(" ")
+        assert step(word) == stem, word
+
+
+@pytest.mark.parametrize(
+    ("measure", "words"),
+    [(0, "tr ee tree y by"), (1, "trouble oats trees ivy"), (2, "troubles private oaten orrery"), (3, "atatat")],
+)
+def test_the_measure_is_that_of_porter(measure, words):
+    for word in words.split():
+        assert stemming._measure(word) == measure
+        assert stemming._has_measure(word) == (measure > 0)
+        assert stemming._has_long_measure(word) == (measure > 1)
+
+
+@pytest.mark.parametrize(
+    ("word", "kinds"),
+    [("toy", "cvc"), ("syzygy", "cvcvcv"), ("y", "c"), ("yes", "cvc"), ("ay", "vc"), ("yy", "cv"), ("", "")],
+)
+def test_y_is_a_consonant_at_the_beginning_and_after_a_vowel(word, kinds):
+    assert stemming._consonants(word) == [kind == "c" for kind in kinds]
+    assert stemming._has_vowel(word) == ("v" in kinds)
+
+
+@pytest.mark.parametrize(
+    ("word", "double", "short"),
+    [("hop", False, True), ("fail", False, False), ("bow", False, False), ("box", False, False), ("toy", False, False),
+     ("us", False, True), ("by", False, False), ("s", False, False), ("ss", True, False), ("ee", False, False),
+     ("tann", True, False), ("free", False, False), ("sho", False, False), ("in", False, True), ("try", False, False),
+     ("stop", False, True), ("iot", False, False)],
+)  # fmt: skip
+def test_double_consonants_and_short_ends(word, double, short):
+    assert stemming._ends_double(word) == double
+    assert stemming._short_end(word) == short
+
+
+@pytest.mark.parametrize(("word", "stem"), [("is", "is"), ("as", "as"), ("us", "us"), ("bus", "bu"), ("ias", "ia")])
+def test_words_of_two_letters_are_stems(word, stem):
     assert porter_stem(word) == stem
