@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib.util
 import inspect
 import itertools
+import re
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Literal
 
 import numpy as np
@@ -20,7 +23,7 @@ from assay.similarity import protocol, registry
 from assay.similarity.bertscore import LAYERS
 from assay.similarity.embeddings import Embeddings, OwnEncoder
 from assay.similarity.lexical import OVERLAPS, _tokens
-from assay.similarity.protocol import OfFunction, Similarity, Vectors, kept, key_of
+from assay.similarity.protocol import OfFunction, OfMatrix, Similarity, Vectors, kept, key_of
 from assay.similarity.registry import NAMED, as_similarity, similarity_matrix, similarity_named
 
 TEXTS = [
@@ -363,3 +366,133 @@ def test_rows_are_kept_on_disk_once_and_read_by_others(kept_here: Path):
     files[1].write_bytes(b"PK")
     protocol._READ.clear()
     assert kept("numbers", keys, lambda some: rows_of(some)).tolist() == rows_of([0, 1, 2, 3]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("platform", "environment", "folder"),
+    [
+        ("linux", {}, "HOME/.cache/assay"), ("linux", {"XDG_CACHE_HOME": "/x"}, "/x/assay"),
+        ("linux", {"LOCALAPPDATA": "/local"}, "HOME/.cache/assay"),
+        ("darwin", {"XDG_CACHE_HOME": "/x", "LOCALAPPDATA": "/local"}, "HOME/Library/Caches/assay"),
+        ("win32", {"XDG_CACHE_HOME": "/x"}, "HOME/AppData/Local/assay"),
+        ("win32", {"LOCALAPPDATA": "/local"}, "/local/assay"),
+        ("linux", {"ASSAY_CACHE": "/own"}, "/own"), ("win32", {"ASSAY_CACHE": "~/own"}, "HOME/own"),
+        ("linux", {"ASSAY_CACHE": "off"}, None), ("darwin", {"ASSAY_CACHE": "NO"}, None),
+        ("linux", {"ASSAY_CACHE": "0"}, None), ("linux", {"ASSAY_CACHE": ""}, "HOME/.cache/assay"),
+    ],
+)  # fmt: skip
+def test_where_encodings_are_kept(platform, environment, folder, tmp_path, monkeypatch):
+    for name in ("ASSAY_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(protocol, "sys", SimpleNamespace(platform=platform))
+    wanted = None if folder is None else Path(folder.replace("HOME", str(tmp_path)))
+    assert protocol.cache_folder() == wanted
+
+
+def test_a_key_is_of_texts_whichever_comes_first_and_of_where_each_ends():
+    assert key_of("a", "b") == key_of("b", "a")
+    assert len(key_of("a")) == 16
+    assert len({key_of("ab"), key_of("a", "b"), key_of("a"), key_of(), key_of("a", "a"), key_of("", "ab")}) == 6
+    assert key_of("\ud800") != key_of("\ud801")
+    data = b"".join(len(one).to_bytes(8, "little") + one for one in (b"a", b"bc"))
+    assert key_of("bc", "a") == hashlib.blake2b(data, digest_size=16).digest()
+
+
+def test_many_files_of_a_model_are_joined_into_one(kept_here: Path):
+    """The 33rd is one too many; what they held is read again by another process."""
+    assert protocol.MANY == 32
+    for n in range(32):
+        kept("numbers", [key_of(str(n))], lambda some, n=n: rows_of([n]))
+    (folder,) = kept_here.iterdir()
+    assert len(list(folder.glob("*.npz"))) == 32
+    kept("numbers", [key_of("32")], lambda some: rows_of([32]))
+    assert len(list(folder.glob("*.npz"))) == 1
+    protocol._READ.clear()
+    never = lambda some: pytest.fail("made twice")  # noqa: E731
+    assert kept("numbers", [key_of(str(n)) for n in range(33)], never).tolist() == rows_of(list(range(33))).tolist()
+    assert not list(folder.glob("*.part"))
+
+
+def test_a_folder_that_cannot_be_written_or_is_off_keeps_nothing(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    for place in (str(tmp_path / "file"), "off"):
+        monkeypatch.setenv("ASSAY_CACHE", place)
+        assert kept(f"numbers {place}", [key_of("1")], rows_of).tolist() == rows_of([0]).tolist()
+        never = lambda some: pytest.fail("made twice")  # noqa: E731
+        assert kept(f"numbers {place}", [key_of("1")], never).tolist() == rows_of([0]).tolist()
+    assert [one.name for one in tmp_path.iterdir() if one.name != "kept"] == ["file"]
+
+
+def test_scores_of_pairs_are_kept_whichever_text_comes_first(kept_here: Path):
+    asked = []
+
+    def score(first, second):
+        asked.append((first.tolist(), second.tolist()))
+        return first * 10.0 + second
+
+    texts = ["a", "b", "c"]
+    pairs = np.array([0, 0]), np.array([1, 2])
+    assert protocol.cached_scores("s", texts, *pairs, score).tolist() == [1, 2]
+    assert protocol.cached_scores("s", texts, np.array([1, 1]), np.array([0, 2]), score).tolist() == [1, 12]
+    assert asked == [([0, 0], [1, 2]), ([1], [2])]
+
+
+@pytest.mark.parametrize("n", [protocol.FEW - 1, protocol.FEW, protocol.FEW + 1])
+def test_what_texts_share_is_the_smaller_count_however_many_pairs(n):
+    counted = [Counter("aab"), Counter("abbc"), Counter()]
+    rng = np.random.default_rng(n)
+    first, second = rng.integers(0, 3, (2, n))
+    table = [[3, 2, 0], [2, 4, 0], [0, 0, 0]]  # min(2, 1) of a and min(1, 2) of b are 2
+    wanted = [table[i][j] for i, j in zip(first, second, strict=True)]
+    assert protocol.shared_counts(counted, first, second).tolist() == wanted
+    assert protocol.shared_counts([Counter(), Counter()], np.zeros(n, dtype=int), np.ones(n, dtype=int)).sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("there", "back", "refused"),
+    [(1.0, 1.0 + 1.9e-6, False), (1.0, 1.0 + 2.1e-6, True), (0.0, 0.9e-6, False), (0.0, 1.1e-6, True),
+     (float("nan"), 1.0, False), (1.0, float("inf"), False), (-1.0, 1.0, True)],
+)  # fmt: skip
+def test_a_millionth_is_no_other_number_when_texts_are_swapped(there, back, refused):
+    arrays = np.array([0, 0]), np.array([1, 2]), np.array([0.5, there]), np.array([0.5, back])
+    if not refused:
+        protocol._refuse_asymmetric("own", ["a", "b", "c"], *arrays)
+        return
+    words = f"the similarity 'own' of 'a' and 'c' is {there:.6g}, and another one when they are swapped ({back:.6g})"
+    with pytest.raises(DesignError, match=re.escape(words)):
+        protocol._refuse_asymmetric("own", ["a", "b", "c"], *arrays)
+
+
+def test_a_vector_that_is_no_number_is_refused_with_its_texts():
+    class Broken(Halved):
+        def of_products(self, product):
+            return np.where(product == 0.8, np.nan, product)
+
+    for ask in (Broken().matrix, lambda texts: Broken().pairs(["b"], ["c"])):
+        with pytest.raises(DesignError, match="the similarity 'halved' of 'b' and 'c' is no number"):
+            ask(["a", "b", "c"])
+
+
+def test_names_of_what_is_given():
+    assert OfFunction(SimpleNamespace(name="n", __name__="m")).name == "n"
+    assert OfFunction(SimpleNamespace(__name__="m")).name == "m"
+    assert OfFunction(SimpleNamespace(name="")).name == "similarity"
+    assert OfMatrix(SimpleNamespace(name="n")).name == "n"
+    assert OfMatrix(Wrong([])).name == "Wrong"
+
+
+def test_the_wrong_number_of_answers_is_refused():
+    class Short(Similarity):
+        name = "short"
+
+        def compare(self, texts, first, second):
+            return np.zeros(len(first) - 1)
+
+    with pytest.raises(DataError, match=r"the similarity 'short' gave \(2,\) numbers for 3 pairs"):
+        Short().matrix(["a", "b", "c"])
+    assert Short().matrix(["a", "a"]).tolist() == [[1, 1], [1, 1]]
+    assert Short().matrices([]) == []
+    assert Short().about == ""
