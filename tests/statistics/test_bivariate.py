@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 from assay.statistics import bivariate
 from assay.statistics.bivariate import (
@@ -253,3 +253,87 @@ def test_a_family_without_a_variance_of_objects_has_no_correlation(first, second
     assert np.isfinite(fitted.correlation) == known
     larger = JointFit(None, np.array([first, second, 1e-4]), 0.0, (0, 1, 2), 2, np.array([2.0, 2.0, 2.0]))
     assert np.isnan(larger.correlation)
+
+
+# -- the search ----------------------------------------------------------------------------------------
+
+
+class Bowl:
+    """A deviance (θ − low)' A (θ − low) + 3 of two variances, their covariance and another one; none beyond 1."""
+
+    a = np.array([[2.0, 0.3, 0.1, 0.2], [0.3, 1.0, -0.2, 0.1], [0.1, -0.2, 3.0, 0.4], [0.2, 0.1, 0.4, 1.5]])
+
+    def __init__(self, low, most=np.inf):
+        self.low, self.most = np.array(low), most
+
+    def deviance(self, theta):
+        if abs(theta[2]) > self.most:
+            return np.inf
+        away = theta - self.low
+        return float(away @ self.a @ away) + 3
+
+    def derivatives(self, theta):
+        return 2 * self.a @ (theta - self.low), 2 * self.a
+
+
+def searched(low, start, held=None, most=np.inf):
+    bowl = Bowl(low, most)
+    fitted = JointFit(bowl, np.array(start), 3.0, (0, 1, 2), 2, np.ones(4))
+    return bowl, *bivariate._search(fitted, np.array(start), held)
+
+
+LOW = (4.0, 1.0, 1.2, -0.3)
+
+
+@pytest.mark.parametrize("start", [(4.0, 1.0, 0.5, 0.0), (0.5, 6.0, -1.0, 2.0), (30.0, 0.1, 0.0, 0.0)])
+def test_a_search_ends_at_the_least_deviance(start):
+    _, theta, deviance = searched(LOW, start)
+    np.testing.assert_allclose(theta, LOW, atol=2e-3)
+    assert deviance == pytest.approx(3, abs=1e-5)
+
+
+def test_a_variance_that_would_be_below_0_ends_there():
+    """Of the others the least deviance with the second at 0: A's rows without it."""
+    low = np.array([4.0, -1.0, 1.2, -0.3])
+    _, theta, deviance = searched(low, (2.0, 2.0, 0.0, 0.0))
+    rest = [0, 2, 3]
+    a = Bowl.a
+    wanted = low[rest] - np.linalg.solve(a[np.ix_(rest, rest)], a[rest, 1] * (0 - low[1]))
+    assert theta[1] == pytest.approx(0, abs=1e-3)
+    np.testing.assert_allclose(theta[rest], wanted, atol=5e-3)
+    full = np.array([wanted[0], 0, *wanted[1:]]) - low
+    assert deviance == pytest.approx(full @ a @ full + 3, abs=1e-3)
+
+
+@pytest.mark.parametrize("held", [0.0, 0.2, 0.4, 1.3])
+def test_a_correlation_that_is_held_leaves_the_rest_where_the_deviance_is_least(held):
+    bowl, theta, deviance = searched(LOW, (3.0, 2.0, 0.7, 0.1), held)
+    assert theta[2] == pytest.approx(held * math.sqrt(theta[0] * theta[1]))
+
+    def of(x):
+        return bowl.deviance(np.array([x[0] ** 2, x[1] ** 2, held * abs(x[0] * x[1]), x[2]]))
+
+    best = min(optimize.minimize(of, x).fun for x in ([2.0, 1, 0], [1.0, 1, 1], [2.0, 0.3, -1]))
+    assert deviance == pytest.approx(best, abs=1e-4)
+    assert deviance == pytest.approx(bowl.deviance(theta))
+    fitted = JointFit(bowl, np.array(LOW), 3.0, (0, 1, 2), 2, np.ones(4))
+    root, there = fitted.root(held)
+    assert root == pytest.approx(math.sqrt(best - 3), abs=1e-3)
+    np.testing.assert_allclose(there, theta, atol=0.02)
+    # Another start leads to the same place; a deviance below the fit's has the root 0.
+    assert fitted.root(held, np.array([1.0, 3.0, 0.5, 0.5]))[0] == pytest.approx(root, abs=1e-3)
+    assert JointFit(bowl, np.array(LOW), 99.0, (0, 1, 2), 2, np.ones(4)).root(held)[0] == 0
+
+
+def test_a_start_beyond_what_is_possible_is_left():
+    # A covariance of 2.4 is none; without it the search goes to the least deviance that there is.
+    _, theta, deviance = searched(LOW, (4.0, 1.44, 2.4, 1.0), most=1.5)
+    np.testing.assert_allclose(theta, LOW, atol=2e-3)
+    # Held at 1, variances of 4 and 1.44 have a covariance of 2.4; halved roots have .6.
+    _, theta, deviance = searched((0.5, 0.5, 0.5, 0.0), (4.0, 1.44, 2.4, 1.0), held=1.0, most=1.5)
+    assert np.isfinite(deviance)
+    assert theta[2] <= 1.5
+    start = (4.0, 1.0, 1.0, 0.0)
+    _, theta, deviance = searched(LOW, start, held=0.5, most=-1.0)  # nothing is possible
+    assert theta.tolist() == list(start)
+    assert deviance == np.inf
