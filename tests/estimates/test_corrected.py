@@ -20,20 +20,31 @@ import assay
 from assay.errors import DataError, DesignError
 from assay.estimates import checked, corrected
 from assay.estimates.checked import Doubt
+from assay.estimates.contrasts import SystemContrast
 from assay.estimates.corrected import (
+    CorrectedEstimate,
     EstimateLine,
+    EstimateSettings,
     _codes,
+    _fit_estimator,
+    _fit_target,
+    _is,
     _judge_words,
+    _judges_of,
+    _labels_of,
     _labels_saved,
     _people_words,
     _ppi_line,
     _quantile,
+    _share_up_to,
     _skew_caution,
+    _slices,
     _spread,
     _what,
 )
 from assay.estimates.difference import MeanSpread
-from assay.estimation.intervals import Estimate
+from assay.estimation.intervals import Estimate, missing
+from assay.estimation.result import Run
 
 
 def estimated(labels, **options):
@@ -620,3 +631,290 @@ def test_how_sure_it_must_be_that_items_are_no_sample(monkeypatch, p, options, e
     assert skipped in ([], [(settings.gold, "s", "q")])
     found.clear()
     assert corrected._choose_estimator(checks, settings) == (options.get("estimator", "auto"), ())
+
+
+# -- which options go together ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", ["auto", "difference", "ppi++", "rogan-gladen"])
+@pytest.mark.parametrize(
+    ("given", "judges", "knows"),
+    [
+        ({}, 1, {"ppi++", "rogan-gladen"}),
+        ({"by": "x"}, 1, {"ppi++"}),
+        ({"clusters": "x"}, 1, set()),
+        ({"strata": "x"}, 1, set()),
+        ({"probabilities": "x"}, 1, set()),
+        ({"contrast": "x", "sources": "y"}, 1, set()),
+        ({"covariates": ["x"]}, 1, set()),
+        ({"raters": "random"}, 1, set()),
+        ({}, 2, set()),
+    ],
+)
+def test_what_an_estimator_knows(estimator, given, judges, knows):
+    settings = EstimateSettings(estimator=estimator, gold="truth", **given)
+    if estimator in {"auto", "difference"} | knows:
+        _fit_estimator(settings, ["m"] * judges)
+        return
+    with pytest.raises(DesignError, match="takes one judge and none of clusters, strata") as refused:
+        _fit_estimator(settings, ["m"] * judges)
+    assert refused.value.option == "estimator"
+    assert str(refused.value).startswith(f"estimator='{estimator}' takes one judge")
+
+
+@pytest.mark.parametrize(
+    ("given", "option"),
+    [
+        ({"sources": "x"}, "sources"), ({"baseline": "x"}, "baseline"), ({"length": "x"}, "length"),
+        ({"contrast": "x"}, "sources"), ({"strata": "x", "clusters": "y"}, "clusters"),
+        ({"strata": "x", "probabilities": "y"}, "probabilities"),
+        ({"contrast": "x", "sources": "y", "by": "z"}, "by"), ({"folds": 1}, "folds"),
+        ({"quantiles": (0.0,)}, "quantiles"),
+        ({"quantiles": (0.5, 1.0)}, "quantiles"),
+    ],
+)  # fmt: skip
+def test_options_that_cannot_be(given, option):
+    with pytest.raises(DesignError) as refused:
+        EstimateSettings(**given)
+    assert refused.value.option == option
+
+
+def test_options_that_can_be_and_their_defaults():
+    EstimateSettings(clusters="x", probabilities="y", by="z")
+    EstimateSettings(contrast="x", sources="y", baseline="b", length="l", folds=2, quantiles=(0.01, 0.99))
+    one = EstimateSettings()
+    assert (one.quantiles, one.folds, one.covariates, one.confidence, one.seed) == ((0.25, 0.5, 0.75), 10, (), 0.95, 0)
+    assert (one.adjust, one.raters, one.population, one.estimator, one.sampling, one.repeats) == (
+        "holm", "fixed", "infinite", "auto", "test", "error",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("target", "numbers", "numeric", "refused"),
+    [
+        ("mean", 2, True, None), ("mean", 2, False, "a mean is of numbers, and labels are on the scale 'some'"),
+        ("quantiles", 10, True, None), ("quantiles", 10, False, "a mean is of numbers"),
+        ("quantiles", 9, True, "the labels are 9 different numbers, too few for quantiles"),
+        ("shares", 40, True, None), ("shares", 2, False, None),
+        ("shares", 41, True, "the labels are 41 different ones, too many for shares; take target='mean' or "
+         "target='quantiles'"),
+        ("mean", 41, True, None), ("quantiles", 41, True, None),
+    ],
+)  # fmt: skip
+def test_what_can_be_estimated_of_labels(target, numbers, numeric, refused):
+    """Numbers of people and of the judge count together; a label that is not there does not."""
+    values = np.r_[np.arange(float(numbers)), math.nan]
+    checks = SimpleNamespace(
+        scale=SimpleNamespace(numeric=numeric, spec="some", categories=None), y=values[1:3], judged=values[:, None],
+        values=values[:, None], categories=None,
+    )  # fmt: skip
+    if refused is None:
+        _fit_target(checks, target)
+        return
+    with pytest.raises(DesignError) as found:
+        _fit_target(checks, target)
+    assert str(found.value).startswith(refused)
+    assert found.value.option == "target"
+
+
+def test_whose_labels_are_corrected():
+    def of(judge, *there):
+        return _judges_of(SimpleNamespace(judges=there), EstimateSettings(judge))
+
+    assert (of("m", "a", "b"), of(["m", "n"]), of(None, "a")) == (["m"], ["m", "n"], ["a"])
+    with pytest.raises(DesignError, match=r"with judge=...; the table has no judge") as refused:
+        of(None)
+    assert refused.value.option == "judge"
+    with pytest.raises(DesignError, match=r"the table has a, b"):
+        of(None, "a", "b")
+
+
+def test_labels_have_numbers():
+    def of(categories, listed, y=(), values=()):
+        return _labels_of(
+            SimpleNamespace(categories=categories, scale=SimpleNamespace(categories=listed), y=np.array(y),
+                            values=np.array(values).reshape(-1, 1))
+        )  # fmt: skip
+
+    assert of(("no", "yes"), None) == [("no", 0.0), ("yes", 1.0)]
+    assert of(None, (1, 2)) == [("1", 1.0), ("2", 2.0)]
+    assert of(None, None, [2.5, 1.0], [0.0, math.nan, 2.5]) == [("0", 0.0), ("1", 1.0), ("2.5", 2.5)]
+    x = np.array([1.0, 2, 3, math.nan])
+    assert _is(2)(x)[:3].tolist() == [0, 1, 0]
+    assert _share_up_to(2)(x)[:3].tolist() == [1, 1, 0]
+    assert np.isnan([_is(2)(x)[3], _share_up_to(2)(x)[3]]).all()
+
+
+# -- slices, quantiles and gold ------------------------------------------------------------------------------
+
+
+def test_slices_name_who_labelled_too_few_there():
+    """ann labels four items of each kind, bob four of the first and one of the second; an item has no kind."""
+    rows = [(f"i{i}", "judge", i % 3) for i in range(11)] + [(f"i{i}", "ann", i % 2) for i in range(1, 9)]
+    rows += [(f"i{i}", "bob", i % 2) for i in (1, 2, 3, 4, 5)]
+    items = pl.DataFrame({"item": [f"i{i}" for i in range(11)], "kind": [None, *["x 9"] * 4, *["x 10"] * 6]})
+    labels = assay.Annotations.from_frame(
+        pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row"), judges=["judge"], scale="0-2",
+        items=items,
+    )  # fmt: skip
+    checks = checked.SpotChecks.of(labels, ["judge"])
+    parts, notes = _slices(checks, EstimateSettings(by="kind"))
+    assert [(name, part.n_all, part.n, part.people) for name, part in parts] == [
+        ("x 9", 4, 4, ("ann", "bob")), ("x 10", 6, 4, ("ann",)),
+    ]  # fmt: skip
+    assert notes == [
+        "kind x 10: bob labelled fewer than 2 items there and do not count",
+        "1 item without 'kind' are in no slice",
+    ]
+    assert _slices(checks, EstimateSettings()) == ([(None, checks)], [])
+
+
+def some_numbers(n=60, rest=200):
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 12, n).astype(float)
+    return y, y + rng.integers(-1, 2, n), rng.integers(-1, 13, rest).astype(float)
+
+
+def test_a_quantile_has_the_weight_and_the_worth_of_the_share_up_to_it():
+    """A slow road: labels that say whether they are up to the quantile, whose mean is estimated."""
+    y, f, rest = some_numbers()
+    options = {"sampling": "trust", "confidence": 0.9}
+    found = estimated(of_arrays(y, f, rest), target="quantiles", quantiles=(0.3, 0.6), **options).table
+    assert found["of"].to_list() == ["quantile 0.3", "quantile 0.6"]
+    for q, row in zip((0.3, 0.6), found.iter_rows(named=True), strict=True):
+        at, before = (
+            estimated(of_arrays(*(1.0 * (x <= place) for x in (y, f, rest))), **options).table.row(0, named=True)
+            for place in (row["estimate"], row["estimate"] - 1)
+        )
+        assert before["estimate"] < q <= at["estimate"]
+        assert (row["weight"], row["saved"]) == (pytest.approx(at["weight"]), at["saved"])
+        assert row["saved"] > 0
+        assert before["people_alone"] < at["people_alone"]
+        assert row["people_alone_low"] <= row["people_alone"] <= row["people_alone_high"]
+        assert row["judge_alone"] == np.sort(np.r_[f, rest])[math.ceil(q * 260) - 1]
+        assert (row["n"], row["items"]) == (60, 260)
+
+
+def test_quantiles_are_looked_for_at_so_many_places(monkeypatch):
+    """At three places: the least, the middle and the greatest label."""
+    y, f, rest = some_numbers()
+    monkeypatch.setattr(corrected, "MOST_THRESHOLDS", 3)
+    found = estimated(of_arrays(y, f, rest), target="quantiles", quantiles=(0.2, 0.8), sampling="trust").table
+    assert set(found["estimate"]) <= {-1.0, 5.0, 6.0, 12.0}
+    lone = estimated(of_arrays(y, f, rest), target="quantiles", raters="random", sampling="trust").table
+    assert lone["reason"].str.starts_with("one person cannot show").all()
+    monkeypatch.setattr(corrected, "LEAST_VALUES", 2)
+    for n in (3, 4):  # an interval needs four
+        labels = of_arrays(np.arange(float(n)), np.arange(n) + 1.0, np.arange(20.0))
+        few = estimated(labels, target="quantiles", sampling="trust").table
+        assert few["of"].to_list() == ["quantile 0.25", "quantile 0.5", "quantile 0.75"]
+        assert (few["reason"] == "too few labelled items").fill_null(value=False).to_list() == [n == 3] * 3
+        assert few["estimate"].is_nan().to_list() == [n == 3] * 3
+
+
+def test_rogan_gladen_speaks_of_the_items_without_gold():
+    labels = with_gold()
+    options = {"gold": "gold", "estimator": "rogan-gladen"}
+    shares = estimated(labels, **options)
+    judge = (labels.labels.sort("item")["label"] == "yes").to_numpy()[100:]
+    assert shares.table["judge_alone"].to_list() == pytest.approx([1 - judge.mean(), judge.mean()])
+    assert shares.table["of"].to_list() == ["no", "yes"]
+    assert (shares.table["items"].to_list(), shares.table["n"].to_list()) == ([2000] * 2, [100] * 2)
+    assert shares.table["people_alone"].is_nan().all()
+    assert shares.table["weight"].is_nan().all()
+    assert "Rogan-Gladen: of the items without gold" in " ".join(shares.notes)
+    every = labels.items.with_columns(gold=pl.lit("no"))
+    with pytest.raises(DesignError, match="every item has gold, so there is nothing to correct elsewhere"):
+        estimated(dataclasses.replace(labels, items=every), **options)
+
+
+@pytest.mark.parametrize("values", [(0, 1), (0, 1, 2)])
+def test_rogan_gladen_has_the_mean_of_two_labels_alone(values):
+    rng = np.random.default_rng(1)
+    truth = rng.choice(values, 300)
+    names = [f"i{i:03d}" for i in range(300)]
+    judge = np.where(rng.random(300) < 0.9, truth, rng.choice(values, 300))
+    items = pl.DataFrame({"item": names, "gold": [*truth[:150].tolist(), *[None] * 150]})
+    labels = assay.Annotations.from_frame(
+        pl.DataFrame({"item": names, "annotator": "judge", "label": judge}), judges=["judge"],
+        scale=f"0-{values[-1]}", items=items,
+    )  # fmt: skip
+    options = {"gold": "gold", "estimator": "rogan-gladen"}
+    shares = estimated(labels, target="shares", **options).table
+    assert shares.height == len(values)
+    if len(values) > 2:
+        with pytest.raises(DesignError, match="Rogan-Gladen is of categories; take target='shares'"):
+            estimated(labels, target="mean", **options)
+        return
+    mean = estimated(labels, target="mean", **options).table
+    assert (mean.height, mean["estimate"][0]) == (1, shares["estimate"][1])
+
+
+# -- what is told ---------------------------------------------------------------------------------------------
+
+
+def told(lines, *, contrasts=(), target="mean", judges=("m",), people=("ann", "bob"), **options):
+    return CorrectedEstimate(
+        lines, contrasts, people, judges, target, Run("estimate", EstimateSettings(**options), "none", {})
+    )
+
+
+def a_line(part=None, of="mean", found=None):
+    return EstimateLine(
+        part, of, found or Estimate(3.0, 2.6, 3.4, 0.2), Estimate(3.1, 2.5, 3.7, 0.3), 3.5, 12, 0.5, 40, 1900
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "words"),
+    [
+        ({}, {}, "The mean of the labels of these 2 annotators over items like these 1,900 would be 3.00 [2.60, 3.40] "
+         "(95% interval; 40 labelled items). 'm' alone: 3.50 (0.50 above); people"),
+        ({}, {"population": "finite", "confidence": 0.9}, "The mean of the labels of these 2 annotators over these "
+         "1,900 items would be 3.00 [2.60, 3.40] (90% interval; 40 labelled items). "),
+        ({"part": "de"}, {"by": "language"}, "language de. The mean of the labels"),
+        ({"part": "new"}, {"contrast": "system", "sources": "s"}, "system new. The mean of the labels"),
+        ({"of": "yes"}, {"target": "shares"}, "The share of 'yes' of the labels"),
+        ({"of": "quantile 0.5"}, {"target": "quantiles", "judges": ("m", "n")}, "The quantile 0.5 of the labels"),
+        ({"found": Estimate(3.0, math.nan, math.nan, math.nan, "the labels do not vary")}, {"by": "language"},
+         "The mean: 3.00, no interval: the labels do not vary."),
+    ],
+)  # fmt: skip
+def test_a_number_is_told(given, options, words):
+    found = told((a_line(**given),), **options).sentences()
+    assert len(found) == 1
+    assert found[0].startswith(words)
+    names = " and ".join(options.get("judges", ("m",)))
+    assert (f"'{names}' alone: 3.50" in found[0]) == ("no interval" not in words)
+
+
+def test_at_most_forty_numbers_are_told_and_then_differences():
+    none = missing("no labels")
+    apart = SystemContrast("a", "b", none, none, none, none, math.nan, 0, 0)
+    assert len(told((a_line(),) * 41, contrasts=(apart,)).sentences()) == 41
+    assert told((), contrasts=(apart,)).sentences()[0].startswith("a against b: ")
+    assert len(told((a_line(),) * 41).row_estimates()) == 41
+
+
+def test_the_columns_of_the_table():
+    one = told((a_line(),)).table
+    assert one.columns == [
+        "slice", "of", "estimate", "low", "high", "n", "items", "judge_alone", "people_alone", "people_alone_low",
+        "people_alone_high", "saved", "weight", "reason",
+    ]  # fmt: skip
+    assert one.row(0) == (None, "mean", 3.0, 2.6, 3.4, 40, 1900, 3.5, 3.1, 2.5, 3.7, 12, 0.5, None)
+    assert [name for name, kind in one.schema.items() if kind == pl.String] == ["slice", "of", "reason"]
+    assert [name for name, kind in one.schema.items() if kind == pl.Int64] == ["n", "items", "saved"]
+    none = missing("no labels")
+    both = told((a_line(),), contrasts=(SystemContrast("a", "b", none, none, none, none, 0.5, 3, 9),)).table
+    assert both.columns == [*one.columns[:-1], "p", "p_adjusted", "length", "reason"]
+    assert both.select("of", "p", "n", "reason").rows()[1] == ("a − b", 0.5, 3, "no labels")
+
+
+@pytest.mark.parametrize(
+    ("off", "words"),
+    [(0.005, "0.01 above"), (0.0049, "the same"), (-0.0049, "the same"), (-0.0051, "0.01 below"), (0.25, "0.25 above")],
+)
+def test_less_than_half_a_hundredth_is_the_same(off, words):
+    line = dataclasses.replace(a_line(found=Estimate(0.0, -0.1, 0.1, 0.05)), judge=off)
+    assert f"({words}); people alone" in _judge_words(line, "m")
