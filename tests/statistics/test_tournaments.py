@@ -250,3 +250,58 @@ def test_ratings_of_many_runs_are_those_of_each(runs, cells, monkeypatch):
             [(str(first[k]), str(second[k]), float(outcome[k])) for k in mine], weights=[weights[k] for k in mine]
         )
         np.testing.assert_allclose(found[run], [wanted[str(i)] for i in range(4)], atol=1e-9)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_slopes_are_those_of_the_likelihood_vote_by_vote(tied):
+    """Davidson (1970): a wins in e^((a − b)/2) of e^((a − b)/2) + e^((b − a)/2) + ν, a tie is ν of them."""
+    rng = np.random.default_rng(3)
+    wins, ties = rng.integers(0, 5, (2, 4, 4)).astype(float), rng.integers(0, 4, (2, 4, 4))
+    wins[:, np.arange(4), np.arange(4)] = 0
+    ties = np.triu(ties, 1) + np.triu(ties, 1).swapaxes(1, 2) if tied else None
+    point = 0.5 * rng.normal(size=(2, 5 if tied else 4))
+
+    def likelihood(table, x):
+        total = 0.0
+        for a, b in itertools.permutations(range(4), 2):
+            if not tied:
+                total += wins[table, a, b] * math.log(1 / (1 + math.exp(x[b] - x[a])))
+                continue
+            up, down, nu = math.exp((x[a] - x[b]) / 2), math.exp((x[b] - x[a]) / 2), math.exp(x[4])
+            total += wins[table, a, b] * math.log(up / (up + down + nu))
+            total += ties[table, a, b] * math.log(nu / (up + down + nu)) if a < b else 0.0
+        return total
+
+    ties = None if ties is None else ties.astype(float)
+    gradient, curvature = tournaments._slopes(wins, ties, point)
+    for table in range(2):
+        for k, step in enumerate(1e-5 * np.eye(point.shape[1])):
+            x = point[table]
+            slope = (likelihood(table, x + step) - likelihood(table, x - step)) / 2e-5
+            assert gradient[table, k] == pytest.approx(slope, abs=1e-6)
+            up, down = (tournaments._slopes(wins, ties, point + s * step)[0][table] for s in (1, -1))
+            np.testing.assert_allclose(curvature[table, k], (down - up) / 2e-5, atol=1e-6)
+    bare, none = tournaments._slopes(wins, ties, point, curved=False)
+    np.testing.assert_array_equal(bare, gradient)
+    assert none.shape == (0,)
+
+
+def test_a_fit_without_a_start_takes_steps_of_4_at_most():
+    """Nine of ten votes: the first step is the score over the information, (9 − 5) / (10 / 4) = 1.6 between two."""
+    steps = []
+
+    class Watched(CovariateVotes):
+        def slopes(self, point, unit=None, n=1):
+            steps.append(point.copy())
+            return super().slopes(point, unit, n)
+
+    watched = Watched(
+        np.zeros(10, dtype=int), np.ones(10, dtype=int), np.array([1.0] * 9 + [0]), np.zeros((10, 0)), None, 2
+    )
+    found = watched.fit()
+    assert found.tolist() == pytest.approx([math.log(9) / 2, -math.log(9) / 2])
+    assert steps[1].tolist() == pytest.approx([0.8, -0.8])
+    # From far away, where information is next to nothing, a step is 4 and no more.
+    steps.clear()
+    watched.fit(np.array([6.0, -6.0]))
+    assert np.abs(steps[1] - steps[0]).max() == pytest.approx(4)
