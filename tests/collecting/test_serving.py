@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 import yaml
 from annotating import STARS, Served
+from fastapi import HTTPException
 
 from assay.collecting import serving
+from assay.collecting.invitations import LinkRefusedError
+from assay.collecting.languages import words
 from assay.collecting.serving import FAULT_SHOWN, NOT_TAKEN_IN, AppState, Faults, Refused, Serving, cause_of
 from assay.errors import StudyError
 from assay.study.definition import load_study
@@ -235,3 +238,61 @@ def test_a_change_is_told_where_people_see_it(before: tuple[str, str], after: tu
     words = serving._notice(one, other)
     assert ("people are asked &#39;stars&#39; (version 3) as the study reads now" in words) == told
     assert bool(words) == told
+
+
+def test_a_file_of_the_page_is_kept_for_good_by_its_version_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.js").write_text("")
+    state = made_state(static={"a.js": tmp_path / "a.js"}, version="v2")
+    for version, said in (("v2", "public, max-age=31536000, immutable"), ("v1", "no-store")):
+        assert serving.static(version, "a.js", state).headers["cache-control"] == said
+    with pytest.raises(HTTPException) as refused:
+        serving.static("v2", "b.js", state)
+    assert refused.value.status_code == 404
+
+
+@pytest.mark.parametrize(("cookies", "token"), [({}, ""), ({"assay_lead": "t"}, "t"), ({"assay_lead_s1": "u"}, "u")])
+def test_who_leads_is_asked_of_the_signer_unread_only_where_it_is_said(cookies: dict[str, str], token: str) -> None:
+    asked: list[Any] = []
+
+    class Asked:
+        study = "s1"
+
+        def check_lead(self, token: str, *, unread: bool = False) -> None:
+            asked.append((token, unread))
+            if len(asked) > 2:
+                raise LinkRefusedError("no")
+
+    state = made_state(signer=Asked())
+    request = SimpleNamespace(cookies=cookies)
+    assert state.leads(request)
+    assert state.leads(request, unread=True)
+    assert not state.leads(request)
+    assert asked == [(token, False), (token, True), (token, False)]
+
+
+@pytest.mark.parametrize(
+    ("token", "text"), [(None, "opens by the lead's link"), ("", "opens by"), ("t", "not this one")]
+)
+def test_why_the_leads_page_does_not_open(token: str | None, text: str) -> None:
+    def refuse(token: str) -> None:
+        raise LinkRefusedError("not this one")
+
+    with pytest.raises(Refused) as refused:
+        serving.check_lead(made_state(signer=SimpleNamespace(check_lead=refuse)), token)
+    assert text in str(refused.value)
+    assert (refused.value.status, refused.value.error) == (403, "link")
+
+
+def test_templates_are_filled_in_english_unless_said_and_what_people_wrote_is_text() -> None:
+    assert serving._templates().from_string("{{ x }}").render(x="<b>") == "&lt;b&gt;"
+    seen: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        template = SimpleNamespace(render=lambda values: seen.append(values) or "text")
+        patch.setattr(serving, "_templates", lambda: SimpleNamespace(get_template=lambda name: template))
+        state = made_state(_name="My study")
+        assert state.html("x.html", a=1) == state.html("x.html", words("de"), back="/b") == "text"
+    assert [one["words"] for one in seen] == [words("en"), words("de")]
+    assert [(one["study"], one["back"], one.get("a")) for one in seen] == [
+        ("My study", "", 1),
+        ("My study", "/b", None),
+    ]
