@@ -369,3 +369,141 @@ def test_pairs_of_people_count_from_four_items_on_which_both_vary():
     c = [1, 2, 2, 5, 4]
     mean = np.mean([r, np.corrcoef(a, c)[0, 1], np.corrcoef(b[:4], c[:4])[0, 1]])
     assert of(a, b, c) == (pytest.approx(mean), 3)
+
+
+# -- the plan as it is asked for ---------------------------------------------------------------------------
+
+
+def test_what_is_assumed_is_said_first():
+    share, numbers = assay.plan_labels(sizes=(50,)), assay.plan_labels(sizes=(50,), sd=2.0, correlation=-0.4, share=0.2)
+    assert share.assumptions == ("Assumed: a share of 0.5; the judge's labels correlate with a person's by 0.70",)
+    assert numbers.assumptions == (
+        "Assumed: numbers with a standard deviation of 2; the judge's labels correlate with a person's by −0.40",
+    )
+    assert share.summary().splitlines()[:3] == [
+        f"{share.assumptions[0]}.", "The judge's labels would count with a weight of 0.70.",
+        "No half-width was asked for: name a half-width or a difference to hear how many items it takes.",
+    ]  # fmt: skip
+    assert (share.weight, numbers.weight, share.confidence) == (0.7, -0.4, 0.95)
+    # σ = 2 and ρ² = .16: 50 of 10,000 items, t of 48.
+    half = stats.t.ppf(0.975, 48) * 2 * math.sqrt(0.84 / 50 + 0.16 / 10_000)
+    assert numbers.table["estimate"][0] == pytest.approx(half)
+    assert share.table["cost"].to_list() == [50]  # a person's label costs 1, a judge's nothing
+    # A share of .5 has a standard deviation of .5.
+    again = LabelMoments(0.5, 0.5, 0.7, 0.5, 0.7, is_share=True)
+    assert share.table["estimate"][0] == again.half_width(50, 10_000, 1, 0.95)
+    assert share.table["people_alone"][0] == again.half_width(50, 10_000, 1, 0.95, judge=False)
+    assert share.allocation.height == 0
+    assert "Of the items to label" not in share.summary()
+
+
+def test_every_size_and_number_of_people_up_to_the_items_there_are_has_a_row():
+    plan = assay.plan_labels(sizes=(30, 50, 51), n_people=(1, 3), n_items=50, half_width=0.1)
+    assert plan.table.select("n_people", "n").rows() == [(1, 30), (1, 50), (3, 30), (3, 50)]
+    assert plan.smallest["n_people"].to_list() == [1, 3]
+    assert plan.summary().count(" an item: ") == 2
+    assert "For a half-width of 0.1 with 3 annotators an item: " in plan.summary()
+    with pytest.raises(DesignError, match="all sizes are above the 50 items there are; give smaller ones") as refused:
+        assay.plan_labels(sizes=(51,), n_items=50)
+    assert refused.value.option == "sizes"
+    every = assay.plan_labels(n_items=10_000).table
+    assert every["n"].to_list() == [30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 5000]
+    assert (every["n_people"] == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "option"),
+    [
+        ({"half_width": 0.0}, "half_width"), ({"difference": 0.0}, "difference"), ({"power": 1.0}, "power"),
+        ({"power": 0.0}, "power"), ({"n_items": 1}, "n_items"), ({"sizes": (LEAST_ITEMS - 1,)}, "sizes"),
+        ({"n_people": (0, 1)}, "n_people"), ({"share": 0.0}, "share"), ({"share": 1.0}, "share"), ({"sd": 0.0}, "sd"),
+        ({"correlation": 1.01}, "correlation"), ({"correlation": -1.01}, "correlation"),
+        ({"people_correlation": -0.01}, "people_correlation"), ({"people_correlation": 1.01}, "people_correlation"),
+        ({"price": -0.01}, "price"), ({"judge_price": -0.01}, "judge_price"), ({"confidence": 1.0}, "confidence"),
+    ],
+)  # fmt: skip
+def test_what_a_plan_cannot_take(given, option):
+    with pytest.raises(DesignError) as refused:
+        LabelPlanSettings(**given)
+    assert refused.value.option == option
+
+
+def test_what_a_plan_can_take():
+    for given in (
+        {"n_items": 2, "sizes": (LEAST_ITEMS,), "n_people": (1,), "price": 0.0, "judge_price": 0.0},
+        {"correlation": 1.0, "people_correlation": 1.0, "power": 0.99},
+        {"correlation": -1.0, "people_correlation": 0.0},
+    ):  # fmt: skip
+        made = LabelPlanSettings(**given)
+        assert {name: getattr(made, name) for name in given} == given
+    one = LabelPlanSettings()
+    assert (one.power, one.n_items, one.n_people, one.share, one.correlation) == (0.8, 10_000, (1,), 0.5, 0.7)
+    assert (one.people_correlation, one.price, one.judge_price, one.seed) == (0.5, 1.0, 0.0, 0)
+    assert (one.half_width, one.difference, one.sd, one.pilot, one.judge) == (None,) * 5
+
+
+@pytest.mark.parametrize(
+    ("n", "alone", "cost", "words"),
+    [
+        (None, None, None, "name a half-width or a difference to hear how many items it takes"),
+        (None, None, math.nan, "no number of labelled items reaches it: the judge's own items are too few"),
+        (None, 90, math.nan, "no number of labelled items reaches it: the judge's own items are too few"),
+        (40, None, 44.6, "40 labelled items (cost 45); people alone would not reach it"),
+        (40, 1000, 44.6, "40 labelled items (cost 45); people alone would need 1,000 (cost 1,001)"),
+    ],
+)
+def test_what_is_needed_is_said(n, alone, cost, words):
+    assert _need_words({"n": n, "people_alone": alone, "cost": cost, "cost_alone": 1000.6}) == words
+
+
+def test_items_are_chosen_by_their_seed_up_to_all_that_are_left():
+    pilot = two_strata(1, n=80, n_all=400)[0]
+    plan = assay.plan_labels(pilot=pilot, half_width=0.05, seed=3)
+    seen = pilot.items["item"].is_in(pilot.where(annotator="ann").labels["item"].implode())
+    for n in (1, 320):
+        chosen = plan.choose(n)
+        assert chosen["item"].to_list() == pilot.items["item"].to_list()
+        assert not (chosen["ask"] & seen).any()
+        # Of n / .8 chances of all items, and .2 of having been labelled before.
+        assert ((chosen["chance"] - 0.2) / 0.8).sum() == pytest.approx(n / 0.8)
+    assert (plan.choose(320)["ask"] == ~seen).all()  # every chance is 1
+    same = assay.plan_labels(pilot=pilot, half_width=0.05, seed=3).choose(100)
+    assert same.equals(plan.choose(100))
+    assert not assay.plan_labels(pilot=pilot, seed=4).choose(100)["ask"].equals(same["ask"])
+    for n in (0, 321):
+        with pytest.raises(
+            DesignError, match=f"320 items are without a person's label, so 1 to 320 can be chosen; got {n}"
+        ):
+            plan.choose(n)
+    found = plan.to_dict()
+    assert [row["stratum"] for row in found["allocation"]] == ["0", "1"]
+    assert found["smallest"][0]["n"] == plan.smallest["n"][0]
+    assert plan.run.facts == {"items": 400}
+    assert plan.table["n"].max() == 300
+
+
+def test_a_pilot_is_of_one_judge_and_of_one_share_or_mean():
+    pilot = two_strata(1)[0]
+    both = pl.concat([pilot.labels, pilot.where(annotator="judge").labels.with_columns(annotator=pl.lit("other"))])
+    two = assay.read(both, judges=["judge", "other"], scale="0-1")
+    with pytest.raises(DesignError, match=r"say which judge of the pilot with judge=...; it has 2") as refused:
+        assay.plan_labels(pilot=two)
+    assert refused.value.option == "judge"
+    assert assay.plan_labels(pilot=two, judge="judge").weight == assay.plan_labels(pilot=pilot).weight
+    words = pilot.labels.with_columns(pl.col("label").replace_strict({0: "no", 1: "yes"}))
+    named = assay.read(words, judges=["judge"], scale="nominal:no,yes")
+    assert assay.plan_labels(pilot=named).weight == pytest.approx(assay.plan_labels(pilot=pilot).weight)
+    three = assay.read(words, judges=["judge"], scale="nominal:no,yes,so")
+    with pytest.raises(DesignError, match="a plan is of a mean or of one share"):
+        assay.plan_labels(pilot=three)
+
+
+def test_a_judge_of_one_label_is_worth_nothing():
+    judge, truth = np.zeros(60, dtype=int), np.arange(60) % 2
+    known, _, words = _pilot_moments(LabelPlanSettings(pilot=labelled(judge, truth, np.arange(20))))
+    assert (known.judged, known.slope, known.is_share, known.shared) == (0, 0, True, 0.5)
+    assert known.sd == pytest.approx(math.sqrt(5 / 19))
+    assert words == (
+        "From a pilot of 20 labelled items: a share of 0.50, standard deviation 0.51; the judge's labels correlate "
+        "with a person's by 0.00",
+    )
