@@ -486,3 +486,79 @@ def test_half_of_the_choices_are_held_against_the_rest(choices, first, monkeypat
 def test_shares_of_pairs_leave_out_choices_of_none():
     at, kept = np.array([[0, 2, -1], [2, 0, 0]]), np.array([[1.0, 0, 0], [1, 0, 0]])
     np.testing.assert_array_equal(odd_one_out._shares(at, kept, 4), [1 / 3, np.nan, 1 / 2, np.nan])
+
+
+def test_a_first_round_of_the_model_has_the_variances_that_choices_leave(monkeypatch):
+    """From spreads of 1: information is Σ c (1 − c), of a text that of the pair without it; then the mean squares."""
+    monkeypatch.setattr(odd_one_out, "ROUNDS", 1)
+    model = PairModel.of(ROBIN, ASKED)
+    model.fit()
+    place = {pair: k for k, pair in enumerate(zip(model.first.tolist(), model.second.tolist(), strict=True))}
+
+    def negative_log(t, u, collect=None):
+        total = (t @ t + u @ u) / 2
+        for three, which in zip(ASKED.tolist(), np.argmax(ROBIN.kept, axis=1).tolist(), strict=True):
+            pairs = [tuple(sorted((three[i], three[j]))) for i, j in PLACES]
+            weight = [math.exp(t[a] + t[b] + u[place[a, b]]) for a, b in pairs]
+            total -= math.log(weight[which] / sum(weight))
+            if collect is not None:
+                for (a, b), w in zip(pairs, weight, strict=True):
+                    chance = w / sum(weight)
+                    collect[0][next(c for c in three if c not in (a, b))] += chance * (1 - chance)
+                    collect[1][place[a, b]] += chance * (1 - chance)
+        return total
+
+    of_texts, of_pairs = np.zeros(len(model.t)), np.zeros(len(model.u))
+    least = negative_log(model.t, model.u, (of_texts, of_pairs))
+    np.testing.assert_allclose(model.variance_t, 1 / (of_texts + 1))
+    np.testing.assert_allclose(model.variance_u, 1 / (of_pairs + 1))
+    assert model.spread_t == pytest.approx(np.mean(model.t**2 + model.variance_t))
+    seen = of_pairs > 0
+    assert model.spread_u == pytest.approx(np.mean((model.u**2 + model.variance_u)[seen]))
+    rng = np.random.default_rng(0)
+    for _ in range(6):  # nothing near is likelier
+        away = 0.03 * rng.normal(size=len(model.t)), 0.03 * rng.normal(size=len(model.u))
+        assert negative_log(model.t + away[0], model.u + away[1]) > least
+
+
+def test_strengths_are_drawn_a_deviation_from_their_mode():
+    model = SimpleNamespace(
+        t=np.array([1.0, 2, 4]), u=np.array([0.5, 0, -1]), variance_t=np.array([4.0, 1, 9]),
+        variance_u=np.array([0.25, 1, 4]), first=np.array([0, 0, 1]), second=np.array([1, 2, 2]),
+        blocks=SimpleNamespace(fill=lambda first, second, value: value),
+        robin=SimpleNamespace(share=np.array([0.0, 0.5])), _expected_variance=lambda theta: theta[0] / 40,
+    )  # fmt: skip
+    rng = SimpleNamespace(normal=lambda size: np.ones(size))
+    # Texts 3, 3, 7 and pairs 1, 1, 1: 7, 11, 11; the variance wanted is 1/16, which the first has at 2.5.
+    found = PairModel._draw_strengths(model, rng)
+    np.testing.assert_allclose(found, np.array([7, 11, 11]) * 2.5 / 7, atol=1e-4)
+    model._expected_variance = lambda theta: 0.0
+    np.testing.assert_allclose(PairModel._draw_strengths(model, rng), [28, 44, 44], atol=1e-3)  # four times at most
+
+
+def test_the_variance_that_strengths_make_by_loops(fitted):
+    theta = fitted.blocks.fill(fitted.first, fitted.second, fitted.t[fitted.first] + fitted.t[fitted.second])
+    mean, noise, n = np.zeros(len(ROBIN)), np.zeros(len(ROBIN)), np.zeros(len(ROBIN))
+    for three, at in zip(ASKED, ROBIN.at, strict=True):
+        weight = [math.exp(fitted.t[three[i]] + fitted.t[three[j]]) for i, j in PLACES]
+        for w, pair in zip(weight, at, strict=True):
+            if pair >= 0:
+                chance = w / sum(weight)
+                mean[pair] += chance
+                noise[pair] += chance * (1 - chance)
+                n[pair] += 1
+    wanted = (mean / n).var() + (noise / n**2).mean() * (1 - 1 / len(ROBIN))
+    assert fitted._expected_variance(theta) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("texts", [4, 400])
+def test_pairs_are_counted_alike_with_a_table_of_all_and_without(texts, monkeypatch):
+    member, odd = np.array([[0, 1, 2], [2, 1, 0], [3, 0, 1]]), np.array([0, 2, 0])
+    wanted = PairTable.of(member, odd, 4)
+    assert list(zip(wanted.first, wanted.second, wanted.n, wanted.kept, strict=True)) == [
+        (0, 1, 3, 1), (0, 2, 2, 0), (0, 3, 1, 0), (1, 2, 2, 2), (1, 3, 1, 0)
+    ]  # fmt: skip
+    monkeypatch.setattr(odd_one_out, "MOST_CELLS", 0)
+    found = PairTable.of(member, odd, texts)
+    for name in ("first", "second", "n", "kept"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
