@@ -427,3 +427,19 @@ def test_two_equals_are_told_apart_as_rarely_as_said():
         v = robin.variance(of)
         apart += abs(of.value) > 2.36 * math.sqrt(v.total)
     assert apart / n <= 0.09
+
+
+@pytest.mark.parametrize("n", [4, 5, 7])
+def test_what_pairs_add_is_what_a_regression_on_texts_leaves(n):
+    """Squares that text effects do not explain, over pairs less texts; texts less what pairs add to their sums."""
+    robin = whole_document(n)
+    e = np.random.default_rng(n).normal(size=len(robin))
+    e -= e.mean()
+    held = (np.arange(n) == robin.first[:, None]) | (np.arange(n) == robin.second[:, None])
+    left = e - held @ np.linalg.lstsq(held.astype(float), e, rcond=None)[0]
+    p = len(robin)
+    pair = p * (left @ left) / (p - n)
+    sums = held.T @ e
+    text = n * (n - 1) / (n - 2) ** 2 * ((sums - sums.mean()) ** 2).sum() - 2 * (n - 1) / (n - 2) * pair
+    found = robin.variance(influence(e))
+    assert (found.pair, found.text) == pytest.approx((pair / p**2, text / p**2))
