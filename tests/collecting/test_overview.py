@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
+import polars as pl
 import pytest
 
 pytest.importorskip("sqlalchemy", reason='the page needs the extra "serve"')
@@ -847,3 +849,152 @@ def test_what_takes_long_is_found_again_when_answers_came_and_not_too_soon(monke
         clock[0] = 1000.0
         assert kept.now(None, 3) == 2, "it is being found by somebody else"  # type: ignore[arg-type]
     assert kept.now(None, 3) == 3  # type: ignore[arg-type]
+
+
+def watching_nothing(monkeypatch: pytest.MonkeyPatch, **more: Any) -> Watch:
+    """A study of three items that is in no store."""
+    monkeypatch.setattr(overview, "TripletAssigner", lambda design: None)
+    design = {"store": None, "study": SimpleNamespace(parts={}), "names": list("abc"), "drawn_from": None} | more
+    return Watch(SimpleNamespace(**design))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("took", "agreement", "minutes"), [(0.0, 15, 0), (0.75, 15, 15), (1.0, 20, 20), (6.0, 120, 120)]
+)
+def test_a_twentieth_of_the_time_and_agreement_every_15_seconds_at_most(
+    took: float, agreement: float, minutes: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = watching_nothing(monkeypatch)
+    assert watch._agreement._every(took) == pytest.approx(agreement)
+    assert watch._disputed._every(took) == pytest.approx(agreement)
+    assert watch._minutes._every(took) == pytest.approx(minutes)
+
+
+@pytest.mark.parametrize(
+    ("drawn_from", "parts", "tested"),
+    [
+        (None, {}, {"a", "b", "c"}), (None, {"a": "development", "b": "test"}, {"b", "c"}),
+        ("ideas", {"a": "development"}, {"a", "b", "c"}),
+    ],
+)  # fmt: skip
+def test_items_that_decide_are_those_not_for_development(
+    drawn_from: Any, parts: dict[str, str], tested: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = watching_nothing(monkeypatch, study=SimpleNamespace(parts=parts), drawn_from=drawn_from)
+    assert watch._tested == tested
+
+
+@pytest.mark.parametrize(("took", "every"), [(0.2, 0.0), (0.21, 4.2), (1.0, 20.0)])
+def test_from_a_fifth_of_a_second_on_not_every_look_is_summed(
+    took: float, every: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = watching_nothing(monkeypatch)
+    clock, summed = [100.0], []
+    seen = [Overview(None, (person(minutes=2.0), person("ben")), (), (), (), None, frozenset(), "")]  # type: ignore[arg-type]
+    monkeypatch.setattr(overview.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(overview, "everybody", lambda db: [SimpleNamespace(name="a", state="active", excluded_at=None)])
+    monkeypatch.setattr(watch, "store", SimpleNamespace(reading=lambda: contextlib.nullcontext("db")))
+    monkeypatch.setattr(watch, "_sum", lambda db: summed.append(clock[0]) or seen[0])
+    watch._took = took
+    assert watch.look().every == pytest.approx(every)
+    assert watch.minutes() == {"ana": 2.0}
+    assert summed == ([100, 100] if every == 0 else [100])
+    clock[0] += every + 1e-6
+    watch.look()
+    assert summed[-1] == clock[0]
+
+
+def person(name: str = "ana", *, minutes: float | None = None, **more: Any) -> Any:
+    about: dict[str, Any] = dict.fromkeys(overview.PersonRow.__dataclass_fields__)
+    return overview.PersonRow(**about | {"name": name, "minutes": minutes} | more)
+
+
+@pytest.mark.parametrize(
+    ("group", "overlap", "words"),
+    [
+        (None, 3, ""), (None, None, ""), ("job", 3, "job"), ("job", None, "job"),
+        ("job", {"nurse": 2, "doctor": 1}, "job (nurse, doctor)"),
+    ],
+)  # fmt: skip
+def test_what_a_new_person_must_be_said_to_be(group: Any, overlap: Any, words: str) -> None:
+    design = SimpleNamespace(people=SimpleNamespace(group=group, overlap=overlap))
+    assert overview._group_words(design) == words  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("n_items", "n_people", "scale", "reason"),
+    [
+        (0, 0, "1-5", "nobody has answered so far; agreement needs two people on the same items"),
+        (9, 1, "1-5", "only one person has answered so far; agreement needs two people on the same items"),
+        (0, 2, "1-5", "0 items have answers of two people so far; it is computed from 5 on"),
+        (1, 2, "1-5", "1 item has answers of two people so far; it is computed from 5 on"),
+        (4, 2, "1-5", "4 items have answers of two people so far; it is computed from 5 on"),
+        (5, 2, "1-5", ""),
+        (5, 2, "text", "free text has no labels that could be the same; read the answers"),
+    ],
+)
+def test_from_how_many_items_of_two_people_agreement_is_computed(
+    n_items: int, n_people: int, scale: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [(f"i{k}", f"p{p}", "3") for k in range(n_items) for p in range(n_people)]
+    rows += [("alone", f"p{p}", "3") for p in range(n_people) if n_people == 2 and p == 0]
+    rows += [("by itself", "p1", "3")] if n_people == 2 else []
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(("item", "annotator", "label"), pl.String), orient="row")
+    monkeypatch.setattr(overview, "_alpha", lambda scale, labels: {"estimate": 0.5})
+    found = overview._question_agreement("q", "spec", parse_scale(scale), frame)
+    assert (found.question, found.scale, found.reason) == ("q", "spec", reason)
+    assert (found.items, found.people) == (n_items if n_people == 2 else 0, n_people)
+    assert found.estimate == (None if reason else 0.5)
+
+
+def test_a_plan_is_read_once_and_again_when_it_changed(tmp_path: Any) -> None:
+    assert overview._plan_of(tmp_path) == {}
+    path = tmp_path / overview.PLAN_FILE
+    path.write_text("looks: 3\n")
+    first = overview._plan_of(tmp_path)
+    assert first == {"looks": 3}
+    assert overview._plan_of(tmp_path) is first
+    for broken in ("[1, 2]", "a: [", "\x00"):
+        path.write_text(broken * 3)
+        assert overview._plan_of(tmp_path) == {"trouble": f"{path.name} cannot be read; assay report says why"}
+
+
+@pytest.mark.parametrize(
+    ("quota", "have", "expected"),
+    [
+        (None, None, "all"), (5, None, "all"), (4, [(4, 0), (6, 2)], (0, 8, 2)), (2, [(1, 1), (0, 0)], (3, 1, 1)),
+        (2, [(3, 0), (1, 1)], (1, 3, 1)),
+    ],
+)  # fmt: skip
+def test_where_everybody_answers_their_quota(quota: Any, have: Any, expected: Any) -> None:
+    """Of five items and two people: what each has counts up to the quota."""
+    made = snapshot(active=["ana", "ben"], now=0.0, left_out=frozenset())
+    made.design = SimpleNamespace(counted=(), people=SimpleNamespace(quota=quota), n_items=5)
+    made.log = SimpleNamespace(items_by_person=lambda work, now, without: have)
+    made._shortfall = lambda work, session, wanted: ("all", session, wanted, work.people)  # type: ignore[method-assign]
+    found = made._shortfall_of_everybody("{}", "1-5")
+    if expected == "all":
+        assert found == ("all", "1-5", 2, ["ana", "ben"])
+        return
+    answers, filled, held = expected
+    assert (found.answers, found.filled, found.held, found.wanted) == (answers, filled, held, 2 * quota)
+    assert (found.group, found.session, found.everybody, found.items, found.first) == ("", "1-5", True, 0, ())
+
+
+def test_what_a_group_lacks_by_hand() -> None:
+    """Three answers to each of four items: 12 in all; three items lack some, and have 4 of their 9."""
+    made = snapshot(now=7.0, left_out=frozenset({"x"}))
+    asked = []
+
+    def shortfall(work: Any, names: Any, wanted: int, now: float, most: int, *, without: Any) -> Any:
+        asked.append((names, wanted, now, most, without))
+        return SimpleNamespace(items=3, have=4, of=4, held=2, first=[("i1", 1, 2), ("i2", 3, 0)])
+
+    made.log = SimpleNamespace(shortfall=shortfall)
+    made.__dict__["_names"] = ["i1", "i2", "i3", "i4"]
+    found = made._shortfall(SimpleNamespace(party="nurse", people=None), "1-5", 3)
+    assert asked == [(["i1", "i2", "i3", "i4"], 3, 7.0, 50, {"x"})]
+    assert (found.group, found.session, found.everybody, found.items) == ("nurse", "1-5", False, 3)
+    assert (found.answers, found.filled, found.wanted, found.held) == (5, 7, 12, 2)
+    assert [(one.name, one.have, one.want, one.held) for one in found.first] == [("i1", 1, 3, 2), ("i2", 3, 3, 0)]
+    assert made._shortfall(SimpleNamespace(party="", people=["ana"]), "", 3).everybody is True
