@@ -500,6 +500,7 @@ def test_pairs_of_alike_texts_are_told_where_they_join_documents():
     )
     assert one.group.tolist() == [0, 0, 1, 1, 2, 3]
     assert one.words[-1] == "2 folds of 4 groups, drawn with seed 0"
+    assert (one.names, len(one)) == (("1", "2"), 2)
     two = folds(["c", "d", "e", "f", "g", "h"], near=1.0)
     assert two.words[1] == "2 pairs of texts that share 100% of their 3-grams or more are taken for one document"
     assert folds(["d", "d", "e", "e", "g", "h"]).words[1:] == ("2 folds of 4 groups, drawn with seed 0",)
