@@ -831,6 +831,9 @@ def test_one_encoder_beside_the_mean_as_the_best_baseline():
         "better in r and RMSE.",
         "Intervals are over 1,500 documents, resampled under all raters alike.",
     ]
+    object.__setattr__(found, "run", SimpleNamespace(closing=lambda: ["the end"]))
+    lines = found.summary().split("\n")
+    assert [one[:9] for one in lines] == ["Tone: the", "Tone: aga", "Intervals", "the end"]
     assert found.lead("mean", "r", "tone").estimate == 0.3
     assert found.lead("encoder", "RMSE", "tone") is found.ahead[1]
     with pytest.raises(DesignError, match="rater 'encodr' is not in the table"):
