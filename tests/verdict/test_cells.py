@@ -1,0 +1,200 @@
+"""Contrasts of a card's cells: from sums whose covariances and variances are said, by formulas in plain numbers."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from assay.psychometrics.covariances import JudgeMoments, Leftout
+from assay.verdict import cells
+from assay.verdict.cells import TOWARD, Boundaries, CellMeasure, JudgeCells, shown
+
+NAN = math.nan
+NUMBERS = np.array([7.0, 40.0, 9.0, 30.0, 5.0, 20.0, 11.0, 12.0, 13.0, 14.0])
+"""Of pairs, by which each sum is divided: of one object and of others for hh, hm and mm; of squares and products."""
+
+
+def rows(**means):
+    """Means of the whole table, and of it without each of six units, as a dict of arrays (7,)."""
+    rng = np.random.default_rng(7)
+    return {name: np.r_[value, value * (1 + 0.02 * rng.normal(size=6))] for name, value in means.items()}
+
+
+WORLD = {
+    "c_h": 4.0, "c_hm": 3.0, "c_m": 9.0, "o_h": 0.5, "o_hm": -0.4, "o_m": 1.5,
+    "square_h": 16.5, "within_h": 6.0, "square_m": 26.5, "within_m": 8.0,
+}  # fmt: skip
+
+
+def leftout(sums):
+    none = np.zeros((0, sums.shape[1]))
+    return Leftout(sums[0], sums[1:], none, none)
+
+
+def sums_of(m):
+    """As `JudgeMoments.sums` has them: each a mean times its number, then the number."""
+    means = np.stack([
+        m["c_h"] + m["o_h"], m["o_h"], m["c_hm"] + m["o_hm"], m["o_hm"], m["c_m"] + m["o_m"], m["o_m"],
+        m["square_h"], m["square_h"] - m["within_h"], m["square_m"], m["square_m"] - m["within_m"],
+    ], axis=1)  # fmt: skip
+    return np.stack([means * NUMBERS, np.broadcast_to(NUMBERS, means.shape)], axis=2).reshape(len(means), 20)
+
+
+def judge_cells(means=None, *, members=2, people=3, at=None, **kept):
+    judge = np.array([False] * people + [True] * members)
+    tables = SimpleNamespace(lessons=True, people=~judge, lesson_means=None, item=np.zeros((1, 1, 1)))
+    found = JudgeCells(tables, judge, None, (), True, at or Boundaries(), 0.05)
+    made = JudgeMoments(None, judge)
+    if means is not None:
+        made.__dict__["sums"] = leftout(sums_of(means))
+    made.__dict__.update(kept)
+    found.__dict__["moments"] = made
+    return found
+
+
+def assert_contrast(one, values):
+    """The jackknife of a value over six units: its bias taken off, its error, and t with 5 degrees of freedom."""
+    whole, without = values[0], values[1:]
+    value = 6 * whole - 5 * without.mean()
+    error = math.sqrt(5 / 6 * ((without - without.mean()) ** 2).sum())
+    assert (one.found.estimate, one.found.standard_error) == pytest.approx((value, error))
+    assert one.above == pytest.approx(stats.t.sf(value / error, 5))
+    assert one.below == pytest.approx(stats.t.cdf(value / error, 5))
+    reach = stats.t.ppf(0.95, 5) * error  # 90%, as each end has .05
+    assert (one.found.low, one.found.high) == pytest.approx((value - reach, value + reach))
+
+
+def test_confidence_of_a_family_is_beside_peoples_by_hand():
+    """Eρ² is c / V within a rater, Φ c / V over all: people 4 / 6 and 4 / 16, the family 9 / 8 and 9 / 25."""
+    m = rows(**WORLD)
+    relative, absolute = judge_cells(m, at=Boundaries(confidence=0.6)).confidence()
+    assert (relative.measure, absolute.measure) == ("Eρ²", "Φ")
+    assert (relative.judge, relative.people) == pytest.approx((9 / 8, 4 / 6))
+    assert (absolute.judge, absolute.people) == pytest.approx((9 / 25, 4 / 16))
+    assert_contrast(relative, m["c_m"] / m["within_m"] - 0.6 * m["c_h"] / m["within_h"])
+    v_h, v_m = m["square_h"] - m["o_h"], m["square_m"] - m["o_m"]
+    assert_contrast(absolute, m["c_m"] / v_m - 0.6 * m["c_h"] / v_h)
+
+
+def test_one_label_of_a_single_judge_goes_toward_peoples_scores_by_hand():
+    """Correlation with people's scores, whose deviation is 2: 3 / (2 · 5), and of a person's label 4 / (2 · 4)."""
+    m = rows(**WORLD)
+    none, toward = judge_cells(m, members=1, at=Boundaries(confidence=0.64)).confidence()
+    assert none.found.reason == "a single judge has no spread of raters: the option family names the column of families"
+    assert (toward.measure, toward.judge, toward.people) == (TOWARD, pytest.approx(0.3), pytest.approx(0.5))
+    v_h, v_m = m["square_h"] - m["o_h"], m["square_m"] - m["o_m"]
+    assert_contrast(toward, m["c_hm"] / np.sqrt(v_m) - 0.8 * m["c_h"] / np.sqrt(v_h))
+    quarter = judge_cells(rows(**WORLD | {"c_h": 0.25}), members=1).confidence()[1]
+    assert (quarter.judge, quarter.people) == pytest.approx((3 / (0.5 * 5), 0.25 / (0.5 * 4)))
+    for c_h in (0.0, -1.0):
+        toward = judge_cells(rows(**WORLD | {"c_h": c_h}), members=1).confidence()[1]
+        assert np.isnan([toward.judge, toward.people]).all(), "people's scores do not differ"
+
+
+@pytest.mark.parametrize(
+    ("c_h", "c_m", "root"),
+    [
+        (4.0, 9.0, 6), (0.25, 0.36, 0.3), (0.0, 9.0, None), (-4.0, 9.0, None), (4.0, -9.0, None), (4, 0, None),
+        (-4, -9, None),
+    ],
+)  # fmt: skip
+def test_the_correlation_of_scores_by_hand(c_h, c_m, root):
+    """3 / √(4 · 9); where either variance is none there is no correlation, and the covariance itself is tested."""
+    m = rows(**WORLD | {"c_h": c_h, "c_m": c_m})
+    (one,) = judge_cells(m, at=Boundaries(validity=0.4)).validity()
+    assert one.measure == "correlation of scores"
+    assert one.judge == pytest.approx(3 / root if root else NAN, nan_ok=True)
+    assert math.isnan(one.people)
+    assert_contrast(one, m["c_hm"] - 0.4 * np.sqrt(np.maximum(m["c_h"], 0) * np.maximum(m["c_m"], 0)))
+    for p, name in zip(one.needs, ("c_h", "c_m"), strict=True):  # ✓ asks for both variances
+        if m[name][0] == 0:
+            continue
+        value = 6 * m[name][0] - 5 * m[name][1:].mean()
+        error = math.sqrt(5 / 6 * ((m[name][1:] - m[name][1:].mean()) ** 2).sum())
+        assert p == pytest.approx(stats.t.sf(value / error, 5))
+
+
+def test_the_mean_of_a_person_and_the_judge_against_the_person_alone_by_hand(monkeypatch):
+    """(4 + 3) / √(16 + 25 + 2 · 2) beside 4 / √16, each over people's deviation of 2; 2 is their covariance on an item:
+    mean products of 1.6 there less −.4 on other objects."""
+    m = rows(**WORLD, same=1.6)
+    there = np.full(7, 8.0)
+    pairs = leftout(np.stack([there, there * m["same"], *np.ones((4, 7))], axis=1))
+    asked = []
+    made = judge_cells(m).moments
+    made.__dict__["sides"] = ("people", "judge")
+    object.__setattr__(made, "products", SimpleNamespace(same_item=lambda *sides: asked.append(sides) or pairs))
+    monkeypatch.setattr(cells, "Products", lambda tables: tables)
+    monkeypatch.setattr(cells, "JudgeMoments", lambda products, judge, d: made)
+    (one,) = judge_cells().helpfulness()
+    assert asked == [("people", "judge")]
+    assert one.measure == "with people's scores"
+    assert (one.judge, one.people) == pytest.approx((7 / math.sqrt(45) / 2, 4 / 4 / 2))
+    v_h, v_m = m["square_h"] - m["o_h"], m["square_m"] - m["o_m"]
+    both = (m["c_h"] + m["c_hm"]) / np.sqrt(v_h + v_m + 2 * (m["same"] - m["o_hm"]))
+    assert_contrast(one, both - m["c_h"] / np.sqrt(v_h))
+    for c_h, alone in ((0.25, 0.25 / 4 / 0.5), (0.0, NAN), (-0.1, NAN)):
+        made.__dict__["sums"] = leftout(sums_of(rows(**WORLD | {"c_h": c_h})))
+        (one,) = judge_cells().helpfulness()
+        assert one.people == pytest.approx(alone, nan_ok=True)
+        assert math.isnan(one.judge) == math.isnan(alone)
+    made.__dict__["sums"] = leftout(sums_of(m))
+    assert judge_cells(people=2).helpfulness()[0].found.reason is None
+    assert judge_cells(people=1).helpfulness()[0].found.reason == "needs two people or more"
+
+
+def test_concordance_is_correlation_and_agreement_beside_peoples_by_hand():
+    """Of pairs of labels with means x, y, mean squares xx, yy and mean product p: r, and 1 − (xx + yy − 2 p) over
+    (xx + yy − 2 x y)."""
+    h = rows(p=3.0, x=1.0, y=1.2, xx=5.0, yy=6.0)
+    j = rows(p=2.5, x=1.0, y=0.5, xx=5.0, yy=4.0)
+    sums = [
+        np.stack([np.full(7, n), *(n * one[k] for k in ("p", "x", "y", "xx", "yy"))]) for one, n in ((h, 9), (j, 6))
+    ]
+    on_items = leftout(np.concatenate(sums).T)
+    r, agreement = judge_cells(at=Boundaries(concordance=0.7), on_items=on_items, constant=False).concordance()
+    assert (r.measure, agreement.measure) == ("correlation", "agreement beyond chance")
+    each = [
+        (
+            (one["p"] - one["x"] * one["y"]) / np.sqrt((one["xx"] - one["x"] ** 2) * (one["yy"] - one["y"] ** 2)),
+            1 - (one["xx"] + one["yy"] - 2 * one["p"]) / (one["xx"] + one["yy"] - 2 * one["x"] * one["y"]),
+        )
+        for one in (h, j)
+    ]
+    for i, one in enumerate((r, agreement)):
+        assert (one.judge, one.people) == pytest.approx((each[1][i][0], each[0][i][0]))
+        assert_contrast(one, each[1][i] - 0.7 * each[0][i])
+    none = leftout(np.zeros((7, 12)))
+    with np.errstate(all="ignore"):
+        absent = judge_cells(on_items=none, constant=False).concordance()
+    assert [one.found.reason for one in absent] == ["needs items with labels of two people, and labels that vary"]
+
+
+@pytest.mark.parametrize(("people", "told"), [(1, False), (2, True)])
+def test_two_people_are_enough_for_scores_of_objects(people, told):
+    for make in (JudgeCells.confidence, JudgeCells.validity):
+        reason = make(judge_cells(rows(**WORLD), people=people))[0].found.reason
+        assert (reason is None) == told
+        assert told or reason.endswith(" needs two people or more")
+
+
+def test_boundaries_are_those_that_are_documented():
+    one = Boundaries()
+    assert (one.concordance, one.confidence, one.validity, one.bias, one.fairness) == (0.75, 0.5, 0.5, 1.5, 0.25)
+
+
+def test_a_cell_asks_for_every_measure_and_is_spoken_against_by_one():
+    def measure(above, below, *needs):
+        return CellMeasure("x", None, above, below, needs=needs)
+
+    assert shown(()) == pytest.approx((NAN, NAN), nan_ok=True)
+    assert shown((measure(0.01, 0.99),)) == (0.01, 0.99)
+    assert shown((measure(0.01, 0.3), measure(0.02, 0.2))) == (0.02, 0.4)  # twice the smaller
+    assert shown((measure(0.01, 0.9, 0.03, 0.005),)) == (0.03, 0.9)
+    assert shown((measure(0.6, 0.6), measure(0.6, 0.7))) == (0.6, 1.0)
+    assert np.isnan(shown((measure(0.01, 0.9), measure(NAN, NAN)))).all()
+    assert (measure(0.1, 0.9).judge, measure(0.1, 0.9).people) == pytest.approx((NAN, NAN), nan_ok=True)
