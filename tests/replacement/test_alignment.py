@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 import references
 from assay.errors import DataError, DesignError
 from assay.replacement import closeness
-from assay.replacement.closeness import Accuracy, CustomScore, NegRMSE, PairwiseScore, Panel, make_score
+from assay.replacement.closeness import (
+    MOST,
+    Accuracy,
+    Constant,
+    CustomScore,
+    NegRMSE,
+    PairwiseScore,
+    Panel,
+    closest_constant,
+    make_score,
+)
 
 NAMES = ("red", "green", "blue", "teal")
 
@@ -279,3 +289,73 @@ def test_a_function_of_ones_own_can_not_weigh():
     panel = panel_of([[0, 1]], quality=[1, 2])
     with pytest.raises(DesignError, match="cannot weigh annotators by quality"):
         CustomScore(lambda a, b: 0.0).difference(panel, np.zeros(1))
+
+
+# -- constant answers -----------------------------------------------------------------------------------
+
+
+class Said(CustomScore):
+    """Items on which the judge is closer, equally close and farther, constant by constant, as they are said."""
+
+    def __init__(self, *each):
+        object.__setattr__(self, "each", each)
+        object.__setattr__(self, "asked", [])
+
+    def constant_differences(self, panel, judge, constants):
+        self.asked.append(constants.tolist())
+        for closer, equal, farther in self.each:
+            yield np.repeat([0.5, 0.0, -0.5, np.nan], [closer, equal, farther, 2])
+
+
+@pytest.mark.parametrize(
+    ("each", "wanted"),
+    [
+        ([(5, 0, 2), (4, 3, 0), (3, 1, 1)], Constant("2.0", 3, 1, 1)),  # leads of 3, 4 and 2
+        ([(2, 9, 4), (1, 0, 2), (9, 0, 10)], Constant("0.0", 2, 9, 4)),  # the constant leads by 2, 1 and 1
+        ([(1, 0, 0), (3, 7, 2), (2, 0, 1)], Constant("0.0", 1, 0, 0)),  # equal leads: the first
+        ([], None),  # texts
+    ],
+)
+def test_the_closest_constant_leads_the_judge_by_the_most_items(each, wanted):
+    score = Said(*each)
+    assert closest_constant(score, panel_of([[0, 1], [1, 2]]), np.array([2.0, np.nan]), str) == wanted
+    assert score.asked == [[0, 1, 2]]  # every label, of people and of the judge
+
+
+@pytest.mark.parametrize("n", [MOST, MOST + 1])
+def test_of_many_labels_the_commonest_are_tried_and_of_numbers_even_steps_beside_them(n):
+    """Labels 0 to n − 1 once each, but 0 not again: of 26 the one that is left out is the last of the rare."""
+    people = panel_of(np.arange(float(n))[:, None])
+    said = Said()
+    closest_constant(said, people, np.r_[np.arange(1.0, n), np.nan], str)
+    assert said.asked == [list(range(1, n)) if n > MOST else list(range(n))]
+    numbers = []
+
+    class Asked(NegRMSE):
+        def constant_differences(self, panel, judge, constants):
+            numbers.extend(constants.tolist())
+            return iter(())
+
+    closest_constant(Asked(), people, np.r_[np.arange(1.0, n), np.nan], str)
+    if n == MOST:
+        assert numbers == list(range(n))
+    else:  # 25 steps of 25/24 from 0 to 25: both ends, of which 25 is a label too, 23 between them, and 1 to 24
+        assert len(numbers) == 25 + 24
+        assert numbers[:3] == pytest.approx([0, 1, 25 / 24])
+        assert numbers[-1] == 25
+
+
+def test_constants_beside_a_judge_by_hand():
+    """People say 0 and 0, 0 and 1, 2 and nothing; the judge 0, 2 and 2. By agreement, and by squared distance."""
+    panel, judge = panel_of([[0, 0], [0, 1], [2, np.nan], [np.nan, np.nan]]), np.array([0.0, 2.0, 2.0, 1.0])
+    shared = [[2 - 2, 0 - 1, 1 - 0], [2 - 0, 0 - 1, 1 - 0], [2 - 0, 0 - 0, 1 - 1]]
+    for row, found in zip(shared, Accuracy().constant_differences(panel, judge, np.arange(3.0)), strict=True):
+        assert found.tolist() == pytest.approx([*row, np.nan], nan_ok=True)
+    # Squares of the constant's distances less the judge's: of the judge 0, 4 + 1 and 0.
+    apart = [[0 - 0, 1 - 5, 4 - 0], [2 - 0, 1 - 5, 1 - 0], [8 - 0, 5 - 5, 0 - 0]]
+    for row, found in zip(apart, NegRMSE().constant_differences(panel, judge, np.arange(3.0)), strict=True):
+        assert found.tolist() == pytest.approx([*row, np.nan], nan_ok=True)
+    assert closest_constant(Accuracy(), panel, judge, lambda label: label) == Constant(0.0, 1, 1, 1)
+    judge[2] = np.nan
+    assert np.isnan(next(Accuracy().constant_differences(panel, judge, np.zeros(1)))).tolist() == [0, 0, 1, 1]
+    assert np.isnan(next(NegRMSE().constant_differences(panel, judge, np.zeros(1)))).tolist() == [0, 0, 1, 1]
