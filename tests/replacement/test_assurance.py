@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -476,3 +477,97 @@ def test_where_few_kinds_were_seen_tilting_does_not_move_the_mean_of_all_annotat
     before, after = plain @ behind, found @ behind
     np.testing.assert_allclose(after.mean(axis=1), before.mean(axis=1), atol=0.01)
     assert after.std(axis=1).mean() <= before.std(axis=1).mean()
+
+
+@pytest.mark.parametrize(
+    ("first", "limit", "sizes"),
+    [
+        (100, 100, [100]),
+        (100, 149, [100, 149]),
+        (100, 220, [100, 148, 220]),  # two steps of √2.2 = 1.483
+        (10, 2000, [10, 15, 23, 34, 51, 77, 115, 173, 260, 391, 588, 885, 1330, 2000]),  # 13 steps: 200^(1/13) = 1.503
+        (2, 3, [2, 3]),
+    ],
+)
+def test_sizes_are_in_even_ratios_of_one_and_a_half_at_most(first, limit, sizes):
+    found = studies.sizes_up_to(limit, first)
+    if (first, limit) == (10, 2000):
+        steps = math.ceil(math.log(200) / math.log(1.5))
+        sizes = [round(10 * 200 ** (i / steps)) for i in range(steps + 1)]
+    assert found.tolist() == sizes
+
+
+def test_each_of_several_domains_has_its_part_of_the_level():
+    settings = AltTestSettings(epsilon=0.1, alpha=0.04)
+    assert [studies.level_of_domain(settings, n).alpha for n in (0, 1, 2, 4)] == [0.04, 0.04, 0.02, 0.01]
+
+
+def test_a_range_of_items_in_words():
+    none = studies.NOBODY
+    assert (none.range, none.n_items, none.limit, none.reason) == ("no range", None, 0, "nobody has enough items")
+    made = replace(none, n_items=1200, low=1000, high=2500, limit=4000)
+    assert made.range == "1,000 to 2,500"
+    assert replace(made, high=None).range == "1,000 to more than 4,000"
+    assert replace(made, low=None).range == replace(made, n_items=None).range == "no range"
+
+
+def planned(monkeypatch, told, alone=0.0, *, min_items=30, n_items=60, power=0.8):
+    """What is planned where the share of studies of each truth that tell is said, by truth and size."""
+    asked = []
+
+    def power_of_truths(one, settings):
+        asked.append(one)
+        n = len(one.sizes)
+        return np.tile(told(one.sizes) if one.kept is not None else np.full(n, alone), (10, 1))
+
+    @dataclass(frozen=True)
+    class Drawn:
+        sizes: list[int]
+        counts: np.ndarray
+        kept: object = 1
+
+    def drawn(sizes, truths, each, rng):
+        assert (truths, each) == (120, 6)
+        return Drawn(sizes, np.arange(float(len(sizes)))[None])
+
+    monkeypatch.setattr(studies, "power_of_truths", power_of_truths)
+    found = studies._enough(
+        SimpleNamespace(studies=drawn), n_items, SimpleNamespace(min_items=min_items, seed=0), power
+    )
+    return found, asked
+
+
+def test_the_number_of_items_is_where_studies_reach_the_power(monkeypatch):
+    found, _ = planned(monkeypatch, lambda sizes: (np.array(sizes) >= 400).astype(float))
+    first = next(size for size in found.sizes if size >= 400)
+    last = max(size for size in found.sizes if size < 400)
+    wanted = studies.about(last * (first / last) ** 0.8)
+    assert (found.n_items, found.low, found.high) == (wanted, wanted, wanted)
+    assert (found.power, found.reason, found.sizes[0]) == (0.8, None, 30)
+    found, _ = planned(monkeypatch, lambda sizes: np.full(len(sizes), 0.75), power=0.75)
+    assert (found.n_items, found.low, found.high) == (30, 30, 30)
+
+
+@pytest.mark.parametrize(
+    ("min_items", "n_items", "first", "limit"),
+    [(30, 60, 30, 2000), (30, 100, 30, 2000), (30, 101, 30, 2020), (1, 60, 2, 2000), (1500, 60, 1500, 3000)],
+)
+def test_studies_are_looked_at_up_to_2000_items_or_20_times_those_at_hand(
+    monkeypatch, min_items, n_items, first, limit
+):
+    found, _ = planned(monkeypatch, lambda sizes: np.zeros(len(sizes)), min_items=min_items, n_items=n_items)
+    assert (found.sizes[0], found.sizes[-1], found.limit) == (first, limit, limit)
+    assert (found.n_items, found.low, found.high) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("alone", "reason"),
+    [
+        (0.75, "the judge keeps about as little of people's agreement as is allowed"),
+        (0.74, "the judge is about as good as epsilon allows"),
+    ],
+)
+def test_why_no_study_tells_is_asked_without_what_is_kept(monkeypatch, alone, reason):
+    found, asked = planned(monkeypatch, lambda sizes: np.zeros(len(sizes)), alone, power=0.75)
+    assert found.reason == reason
+    assert (asked[1].kept, asked[1].counts.tolist()) == (None, [[len(found.sizes) - 1]])  # of the largest alone
