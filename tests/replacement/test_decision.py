@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from assay.errors import DesignError
 from assay.estimation.intervals import adjust_p
 from assay.replacement import decision
 from assay.statistics import wins
@@ -302,6 +304,161 @@ def test_so_many_annotators_have_half_of_the_weight_whoever_they_are(weights, th
     # Annotators who are not tested have no weight and no vote.
     more = np.append(p, np.nan)
     assert decision.conjunctions(more, more, np.append(weights, 9.0), threshold)[2] == least
+
+
+def looked_at(p_people=0.01, high=None, repeated=None):
+    """What a judge sees, with p-values of three kinds; ``high`` is the upper end of what people agree."""
+    asked = []
+    kept = SimpleNamespace(
+        p_people=p_people, pseudo=None if high is None else 1,
+        agreement=lambda which, level: asked.append((which, level)) or SimpleNamespace(high=high),
+    )  # fmt: skip
+    person = None if repeated is None else SimpleNamespace(person=repeated)
+    return SimpleNamespace(kept=kept, p_looks=0.11, p_keeps=0.12, p_loses=0.13, repeated=person, asked=asked)
+
+
+@pytest.mark.parametrize(
+    ("p_people", "high", "agree"),
+    [
+        (0.05, 0.1, True), (0.051, None, False), (0.051, 0.2, False), (0.051, 0.199, None), (0.9, -0.1, None),
+        (0.9, math.nan, False),
+    ],
+)  # fmt: skip
+def test_whether_people_agree_is_shown_or_open_or_hardly_so(p_people, high, agree):
+    """Shown at the level itself; hardly so where the upper end of the agreement is below .2."""
+    looked = looked_at(p_people, high)
+    found = decision.grounds(np.array([0.01, 0.02]), np.array([0.9, 0.8]), looked, np.ones(2), 0.5, 0.05)
+    assert found.people_agree is agree
+    assert looked.asked == ([] if agree is True or high is None else [(1, 0.9)])  # one-sided, of people
+
+
+def test_grounds_hold_the_p_values_of_both_sides_and_of_what_is_seen():
+    p, reverse = np.array([0.01, 0.02, 0.6]), np.array([0.9, 0.3, 0.2])
+    found = decision.grounds(p, reverse, looked_at(repeated="ann"), np.ones(3), 0.6, 0.05)
+    as_good, worse, least, least_worse = decision.conjunctions(p, reverse, np.ones(3), 0.6)
+    assert (found.p_as_good, found.p_worse, found.least, found.least_worse) == (as_good, worse, least, least_worse)
+    # Two of three have .6 of the weight: of the larger two, .02 and .6, Simes' p is the least of 2 · .02 and .6.
+    assert found.p_as_good == pytest.approx(0.04)
+    assert found.p_worse == pytest.approx(0.6)  # of .3 and .9: 2 · .3 and .9
+    assert (found.p_looks, found.p_keeps, found.p_loses) == (0.11, 0.12, 0.13)
+    assert (found.repeats, found.alpha, found.least, found.least_worse) == ("ann", 0.05, 2, 2)
+    nobody = decision.grounds(p[:0], p[:0], looked_at(), np.ones(0), 0.5, 0.05)
+    assert np.isnan([nobody.p_as_good, nobody.p_worse]).all()
+    assert (nobody.least, nobody.least_worse, nobody.repeats) == (0, 0, None)
+
+
+def test_a_judge_loses_where_it_is_shown_to_keep_too_little_of_what_is_there():
+    found = decision.Grounds(0.01, 0.9, 0.03, 0.02, 0.05, True, None, 1, 1, 0.05)
+    assert (found.p_replace, found.loses) == (0.03, True)
+    assert not replace(found, p_loses=0.051).loses
+    assert not replace(found, people_agree=False).loses
+    assert not replace(found, people_agree=None).loses
+    assert replace(found, p_as_good=0.04).p_replace == 0.04
+    assert replace(found, p_keeps=0.05).p_replace == 0.05
+
+
+def test_grounds_of_several_verdicts_are_corrected_name_by_name():
+    """Holm of two: twice the smaller, and the larger no less than that; NaN is none, and is not counted."""
+    one = decision.Grounds(0.01, 0.2, 0.02, 0.5, 0.9, True, None, 1, 2, 0.05)
+    other = decision.Grounds(0.03, 0.15, math.nan, 0.6, 0.01, None, "ann", 3, 4, 0.1)
+    first, second = decision.correct_grounds([one, other])
+    names = ("p_as_good", "p_worse", "p_looks", "p_keeps", "p_loses")
+    assert [getattr(first, name) for name in names] == pytest.approx([0.02, 0.3, 0.02, 1.0, 0.9])
+    assert [getattr(second, name) for name in names] == pytest.approx([0.03, 0.3, math.nan, 1.0, 0.02], nan_ok=True)
+    assert replace(second, **{name: getattr(other, name) for name in names if name != "p_looks"}, p_looks=0) == replace(
+        other, p_looks=0
+    )
+
+
+# -- what a tally says ------------------------------------------------------------------------------
+
+
+def tally_of(n, facts, *, min_items=30, names="abcd", **settings):
+    """Everybody wins all: n items of each annotator."""
+    counts = np.array([[[[k, 0, 0]] for k in n]], dtype=float)
+    s = SimpleNamespace(min_items=min_items, **{"min_humans": 2, "fixed_reference": False} | settings)
+    return decision.Tally(SimpleNamespace(settings=s, humans=tuple(names)), "m", 0, counts, np.array(facts))
+
+
+def test_annotators_with_enough_items_are_tested():
+    made = tally_of((30, 29, 45), (0, 0, 0, 60, 75))
+    assert (made.n.tolist(), made.tested.tolist(), made.n_labels) == ([30, 29, 45], [0, 2], 75)
+    assert (made.counts.shape, made.units.tolist()) == ((2, 1, 3), [[30, 0, 0, 45, 0, 0]])
+    assert tally_of((30, 31), (0, 0, 0, 31, 61)).units.shape == (1, 6)
+    assert tally_of((1, 2), (0,) * 5, min_items=1).tested.tolist() == [1]  # two at least
+    assert tally_of((29, 3), (0,) * 5).n_items == 0
+    assert tally_of((30, 0), (0, 0, 0, 41, 30)).n_items == 41  # who is compared on nothing is no other
+    assert tally_of((29, 3), (0,) * 5).estimate() is None
+    assert math.isnan(decision.smallest_epsilon(tally_of((29, 3), (0,) * 5)))
+
+
+def test_what_is_left_out_is_counted_with_its_reason():
+    found = tally_of((30, 29, 3), (4, 5, 6, 30, 62)).exclusions()
+    assert [(one.what, one.count, one.reason) for one in found] == [
+        ("item", 4, "a label of one person only"), ("item", 5, "no label of the judge"), ("item", 6, "no human label"),
+        ("annotator", 2, "fewer than 30 comparable items"),
+    ]  # fmt: skip
+    assert found[-1].names == ("b with 29", "c with 3")
+    few = tally_of((30,), (1, 0, 0, 30, 30), min_humans=3).exclusions()
+    assert [one.reason for one in few] == ["fewer than 3 human labels"]
+    gold = tally_of((30,), (1, 0, 2, 30, 30), min_humans=3, fixed_reference=True).exclusions()
+    assert [(one.count, one.reason) for one in gold] == [(1, "no reference label"), (2, "no human label")]
+
+
+@pytest.mark.parametrize("least", [5, 6])
+def test_a_class_of_few_items_is_refused_where_labels_are_balanced(least):
+    """Items of two annotators by class: 5 and 9, 7 and 30; a class that nobody has is no class."""
+    counts = np.array([[[5, 0, 0], [3, 3, 3], [0, 0, 0]], [[7, 0, 0], [10, 10, 10], [0, 0, 0]]], dtype=float)
+    table = SimpleNamespace(
+        settings=SimpleNamespace(min_class=least), classes=("x", "y", "z"), humans=("ann", "bob", "cat")
+    )
+    made = SimpleNamespace(table=table, counts=counts, tested=np.array([1, 2]))
+    if least == 5:
+        decision._refuse_small_classes(made)
+        return
+    with pytest.raises(DesignError, match=r"fewer than 6 items .* so of 'x': 'x' .* on 5 of the items of 'bob'\."):
+        decision._refuse_small_classes(made)
+    table.settings.min_class = 10
+    with pytest.raises(DesignError, match=r"so of 'x', 'y': 'x' .* on 5 of the items of 'bob'\."):
+        decision._refuse_small_classes(made)
+    counts[0, 0, 0] = 0  # an annotator without items of a class that others have
+    with pytest.raises(DesignError, match=r"on 0 of the items of 'bob'\."):
+        decision._refuse_small_classes(made)
+
+
+def test_arrays_behind_each_other_are_views_of_one():
+    flat = np.arange(10.0)
+    first, second = decision._parts(flat, ((2, 3), (4,)))
+    assert (first.tolist(), second.tolist()) == ([[0, 1, 2], [3, 4, 5]], [6, 7, 8, 9])
+    second += 1
+    assert flat[6:].tolist() == [7, 8, 9, 10]
+
+
+def test_answers_are_kept_by_their_key_until_there_are_too_many():
+    known = {}
+    assert decision.remember(known, b"a", lambda: 1) == 1
+    assert decision.remember(known, b"a", lambda: 2) == 1
+    full = {bytes([i]): i for i in range(decision.REMEMBERED)}
+    assert decision.remember(full, bytes([7]), lambda: -1) == 7
+    assert decision.remember(full, b"new", lambda: -1) == -1
+    assert full == {b"new": -1}
+    almost = {bytes([i]): i for i in range(decision.REMEMBERED - 1)}
+    decision.remember(almost, b"new", lambda: -1)
+    assert len(almost) == decision.REMEMBERED
+
+
+def test_keys_are_of_values_shapes_and_kinds():
+    a = np.arange(6.0)
+    same = decision.content_key(a, 1, ("t", None))
+    assert decision.content_key(a.copy(), 1, ("t", None)) == same
+    others = [
+        (a.reshape(2, 3), 1, ("t", None)), (a.astype(int), 1, ("t", None)), (a[::-1].copy(), 1, ("t", None)),
+        (a, 2, ("t", None)), (a, 1, ("t", 0)), (a, 1),
+    ]  # fmt: skip
+    assert same not in [decision.content_key(*other) for other in others]
+    first, second = (decision.Clustering(a, a, a + shift, a) for shift in (0, 1))
+    assert decision.content_key(first) != decision.content_key(second)
+    assert decision.content_key(first) == decision.content_key(replace(second, design=a))
 
 
 # -- promises ---------------------------------------------------------------------------------------
