@@ -298,6 +298,25 @@ def test_a_function_is_told_of_and_not_written_to_a_file() -> None:
     with pytest.raises(DesignError, match=r"a plan is a file, and cannot hold score=\.\.\., a function; name one"):
         preregistration._plain_value(my_score, "score")
     assert preregistration._plain_value(0.1 + 0.2, "epsilon") == 0.3
+    assert preregistration._plain_value(0.12345678906, "epsilon") == 0.1234567891  # ten digits
+
+
+def test_one_was_and_two_were() -> None:
+    assert [preregistration._were(number) for number in (0, 1, 2)] == ["0 were", "1 was", "2 were"]
+
+
+@pytest.mark.parametrize("value", [0, -1, True, 1.0, "2"])
+def test_a_number_of_looks_is_whole_and_from_1_on(value: Any) -> None:
+    with pytest.raises(DesignError, match=rf"^plan: 'looks' must be a whole number from 1 on; got {value!r}$"):
+        preregistration._whole(value, "looks", "plan")
+
+
+def test_what_a_plan_holds_is_read_by_its_kind() -> None:
+    assert [preregistration._whole(value, "looks", "plan") for value in (None, 1, 3)] == [None, 1, 3]
+    assert preregistration._mapping(None, "verdict", "plan") == {}
+    assert preregistration._mapping({"a": 1}, "verdict", "plan") == {"a": 1}
+    with pytest.raises(DesignError, match=r"^plan: 'verdict' must hold names with values, a line each$"):
+        preregistration._mapping([1], "verdict", "plan")
 
 
 @pytest.mark.parametrize(
