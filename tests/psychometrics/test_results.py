@@ -8,10 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from test_rater_table import table_of
 
 from assay.psychometrics.raters import results as module
+from assay.psychometrics.raters.density import Density, layout
 from assay.psychometrics.raters.fit import Chains, Mode
 from assay.psychometrics.raters.results import Diagnostics, diagnose, modes_frame, severity_sentences
+from assay.psychometrics.raters.table import RaterSettings
 
 
 def chains(divergences=0, shape=(2, 1000, 1)) -> Chains:
@@ -219,3 +222,35 @@ def test_severe_and_lenient_raters_are_named_the_farthest_first():
     assert list(module.others_sentence(1, 4, "scatter")) == [
         "1 rater of 4 not shown to differ from the mean in scatter."
     ]
+
+
+# -- labels drawn anew, label by label ------------------------------------------------------------------
+
+
+def test_labels_drawn_anew_are_as_often_as_the_model_says():
+    """Two criteria that share a trait: of each label Σ p(θ) p(ξ | θ) p(k | ξ), whatever its subject's own labels."""
+    rng = np.random.default_rng(2)
+    table = table_of([(i, j, r, int(rng.integers(0, 3))) for i in range(8) for j in range(2) for r in range(3)
+                      if (i + j + r) % 4])  # fmt: skip
+    plan = layout(table, RaterSettings(nodes=5))
+    density = Density(table, plan)
+    x = plan.mean + 0.4 * rng.normal(size=plan.p)
+    (grid,) = density.grids
+    points, weight = grid.traits.points[:, 0], np.exp(grid.traits.log_weights)
+    phi, psi = (plan.phi @ x).reshape(2, 3), np.exp(plan.psi @ x).reshape(2, 3)
+    expected = np.zeros((3, 3))
+    for j, r in zip(table.criterion, table.rater, strict=True):
+        slope = math.exp(x[grid.traits.loads[j, 0]])
+        height = np.concatenate([[0], np.cumsum(x[plan.gamma[j]])])
+        for point, share in zip(points, weight, strict=True):
+            ideal = np.exp(slope * point * np.arange(3) - height)
+            for xi, p in enumerate(ideal / ideal.sum()):
+                said = np.exp(-((np.arange(3) - xi - phi[j, r]) ** 2) / (2 * psi[j, r] ** 2))
+                expected[r] += share * p * said / said.sum()
+    drawn = []
+    for _ in range(200):
+        mean, counts = module._simulate(density, x, rng)
+        drawn.append(counts)
+    np.testing.assert_allclose(mean, expected)
+    np.testing.assert_array_equal(drawn[0].sum(axis=1), np.bincount(table.rater))
+    np.testing.assert_allclose(np.mean(drawn, axis=0), expected, atol=0.5)

@@ -386,3 +386,33 @@ def test_samples_of_the_fit_have_its_variances_on_average():
     np.testing.assert_allclose(drawn.std(axis=0), spread, rtol=0.3)
     np.testing.assert_array_equal(replicates(found, 3, 3), drawn[:3])
     assert (replicates(found, 3, 4) != drawn[:3]).all()
+
+
+@pytest.mark.parametrize(
+    ("error", "rest", "theta", "step"),
+    [
+        (0.3, None, [2.0, 6.0], 0.3),
+        (np.nan, None, [2.0, 6.0], 2.0),  # the value itself, where a twentieth of all is less
+        (np.nan, None, [0.1, 5.9], 0.3),  # a twentieth of 6
+        (np.nan, [0.0, 1.0], [0.1, 9.9], 0.05),  # of a share, a twentieth of 1
+        (np.nan, [0.0, 1.0], [3.0, 7.0], 0.3),
+    ],
+)
+def test_a_search_for_ends_begins_an_error_away(error, rest, theta, step, monkeypatch):
+    asked = []
+    monkeypatch.setattr(reml, "standard_error", lambda fitted, quantity: error)
+    monkeypatch.setattr(reml, "_find_end", lambda side, *given: asked.append(given) or 0.0)
+    fitted = SimpleNamespace(theta=np.array(theta), likelihood=None, deviance=0.0)
+    profile(fitted, Ratio(np.array([1.0, 0.0]), None if rest is None else np.array(rest)), 0.9, 7)
+    value, level = theta[0] if rest is None else theta[0] / sum(theta), stats.t.ppf(0.95, 7)
+    assert asked == [
+        pytest.approx((value, -step, level, 0.0)),
+        pytest.approx((value, step, level, np.inf if rest is None else 1.0)),
+    ]
+    asked.clear()
+    profile(
+        SimpleNamespace(theta=np.array([0.0, 1.0]), likelihood=None, deviance=0.0), Ratio(np.array([1.0, 0.0])), 0.9
+    )
+    # From 0 there is no way down; without degrees of freedom the quantile is the normal's.
+    assert len(asked) == 1
+    assert asked[0][2:] == (pytest.approx(stats.norm.ppf(0.95)), np.inf)
