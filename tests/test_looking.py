@@ -206,3 +206,22 @@ def test_a_look_is_kept_and_read_again(tmp_path):
     assert assay.look(tmp_path / "r.yaml").doubts == ()  # said by the reading
     said = assay.look(both, judges=["ann"], humans=["gpt-4o"])
     assert (said.labels.judges, said.doubts) == (("ann",), ())
+
+
+def test_which_questions_need_a_second_label_a_condition_or_no_text():
+    """One item with two labels is enough to agree on; texts are not compared as labels."""
+
+    def read(*rows: tuple[object, ...], names: tuple[str, ...] = ("item", "annotator", "label"), **how: Any) -> Any:
+        return answers(assay.Annotations.from_frame(pl.DataFrame(rows, schema=list(names), orient="row"), **how))
+
+    one = read(("i", "p", 1), ("i", "q", 2), ("j", "p", 1), scale="1-3")
+    assert one["agreement?"] == (True, "1 item with two labels or more")
+    assert one["may a judge stand in for people?"][0] is False
+    texts = read(("i", "p", "so"), ("i", "q", "no"), ("j", "p", "yes"), scale="text")
+    assert texts["agreement?"][0] is False
+    assert texts["on which scale to ask?"] == (False, "no column says on which scale was asked")
+    asked = read(
+        ("i", "p", 1, "x"), ("i", "q", 2, "x"), ("i", "p", 1, "y"), names=("item", "annotator", "label", "range"),
+        scale="1-3", conditions=["range"],
+    )  # fmt: skip
+    assert asked["on which scale to ask?"] == (True, "")

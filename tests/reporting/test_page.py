@@ -15,10 +15,10 @@ import polars as pl
 import pytest
 
 import assay
-from assay.errors import AssayError
+from assay.errors import AssayError, DesignError
 from assay.reporting import page as pages
 from assay.reporting import tables
-from assay.reporting.page import Card, Marks, NextStep, Page, Section, page_of, print_page
+from assay.reporting.page import Card, Copy, Marks, NextStep, Page, Part, Picture, Section, page_of, print_page
 
 pytestmark = pytest.mark.xdist_group("page")  # one process, so that the page is made once
 
@@ -118,6 +118,176 @@ def test_a_browser_that_prints_nothing_is_told(tmp_path: Path, monkeypatch: pyte
 def test_a_result_by_itself_has_a_page_too() -> None:
     page = page_of("A title", "", (), "signature|x:1")
     assert "signature|x:1" in page.html()
+
+
+def test_a_section_shows_four_sentences_and_its_first_table_or_picture() -> None:
+    table = tables.shown(pl.DataFrame({"judge": ["a"], "n": [1]}), caption="One judge.")
+    two = (Picture(lambda: None, "one", "first"), Picture(lambda: None, "two", "second"))
+    words = tuple("abcdef")
+    whole = Section("Is it? It's so!", words, (table, table, table), two, ("left out",))
+    assert (whole.place, Section("?!").place) == ("is-it-it-s-so", "part")
+    assert whole.shown_words == ("b", "c", "d")
+    assert whole.more_words == ("e", "f")
+    assert (whole.shown_picture, whole.more_pictures) == (None, two)
+    assert whole.more == "2 sentences, 2 tables, 2 pictures, 1 note"
+    drawn = Section("x", words[:4], (), two)
+    assert (drawn.shown_picture, drawn.more_pictures) == (two[0], two[1:])
+    assert drawn.more == "1 picture"
+    folded = Section("x", (), (), two, folded=True)
+    assert (folded.shown_picture, folded.more_pictures) == (None, two)
+    empty = Section("x", ("a",), (table,))
+    assert (empty.shown_picture, empty.more_pictures, empty.more, empty.wide) == (None, (), "", False)
+    # 3 columns of 32 characters, each with 2 between, are more than 95.
+    wide = tables.Table(("a", "b", "c"), (("x" * 32,) * 3,), (False,) * 3)
+    assert Section("x", (), (table, wide)).wide
+    # What is no frame, as what was put together of text, is no data.
+    assert Section("x", ("a", "b"), (table, wide)).to_dict() == {
+        "title": "x", "words": ["a", "b"],
+        "tables": [{"caption": "One judge.", "columns": {"judge": ["a"], "n": [1]}}],
+    }  # fmt: skip
+
+
+def test_what_changed_stands_first_and_what_readers_narrow_to() -> None:
+    page = Page("t", "s", (), (Section("A"), Section("a"), Section("A!")), changes=Section("Changed"))
+    assert [place for place, _ in page.placed] == ["changed", "a", "a-2", "a-3"]
+    usual = [("criterion", ["criterion"]), ("judge", ["judge"]), ("annotator", ["annotator", "first", "second"])]
+    assert page.filters == usual
+    assert Page("t", "s", (), (), document="essay").filters == [*usual, ("essay", ["essay"])]
+
+
+def test_markdown_whole() -> None:
+    frame = pl.DataFrame({"who": ["a"], "n": [1234]})
+    marks = Marks(("replace",), (("b", ("✗",)),), {"✗": "worse", "–": "unsaid"}, ("ask more",), faults=("odd labels",))
+    cards = (
+        Card("b", None, "bad", "No.", "shown", "Ask more people."),
+        Card("c", None, "open", "Who knows?", "shown", "", step=NextStep("look on")),
+    )
+    sections = (
+        Section("Agreement", ("They agree.",), (tables.shown(frame, caption="All of them."),), (), ("one", "two")),
+        Section("Cite", copies=(Copy("As text", "x=1"),)),
+    )
+    page = Page("May they?", "3 labels", cards, sections, first=("Few.",), marks=marks, rule="A yes wants much.")
+    assert page.markdown() == "\n\n".join([
+        "<!-- assay report -->", "# May they?", "3 labels", "A yes wants much.", "- Few.",
+        "|  | replace |\n| --- | --- |\n| b | ✗ |", "✗ worse; – unsaid.", "- odd labels", "- ask more",
+        "- ✗ **No.** Ask more people.", "- ? **Who knows?** look on",
+        "## Agreement", "They agree.", "All of them.", "| who | items |\n| --- | --: |\n| a | 1,234 |", "- one\n- two",
+        "## Cite", "As text:\n\n```\nx=1\n```",
+    ]) + "\n"  # fmt: skip
+
+
+def test_marks_have_a_class_of_colour() -> None:
+    marks = Marks(("one", "two"), (("b", ("✗", "–")),), {})
+    assert [marks.tone(one) for one in "✓✗?≠–"] == ["good", "bad", "open", "split", "none"]
+    assert marks.table == tables.Table(("", "one", "two"), (("b", "✗", "–"),), (False, False, False))
+    assert Card("b", None, "split", "", "", "").sign == "≠"
+
+
+def test_a_picture_that_cannot_be_drawn_is_a_sentence() -> None:
+    def draw() -> Any:
+        raise DesignError("fewer than 2 & more")
+
+    assert Picture(draw, "a < b", "").svg == "<p>a &lt; b: not drawn; fewer than 2 &amp; more.</p>"
+
+
+def test_parts_are_rounded_and_the_signature_is_folded() -> None:
+    part = Part("Agreement", ("Yes.",), (("all", pl.DataFrame({"x": [0.126]})),), (("drawn", lambda: None),), ("left",))
+    page = page_of("t", "s", [part], "signed|x:1", "again")
+    section, cite = page.sections
+    assert (section.title, section.words, section.lines, section.folded) == ("Agreement", ("Yes.",), ("left",), False)
+    assert (section.tables[0].caption, section.tables[0].rows) == ("all", (("0.13",),))
+    assert [(one.title, one.caption) for one in section.pictures] == [("drawn", "drawn")]
+    assert (cite.title, cite.lines, cite.folded) == ("How to cite this", ("signed|x:1",), True)
+    assert (page.title, page.source, page.cards, page.again) == ("t", "s", (), "again")
+
+
+def test_where_something_can_be_written(tmp_path: Path) -> None:
+    file = tmp_path / "file.csv"
+    file.touch()
+    writable, pages_of = pages.writable, pages.PAGES
+    for good, options in (
+        (file, {}), (tmp_path / "new" / "x.html", {"suffixes": pages_of}), (tmp_path / "X.HTM", {"suffixes": pages_of}),
+        (tmp_path, {"folder": True}), (tmp_path / "new", {"folder": True}), (Path(os.devnull), {"suffixes": pages_of}),
+    ):  # fmt: skip
+        assert writable(good, **options) == good
+    for bad, options, words in (
+        (tmp_path, {}, f"'{tmp_path}' is a folder; name a file in it"),
+        (file, {"folder": True}, f"'{file}' is a file; name another folder"),
+        (file / "x", {}, f"'{file / 'x'}' cannot be written, because '{file}' is a file; name another folder"),
+        (file / "x", {"folder": True}, f"'{file / 'x'}' cannot be written, because '{file}' is a file; "
+                                       "name another folder"),
+        (tmp_path / "x.pdf", {"suffixes": pages_of},
+         f"a page is written as .html, .htm, not as 'x.pdf'; name {tmp_path / 'x.html'}"),
+        (tmp_path / "x", {"suffixes": (".parquet", ".csv")},
+         f"a table is written as .parquet, .csv, not as 'x'; name {tmp_path / 'x.parquet'}"),
+        (tmp_path / "x", {"suffixes": (".pdf",)}, f"this is written as .pdf, not as 'x'; name {tmp_path / 'x.pdf'}"),
+    ):  # fmt: skip
+        with pytest.raises(AssayError) as caught:
+            writable(bad, **options)
+        assert str(caught.value) == words
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "own"),
+    [
+        ("a.html", '<meta name="generator" content="assay 1">', True),
+        ("a.HTM", '<meta name="generator" content="assay', True),
+        ("a.yaml", f"# {pages.READING_MARK}", True), ("a.yml", f"# {pages.READING_MARK}", True),
+        ("a.md", "assay gate", True), ("a.md", "<!-- assay report -->", True), ("a.xml", "<x>assay gate", True),
+        ("a.json", '{"kind": "Report", "assay":1}', True), ("a.xml", "<!-- assay report -->", False),
+        ("a.html", "assay gate", False), ("a.csv", "assay gate", False), ("a.md", "x" * 4086 + "assay gate", True),
+        ("a.md", "x" * 4087 + "assay gate", False), ("a.md", "", False),
+    ],
+)  # fmt: skip
+def test_only_what_was_written_here_is_written_over(tmp_path: Path, name: str, head: str, own: bool) -> None:
+    """Its mark is looked for in the first 4096 bytes."""
+    path, other = tmp_path / name, tmp_path / "other.csv"
+    pages.refuse_overwriting(path, [path], force=False)  # it is not there
+    path.write_text(head, encoding="utf-8")
+    other.touch()
+    pages.refuse_overwriting(path, [other, tmp_path / "gone"], force=True)
+    with pytest.raises(AssayError, match="is what is read; write to another file: its labels would be lost"):
+        pages.refuse_overwriting(path, [other, path], force=True)
+    if own:
+        pages.refuse_overwriting(path, [other], force=False)
+    else:
+        with pytest.raises(AssayError, match="is there already and is not written over; name another file, or say"):
+            pages.refuse_overwriting(path, [other], force=False)
+
+
+def test_a_folder_of_a_marked_name_is_not_ours(tmp_path: Path) -> None:
+    (tmp_path / "a.md").mkdir()
+    with pytest.raises(AssayError, match="is there already"):
+        pages.refuse_overwriting(tmp_path / "a.md", (), force=False)
+    pages.refuse_overwriting(Path(os.devnull), (os.devnull,), force=False)
+
+
+def test_a_browser_without_words_and_one_of_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a browser says last is told, 200 characters of it; the first of the known browsers is asked."""
+    asked: list[list[str]] = []
+    said = ""
+
+    def run(words: list[str], **options: Any) -> Any:
+        asked.append(words)
+        assert options == {"capture_output": True, "text": True, "check": False}
+        return subprocess.CompletedProcess(words, 1, "", said)
+
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}" if name in ("chrome", "google-chrome") else None)
+    monkeypatch.setattr(subprocess, "run", run)
+    page = tmp_path / "page.html"
+    for who, sandbox in ((0, ["--no-sandbox"]), (1, [])):
+        monkeypatch.setattr(os, "geteuid", lambda who=who: who)
+        with pytest.raises(AssayError, match=r"^/bin/google-chrome did not print .*page\.html: it said nothing$"):
+            print_page(page, tmp_path / "page.pdf")
+        assert asked[-1][:-2] == [
+            "/bin/google-chrome", "--headless", "--disable-gpu", *sandbox, "--no-pdf-header-footer"
+        ]  # fmt: skip
+        assert asked[-1][-1] == page.as_uri()
+    said = "a" + "b" * 200 + "\n"
+    with pytest.raises(AssayError, match=r"html: b{200}$"):
+        print_page(page, tmp_path / "page.pdf")
+    with pytest.raises(AssayError, match=r"this is written as \.pdf"):
+        print_page(page, tmp_path / "page.png")
 
 
 # -- in a browser ------------------------------------------------------------------------------------
