@@ -291,3 +291,145 @@ def test_what_a_route_says_and_decides():
     assert made(0.0, np.inf, 6000.0).sentences() == [
         "No share of the items is shown on which 'm' holds, so people keep all of them."
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "option"),
+    [
+        ({"epsilon": -0.01}, "epsilon"), ({"epsilon": 1.01}, "epsilon"), ({"alpha": 0.0}, "alpha"),
+        ({"alpha": 1.0}, "alpha"), ({"price": -0.01}, "price"), ({"judge_price": -0.01}, "judge_price"),
+        ({"confidence": 1.0}, "confidence"),
+    ],
+)  # fmt: skip
+def test_what_a_route_cannot_take(given, option):
+    with pytest.raises(DesignError) as refused:
+        RouteSettings(**{"signal": "s", "epsilon": 0.1, **given})
+    assert refused.value.option == option
+
+
+def test_what_a_route_can_take():
+    assert [RouteSettings(signal="s", epsilon=e, price=0.0, judge_price=0.0).epsilon for e in (0.0, 1.0)] == [0, 1]
+    one = RouteSettings(signal="s", epsilon=0.1)
+    assert (one.alpha, one.price, one.judge_price, one.repeats, one.confidence) == (0.05, 1.0, 0.0, "error", 0.95)
+    assert (one.judge, one.clusters, one.annotators) == (None,) * 3
+
+
+def pairs_of(labels_of, n=24, scale="1-5"):
+    """Items whose labels are given by their number."""
+    rows = [(f"i{i:02}", who, label, i / 10) for i in range(n) for who, label in labels_of(i).items()]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "sure"], orient="row")
+    return assay.read(frame, judges=["judge"], scale=scale)
+
+
+def test_twenty_items_need_the_judge_and_two_people():
+    def given(without):
+        return lambda i: {"judge": 3, "a": 1 + i % 2, "b": 2} if i >= without else {"a": 1, "b": 2, "c": 1}
+
+    settings = RouteSettings(signal="sure", epsilon=0.1)
+    found = _advantages(pairs_of(given(4)), "judge", settings)
+    assert found[2].tolist() == list(range(4, 24))
+    assert found[3] == 24
+    assert found[4] == [f"i{i:02}" for i in range(24)]
+    with pytest.raises(
+        DesignError, match=r"^19 items have the judge's label and those of two people, and 20 are needed"
+    ):
+        _advantages(pairs_of(given(5)), "judge", settings)
+    with pytest.raises(DesignError, match="a route needs two people, who say how well people agree; the table has 1"):
+        _advantages(pairs_of(lambda i: {"judge": 1, "a": 1}), "judge", settings)
+
+
+def test_labels_that_are_all_the_same_agree_whatever_their_span():
+    same = pairs_of(lambda i: {"judge": 3, "a": 3, "b": 3}, scale="interval")
+    d, agree, *_ = _advantages(same, "judge", RouteSettings(signal="sure", epsilon=0.1))
+    assert agree.tolist() == [1] * 24
+    assert d == pytest.approx(np.full(24, 0.1))
+
+
+def test_sides_of_a_comparison_agree_or_do_not():
+    """A tie lies between two sides, but is neither."""
+    pairs = pairs_of(lambda i: {"judge": "tie", "a": "first", "b": "tie" if i else "second"}, scale="preference")
+    d, agree, *_ = _advantages(pairs, "judge", RouteSettings(signal="sure", epsilon=0.0))
+    assert agree[:2].tolist() == [0, 0.5]
+    assert d[:2].tolist() == [0, 0.5]
+
+
+def test_a_route_from_its_labels_to_its_costs():
+    """The judge errs on the 20 least sure of 100 items, people never; two people label each, one item a third."""
+    labels = pairs_of(
+        lambda i: {"judge": (i + (i < 20)) % 2, "a": i % 2, "b": i % 2, **({"c": i % 2} if i == 50 else {})},
+        n=100, scale="0-1",
+    )  # fmt: skip
+    found = assay.route(labels, signal="sure", epsilon=0.1, price=2.0, judge_price=0.5)
+    shares = np.round(np.arange(0.2, 1.01, 0.05), 10)
+    assert found.table["share"].to_list() == pytest.approx(shares.tolist())
+    # The surest 5 k items are those from 100 − 5 k.
+    assert found.table["threshold"].to_list() == pytest.approx([(100 - 100 * share) / 10 for share in shares])
+    assert found.table["n"].to_list() == [round(100 * share) for share in shares]
+    wrong = np.maximum(100 * shares - 80, 0) / (100 * shares)
+    assert found.table["agreement"].to_list() == pytest.approx((1 - wrong).tolist())
+    assert found.table["estimate"].to_list() == pytest.approx((0.1 - wrong).tolist())
+    assert found.table["p"].to_list()[:13] == [0] * 13
+    assert found.table["reason"].to_list()[:13] == ["the judge is as close on every item"] * 13
+    kept = [row["share"] for row in found.table.iter_rows(named=True) if row["kept"]]
+    assert kept == pytest.approx([share for share in shares if share <= found.share + 1e-9])
+    assert 0.8 <= found.share <= 0.85
+    assert (found.n_labelled, found.n_all, found.judge) == (100, 100, "judge")
+    assert found.cost_of_people == pytest.approx(100 * 2.01 * 2)
+    assert found.cost == pytest.approx((1 - found.share) * 100 * 2.01 * 2 + 50)
+    assert found.run.facts == {"items": 100, "labelled": 100, "judged": "judge"}
+    assert len(found.row_estimates()) == 17
+    # A judge that errs everywhere has none.
+    never = pairs_of(lambda i: {"judge": 1 - i % 2, "a": i % 2, "b": i % 2}, n=100, scale="0-1")
+    none = assay.route(never, signal="sure", epsilon=0.1)
+    assert (none.share, none.threshold, none.cost) == (0, np.inf, 200)
+    assert not none.table["kept"].any()
+    assert (none.decide()["who"] == "people").all()
+
+
+def test_a_rule_without_a_share_has_no_threshold(tmp_path):
+    s = RouteSettings(signal="sure", epsilon=0.1, alpha=0.02)
+    for threshold, written in ((np.inf, None), (0.5, 0.5)):
+        made = Route(
+            "m", 0.25, threshold, pl.DataFrame(), 9, 30, 1.0, 2.0, Run("route", s, "none", {}), (), pl.DataFrame()
+        )
+        text = made.write(tmp_path / "rule.json").read_text(encoding="utf-8")
+        rule = json.loads(text)
+        assert (rule["threshold"], rule["share"], rule["epsilon"], rule["alpha"]) == (written, 0.25, 0.1, 0.02)
+        assert (rule["judge"], rule["signal"], rule["assay"]) == ("m", "sure", assay.__version__)
+        assert rule["signature"] == made.signature
+        assert text.startswith('{\n  "judge": "m",\n')
+        assert text.endswith("}\n")
+
+
+def test_a_signal_that_most_items_lack_is_that_of_the_others():
+    """Half of the items have none: a share of .5 and more keeps all that have one, and no item without."""
+    labels = pairs_of(lambda i: {"judge": 1 + i % 2, "a": 1 + i % 2, "b": 1 + i % 3}, n=60, scale="1-3")
+    frame = labels.labels.with_columns(
+        sure=pl.when(pl.col("item") >= "i30").then(pl.col("item").str.slice(1).cast(pl.Float64))
+    )
+    half = assay.read(frame, judges=["judge"], scale="1-3")
+    found = assay.route(half, signal="sure", epsilon=0.5)
+    assert found.table["share"].max() == 0.5
+    assert found.table["n"].max() == 30
+    assert found.signals["signal"].null_count() == 30
+    with pytest.raises(DesignError, match="'sure' is the same for all items, so it orders none of them") as refused:
+        assay.route(assay.read(frame.with_columns(sure=pl.lit(None, pl.Float64)), judges=["judge"], scale="1-3"),
+                    signal="sure", epsilon=0.5)  # fmt: skip
+    assert refused.value.option == "signal"
+    with pytest.raises(DesignError, match="'judge' is the only judge, so no other can agree with it") as refused:
+        assay.route(labels, signal="judges", epsilon=0.5)
+    assert refused.value.option == "signal"
+
+
+@pytest.mark.parametrize(
+    ("p", "place"),
+    [
+        ([0.021, 1, 1, 1], -1), ([0.02, 1, 1, 1], 0), ([1, 0.0101, 1, 1], -1), ([1, 0.01, 1, 1], 1),
+        ([1, 1, 0.01, 1], 2),
+        ([1, 1, 0.0101, 1], -1), ([1, 1, 1, 0.01], 3), ([0.02, 0.03, 0.04, 0.05], 3), ([0.02, 0.03, 0.04, 0.0501], 2),
+        ([0.02, 0.0301, 0.01, 0.02], 3), ([0.02, 0.0301, 0.01, 0.0201], 2),
+    ],
+)  # fmt: skip
+def test_parts_of_the_error_at_the_four_starts(p, place):
+    """.4, .2, .2 and .2 of .05, each handed on while shares hold."""
+    assert largest(np.array([0.2, 0.4, 0.7, 1.0]), np.array(p, dtype=float) - 1e-12, 0.05) == place

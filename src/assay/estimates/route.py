@@ -260,7 +260,7 @@ def _thresholds(signal: Floats) -> tuple[Floats, Floats]:
     """Shares in steps, and the signal from which on they are kept; of items without a signal none is."""
     known = np.sort(signal[np.isfinite(signal)])[::-1]
     shares = np.round(np.arange(min(STARTS), 1 + STEP / 2, STEP), 10)
-    at = np.clip(np.ceil(shares * len(signal)).astype(int) - 1, 0, len(known) - 1)
+    at = np.clip(np.ceil(np.round(shares * len(signal), 6)).astype(int) - 1, 0, len(known) - 1)
     return shares, known[at]
 
 
