@@ -22,6 +22,7 @@ from assay.preference.boards import Board, orders_each
 from assay.reporting import pictures
 from assay.statistics import tournaments
 
+NAN = float("nan")
 SYSTEMS = ("anna", "bert", "carl", "dora")
 
 
@@ -938,4 +939,52 @@ def test_the_table_of_wins_is_of_one_rater_over_all_votes(small):
     # Rows and columns c, a, b: a is preferred to b in 4.5 of 6, to c in 1 of 1; the judge says the opposite.
     assert cells(found.plot_wins()) == {(0, 1): "0", (1, 0): "100", (1, 2): "75", (2, 1): "25"}
     assert cells(found.plot_wins(who="m")) == {(0, 1): "100", (1, 0): "0", (1, 2): "25", (2, 1): "75"}
-    assert labels_of(found.plot_wins().xaxis) == labels_of(found.plot_wins().yaxis) == ["c", "a", "b"]
+    ax = found.plot_wins()
+    assert labels_of(ax.xaxis) == labels_of(ax.yaxis) == ["c", "a", "b"]
+    assert (ax.get_xticks().tolist(), ax.get_yticks().tolist()) == ([0.5, 1.5, 2.5], [2.5, 1.5, 0.5])
+
+
+# -- judges beside people, by hand ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "order"),
+    [(1e-6, 5.0, "equal"), (-1e-6, 5.0, "equal"), (5.0, 1e-6, "equal"), (5.0, -1e-6, "equal"), (2e-6, 5.0, "same"),
+     (-5.0, -2e-6, "same"), (2e-6, -2e-6, "flipped"), (0.0, 5.0, "equal")],
+)  # fmt: skip
+def test_ratings_within_their_tolerance_have_no_order(ours, theirs, order):
+    """Each board has its own: a millionth of a point here."""
+    people, judge = (board("ab", who, [(d, -9, 9, 0.01)]) for who, d in (("humans", ours), ("m", theirs)))
+    (row,) = leaderboard._compare_pairs(people, judge)
+    assert (row["order"], math.isnan(row["p"])) == (order, order == "equal")
+
+
+def test_a_judge_is_set_against_the_people_of_its_group_alone():
+    """Holm over the pairs of a judge: of .01 and .025 the first is doubled; what is as likely as the level is shown."""
+    pair = [(5.0, 1, 9, 0.01)]
+    two = [(5.0, 1, 9, 0.01), (5.0, 1, 9, 0.025), (0.0, -1, 1, 0.9)]
+    found = [
+        board("ab", differences=pair, group="art"), board("abc", differences=two), board("abc", "m", two),
+        board("ab", "m", pair, group="art"), board("ab", "k", [(-5.0, -9, -1, 0.05)]),
+        board("ab", "gone", pair, reason="a never lost"), board("ab", "stranger", pair),
+    ]  # fmt: skip
+    asked = SimpleNamespace(confidence=0.95)
+    judged = SimpleNamespace(judges=("m", "k", "gone"))
+    pairs, agreement = leaderboard._compare_with_people(found[:4], judged, asked)
+    assert pairs.select("who", "group", "first", "second", "order").rows() == [
+        ("m", None, "a", "b", "same"), ("m", None, "a", "c", "same"), ("m", None, "b", "c", "equal"),
+        ("m", "art", "a", "b", "same"),
+    ]  # fmt: skip
+    assert pairs["p_adjusted"].to_list() == pytest.approx([0.03, 0.03, NAN, 0.03], nan_ok=True)  # three of m's have one
+    assert pairs["shown"].to_list() == [True, True, False, True]
+    assert agreement["m"].estimate == pytest.approx(2 / 3)  # over all votes, not within a group
+    lone, found_agreement = leaderboard._compare_with_people([found[0], found[3]], judged, asked)
+    assert (lone.height, found_agreement) == (1, {})
+    even = board("ab", differences=[(5.0, 1, 9, 0.01)])
+    at_level, _ = leaderboard._compare_with_people([even, *found[4:]], judged, SimpleNamespace(confidence=0.95))
+    assert at_level.select("who", "order", "p_adjusted", "shown").rows() == [("k", "flipped", 0.05, True)]
+    surer, _ = leaderboard._compare_with_people([even, found[4]], judged, SimpleNamespace(confidence=0.96))
+    assert surer["shown"].to_list() == [False]
+    broken = board("ab", differences=pair, reason="a never lost")
+    none, nobody = leaderboard._compare_with_people([broken, found[4]], judged, asked)
+    assert (none.height, nobody) == (0, {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,8 +14,14 @@ from test_separability import generations, outputs
 
 import assay
 from assay.cli.app import main
+from assay.errors import DataError, DesignError
+from assay.estimation.result import Exclusion
 from assay.preference.consistency import chances
 from assay.preference.votes import (
+    BradleyTerrySettings,
+    SetSettings,
+    Votes,
+    VotesSettings,
     _merge_names,
     _numbers,
     _refuse_votes,
@@ -311,3 +318,216 @@ def test_separability_is_known_where_every_vote_has_a_number(column, known):
     items = SimpleNamespace(columns=[] if column is None else ["separability"])
     table = SimpleNamespace(labels=none, items=items, annotators=none, names={}, column=lambda name: column)
     assert has_separability(table) is known
+
+
+# -- votes as arrays ------------------------------------------------------------------------------------
+
+
+def arrays(*rows, systems="abc", share=None, items=("i", "j"), people="pqm", **more):
+    """Votes by (item, annotator, first, second, label) as places and names."""
+    item, who, first, second, label = (np.array(x) for x in zip(*rows, strict=True))
+    names = list(systems)
+    given = {
+        "clusters": None, "columns": {"x": pl.Series(range(len(rows)))}, "data": "data", "again": (np.ones_like(item),)
+    } | more  # fmt: skip
+    return Votes(
+        systems=tuple(systems), first=np.array([names.index(x) for x in first]),
+        second=np.array([names.index(x) for x in second]), label=label, item=item, annotator=who,
+        items=pl.Series(list(items)),
+        annotators=pl.DataFrame([(x, "judge" if x == "m" else "human") for x in people], schema=["annotator", "kind"],
+                                orient="row"),
+        share=np.ones(len(rows)) if share is None else np.array(share), **given,
+    )  # fmt: skip
+
+
+SIX = [(0, 0, "a", "b", -1), (0, 1, "b", "a", 1), (1, 0, "a", "b", 0), (1, 2, "c", "a", 1), (1, 2, "a", "b", 1),
+       (0, 0, "a", "b", -1)]  # fmt: skip
+
+
+def table(counts):
+    """(outcome, first, second): number, of those that are not 0."""
+    return {("first", "tie", "second")[k] + f" {'abc'[i]}{'abc'[j]}": counts[k, i, j]
+            for k, i, j in zip(*np.nonzero(counts), strict=True)}  # fmt: skip
+
+
+def test_votes_are_counted_by_outcome_and_systems():
+    votes = arrays(*SIX)
+    whole = {"first ab": 2, "second ba": 1, "tie ab": 1, "second ca": 1, "second ab": 1}
+    assert table(votes.counts()[0]) == whole
+    assert table(votes.tally) == whole
+    assert votes.won.tolist() == [1, 0, 0.5, 0, 0, 1]
+    weighted = votes.counts(np.array([1.0, 2, 3, 4, 5, 6]))
+    assert table(weighted[0]) == {"first ab": 7, "second ba": 2, "tie ab": 3, "second ca": 4, "second ab": 5}
+    by_item = votes.counts(unit=votes.item, n=2)
+    assert table(by_item[0]) == {"first ab": 2, "second ba": 1}
+    assert table(by_item[1]) == {"tie ab": 1, "second ca": 1, "second ab": 1}
+    assert votes.counts(unit=np.zeros(6, dtype=int), n=3).shape == (3, 3, 3, 3)
+
+
+def test_a_part_of_a_vote_is_a_tie():
+    votes = arrays(*SIX, share=[1.0, 0.5, 1.0, 0.25, 1.0, 0.5])
+    assert votes.won.tolist() == [1, 0.25, 0.5, 0.375, 0, 0.75]
+    assert table(votes.counts()[0]) == {
+        "first ab": 1.5, "tie ab": 1.5, "second ba": 0.5, "tie ba": 0.5, "second ca": 0.25, "tie ca": 0.75,
+        "second ab": 1,
+    }  # fmt: skip
+    assert table(votes.tally) == table(arrays(*SIX).tally)
+    doubled = votes.counts(np.full(6, 2.0), votes.item, 2)
+    assert table(doubled[0]) == {"first ab": 3, "tie ab": 1, "second ba": 1, "tie ba": 1}
+
+
+def test_who_and_what_was_asked_about():
+    votes = arrays(*SIX, people="pqmz")
+    assert votes.facts == {"items": 2, "votes": 6, "systems": 3, "humans": 2, "judges": 1}
+    assert arrays(*SIX[:3]).facts["judges"] == 0
+    assert (votes.judges, len(votes), votes.n_items) == ({"m"}, 6, 2)
+
+
+def test_votes_are_sorted_by_item_name_and_repeat():
+    again = np.array([2, 1, 1, 1, 1, 1])
+    found = arrays(*SIX, people=["z", "y", "m"], again=(again,)).sorted()
+    assert list(zip(found.item, found.annotator, found.again[0], found.label, found.columns["x"], strict=True)) == [
+        (0, 1, 1, 1, 1), (0, 0, 1, -1, 5), (0, 0, 2, -1, 0), (1, 2, 1, 1, 4), (1, 2, 1, 1, 3), (1, 0, 1, 0, 2),
+    ]  # fmt: skip
+    assert found.sorted() is found
+
+
+def test_some_votes_keep_the_systems_and_items_that_they_are_about():
+    votes = arrays(*SIX, clusters=np.array([7, 9]), share=[1, 0.5, 1, 0.25, 1, 1])
+    assert votes.among(np.ones(6, dtype=bool)) is votes
+    found = votes.among(np.array([False, False, False, True, False, False]))
+    assert (found.systems, found.items.to_list(), found.clusters.tolist()) == (("a", "c"), ["j"], [9])
+    assert (found.first.tolist(), found.second.tolist(), found.item.tolist()) == ([1], [0], [0])
+    assert (found.share.tolist(), found.columns["x"].to_list(), found.again[0].tolist()) == ([0.25], [3], [1])
+    both = votes.among(np.array([True, False, False, False, True, False]))
+    assert (both.systems, both.items.to_list()) == (("a", "b"), ["i", "j"])
+
+
+def test_items_without_a_vote_are_left_out_and_the_others_sorted():
+    votes = arrays(*SIX, items=("z", "k"), clusters=np.array([7, 9]))._sort_items()
+    assert (votes.items.to_list(), votes.clusters.tolist()) == (["k", "z"], [9, 7])
+    assert votes.item.tolist() == [1, 1, 0, 0, 0, 1]
+    fewer = arrays(*SIX, items=("i", "j", "k"))._sort_items()
+    assert fewer.items.to_list() == ["i", "j"]
+
+
+def test_systems_that_are_not_wanted_take_their_votes_along():
+    found = arrays(*SIX)._keep_systems(["b", "a"])
+    assert (found.systems, len(found), found.label.tolist()) == (("a", "b"), 5, [-1, 1, 0, 1, -1])
+    assert found.exclusions == (Exclusion("vote", 1, "on a system that systems=... does not name"),)
+    every = arrays(*SIX)._keep_systems(["c", "b", "a"])
+    assert (every.systems, every.exclusions, len(every)) == (("a", "b", "c"), (), 6)
+    assert arrays(*SIX)._keep_systems(None).exclusions == ()
+    with pytest.raises(DesignError, match="needs two systems at least"):
+        arrays(*SIX)._keep_systems(["a", "a"])
+    with pytest.raises(DesignError, match=r"no vote is between two of b.* c"):
+        arrays(*SIX)._keep_systems(["b", "c"])
+    with pytest.raises(DataError, match="'d'"):
+        arrays(*SIX)._keep_systems(["a", "d"])
+
+
+def test_further_votes_bring_their_own_systems_items_and_raters():
+    gone, more = Exclusion("vote", 1, "odd"), Exclusion("vote", 2, "odd")
+    one = arrays(*SIX[:2], exclusions=(gone,))
+    two = arrays((0, 0, "d", "a", -1), (1, 1, "a", "d", 0), systems="ad", items=("h", "j"), people="qn",
+                 share=[0.5, 1.0], exclusions=(more,))  # fmt: skip
+    both = one.combine(two)
+    assert (both.systems, both.items.to_list()) == (("a", "b", "c", "d"), ["h", "i", "j"])
+    assert both.annotators["annotator"].to_list() == ["p", "q", "m", "n"]
+    rows = [
+        (both.items[i], both.annotators["annotator"][w], both.systems[f], both.systems[s])
+        for i, w, f, s in zip(*(x.tolist() for x in (both.item, both.annotator, both.first, both.second)), strict=True)
+    ]
+    assert rows == [("i", "p", "a", "b"), ("i", "q", "b", "a"), ("h", "q", "d", "a"), ("j", "n", "a", "d")]
+    assert (both.label.tolist(), both.share.tolist()) == ([-1, 1, -1, 0], [1, 1, 0.5, 1])
+    assert (both.exclusions, both.columns["x"].to_list()) == ((gone, more), [0, 1, 0, 1])
+    assert [codes.tolist() for codes in both.again] == [[1] * 4]
+    assert one.combine(arrays(*SIX[:1], again=())).again == ()
+    assert both.data != one.data
+    turned = arrays(*SIX[:1], people="p")
+    judge = dataclasses.replace(turned, annotators=turned.annotators.with_columns(kind=pl.lit("judge")))
+    with pytest.raises(DesignError, match="'p' is a person in one of the tables and a judge in the other"):
+        one.combine(judge)
+
+
+# -- votes from a table ---------------------------------------------------------------------------------
+
+
+def of(rows, *columns, judges=(), scale="preference", settings=None, items=None, **more):
+    items = pl.DataFrame({"item": [row[0] for row in rows], **items}) if items else None
+    labels = assay.read(frame_of(rows, **more), scale=scale, repeat="repeat", judges=list(judges), items=items)
+    return Votes.of(labels, settings or VotesSettings(), "this", *columns)
+
+
+PLAIN = [("i2", "w", "b10", "b9", -1), ("i1", "v", "b9", "b10", 1), ("i1", "w", "b9", "b10", 0)]
+
+
+def test_a_table_of_votes_as_arrays():
+    found = of(PLAIN, "x", x=["1", "2", "3"])
+    assert (found.systems, found.items.to_list()) == (("b9", "b10"), ["i1", "i2"])
+    by_row = {(found.items[i], found.annotators["annotator"][w]): (f, s, label) for i, w, f, s, label in zip(
+        *(x.tolist() for x in (found.item, found.annotator, found.first, found.second, found.label)), strict=True
+    )}  # fmt: skip
+    assert by_row == {("i2", "w"): (1, 0, -1), ("i1", "v"): (0, 1, 1), ("i1", "w"): (0, 1, 0)}
+    assert found.columns["x"].dtype == pl.Int64
+    assert found.share.tolist() == [1] * 3
+    assert found.clusters is None
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (("i3", "w", "b9", "b9", 1), r"the vote of 'w' on item 'i3' sets a system against itself \(b9\)"),
+        (("i3", "w", "b9", None, 1), "the vote of 'w' on item 'i3' does not say which two systems it is about"),
+        (("i3", "w", None, "b9", 1), "does not say which two systems it is about"),
+    ],
+)
+def test_a_vote_is_on_two_systems(row, words):
+    with pytest.raises(DataError, match=words):
+        of([*PLAIN, row])
+
+
+GRADED = "preference:slightly better<much better"
+
+
+def test_grades_are_shares_of_the_highest_where_that_is_asked_for():
+    rows = [("i1", "w", "a", "b", v) for v in (-2, -1, 0, 1, 2)]
+    alike = of(rows, scale=GRADED)
+    assert (sorted(alike.label.tolist()), set(alike.share.tolist())) == ([-1, -1, 0, 1, 1], {1.0})
+    shares = of(rows, scale=GRADED, settings=BradleyTerrySettings(grades="shares"))
+    assert sorted(zip(shares.label.tolist(), shares.share.tolist(), strict=True)) == [
+        (-1, 0.5), (-1, 1.0), (0, 1.0), (1, 0.5), (1, 1.0),
+    ]  # fmt: skip
+
+
+def test_items_of_one_user_are_the_users_and_a_judges_are_its_own():
+    users = VotesSettings(clusters="annotator")
+    rows = [("i1", "w", "a", "b", 1), ("i2", "v", "a", "b", 1), ("i2", "m", "a", "b", -1), ("i3", "m", "a", "b", 0),
+            ("i3", "k", "a", "b", 0), ("i4", "w", "a", "b", 0)]  # fmt: skip
+    found = of(rows, judges=("m", "k"), settings=users)
+    names = found.annotators["annotator"]
+    assert [names[int(k)] for k in found.clusters[:2]] == ["w", "v"]
+    assert names[int(found.clusters[2])] in ("m", "k")
+    assert names[int(found.clusters[3])] == "w"
+    with pytest.raises(DesignError, match=r"need items that one person each voted on, and v.*w voted on item 'i2'"):
+        of([*rows, ("i2", "w", "a", "b", 1)], judges=("m", "k"), settings=users)
+
+
+def test_votes_on_pairs_of_outputs_are_on_what_these_are_of():
+    rows = [("o1", "w", "a", "b", 1), ("o2", "w", "a", "b", 1), ("o3", "w", "a", "b", -1)]
+    found = of(rows, pair_of=["t2", "t1", "t2"])
+    assert found.items.to_list() == ["t1", "t2"]
+    assert sorted(found.item.tolist()) == [0, 1, 1]
+    clustered = of(
+        rows, pair_of=["t2", "t1", "t2"], items={"book": ["x", "y", "x"]}, settings=VotesSettings(clusters="book")
+    )
+    assert clustered.clusters[0] != clustered.clusters[1]
+    with pytest.raises(DesignError, match="pairs of 't2' lie in several clusters of clusters='book'"):
+        of(rows, pair_of=["t2", "t1", "t2"], items={"book": ["x", "y", "y"]}, settings=by_book)
+    with pytest.raises(DataError, match="item 'o2' does not say in 'pair_of' what its pair of outputs is of"):
+        of(rows, pair_of=["t2", None, "t2"])
+
+
+def test_a_setting_for_one_system_is_a_list_of_one():
+    assert SetSettings(systems="a", who="humans").systems == ("a",)
+    assert SetSettings(who="judges").who == ("judges",)
