@@ -583,3 +583,146 @@ def test_a_run_charges_what_a_cache_and_reasoning_cost_also_when_it_is_replayed(
 def test_unknown_judges_are_named(make_study):
     with pytest.raises(JudgeError, match=r"judge 'm' is not in study\.yaml; did you mean 'm1'"):
         judge_study(make_study(1), judges=["m"])
+
+
+# -- the parts of a run, one by one -------------------------------------------------------------------
+
+
+def running(**more):
+    """A run of which only so much is there."""
+    run = object.__new__(run_module._Run)
+    usual = {"counts": Counter(), "reasons": Counter(), "cost": 0.0, "total": 9, "stopped": None, "begun": 0.0}
+    usual |= {"ways": SimpleNamespace(progress=None), "prices": {}, "health": {}}
+    vars(run).update(usual | more)
+    return run
+
+
+def claimed(**more):
+    return SimpleNamespace(**{"annotator": "m1", "item": SimpleNamespace(name="q1"), "unread": None} | more)
+
+
+def test_what_is_counted_of_an_answer(monkeypatch):
+    monkeypatch.setattr(run_module, "monotonic", lambda: 5.0)
+    told = []
+    run = running(ways=SimpleNamespace(progress=told.append))
+    run._count(claimed(), Answer("valid", 3, tokens_in=10, tokens_out=2, cost=0.5), True)
+    run._count(claimed(), Answer("unreadable", reason="no label"), True)
+    run._count(claimed(), Answer("missing", reason="refused", tokens_in=5, cost=0.25), True)
+    run._count(claimed(annotator="m2"), Answer("failed", reason="no reply"), True)
+    run._count(claimed(), Answer("valid", 3), False)
+    assert run.counts == {
+        "valid": 1, "unreadable": 1, "missing": 1, "failed": 1, "late": 1, "tokens_in": 15, "tokens_out": 2,
+    }  # fmt: skip
+    assert run.cost == 0.75
+    assert run.reasons == {"m1: no label, asked again": 1, "m1: refused": 1, "m2: no reply": 1}
+    wanted = [(1, 0, 0.5), (2, 1, 0.75), (3, 1, 0.75), (3, 1, 0.75)]
+    assert [(one.done, one.missing, one.cost) for one in told] == wanted
+    assert {(one.total, one.seconds) for one in told} == {(9, 5.0)}
+
+
+def test_what_a_run_has_done_by_its_counts(monkeypatch):
+    monkeypatch.setattr(run_module, "monotonic", lambda: 5.0)
+    counts = Counter(
+        valid=7, missing=2, failed=1, unreadable=3, late=4, tokens_in=90, tokens_out=8, cached=6, reasoning=5
+    )
+    run = running(counts=counts, reasons=Counter({"x": 2}), cost=1.5, prices={"m1": None, "m2": object()}, begun=2.0)
+    done = run._result({"open": 10, "failed": 20, "claimed": 30, "valid": 40})
+    assert (done.answered, done.missing, done.failed, done.reasked, done.late) == (7, 2, 1, 3, 4)
+    assert (done.left, done.elsewhere, done.cost, done.seconds) == (30, 30, 1.5, 3.0)
+    assert (done.tokens_in, done.tokens_out, done.tokens_cached, done.tokens_reasoning) == (90, 8, 6, 5)
+    assert (done.reasons, done.unpriced, done.stopped) == ({"x": 2}, ("m1",), None)
+    nothing = running(stopped="interrupted")._result({})
+    assert (nothing.left, nothing.elsewhere, nothing.stopped) == (0, 0, "interrupted")
+
+
+def test_why_judges_are_asked_no_further():
+    plan = SimpleNamespace(
+        judges={
+            "m1": SimpleNamespace(model="tiny", base_url="http://h/v1", provider="openai"),
+            "m2": SimpleNamespace(model="big", base_url=None, provider="google"),
+            "m3": SimpleNamespace(model="big", base_url=None, provider="google"),
+        },
+        study=SimpleNamespace(folder="s"),
+    )
+    health = {
+        "m1": SimpleNamespace(stopped="is not there", dead=True), "m2": SimpleNamespace(stopped=None, dead=False),
+        "m3": SimpleNamespace(stopped="cannot be read", dead=False),
+    }  # fmt: skip
+    run = running(plan=plan, health=health)
+    assert run._why_stopped() == [
+        "judge 'm1' (tiny at http://h/v1) is not there",
+        "judge 'm3' (big at google) cannot be read; read them with: assay replies s --missing. Where that is expected, "
+        "say after how many it is to stop: limits.unreadable in study.yaml",
+    ]
+    assert run._result({}).stopped == "; ".join(run._why_stopped())
+
+
+@pytest.mark.parametrize(
+    ("stopped", "is_spent", "over", "words"),
+    [
+        (None, False, False, None), ("interrupted", False, True, "interrupted"),
+        (None, True, True, "max_cost is reached ($1.2346 of $1.5)"), ("interrupted", True, True, "interrupted"),
+    ],
+)  # fmt: skip
+def test_a_run_is_over_when_it_was_stopped_or_all_is_spent(stopped, is_spent, over, words):
+    budget = SimpleNamespace(is_spent=is_spent, spent=1.23456, wake=lambda: None)
+    run = running(stopped=stopped, budget=budget, limits=SimpleNamespace(max_cost=1.5), stopping=asyncio.Event())
+    assert run._is_over() == over
+    assert run.stopped == words
+    assert run.stopping.is_set() == (stopped is None and is_spent)
+
+
+def test_the_first_error_says_why(monkeypatch):
+    run = running(stopping=asyncio.Event(), budget=SimpleNamespace(wake=lambda: None), fatal=None)
+    first, second = StudyError("one"), StudyError("two")
+    run._fail(first, "why")
+    run._fail(second, "and why")
+    assert (run.fatal, run.stopped) == (first, "why")
+    inner = ValueError("inner")
+    assert run_module._first(ExceptionGroup("a", [ExceptionGroup("b", [inner, OSError()]), OSError()])) is inner
+
+
+def test_questions_are_claimed_before_those_at_hand_run_out():
+    """Batches of four: the next is claimed when two are left."""
+    asked = []
+
+    async def drawn():
+        batches = [list("abcd"), list("ef"), []]
+
+        def claim():
+            asked.append(len(got))
+            future = asyncio.get_running_loop().create_future()
+            future.set_result(batches[len(asked) - 1])
+            return future
+
+        claims, got = run_module.Claims(claim, batch=4), []
+        while (one := await claims.next()) is not None:
+            got.append(one)
+        assert await claims.next() is None
+        return got
+
+    assert asyncio.run(drawn()) == list("abcdef")
+    assert asked == [0, 2, 4]
+
+
+def test_a_claim_that_fails_is_handed_on_once_what_is_at_hand_is_asked():
+    async def drawn():
+        calls = []
+
+        def claim():
+            calls.append(1)
+            future = asyncio.get_running_loop().create_future()
+            if len(calls) == 1:
+                future.set_result(["a"])
+            else:
+                future.set_exception(ValueError("the store is gone"))
+            return future
+
+        claims = run_module.Claims(claim, batch=4)
+        assert await claims.next() == "a"
+        for _ in range(2):
+            with pytest.raises(ValueError, match="the store is gone"):
+                await claims.next()
+        assert len(calls) == 2
+
+    asyncio.run(drawn())
