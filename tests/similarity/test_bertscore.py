@@ -203,3 +203,92 @@ def test_what_is_no_model_is_refused(tmp_path: Path):
         similarity_named(f"bertscore:{tmp_path}")
     with pytest.raises(assay.DataError, match=r"there is no folder .*nowhere"):
         similarity_named(f"bertscore:{tmp_path}/nowhere")
+
+
+# -- the parts, one by one ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("size", "most", "batches"),
+    [
+        ([2, 2, 2, 2], 4, [[0, 1], [2, 3]]), ([2, 2, 2], 5, [[0, 1], [2]]), ([1, 2, 3], 9, [[0, 1, 2]]),
+        ([1, 2, 3], 8, [[0, 1], [2]]), ([9, 9], 4, [[0], [1]]), ([], 4, []), ([1, 4], 8, [[0, 1]]),
+    ],
+)  # fmt: skip
+def test_a_batch_is_as_many_texts_as_its_longest_times_their_number_allows(size, most, batches):
+    assert list(bertscore._batches(list(range(len(size))), size, most)) == batches
+
+
+def test_texts_are_padded_with_the_last_row_which_weighs_nothing():
+    tokens = bertscore.Tokens(np.zeros((6, 2)), np.array([0, 2, 5]), np.array([0.0, 1, 0, 1, 1, 0]))
+    at, weight, beyond = bertscore._pad(tokens, np.array([0, 1]))
+    assert at.tolist() == [[0, 1, 5], [2, 3, 4]]
+    assert weight.tolist() == [[0, 1, 0], [0, 1, 1]]
+    assert beyond.tolist() == [[0, 0, -4], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("block", [1, 40, 1 << 24])
+def test_scores_of_pairs_by_hand_however_many_at_once(block, monkeypatch):
+    """Texts (x), (y, x) and (−x): of the first two precision 1 and recall (0 + 1)/2; opposite ones are −1."""
+    monkeypatch.setattr(bertscore, "BLOCK", block)
+    rows = np.array([[1.0, 0], [0, 1], [1, 0], [-1, 0], [0, 0]])
+    tokens = bertscore.Tokens(rows, np.array([0, 1, 3, 4]), np.array([1.0, 1, 1, 1, 0]))
+    found = bertscore.score_pairs(tokens, np.array([0, 1, 0, 1]), np.array([1, 0, 2, 2]))
+    # Of (y, x) beside (−x): precision (0 − 1)/2 and recall max(0, −1) = 0.
+    assert found == pytest.approx([2 / 3, 2 / 3, -1, 0])
+
+
+def test_texts_that_are_compared_are_encoded_together(monkeypatch):
+    texts = ["aa", "bb", "cc", "unused", "dd", "ee"]
+    first, second = np.array([0, 4, 1]), np.array([2, 5, 2])
+
+    def groups():
+        each = bertscore._connected_groups(texts, first, second)
+        return [(members, pairs.tolist()) for members, pairs in each]
+
+    assert groups() == [([0, 1, 2, 4, 5], [0, 1, 2])]
+    monkeypatch.setattr(bertscore, "AT_ONCE", 6)  # the letters of the first group
+    assert groups() == [([0, 1, 2], [0, 2]), ([4, 5], [1])]
+
+
+@pytest.mark.parametrize(
+    ("positions", "pad", "tokenizer", "most"),
+    [(514, 1, 10**30, 512), (512, 0, 10**30, 512), (512, None, 100, 100), (None, 1, 50, 50), (100, 1, 99, 98)],
+)
+def test_how_many_tokens_a_model_reads(positions, pad, tokenizer, most, monkeypatch):
+    said = {"max_position_embeddings": positions, "pad_token_id": pad}
+    monkeypatch.setattr(bertscore, "folder_of", lambda model: model)
+    monkeypatch.setattr(bertscore, "setting", lambda folder, file, name: said[name])
+    monkeypatch.setattr(bertscore, "_tokenizer", lambda folder: SimpleNamespace(model_max_length=tokenizer))
+    assert LayerEncoder._max_tokens(SimpleNamespace(model="m")) == most
+
+
+def test_special_tokens_are_read_and_weigh_nothing_and_a_long_text_is_refused_or_cut(monkeypatch):
+    class Tokenizer:
+        cls_token_id, sep_token_id = 1, 2
+
+        def __call__(self, text, *, truncation, max_length=None, **how):
+            assert text == text.strip()
+            ids = [1, *(len(word) + 2 for word in text.split()), 2]
+            return {"input_ids": [*ids[: max_length - 1], 2] if truncation else ids}
+
+    def read(text, long):
+        one = SimpleNamespace(model="m", long=long, name_only="m", _max_tokens=lambda: 4)
+        return LayerEncoder._read(one, text)
+
+    monkeypatch.setattr(bertscore, "folder_of", lambda model: model)
+    monkeypatch.setattr(bertscore, "_tokenizer", lambda folder: Tokenizer())
+    assert read(" a bb ", "refuse") == read("a bb", "cut") == [(1, 0), (3, 1), (4, 1), (2, 0)]
+    assert read("a bb ccc", "cut") == [(1, 0), (3, 1), (4, 1), (2, 0)]
+    with pytest.raises(assay.DesignError, match="a text has 5 tokens, and the model m reads 4: 'a bb ccc'"):
+        read("a bb ccc", "refuse")
+
+
+def test_what_a_score_says_of_itself():
+    encoder = SimpleNamespace(name="m,layer=3", key="abc layer 3 refuse")
+    plain, adjusted = BERTScore(encoder), BERTScore(encoder, by_length=True)
+    assert (plain.name, adjusted.name) == ("bertscore:m,layer=3", "bertscore-length:m,layer=3")
+    assert plain.about == "BERTScore F1 by m,layer=3 (weights abc)"
+    penalty = " times exp(1 - longer / shorter), lengths in tokens"
+    assert adjusted.about == f"BERTScore F1 by m,layer=3 (weights abc){penalty}"
+    assert BERTScore(SimpleNamespace(name="m", key="")).about == "BERTScore F1 by m"
