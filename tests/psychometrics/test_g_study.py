@@ -12,8 +12,10 @@ from tables import CLASS, FACETS, ITEMS, LESSONS, SEGMENTS, brennan, lessons, ta
 import assay
 from assay.data.ratings import facet_ratings
 from assay.errors import DataError, DesignError
+from assay.estimation.intervals import Estimate
 from assay.psychometrics.design import DesignSettings, GStudySettings, parse, resolve_confounding
-from assay.psychometrics.g_study import GStudy, _parts, _remarks_once, g_study
+from assay.psychometrics.g_study import GStudy, _check_fixed, _parts, _remarks_once, _shared_names, g_study
+from assay.reporting.tables import estimated
 
 # -- coefficients -----------------------------------------------------------------------------------------
 
@@ -435,3 +437,93 @@ def test_a_criterion_that_cannot_be_studied_is_excluded_once():
     (excluded,) = found.run.exclusions
     assert (excluded.what, excluded.count, excluded.names) == ("study", 1, ("c2",))
     assert excluded.reason.startswith("the labels do not vary")
+
+
+# -- sentences, from given studies ---------------------------------------------------------------------------
+
+
+def study_of(name="all", g=0.8, d=0.6, why=None, lone=(), zero=()) -> SimpleNamespace:
+    """Half of the variance of r, the rest of i and ri; errors of 1.5 and 1.25."""
+    percents = (("r", 50.4), ("i", 30.0), ("ri,e", 19.6))
+    return SimpleNamespace(
+        name=name, generalizability=Estimate(g, g - 0.1, g + 0.1, 0.05, why),
+        dependability=Estimate(d, d - 0.1, d + 0.1, 0.05, "why not"), lone=lone,
+        components=tuple(SimpleNamespace(name=n, percent=p, at_zero=n in zero) for n, p in percents),
+        absolute_sem=1.5, relative_sem=1.25,
+    )  # fmt: skip
+
+
+def told_of(*studies) -> tuple[str, ...]:
+    return GStudy("r x i", "i", (), studies, SimpleNamespace(interval="", closing=lambda: ["last"])).sentences()
+
+
+def test_a_study_is_said_with_its_coefficients_errors_and_largest_variance():
+    eight, six = estimated(0.8, 0.7, 0.9, 3), estimated(0.6, 0.5, 0.7, 3)
+    assert eight.startswith("0.800 ")
+    words = (
+        f"Eρ² = {eight}, Φ = {six} for one score; standard error of measurement 1.50 (1.25 for comparisons); "
+        "most variance is r's (50%)."
+    )
+    assert told_of(study_of()) == (words,)
+    assert told_of(study_of("c1", zero=("i", "ri,e"))) == (
+        f"c1: {words}", "c1: i, ri,e at 0, the bound: no such variance is seen."
+    )  # fmt: skip
+    assert told_of(study_of(zero=("i",)))[1] == "i at 0, the bound: no such variance is seen."
+
+
+def test_a_study_without_a_coefficient_has_its_reason():
+    assert told_of(study_of("c1", g=np.nan, why="few", zero=("i",))) == ("c1: no coefficient: few.",)
+    # A reason for want of an interval alone leaves the coefficient.
+    assert told_of(study_of(why="no interval"))[0].startswith("Eρ² = 0.800 ")
+
+
+def test_a_single_rater_has_its_consistency_alone():
+    found = told_of(study_of("gpt", lone=("r (gpt)",), zero=("i",)), study_of("c2"))
+    assert found[0] == (
+        f"gpt: Eρ² = {estimated(0.8, 0.7, 0.9, 3)} is the consistency of this one r (gpt), without its severity; Φ is "
+        "not known: why not. Standard error of measurement 1.25 for comparisons; most variance is r's (50%)."
+    )
+    assert found[1].startswith("c2: Eρ² = ")
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize("interval", ["", "95% how"])
+def test_a_summary_says_the_design_first_and_how_intervals_are_made(interval):
+    run = SimpleNamespace(interval=interval, closing=lambda: ["last"])
+    found = GStudy("r x i", "i", (), (study_of(),), run)
+    lines = found.summary().split("\n")
+    assert lines[0] == "r x i, object i."
+    assert lines[2:] == [*(["95% how."] if interval else []), "last"]
+    assert (found.generalizability, found.dependability) == (0.8, 0.6)
+    bars = found.plot()
+    assert [round(p.get_width(), 1) for p in bars.patches if p.get_width()] == [50.4, 30, 19.6]
+
+
+# -- facets that are fixed, and names that occur twice -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fixed", "words"),
+    [
+        (("q",), "fixed facet 'q' is not in the design"),
+        (("o", "i"), "'i' is measured; a facet that is fixed is one that scores are averaged over"),
+        (("r", "o"), "every facet is fixed, so that there is no error; leave one random"),
+        (("o",), None),
+        ((), None),
+    ],
+)
+def test_facets_that_may_be_fixed(fixed, words):
+    if words is None:
+        assert _check_fixed(parse("r x (o:i)"), fixed, "i") is None
+        return
+    with pytest.raises(DesignError, match=words):
+        _check_fixed(parse("r x (o:i)"), fixed, "i")
+
+
+@pytest.mark.parametrize(("lessons_named", "said"), [([0, 1, 0, 1], True), ([0, 1, 2, 3], False), ([0, 1, 1, 2], True)])
+def test_names_that_occur_within_several_teachers_are_told(lessons_named, said):
+    table = SimpleNamespace(codes={
+        "o": np.repeat(lessons_named, 2), "i": np.repeat([0, 0, 1, 1], 2), "r": np.tile([0, 1], 4)
+    })  # fmt: skip
+    words = "names of o occur within several levels of what o is nested in; they are taken as different"
+    assert list(_shared_names(parse("r x (o:i)"), table)) == ([words] if said else [])
