@@ -353,3 +353,16 @@ def test_numbers_within_their_limits_are_taken(made, given, name, taken, refused
     for value in refused:
         with pytest.raises(DesignError, match=name if name != "n_resamples" else "resamples"):
             made(*given, **{name: value})
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e4])
+@pytest.mark.parametrize(("share", "nothing"), [(0.5e-12, True), (2e-12, False)])
+def test_squares_are_nothing_up_to_a_share_of_all_whatever_the_unit(scale, share, nothing):
+    """An error that sums to 0 in each row and column, with that share of the squares about the mean."""
+    cells = [(p, r) for p in range(4) for r in range(5)]
+    added = np.array([p + 10.0 * r for p, r in cells])
+    error = np.zeros((4, 5))
+    error[:2, :2] = [[1, -1], [-1, 1]]
+    error = error.ravel() * np.sqrt(share * ((added - added.mean()) ** 2).sum() / 4)
+    found = labels_of(cells, "p x r", "p", scale * (added + error))
+    assert [t.name for t in found.terms] == (["p", "r,pr,e"] if nothing else ["p", "r", "pr,e"])

@@ -57,6 +57,7 @@ def test_a_d_study_names_its_studies_where_there_are_several(studies, columns):
     ("pairs", "title"),
     [
         ([("people", "gpt")] * 2, "Do people and gpt measure the same thing?"),
+        ([("people", "gpt")], "Do people and gpt measure the same thing?"),
         ([("people", "gpt"), ("people", "llama")], "Do these families and each other measure the same thing?"),
     ],
 )
