@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -21,6 +22,7 @@ from assay.data.columns import (
     _named_rows,
     class_names,
     column_of,
+    drop_blank_rows,
     duplicate_words,
     name_classes,
     several_contents,
@@ -432,3 +434,22 @@ def test_scales_by_criterion_name_each_that_has_labels():
         assay.read(frame.with_columns(label=pl.Series([1, 2, 3, None])), scale={"x": "1-5"})
     with pytest.raises(DataError, match=r"1 label of criterion 'x' off the scale \(row 2: 9\)"):
         assay.read(frame.with_columns(label=pl.Series([1, 9, None, None])), scale={"x": "1-5"})
+
+
+def test_only_rows_that_are_blank_in_every_column_are_dropped():
+    """Null, NaN and spaces are nothing; assay's own row numbers are no content."""
+
+    def dropped(**columns: Any) -> tuple[list[int], int]:
+        n = len(next(iter(columns.values())))
+        table, count = drop_blank_rows(pl.DataFrame({"_row": range(1, n + 1), **columns}, strict=False))
+        return table["_row"].to_list(), count
+
+    assert dropped(a=["x", None, "  ", "", None], b=[None, float("nan"), None, 2.0, 0.0]) == ([1, 4, 5], 2)
+    assert dropped(a=[None, None], b=[None, None], c=[1, None]) == ([1], 1)
+    assert dropped(a=["x", "y"], b=["", ""]) == ([1, 2], 0)
+    assert dropped(a=["", "y"], b=["z", ""]) == ([1, 2], 0)
+    assert dropped(a=["", "y", ""]) == ([2], 2)
+    assert dropped(a=[False, None]) == ([1], 1)
+    alone = pl.DataFrame({"_row": [1, 2]})
+    assert drop_blank_rows(alone)[0].equals(alone)
+    assert drop_blank_rows(alone)[1] == 0

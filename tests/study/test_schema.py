@@ -190,3 +190,148 @@ def test_what_a_scale_makes_of_a_question():
     assert schema.listed_labels(parse_scale("several:a,b")) == ("a", "b")
     assert schema.listed_labels(parse_scale("nominal:a,b")) == ("a", "b")
     assert schema.listed_labels(parse_scale("interval:0-1")) == ()
+
+
+def question(scale="1-5", *options, **more):
+    return schema.Question(name="q", text="?", scale=scale, options=options, **more)
+
+
+@pytest.mark.parametrize(
+    ("asked", "drawn", "outputs", "choices", "titles", "order"),
+    [
+        (question("1-5", "notes"), "notes", None, ("first", "second"), ("A", "B"), "shuffled"),
+        (question("nominal:a,b", "notes"), None, None, ("notes",), (), "shuffled"),
+        (question("1-5", "a", "b"), None, None, ("a", "b"), (), "shuffled"),
+        (question("odd-one-out", "notes"), "notes", None, ("first", "second", "third"), ("A", "B", "C"), "shuffled"),
+        (question("odd-one-out", "a", "b", "c"), None, None, ("a", "b", "c"), ("A", "B", "C"), "shuffled"),
+        (question("preference", "why"), None, "why", ("first_text", "second_text"), ("first", "second"), "shuffled"),
+        (question("preference", "a", "b"), None, None, ("a", "b"), ("first", "second"), "all"),
+        (
+            question("preference", "why", order="fixed"),
+            None,
+            "why",
+            ("first_text", "second_text"),
+            ("first", "second"),
+            "fixed",
+        ),
+        (question(), None, None, (), (), "shuffled"),
+    ],
+)
+def test_what_a_question_chooses_between(asked, drawn, outputs, choices, titles, order):
+    """Of one column two items are drawn on a scale of numbers, three for the odd one out; votes compare outputs."""
+    assert (asked.drawn_from, asked.outputs_of, asked.choices) == (drawn, outputs, choices)
+    assert (tuple(asked.titles), asked.orders) == (titles, order)
+    assert asked.draws_pairs is (choices == ("first", "second"))
+
+
+def test_what_a_column_says_of_each_item_that_was_drawn():
+    three, own = question("odd-one-out", "notes"), question("odd-one-out", "first", "second", "third")
+    each = {"third": 3, "first": 1, "second": 2}
+    assert three.by_place(each) == each
+    assert own.by_place(each) is None
+    assert question("1-5", "notes").by_place(each) is None
+    assert question("1-5", "notes").by_place({"first": 1, "second": 2}) == {"first": 1, "second": 2}
+    for value in ({"first": 1, "second": 2}, each | {"more": 4}, ["first", "second", "third"], "first", None):
+        assert three.by_place(value) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "order", "shown", "own", "place"),
+    [
+        (question("preference", "a", "b"), ("b", "a"), -1, 1, 1),
+        (question("preference", "a", "b"), ("b", "a"), 1, -1, 2),
+        (question("preference", "a", "b"), ("a", "b"), 1, 1, 2),
+        (question("preference", "a", "b"), ("b", "a"), 0, 0, None),
+        (question("preference", "a", "b"), (), -1, -1, None),
+        (question("preference:slightly<much", "a", "b"), ("b", "a"), -2, 2, 1),
+        (question("odd-one-out", "notes"), ("second", "third", "first"), "A", "B", 1),
+        (question("odd-one-out", "notes"), ("second", "third", "first"), "C", "A", 3),
+        (question("odd-one-out", "a", "b", "c"), (), "A", "A", None),
+        (question("1-5", "notes"), ("second", "first"), 3, 3, None),
+    ],
+)  # fmt: skip
+def test_labels_are_turned_to_the_items_own_order_and_back(asked, order, shown, own, place):
+    assert asked.unshuffle(shown, order) == (own, place)
+    assert asked.shuffle(own, order) == shown
+
+
+def test_rankings_are_turned_to_the_items_own_order_and_back():
+    """Shown as c, a, b: what was A there is C of the item, B is A, and C is B."""
+    asked, read = question("ranking:3", "a", "b", "c"), parse_scale("ranking:3").read
+    shown, own = read(["A", "C", "B"]), read(["C", "B", "A"])
+    assert asked.unshuffle(shown, ("c", "a", "b")) == (own, None)
+    assert asked.shuffle(own, ("c", "a", "b")) == shown
+    assert asked.unshuffle(shown, ()) == (shown, None)
+    assert asked.shuffle(shown, ()) == shown
+    assert asked.unshuffle("nothing", ("c", "a", "b")) == ("nothing", None)
+
+
+def test_a_question_on_another_scale_has_what_belongs_there():
+    parts = {
+        "ordinal:0-100": {"guidelines": "Finely."},
+        "1-3": {"meanings": {"1": "poor"}},
+        "1-5": {"guidelines": "So."},
+    }
+    plain = question(guidelines="Look.", meanings={"1": "bad"})
+    whole = plain.model_copy(update={"by_scale": {spec: schema.OnScale(**part) for spec, part in parts.items()}})
+    own, fine, three, none = (parse_scale(spec) for spec in ("1-5", "0-100", "1-3", "1-7"))
+    assert plain.on(own) is plain
+    said = [(one.guidelines, dict(one.meanings)) for one in map(whole.on, (own, fine, three, none))]
+    assert said == [
+        ("Look.\nSo.", {"1": "bad"}), ("Look.\nFinely.", {}), ("Look.", {"1": "poor"}), ("Look.", {})
+    ]  # fmt: skip
+    assert whole.part_on(none) is None
+    assert whole.part_on(fine).guidelines == "Finely."
+
+
+def test_which_columns_are_shown_beside_the_options():
+    columns = ["topic", "a", "b", "key"]
+    assert question("preference", "a", "b").shown_columns(columns) == ["topic", "key"]
+    assert question("preference", "a", "b").shown_columns(columns, ["key"]) == ["topic"]
+    assert question("preference", "a", "b", show=["key", "a"]).shown_columns(columns, ["key"]) == ["key"]
+    assert question(show=()).shown_columns(columns) == []
+    drawn = ["first_item", "first", "third", "pair", "topic", "first_text"]
+    assert question("odd-one-out", "notes").shown_columns(drawn) == ["pair", "topic", "first_text"]
+    assert question("preference", "why").shown_columns(drawn) == ["third", "topic"]
+    spans = question("spans:a", of="text", show=["topic"])
+    assert spans.shown_columns(columns) == ["topic", "text"]
+    assert question("spans:a", of="text", show=["text", "topic"]).shown_columns(columns) == ["text", "topic"]
+    assert (spans.marked, question().marked) == ("text", None)
+    assert [spans.marked_text(one) for one in ({"text": "so"}, {"text": 3}, {"text": None}, {})] == ["so", "3", "", ""]
+
+
+def test_who_may_say_that_neither_is_better():
+    words = {-1: "first", 0: "tie", 1: "second"}
+    scale = parse_scale("preference")
+    sides = {-1: "first", 1: "second"}
+    for ties, people, judges, told in (
+        (True, words, True, ()), ("people", words, False, ()), (False, sides, False, ()),
+        ("both-or-neither", sides, True, schema.BOTH_OR_NEITHER),
+    ):  # fmt: skip
+        asked = question("preference", "a", "b", ties=ties)
+        assert asked.page_words(words) == people
+        assert asked.tie_words == told
+        assert asked.closed == (frozenset() if judges else {0})
+        assert (0 in asked.judge_words(scale)) is judges
+        assert set(asked.judge_words(scale)) - {0} == {-1, 1}
+    stars = question(ties=False)
+    assert (stars.page_words({0: "none", 1: "one"}), stars.closed) == ({0: "none", 1: "one"}, frozenset())
+
+
+def test_what_demonstrations_are_named_by():
+    usual = {"count": 4, "use": "cross-fitted", "label": None, "folds": 5}
+    assert schema.Demonstrations().named == usual
+    assert schema.Demonstrations(reasons="why").named == usual | {"reasons": "why"}
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [(None, None), ({"api-version": 2024, 1: "x"}, {"api-version": "2024", "1": "x"}), ({"api_key": "x"}, "api_key"),
+     ({"Signature": "x"}, "Signature")],
+)  # fmt: skip
+def test_what_is_added_to_an_address_is_text_without_secrets(given, kept):
+    if isinstance(kept, str):
+        with pytest.raises(ValueError, match=f"must not hold '{kept}'; keys come from the environment"):
+            schema.Judge(name="m", model="x", query=given)
+    elif given is not None:
+        assert schema.Judge(name="m", model="x", query=given).query == kept

@@ -10,6 +10,8 @@ import pytest
 
 pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
 
+import sqlalchemy as sa
+
 from assay.data.columns import CONTENT
 from assay.data.scales import Interval, Nominal, parse_scale, words_of
 from assay.study.schema import Question
@@ -279,3 +281,16 @@ def test_columns_of_items_have_one_type():
     assert (parts.columns, parts["part"].to_list()) == (["item", "part", "x"], ["test", None])
     named = of(1, fields=[{"item": "no", "document": "no", "y": 2}])
     assert named.rows(named=True) == [{"item": "i0", "y": 2}]
+
+
+def test_pairs_are_counted_within_documents_from_which_a_triplet_can_be_drawn():
+    """Of 3 items there are 3 pairs, of 4 there are 6; of 2 no triplet is drawn."""
+    with sa.create_engine("sqlite://").connect() as db:
+        db.execute(sa.text("create table items (item, active, role, document)"))
+        of = [("x", 3), ("y", 4), ("z", 2)]
+        rows = [(f"{document}{n}", 1, "item", document) for document, size in of for n in range(size)]
+        rows += [("old", 0, "item", "z"), ("drawn", 1, "triplet", "z"), ("again", 0, "triplet", "z")]
+        for one in rows:
+            db.execute(sa.text("insert into items values (:a, :b, :c, :d)"), dict(zip("abcd", one, strict=True)))
+        assert table.n_pairs(db) == 9
+        assert table.n_triplets(db) == 2

@@ -299,3 +299,22 @@ def test_one_row_is_a_table_and_none_is_refused(tmp_path, suffix):
     (tmp_path / f"t.{suffix}").write_bytes(b"")
     with pytest.raises(DataError, match=r"t\."):
         read_table(tmp_path / f"t.{suffix}")
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (pl.exceptions.NoDataError("empty CSV"), "f.csv is empty"),
+        (pl.exceptions.ComputeError("invalid UTF-8 sequence\nand more"), "f.csv is not UTF-8 text; save it as UTF-8"),
+        (pl.exceptions.ComputeError("too many fields\nutf"), "f.csv cannot be read as a table: too many fields"),
+        (OSError("  "), "f.csv cannot be read as a table: OSError"),
+        (OSError("gone"), "f.csv cannot be read as a table: gone"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_one_line(error, words):
+    def read():
+        raise error
+
+    with pytest.raises(DataError) as caught:
+        tables.read_safely(Path("f.csv"), read)
+    assert str(caught.value) == words
