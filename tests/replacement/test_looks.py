@@ -263,6 +263,117 @@ def test_what_cannot_be_told_of_what_is_kept_has_its_reason():
     assert hardly.reason == "people's own agreement is not told well enough to divide by"
 
 
+def test_ranges_stand_one_behind_the_other():
+    assert looks._ranges(np.array([5, 0, 9]), np.array([2, 0, 3])).tolist() == [5, 6, 9, 10, 11]
+    assert looks._ranges(np.array([4]), np.array([1])).tolist() == [4]
+    none = np.zeros(0, dtype=int)
+    assert looks._ranges(none, none).tolist() == []
+
+
+def test_up_to_three_labels_of_an_item_are_asked_about():
+    """Items 0, 1 and 3 have four labels, one and three; item 2 none."""
+    item = np.array([3, 0, 0, 1, 3, 0, 0, 3])
+    side = looks.Side(item, np.zeros(8, dtype=int), np.zeros(8), np.ones(8))
+    drawn = set()
+    for seed in range(20):
+        row, start, many = looks._some_labels(side, 4, np.random.default_rng(seed))
+        assert (start.tolist(), many.tolist()) == ([0, 3, 4, 4], [3, 1, 0, 3])
+        assert item[row].tolist() == [0, 0, 0, 1, 3, 3, 3]
+        assert (row[3], sorted(row[4:])) == (3, [0, 4, 7])
+        drawn.add(frozenset(row[:3].tolist()))
+    assert drawn == set(map(frozenset, itertools.combinations([1, 2, 5, 6], 3)))
+
+
+def test_expected_distances_without_a_cell_by_hand():
+    """Parts of 3 and 2 items, each a unit; the second part falls away with either of its items, and keeps its mean."""
+    at = looks.Arrangement(np.array([0, 0, 0, 1, 1, 2]), np.arange(6))
+    assert (at.n_parts, at.n_units, at.by_item) == (3, 6, True)
+    chance = looks.Chance(
+        np.array([12.0, 4.0, 0.0]), np.array([6.0, 2.0, 0.0]), np.array([8.0, 9, 10, 4, 4, 0]),
+        np.array([4.0, 4, 5, 2, 2, 0]),
+    )  # fmt: skip
+    each, without = chance.expected(at)
+    assert each.tolist() == [2, 2, 0]
+    assert without.tolist() == [4 / 2, 3 / 2, 2 / 1, 2, 2, 0]
+    # Without an item two are left of the first part, one of the second, and none of the third.
+    met = looks.Met.of(np.array([1.0, 0, 2, 3, 0, 1]), chance, at)
+    assert (met.observed, met.expected) == (7, 10)
+    assert met.observed_without.tolist() == [6, 7, 5, 4, 7, 6]
+    assert met.expected_without.tolist() == [4 + 4, 3 + 4, 4 + 4, 6 + 2, 6 + 2, 10]
+    value, left = met.agreement()
+    assert value == pytest.approx(0.3)
+    assert left.tolist() == pytest.approx([2 / 8, 0, 3 / 8, 4 / 8, 1 / 8, 4 / 10])
+    assert met.covariance()[0] == 3
+    assert met.covariance()[1].tolist() == [2, 0, 3, 4, 1, 4]
+    # What each adds: 1, 3, 0, −1, 2 and −1; the squared sum of 8 over 16.
+    assert met.deciding == pytest.approx(64 / 16)
+
+
+def test_units_of_several_parts_have_a_cell_in_each():
+    at = looks.Arrangement(np.array([0, 1, 0, 1, 1]), np.array([0, 0, 1, 1, 1]))
+    unit, part, cell = at.cells
+    assert (unit.tolist(), part.tolist(), cell.tolist()) == ([0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 2, 3, 3])
+    assert not at.by_item
+
+
+def test_an_agreement_is_none_where_nothing_is_expected_to_differ():
+    def met(expected, *without):
+        return looks.Met(0.0, expected, np.zeros(len(without)), np.array(without))
+
+    for expected in (0.0, 1e-9):
+        value, without = met(expected, 1.0, 2.0).agreement()
+        assert math.isnan(value)
+        assert np.isnan(without).tolist() == [True, True]
+    value, without = met(2e-9, 1e-9, 2e-9).agreement()
+    assert value == 1
+    assert without.tolist() == pytest.approx([math.nan, 1], nan_ok=True)
+
+
+def told(grid, judge, unit=None):
+    sides = looks._Sides.of(Accuracy(), panel_of(grid), judge, 0)
+    n = len(sides.items)
+    return looks._pseudo(sides, looks.Arrangement(np.zeros(n, dtype=int), np.arange(n) if unit is None else unit))
+
+
+def test_agreement_has_an_interval_from_eight_units_on_of_which_four_decide():
+    """Of half and half each item decides as much as any other; of one rare label, its item decides nearly alone."""
+    for n, known in ((8, True), (7, False)):
+        half = np.arange(n) % 2.0
+        pseudo, agreements = told(np.column_stack([half, half]), half)
+        assert (pseudo is not None, agreements) == (known, (1, 1))
+    half = np.arange(16) % 2.0
+    assert told(np.column_stack([half, half]), half, np.arange(16) // 2)[0] is not None  # eight units of two items
+    assert told(np.column_stack([half, half]), half, np.arange(16) // 2 % 7)[0] is None
+    rare = (np.arange(40) == 0).astype(float)
+    assert told(np.column_stack([rare, rare]), rare) == (None, (1, 1))
+    never = np.zeros(40)
+    assert np.isnan(told(np.column_stack([never, never]), rare)[1][1])
+
+
+def test_items_that_are_alone_in_their_part_are_asked_nothing():
+    half = np.arange(20) % 2.0
+    sides = looks._Sides.of(Accuracy(), panel_of(np.column_stack([half, half])), half, 0)
+    units = np.arange(20)
+    alone = looks._test_looks(sides, Structure("topic", np.arange(20), by_stem=True), units, False, 0)
+    assert (alone.structure, alone.by_stem, alone.p_looks, alone.pseudo, alone.n_units) == ("topic", True, 1, None, 0)
+    assert np.isnan(alone.agreements).all()
+    two = looks._test_looks(sides, Structure("topic", np.r_[0, 0, np.arange(1, 19)]), units, False, 0)
+    assert (two.n_units, two.agreements) == (2, (1, 1))
+    most = looks._test_looks(sides, Structure("topic", np.r_[np.zeros(19, dtype=int), 1]), units, False, 0)
+    assert most.n_units == 19
+    # In clusters agreement has to hold over clusters besides: of fewer than eight that is not shown.
+    same = Structure("", np.zeros(20, dtype=int))
+    assert looks._test_looks(sides, same, units, False, 0).p_looks < 1e-4
+    assert looks._test_looks(sides, same, units // 4, True, 0).p_looks == 1
+
+
+def test_who_is_repeated_is_left_out_with_the_reason():
+    found = looks.Repeated("ann", 0.001, 0.9, 0.4).exclusion()
+    assert (found.what, found.count, found.reason, found.names) == (
+        "annotator", 1, "the judge repeats the labels", ("ann",)
+    )  # fmt: skip
+
+
 # -- whom it repeats --------------------------------------------------------------------------------------
 
 
