@@ -28,6 +28,7 @@ from assay.estimates.corrected import (
     _codes,
     _fit_estimator,
     _fit_target,
+    _has_several,
     _is,
     _judge_words,
     _judges_of,
@@ -918,3 +919,29 @@ def test_the_columns_of_the_table():
 def test_less_than_half_a_hundredth_is_the_same(off, words):
     line = dataclasses.replace(a_line(found=Estimate(0.0, -0.1, 0.1, 0.05)), judge=off)
     assert f"({words}); people alone" in _judge_words(line, "m")
+
+
+def test_several_judges_or_a_column_are_predictions():
+    def several(judges, covariates):
+        return _has_several(SimpleNamespace(judges=judges), EstimateSettings(covariates=covariates))
+
+    assert [several("m", ()), several("mn", ()), several("m", ("x",)), several("mn", ("x",))] == [
+        False,
+        True,
+        True,
+        True,
+    ]
+
+
+def test_two_people_show_how_much_people_differ_in_quantiles():
+    labels = checked_study(150, 600, 2, scale="0-20")
+    options = {"target": "quantiles", "quantiles": (0.5,), "sampling": "trust"}
+    fixed, random = (estimated(labels, raters=raters, **options).table for raters in ("fixed", "random"))
+    assert random["reason"].to_list() == [None]
+    assert random["high"][0] - random["low"][0] > fixed["high"][0] - fixed["low"][0]
+
+
+def test_where_nothing_varies_no_label_is_saved():
+    """Every label is 1, and so is every one of the judge's: nothing has an error with it or without."""
+    row = estimated(of_arrays(np.ones(6), np.ones(6), np.ones(9)), estimator="ppi++", sampling="trust").table
+    assert row.select("estimate", "saved", "weight", "reason").row(0) == (1.0, 0, 0.0, "the labels do not vary")

@@ -1012,3 +1012,16 @@ def test_counts_in_a_byte_are_those_that_are_not_kept(monkeypatch):
     assert resampling.MOST_KEPT < 3_000 * 1_400
     monkeypatch.setattr(resampling, "MOST_KEPT_SMALL", 0)
     assert np.array_equal(resample(MEAN, sums, n_resamples=1_400, seed=2), kept)
+
+
+def test_the_last_lines_of_a_summary():
+    """How intervals were made is said where it is asked for, and there is something to say."""
+    run = Run(
+        "mean", Settings(), "none", {}, "90% jackknife", ("1 item: empty",), ("the mean of all",), ("few items.",)
+    )
+    last = ["Excluded: 1 item: empty.", "The mean of all.", "Caution: few items.", run.signature]
+    assert run.closing() == run.closing(intervals=False) == last
+    assert run.closing(intervals=True) == ["Intervals: 90% jackknife.", *last]
+    assert Run("mean", Settings(), "none", {}).closing(intervals=True) == [
+        Run("mean", Settings(), "none", {}).signature
+    ]
