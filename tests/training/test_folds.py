@@ -524,3 +524,40 @@ def test_a_prediction_between_two_ordered_words_is_the_nearer_and_of_two_as_near
     assert low < mid < high
     said = target.label_of(np.array([low - 9, (low + mid) / 2, (low + mid) / 2 + 0.01, high + 9]))
     assert said == ["low", "low", "mid", "high"]
+
+
+@pytest.mark.parametrize(
+    ("text", "owner", "holds", "shared"),
+    [
+        (["x", "x", "y"], ["d", "d", "e"], "auto", True),
+        (["x", "x", "y"], ["d", "d", "e"], "document", True),
+        (["x", "x", "y"], ["d", "d", "e"], "item", False),
+        (["x", "z", "y"], ["d", "d", "e"], "auto", False),  # two texts of one document are items' own
+        (["x", "x", "y"], ["c", "d", "e"], "auto", False),  # an item a document: whose text it is makes no difference
+        (["x", "x", "y"], ["c", "d", "e"], "document", False),
+        (["x", "x"], None, "auto", False),
+        (["x", "x"], None, "item", False),
+    ],
+)
+def test_a_text_is_the_documents_where_all_its_items_have_it(text, owner, holds, shared):
+    assert documents._is_shared(text, owner, holds) is shared
+
+
+def test_items_without_a_sentence_of_their_own_join_no_copies():
+    """Two documents with the same words, of which no item of the second is left."""
+    texts = Texts(("a", "b"), [["one two three four five six"]] * 2, *map(np.array, ([0, 0], [0, 0], [1, 1])))
+    assert near_duplicates(texts, 1.0) == [(0, 1)]
+    frame = pl.DataFrame({"item": ["a", "b"], "annotator": "x", "label": [1, 2]})
+    labels = Annotations.from_frame(frame, judges=[], scale="1-5")
+    with pytest.raises(DataError, match="all items are of one document"):
+        make_folds(labels, texts, (None, ""), TrainSettings(folds=2))
+
+
+def test_embeddings_of_sentences_come_back_by_sequence():
+    texts = Texts(("a", "b", "c"), [["1", "22"], ["333"], ["4444"]], *map(np.array, ([0, 1, 2], [0, 0, 0], [2, 1, 1])))
+    encoder = documents.OwnEncoder(lambda some: np.array([[len(one), 1.0] for one in some]))
+    rows = documents.embed(texts, encoder)
+    assert [one.shape for one in rows] == [(2, 2), (1, 2), (1, 2)]
+    along = [one[:, 0] / one[:, 1] for one in rows]  # whatever their length is made
+    assert np.concatenate(along) == pytest.approx([1, 2, 3, 4])
+    assert rows[0].dtype == np.float32
