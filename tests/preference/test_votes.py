@@ -514,6 +514,7 @@ def test_items_of_one_user_are_the_users_and_a_judges_are_its_own():
 
 
 def test_votes_on_pairs_of_outputs_are_on_what_these_are_of():
+    by_book = VotesSettings(clusters="book")
     rows = [("o1", "w", "a", "b", 1), ("o2", "w", "a", "b", 1), ("o3", "w", "a", "b", -1)]
     found = of(rows, pair_of=["t2", "t1", "t2"])
     assert found.items.to_list() == ["t1", "t2"]
