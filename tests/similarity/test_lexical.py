@@ -169,7 +169,7 @@ def chrf_slowly(hypothesis: str, reference: str) -> float:
     [
         ("a", "b a"),  # one order: precision 1, recall 1/2
         ("ab", "a b c"), ("abcdef", "abcdefg"), ("abcdefgh", "abc defgx"), ("xyz", "abcd"), ("a b", "b"),
-        ("the cat sat", "the cat sat on the mat"), ("aaaa", "aa aaa"),
+        ("the cat sat", "the cat sat on the mat"), ("aaaa", "aa aaa"), ("ab", "ac"), ("abc", "abd"),
     ],
 )  # fmt: skip
 def test_chrf_by_a_slow_road(first, second):
