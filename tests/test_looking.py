@@ -225,3 +225,12 @@ def test_which_questions_need_a_second_label_a_condition_or_no_text():
         scale="1-3", conditions=["range"],
     )  # fmt: skip
     assert asked["on which scale to ask?"] == (True, "")
+
+
+def test_of_many_judges_three_are_named_and_a_text_that_all_share_is_a_template():
+    assert "may m1, m2, m3 and 1 more stand in for people?" in answers(table(judges=("m1", "m2", "m3", "m4")))
+    assert _doubts_of(table(prompt=["same"] * 8), ()) == []
+    # Of two texts the one that two items share may be a slip.
+    assert _doubts_of(table(prompt=["same"] * 2 + ["other"] + [None] * 5), ()) == [
+        "items 'i0', 'i1' share their prompt"
+    ]

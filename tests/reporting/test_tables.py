@@ -135,6 +135,7 @@ def test_intervals_stand_on_one_axis():
     assert of([-4.0, -14.0], [-14.0, -14.0], [-4.0, -4.0]).zero == 98
     assert of([-5.0, -15.0], [-15.0, -15.0], [-5.0, -5.0]).zero is None
     assert of([-5.0, 5.0], [-5.0, -5.0], [5.0, 5.0]) == tables.IntervalColumn(((2, 2, 98), (98, 2, 98)), 50)
+    assert of([-0.5, 0.5], [-0.5, -0.5], [0.5, 0.5]) == tables.IntervalColumn(((2, 2, 98), (98, 2, 98)), 50)
     # One decimal: 2 + 96 / 3 = 34 and 2 + 96 / 7 = 15.71.
     assert of([1.0, 0.0], [0.0, 0.0], [7.0, 3.0]).rows[0] == (15.7, 2, 98)
     # All ends alike: an axis of width 1 from there on.
