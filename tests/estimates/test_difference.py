@@ -159,6 +159,14 @@ def test_strata_of_known_sizes():
     assert difference(other, Y, NOBODY, 0.0).variance == pytest.approx(squares.sum() + between)
 
 
+def test_a_stratum_of_two_labels_has_a_variance_of_its_own():
+    """4 and 10 lie 3 from their mean; a variance of two is over 1 in place of 2."""
+    stratum = np.r_[np.zeros(10, int), 1, 1]
+    one = checked(n_all=24, stratum=stratum, stratum_sizes=np.array([20, 4]))
+    centred, _ = one.apart(np.r_[np.zeros(10), 4.0, 10.0])
+    assert centred[10:] == pytest.approx([-3 * math.sqrt(2), 3 * math.sqrt(2)])
+
+
 def test_a_stratum_of_one_label_counts_as_it_stands():
     stratum = np.r_[np.zeros(11, int), 1]
     one = checked(n_all=24, stratum=stratum, stratum_sizes=np.array([22, 2]))
