@@ -52,7 +52,7 @@ class Command(NamedTuple):
     example: str
     run: str = ""
     does: str = ""
-    source: str = "A file or folder of labels."
+    source: str = "A file, folder or study of labels."
     ask: str = ""
     page: str = ""
     title: str = ""

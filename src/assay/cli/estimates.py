@@ -75,7 +75,7 @@ def monitor(
     Parameters
     ----------
     source
-        A file that grows, or a folder; exit 1 is an alarm.
+        A file that grows, a folder or a study; exit 1 is an alarm.
     """
     from assay.estimates.monitor import monitor as watch
 

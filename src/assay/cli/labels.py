@@ -567,7 +567,7 @@ def report(
     Parameters
     ----------
     source
-        A file or folder of labels.
+        A file, folder or study of labels.
     out
         Where the page is written: .html or .md; every number beside it as .json.
     pdf
@@ -627,7 +627,7 @@ def card(
     Parameters
     ----------
     source
-        A file or folder of labels.
+        A file, folder or study of labels.
     """
     _ask_of_judges("card", source, out, force=force, tested=tested, ask=ask)
 
@@ -640,7 +640,7 @@ def probes(
     Parameters
     ----------
     source
-        A file or folder of labels.
+        A file, folder or study of labels.
     """
     _ask_of_judges("probes", source, out, force=force, tested=tested, ask=ask)
 
@@ -671,7 +671,7 @@ def alt_test(
     Parameters
     ----------
     source
-        A file or folder of labels.
+        A file, folder or study of labels.
     fail_under
         Exit with 1 where a winning rate is below this, 0 to 1.
     """
@@ -708,7 +708,7 @@ def agreement(source: str, *, out: Page = None, force: Force = False, ask: Ask =
     Parameters
     ----------
     source
-        A file or folder of labels.
+        A file, folder or study of labels.
     """
     from assay.concordance.agreement import agreement as agree
 
@@ -747,7 +747,7 @@ def disagreement(source: str, *, out: Page = None, force: Force = False, ask: As
     Parameters
     ----------
     source
-        A file or folder of labels.
+        A file, folder or study of labels.
     """
     row = BY_NAME["disagreement"]
     found = ask.compute(row, source, out, force=force)

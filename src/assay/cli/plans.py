@@ -217,7 +217,7 @@ def d_study(source: str, *, out: Page = None, force: Force = False, ask: Ask = A
     Parameters
     ----------
     source
-        A file or folder of labels.
+        A file, folder or study of labels.
     """
     from assay.psychometrics.design import DStudySettings
     from assay.psychometrics.g_study import g_study

@@ -728,7 +728,7 @@ def export(
     Parameters
     ----------
     source
-        A file or folder of labels.
+        A file, folder or study of labels.
     target
         File or folder to write.
     to

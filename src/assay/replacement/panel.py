@@ -124,7 +124,7 @@ class RuleSettings(Settings):
         details="That is, tests in which a label is the majority's on fewer items of an annotator.",
     )  # fmt: skip
     quality: str | Mapping[str, float] | None = option(
-        None, "Annotator column with a weight for each annotator.", details="Or a mapping of name to weight (C.4)."
+        None, "Annotator column of weights, or a weight for each name.", details="Weights of annotators (C.4)."
     )
     repeats: Repeats = option("error", "What repeated answers stand for.", details="See `Annotations.resolve_repeats`.")
 
