@@ -112,7 +112,7 @@ class LayerEncoder:
         folder = folder_of(self.model)
         own = setting(folder, "config.json", "num_hidden_layers") or setting(folder, "config.json", "n_layers") or 0
         layer = self.layer or LAYERS.get(self.model.rsplit("/", 1)[-1], own)
-        if not 0 < layer <= max(own, layer if own == 0 else 0):
+        if not 0 < layer <= (own or layer):
             raise DesignError(f"the model {self.name_only} has layers 1 to {own}; got layer {self.layer}")
         object.__setattr__(self, "layer", layer)
         object.__setattr__(self, "weights", digest_of(folder))
