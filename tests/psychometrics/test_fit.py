@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
+from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -44,6 +47,26 @@ def test_a_climb_ends_on_top_in_whatever_coordinates(root):
     assert value == pytest.approx(7, abs=1e-5)
 
 
+@pytest.mark.parametrize(("value", "relative"), [(0.5, 1e-4), (-1.25, 8e-5), (-50.0, 2e-6)])
+def test_a_climb_ends_by_what_a_step_gains_for_its_height(value, relative, monkeypatch):
+    """A step is to gain 10⁻⁴, as a share of the log posterior, if that is more than 1; and 500 steps are the most."""
+    asked = {}
+
+    def minimize(down, start, **options):
+        asked.update(options, start=start.tolist(), down=down(np.array([2.0, 1])))
+        return SimpleNamespace(x=np.array([2.0, 1]), fun=-9.0)
+
+    monkeypatch.setattr("scipy.optimize.minimize", minimize)
+    hill = SimpleNamespace(value=lambda x: value, value_and_gradient=lambda x: (x.sum(), np.array([3.0, 5])))
+    x, top = climb(hill, np.array([10.0, 20]), np.array([[1.0, 2], [0, 4]]))
+    # 10 + 2 + 2 and 20 + 4; the slope is (3, 5) times the columns (1, 0) and (2, 4).
+    assert (x.tolist(), top) == ([14, 24], 9)
+    down, slope = asked.pop("down")
+    assert (down, slope.tolist()) == (-38, [-3, -26])
+    assert asked.pop("options") == {"maxiter": 500, "maxcor": 20, "ftol": pytest.approx(relative), "gtol": 1e-3}
+    assert asked == {"start": [0, 0], "jac": True, "method": "L-BFGS-B"}
+
+
 def test_a_parameter_alone_may_move_by_its_curvature_or_its_prior():
     # 1 / √4 and 1 / √9; a prior that is narrower holds it.
     np.testing.assert_allclose(widths(Bowl(), np.array([1.0, 1.0]), np.array([9.0, 9.0])), [1 / 2, 1 / 3], rtol=1e-6)
@@ -62,7 +85,7 @@ def test_a_mode_has_the_covariance_and_the_mass_of_a_normal():
     assert mode_near(Bowl(), TOP).found == 1
 
 
-@pytest.mark.parametrize(("steps", "climbs"), [(4, 4), (0, 0)])
+@pytest.mark.parametrize(("steps", "climbs"), [(module.MOST_POLISHED, 4), (0, 0)])
 def test_what_does_not_arrive_is_climbed_so_often(steps, climbs, monkeypatch):
     seen = []
     monkeypatch.setattr(module, "MOST_POLISHED", steps)
@@ -127,8 +150,8 @@ def test_modes_are_the_same_where_no_rater_is_elsewhere(gap, same, of):
     matrices = {"phi": np.zeros((3, 2)), "psi": np.zeros((3, 2))}
     matrices[of][1] = [1, -1]
     density = SimpleNamespace(layout=SimpleNamespace(**matrices))
-    assert module._same_mode(density, np.array([gap, 0.0]), np.zeros(2)) == same
-    assert module._same_mode(density, np.array([0.0, gap]), np.zeros(2)) == same
+    assert module._same_mode(density, np.array([gap + 2, 3.0]), np.array([2.0, 3])) == same
+    assert module._same_mode(density, np.array([2.0, gap + 3]), np.array([2.0, 3])) == same
 
 
 def test_modes_with_next_to_no_mass_are_not_measured(monkeypatch):
@@ -137,15 +160,15 @@ def test_modes_with_next_to_no_mass_are_not_measured(monkeypatch):
 
     def near(density, x, often):
         measured.append(x)
-        return mode((x,), -float(x), evidence.get(x, 0.0), covariance=((x + 1.0,),), found=often)
+        return mode((x,), 3 - float(x), evidence.get(x, 0.0), covariance=((x + 1.0,),), found=often)
 
     monkeypatch.setattr(module, "mode_near", near)
     monkeypatch.setattr(module, "_distinct_maxima", lambda density, reached: reached)
-    found = module._measure_modes(None, [(0, 0.0, 3), (1, -11.9, 2), (2, -12.0, 1)])
+    found = module._measure_modes(None, [(0, 3.0, 3), (1, -8.9, 2), (2, -9.0, 1)])
     assert measured == [0, 1]
     # By mass: 5, 1, and for the last that of the best less 12.
     assert [m.evidence for m in found] == [5.0, 1.0, 1.0 - 12]
-    assert (found[2].steepness, found[2].found, found[2].log_posterior) == (np.inf, 1, -12.0)
+    assert (found[2].steepness, found[2].found, found[2].log_posterior) == (np.inf, 1, -9.0)
     assert found[2].covariance.tolist() == [[1.0]]
     measured.clear()
     module._measure_modes(None, [(k, -0.1 * k, 1) for k in range(6)])
@@ -175,7 +198,6 @@ class Labels:
 def steps(monkeypatch):
     """What a search asks for, one after the other."""
     seen = []
-    monkeypatch.setattr(module, "MANY_LABELS", 100)
     monkeypatch.setattr(module, "Density", lambda table, plan: Numbers(len(table), plan))
 
     def starts(density, n, seed, progress):
@@ -199,13 +221,14 @@ def steps(monkeypatch):
 
 
 def test_a_small_table_is_searched_whole(steps):
-    n, reached = find_modes(Numbers(100), 3, 5)
-    assert steps == [("starts", 100, 3, 5)]
-    assert (n, len(reached)) == (100, 3)
+    n, reached = find_modes(Numbers(12_000), 3, 5)
+    assert steps == [("starts", 12_000, 3, 5)]
+    assert (n, len(reached)) == (12_000, 3)
 
 
 @pytest.mark.parametrize(
-    ("labels", "starts", "some", "root"), [(101, 2, 50, 6 / math.sqrt(2)), (900, 1, 100, 2.0), (900, 2, 100, 2.0)]
+    ("labels", "starts", "some", "root"),
+    [(12_001, 2, 6_000, 6 / math.sqrt(2)), (108_000, 1, 12_000, 2.0), (108_000, 2, 12_000, 2.0)],
 )
 def test_of_a_large_table_some_subjects_are_searched_first(labels, starts, some, root, steps):
     n, reached = find_modes(Numbers(labels), starts, 5)
@@ -282,6 +305,37 @@ def test_steps_are_those_of_the_shares_of_labels(density, moved):
         steps = [min(max(math.log(a / b), -3), 3) for a, b in itertools.pairwise(number)]
         assert x[density.layout.gamma[j]].tolist() == pytest.approx(steps)
     assert (np.delete(x, density.layout.gamma.ravel()) == 9).all()
+
+
+@pytest.mark.parametrize(
+    ("values", "steps"),
+    [
+        # 19 + 1 labels to 1 and the other way round; 20 of 21 are more than e³.
+        ([0] * 19, [math.log(20), 0]), ([0] * 20, [3, 0]), ([0] * 90, [3, 0]), ([2] * 19, [0, -math.log(20)]),
+        ([2] * 20, [0, -3]), ([2] * 90, [0, -3]),
+    ],
+)  # fmt: skip
+def test_steps_are_at_most_3_of_a_criterion_s_own_categories(values, steps):
+    """The second criterion has two categories, in a table of three."""
+    table = SimpleNamespace(
+        criteria="xy", n_categories=3, n_blocks=2, sizes=[3, 2], value=np.array([*values, 1]),
+        block=np.array([0] * len(values) + [1]),
+    )  # fmt: skip
+    density = SimpleNamespace(table=table, layout=SimpleNamespace(gamma=np.array([[0, 1], [2, -1]])))
+    x = np.full(4, 9.0)
+    module._set_steps(density, x, np.array([0, 0]))
+    assert x.tolist() == pytest.approx([*steps, -math.log(2), 9])
+
+
+@pytest.mark.parametrize(("j", "by", "moved"), [
+    (0, 1, [2, 3, 3, 4, 5, 7]), (0, -1, [-3, 1, 3, 4, 5, 5]), (1, 1, [1, 2, 3, 4, 5, 6]), (1, -1, [1, 2, -3, 4, 5, 6]),
+])  # fmt: skip
+def test_the_steps_that_a_criterion_has_are_moved_and_those_of_no_other(j, by, moved):
+    plan = SimpleNamespace(indices=lambda name: np.array([5, 4]), gamma=np.array([[0, 1], [2, -1]]))
+    density = SimpleNamespace(layout=plan, table=SimpleNamespace(criteria="xy"))
+    found = module._move_criterion(density, np.arange(1.0, 7), j, by)
+    moved[[5, 4][j]] = [6, 5][j] + by
+    assert found.tolist() == [*moved[:2], *([-3.0 if by < 0 else 3.0] if j else [3]), *moved[3:]]
 
 
 def test_means_by_code_are_0_of_none():
@@ -373,12 +427,22 @@ def test_a_start_beside_moves_one_criterion_or_two_by_a_category(density, monkey
     assert 60 < often.count(1) < 140
 
 
+def test_of_many_criteria_two_are_moved_at_most(monkeypatch):
+    monkeypatch.setattr(module, "_move_criterion", lambda density, x, j, by: [*x, j])
+    rng, density = np.random.default_rng(1), SimpleNamespace(table=SimpleNamespace(criteria="abcde"))
+    often = [len(module._start_beside(density, [], rng)) for _ in range(40)]
+    assert set(often) == {1, 2}
+
+
 def test_a_start_elsewhere_is_0_3_deviations_away_with_ideal_ratings_moved(density):
     plan, first = density.layout, np.full(density.layout.p, 0.5)
     drawn = np.array([module._random_start(density, first, np.random.default_rng(k)) for k in range(400)])
     phi = plan.indices("phi")
     np.testing.assert_allclose(drawn[:, phi].mean(axis=0), 0.5, atol=0.08 * plan.sd[phi].max())
     np.testing.assert_allclose(drawn[:, phi].std(axis=0), 0.3 * plan.sd[phi], rtol=0.15)
+    rest = np.setdiff1d(np.arange(plan.p), [*plan.indices("eta"), *plan.gamma.ravel()])
+    np.testing.assert_allclose(drawn[:, rest].std(axis=0), 0.3 * plan.sd[rest], rtol=0.15)
+    assert (plan.sd[rest] < 0.9).any()
     eta = drawn[:, plan.indices("eta")]
     moved = np.rint(eta)
     assert set(moved.ravel().tolist()) == {-1, 0, 1}
@@ -472,6 +536,16 @@ def test_gaps_between_groups_are_less_the_mean_of_anchors(anchors, gaps):
     np.testing.assert_allclose(found.replicates, [gaps, gaps + more])
 
 
+def test_each_further_group_has_its_own_anchors():
+    """φ of two raters with three groups on one criterion: gaps 1, 3 and 4, 4; the second rater or both as anchors."""
+    x = np.array([1.0, 2, 2, 5, 5, 6])
+    plan = SimpleNamespace(phi=np.identity(6), shape=(3, 1, 2), compared=np.full((3, 2), True))
+    table = SimpleNamespace(subjects=range(9), widening=np.ones((2, 2)))
+    found = RaterFit(SimpleNamespace(table=table, layout=plan), (mode(x),), None, np.stack([x, x]), RaterSettings())
+    assert found.severity_gaps(np.array([[False, True], [True, True]])).value.tolist() == pytest.approx([-2, 0, 0, 0])
+    assert found.severity_gaps(np.array([[True, False], [False, False]])).value.tolist() == pytest.approx([0, 2, 4, 4])
+
+
 def test_gaps_of_raters_who_are_not_compared_are_not_known():
     found = fitted([X, X], X, compared=((True, True), (False, True))).severity_gaps(np.array([[False, True]]))
     assert found.value.tolist() == pytest.approx([np.nan, 0], nan_ok=True)
@@ -485,3 +559,126 @@ def test_draws_of_a_posterior_have_its_mean_and_those_of_a_normal_its_mode():
     assert (quick.severity.drawn, sampled.severity.drawn) == ("normal", "posterior")
     many = fitted(X + np.linspace(-1, 1, 1001)[:, None], X).severity[0]
     assert (many.low, many.high) == pytest.approx((3.25 - 0.9, 3.25 + 0.9), abs=0.01)
+
+
+# -- sampling, with a sampler that can be followed by hand ------------------------------------------------
+
+
+class Walk:
+    """A sampler whose nth state of chain k lies n steps from its start along the first axis; every third diverges."""
+
+    asked: ClassVar[list[dict]] = []
+
+    def __init__(self, **asked):
+        self.asked.append(asked)
+
+    def init(self, key, warmup, start, model_args, model_kwargs):
+        self.asked.append({"key": key, "warmup": warmup, "start": start})
+        return SimpleNamespace(z=start, diverging=False, n=0)
+
+    def sample(self, state, model_args, model_kwargs):
+        n = state.n + 1
+        return SimpleNamespace(z=state.z + np.eye(len(state.z))[0], diverging=n % 3 == 0, n=n)
+
+
+def plain_jax(wide: list[bool]):
+    """What the sampler uses of jax, in Python alone."""
+
+    @contextmanager
+    def enable_x64(on):
+        wide.append(on)
+        yield
+
+    def scan(step, state, rows, length):
+        found = []
+        for _ in range(length):
+            state, shown = step(state, rows)
+            found.append(shown)
+        return state, tuple(np.array(part) for part in zip(*found, strict=True))
+
+    def jit(run):
+        return SimpleNamespace(lower=lambda key, start: SimpleNamespace(compile=lambda: run))
+
+    return SimpleNamespace(
+        enable_x64=enable_x64, jit=jit, lax=SimpleNamespace(scan=scan),
+        random=SimpleNamespace(PRNGKey=lambda seed: seed, split=lambda key, n: [(key, i) for i in range(n)]),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("chains", [3, 1])
+def test_chains_start_around_the_mode_and_keep_what_follows_the_warm_up(chains, monkeypatch):
+    wide, wanted = [], []
+    monkeypatch.setattr(module, "require", lambda name, extra, why: wanted.append((name, extra)) or plain_jax(wide))
+    monkeypatch.setitem(sys.modules, "numpyro", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "numpyro.infer", SimpleNamespace(NUTS=Walk))
+    monkeypatch.setattr(module, "jax_value", lambda density: density.value)
+    monkeypatch.setattr(Walk, "asked", [])
+    covariance = np.array([[4.0, 2], [2, 5]])  # The square root of which is 2, 0; 1, 2.
+    middle = TOP + 1
+    found = module.sample(Bowl(), mode(middle, covariance=covariance), chains, 4, 5, 6)
+    assert wanted == [("jax", "raters"), ("numpyro", "raters")]
+    assert all(wide)
+    assert len(wide) == chains + 1
+    kernel, *asked = Walk.asked
+    potential = kernel.pop("potential_fn")
+    assert kernel == {"dense_mass": True, "max_tree_depth": 8, "target_accept_prob": 0.85}
+    # z = (1, 1) is 3 and 4 from the top: (4 · 9 + 2 · 12 + 9 · 16) / 2 less the 7 on top.
+    assert potential(np.ones(2)) == pytest.approx(204 / 2 - 7)
+    assert sorted(c["key"] for c in asked) == [(6, k) for k in range(chains)]
+    assert {c["warmup"] for c in asked} == {4}
+    starts = np.random.default_rng(np.random.SeedSequence(6, spawn_key=(8,))).normal(size=(chains, 2))
+    for k, start in enumerate(starts):
+        # The fifth to the ninth state; a step along the first axis is (2, 1).
+        first = middle + np.array([2 * start[0], start[0] + 2 * start[1]])
+        wanted_x = [first + n * np.array([2.0, 1]) for n in range(5, 10)]
+        np.testing.assert_allclose(found.x[k], wanted_x, atol=1e-12)
+    # Of those the sixth and the ninth diverge, in each chain.
+    assert found.divergences == 2 * chains
+    assert 0 <= found.seconds < 5
+
+
+@pytest.mark.parametrize(("most", "product"), [(8, True), (7, False)])
+def test_rows_are_summed_alike_by_a_product_and_by_gathering(most, product, monkeypatch):
+    jax = pytest.importorskip("jax")
+    monkeypatch.setattr(module, "MOST_DENSE", most)
+    asked = []
+    grid = SimpleNamespace(patterns=[np.array([0, 2, 2]), np.array([3])], cells=np.zeros(4))
+
+    def stages(x, numpy, by_label, by_cell):
+        rows = np.arange(8.0).reshape(4, 2)
+        asked.append((by_label(rows[:, :1]), by_cell[0](rows)))
+        return SimpleNamespace(value=x)
+
+    table = SimpleNamespace(
+        cells=SimpleNamespace(column=np.array([1, 3, 0]), start=np.array([0, 2, 3])), n_blocks=1, raters="ab",
+        n_categories=2,
+    )  # fmt: skip
+    density = SimpleNamespace(table=table, grids=[grid], stages=stages, log_prior=lambda x: 10 * x)
+    with jax.enable_x64(True):
+        assert module.jax_value(density)(3.0) == 33
+    by_label, by_cell = asked[0]
+    # Two rows of four numbers are no more than 8; what is gathered is jax's own.
+    assert isinstance(by_label, np.ndarray) == isinstance(by_cell, np.ndarray) == product
+    assert by_label.tolist() == [[2 + 6], [0]]
+    assert by_cell.tolist() == [[0 + 4 + 4, 1 + 5 + 5], [6, 7]]
+
+
+def test_mixing_is_told_of_each_quantity_that_moves():
+    stats = pytest.importorskip("arviz_stats.base").array_stats
+    rng = np.random.default_rng(1)
+    moving = rng.normal(size=(2, 300, 2))
+    moving[1, :, 1] += 2
+    # Draws of which the tail is known worse than the bulk: the sign flips each time, the size hardly moves.
+    size = np.abs(np.convolve(rng.normal(size=700), np.ones(60) / 60, "same"))[:600].reshape(2, 300)
+    flipping = size * rng.choice([-1.0, 1], size=(2, 300))
+    values = np.dstack([moving, np.full((2, 300, 1), 4.0), flipping[..., None]])
+    rhat, samples = module.rhat_and_samples(values)
+    assert rhat[0] == pytest.approx(1, abs=0.02)
+    assert rhat[1] > 1.3
+    assert np.isnan(rhat[2])
+    assert np.isnan(samples[2])
+    assert (rhat[1], rhat[3]) == (stats.rhat(moving[..., 1]), stats.rhat(flipping))
+    for k in (0, 1, 3):
+        bulk, tail = stats.ess(values[..., k], method="bulk"), stats.ess(values[..., k], method="tail", prob=0.95)
+        assert samples[k] == min(bulk, tail)
+    assert samples[3] < stats.ess(flipping, method="bulk")

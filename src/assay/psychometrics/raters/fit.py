@@ -575,8 +575,12 @@ def _pad(rows: Sequence[Ints], blank: int) -> Ints:
 def rhat_and_samples(values: Floats) -> tuple[Floats, Floats]:
     """Rank-normalised R-hat and effective draws (the smaller of bulk and tail): two (q,) of (chains, draws, q)."""
     stats = require("arviz_stats.base", "raters", PURPOSE).array_stats
-    columns = np.moveaxis(values, -1, 0)
-    rhat = np.array([float(stats.rhat(c)) if np.ptp(c) > 0 else np.nan for c in columns])
-    bulk = [float(stats.ess(c, method="bulk")) if np.ptp(c) > 0 else np.nan for c in columns]
-    tail = [float(stats.ess(c, method="tail", prob=0.95)) if np.ptp(c) > 0 else np.nan for c in columns]
-    return rhat, np.minimum(bulk, tail)
+
+    def diagnose(chains: Floats) -> tuple[float, float]:
+        if not np.ptp(chains) > 0:
+            return np.nan, np.nan
+        bulk, tail = stats.ess(chains, method="bulk"), stats.ess(chains, method="tail", prob=0.95)
+        return float(stats.rhat(chains)), float(np.minimum(bulk, tail))
+
+    rhat, samples = np.array([diagnose(c) for c in np.moveaxis(values, -1, 0)]).reshape(-1, 2).T
+    return rhat, samples
