@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import logging.config
+import os
 import re
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -194,3 +197,125 @@ def test_a_line_goes_to_standard_error_from_warnings_on_and_once(capsys: pytest.
     assert out == ""
     (line,) = err.splitlines()
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} WARNING no database", line)
+
+
+class Connected(GuardedConnection):
+    """One whose waits are noted, and nothing else is done."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+
+    def _wait_for(self, part: str) -> None:
+        self.parts.append(part)
+
+
+@pytest.mark.parametrize(
+    ("event", "more", "part"),
+    [
+        ("data_received", {"cycle": None}, "head"),
+        ("data_received", {"cycle": SimpleNamespace(response_complete=True, more_body=True)}, "head"),
+        ("data_received", {"cycle": SimpleNamespace(response_complete=False, more_body=True)}, "body"),
+        ("data_received", {"cycle": SimpleNamespace(response_complete=False, more_body=False)}, ""),
+        ("on_response_complete", {}, "next"),
+        ("timeout_keep_alive_handler", {}, ""),
+        ("pause_writing", {}, "reply"),
+        ("resume_writing", {}, ""),
+    ],
+)
+def test_what_is_waited_for_after_what(
+    event: str, more: dict[str, Any], part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = []
+    monkeypatch.setattr(server.H11Protocol, event, lambda self, *given: done.append(given))
+    found: Any = Connected()
+    found.__dict__.update(more)
+    given = (b"GET",) if event == "data_received" else ()
+    getattr(found, event)(*given)
+    assert (done, found.parts) == ([given], [part])
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "raised", "files"),
+    [
+        (1024, -1, (8192, -1), 8192),  # without an end
+        (1024, 4096, (4096, 4096), 4096),
+        (1024, 9000, (8192, 9000), 8192),
+        (4096, 4096, None, 4096),
+        (8192, -1, None, 8192),
+        (10000, 20000, None, 10000),
+    ],
+)
+def test_as_many_files_may_be_open_as_the_machine_lets_up_to_8192(
+    soft: int, hard: int, raised: tuple[int, int] | None, files: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resource = pytest.importorskip("resource", reason="Windows has no such limits")
+    told: list[Any] = []
+    monkeypatch.setattr(resource, "RLIM_INFINITY", -1)
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda which, wanted: told.append(wanted))
+    assert server._files() == files
+    assert told == ([] if raised is None else [raised])
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
+    """What was done to start the page of a study in ``tmp_path``, and with what."""
+    uvicorn = pytest.importorskip("uvicorn")
+    done: dict[str, Any] = {}
+
+    def note(name: str, answer: Any = None) -> Callable[..., Any]:
+        def doing(*given: Any, **named: Any) -> Any:
+            done[name] = (given, named)
+            return answer
+
+        return doing
+
+    monkeypatch.setattr(uvicorn, "run", note("run"))
+    monkeypatch.setattr(server, "_files", lambda: 403)
+    monkeypatch.setattr(server, "load_study", lambda folder: SimpleNamespace(folder=Path(folder)))
+    monkeypatch.setattr(server, "open_store", note("open", contextlib.nullcontext("opened")))
+    for name in ("check_reach", "sync_study"):
+        monkeypatch.setattr(server, name, note(name))
+    monkeypatch.setattr(server, "secret_of", lambda store, secret: secret or f"drawn by {store}")
+    monkeypatch.setattr(server, "make_app", note("make_app", "app"))
+    monkeypatch.setattr(server, "app_of", note("app_of", "app of a worker"))
+    monkeypatch.delenv("ASSAY_SERVE", raising=False)
+    return done
+
+
+def test_one_process_serves_the_application_itself(started: dict[str, Any], tmp_path: Path) -> None:
+    study: Any = SimpleNamespace(folder=tmp_path)
+    server.serve(study)
+    assert started["check_reach"] == (("127.0.0.1", 8321, None), {})
+    assert started["open"] == ((study, None), {"patience": 10.0})  # a browser asks again after 15 seconds
+    assert started["sync_study"] == (("opened", study, None), {})
+    assert started["make_app"] == ((study, "opened", "drawn by opened", None), {})
+    given, named = started["run"]
+    assert given == ("app",)
+    assert (named["host"], named["port"], named["backlog"]) == ("127.0.0.1", 8321, 100)
+    assert (named["server_header"], named["log_level"], named["ws"]) == (False, "warning", "none")
+    # A proxy on this machine is believed about the protocol, and no other.
+    assert (named["proxy_headers"], named["forwarded_allow_ips"]) == (True, "127.0.0.1")
+    assert (named["timeout_graceful_shutdown"], named["http"]) == (10, GuardedConnection)
+    assert named["log_config"] is server.LOGGING
+    assert "ASSAY_SERVE" not in os.environ
+
+
+def test_several_processes_learn_what_they_serve_from_the_environment(started: dict[str, Any], tmp_path: Path) -> None:
+    study: Any = SimpleNamespace(folder=tmp_path)
+    address = {"host": "0.0.0.0", "port": 80, "base_url": "https://label.example.org"}
+    try:
+        server.serve(study, **address, workers=2, secret=LONG, store="sqlite:///s.db", changed="new-version")  # type: ignore[arg-type]
+        assert started["check_reach"] == (("0.0.0.0", 80, LONG), {})
+        assert started["sync_study"] == (("opened", study, "new-version"), {})
+        assert started["make_app"] == ((study, "opened", LONG, "https://label.example.org"), {})
+        given, named = started["run"]
+        assert given == ("assay.collecting.server:worker",)
+        assert (named["factory"], named["workers"], named["host"], named["port"]) == (True, 2, "0.0.0.0", 80)
+        assert server.worker() == "app of a worker"
+    finally:
+        os.environ.pop("ASSAY_SERVE", None)
+    (same, url), named = started["open"]
+    assert (same.folder, url, named) == (tmp_path.resolve(), "sqlite:///s.db", {"patience": 10.0})
+    (_, *served), _ = started["app_of"]
+    assert served == [tmp_path.resolve(), LONG, "https://label.example.org"]
