@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,9 +19,12 @@ pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
 from annotating import SECRET, STARS, Annotator, Served, link_of
 
 import assay
+from assay.collecting import lead
 from assay.collecting.forms import PageForm
 from assay.collecting.lead import README, archive, labels_csv
+from assay.collecting.overview import Moment, Overview, PersonRow, Remark
 from assay.collecting.people import pages_of
+from assay.data.scales import parse_scale
 from assay.errors import StudyError
 from assay.study.schema import scale_of
 from assay.study.store import people, tables
@@ -380,9 +385,9 @@ def test_an_empty_study(serve: Any) -> None:
     assert len(tables["items"]) == 2
     with pytest.raises(StudyError, match="holds no label yet"):
         labels_csv(page.store)
-    lead = page.lead()
-    assert lead.send("GET", "/lead/labels.csv").status == 404
-    reply = lead.send("GET", "/lead/answers.zip")
+    of_lead = page.lead()
+    assert of_lead.send("GET", "/lead/labels.csv").status == 404
+    reply = of_lead.send("GET", "/lead/answers.zip")
     assert (reply.status, reply.headers["content-type"]) == (200, "application/zip")
 
 
@@ -420,3 +425,178 @@ def test_every_column_of_the_answers_and_no_text_of_items(serve: Any) -> None:
     }
     assert len(rows) == len(stored_annotations(page.store))
     assert not {"source_text", "note", "by"} & set(header)
+
+
+# -- by hand -----------------------------------------------------------------------------------------
+
+
+def row_of(name: str, **more: Any) -> Any:
+    about: dict[str, Any] = dict.fromkeys(PersonRow.__dataclass_fields__)
+    return PersonRow(**about | {"name": name, "attributes": (), "done": 0, "checks_failed": 0, "flags": 0} | more)
+
+
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [
+        ("", "B a C d"), ("nothing known", "B a C d"), ("name", "a B C d"), ("done", "C B a d"),
+        ("time", "C a B d"), ("checks", "a B C d"), ("flags", "d B a C"), ("last", "a d B C"),
+    ],
+)  # fmt: skip
+def test_what_people_are_sorted_by(sort: str, order: str) -> None:
+    """Those without a time or a last answer come last; those who are equal as they were invited."""
+    view: Any = Overview(
+        None,  # type: ignore[arg-type]
+        (
+            row_of("B", done=3, minutes=2.0),
+            row_of("a", done=3, minutes=1.0, checks_failed=2, last=Moment(900.0, 1)),
+            row_of("C", done=4, minutes=0.0),
+            row_of("d", flags=1, last=Moment(0.5, 1)),
+        ),
+        *((), (), (), None, frozenset(), ""),
+    )
+    assert " ".join(one.name for one in lead._arrange(view, sort, "").people) == order
+
+
+@pytest.mark.parametrize(
+    ("find", "people", "remarks"),
+    [
+        ("", ["Ana", "ben"], ["i1", "i2"]), ("ANA", ["Ana"], ["i1"]), ("nurse", ["ben"], []), ("job", ["ben"], []),
+        ("i2", [], ["i2"]), ("odd", [], ["i1"]), ("missing", [], ["i2"]), ("nobody", [], []),
+    ],
+)  # fmt: skip
+def test_whom_and_what_words_find(find: str, people: list[str], remarks: list[str]) -> None:
+    said: Any = {"skip": "", "at": None, "task": 1, "practice": False, "can_reopen": True}
+    view: Any = Overview(
+        None,  # type: ignore[arg-type]
+        (row_of("Ana"), row_of("ben", attributes=(("job", "Nurse"),))),
+        (),
+        (
+            Remark("Ana", "i1", "Odd", "", **said),
+            Remark("ben", "i2", "", "half is Missing", **said),
+        ),
+        *((), None, frozenset(), ""),
+    )
+    found = lead._arrange(view, "", find)
+    assert ([one.name for one in found.people], [one.item for one in found.remarks]) == (people, remarks)
+
+
+def test_the_rows_about_one_person_by_hand() -> None:
+    def rows(name: str, *values: Any) -> list[dict[str, Any]]:
+        return [{name: value} for value in values]
+
+    record: dict[str, Any] = {
+        "answers": [{"annotator": "ana", "shown": {"consent": "c2"}}, {"annotator": "ben", "shown": {"consent": "c3"}},
+                    {"annotator": "ana", "shown": {}}],
+        "tasks": [{"annotator": "ana", "questions": [1, 2], "item": "i1", "form": 7},
+                  {"annotator": "ben", "questions": [3], "item": "i2", "form": 8}],
+        "people": [{"annotator": "ana", "consented_to": "c1"}, {"annotator": "ben", "consented_to": "c4"}],
+        "questions": rows("id", 1, 2, 3), "forms": rows("id", 7, 8), "contents": rows("item", "i1", "i2", "i3"),
+        "items": [{"item": "i1", "known": 4}, {"item": "i2", "known": 5}],
+        "consents": rows("digest", "c1", "c2", "c3", "c4"), "visits": rows("annotator", "ana"),
+    }  # fmt: skip
+    found = lead._rows_of_person(record, "ana")
+    assert found == {
+        "answers": [record["answers"][0], record["answers"][2]],
+        "tasks": record["tasks"][:1],
+        "people": record["people"][:1],
+        "questions": rows("id", 1, 2),
+        "forms": rows("id", 7),
+        "items": [{"item": "i1", "known": None}],  # what is right stays with the study
+        "contents": rows("item", "i1"),
+        "consents": rows("digest", "c1", "c2"),
+    }
+
+
+def test_every_file_of_the_archive_has_the_same_time_and_is_compressed() -> None:
+    entry = lead._entry("a.jsonl")
+    # A zip knows no time before 1980.
+    assert (entry.filename, entry.date_time) == ("a.jsonl", (1980, 1, 1, 0, 0, 0))
+    assert entry.compress_type == zipfile.ZIP_DEFLATED
+    assert lead._line({"a": "é", "b": "\ud83d"}) == '{"a": "é", "b": "\\ud83d"}\n'.encode()
+
+
+def test_what_adjudicators_decided_as_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    def row(item: str, label: Any, status: str = "valid", comment: str | None = None) -> SimpleNamespace:
+        return SimpleNamespace(
+            item=item, criterion="stars", label=label, status=status, comment=comment, annotator="eva"
+        )
+
+    given = {"eva": [row("i2", 4.0), row("i1", 2.5, comment="so"), row("i3", None, "missing")]}
+    everybody = [SimpleNamespace(name="ana", role="annotator"), SimpleNamespace(name="eva", role="adjudicator")]
+    monkeypatch.setattr(lead, "everybody", lambda db: everybody)
+    monkeypatch.setattr(lead, "answers_about", lambda db, person: given[person])
+    store: Any = SimpleNamespace(reading=lambda: contextlib.nullcontext("db"))
+    assert lead.adjudicated_csv(store).decode() == (
+        "item,criterion,label,annotator,comment\ni2,stars,4,eva,\ni1,stars,2.5,eva,so\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "minutes", "quartiles", "median"),
+    [
+        # Of 1, 2, 4, 8, 16 seconds the quarters lie on the second, third and fourth.
+        ([8, 1, 16, 2, 4], {"ana": 9.0, "ben": 1.0, "cem": 2.0}, (2, 4, 8), 90),
+        ([1, 3], {"ana": 9.0, "ben": 0.25}, (1.5, 2, 2.5), 15),
+        ([1], {"ana": 9.0}, None, None),
+        ([], {}, None, None),
+    ],
+)
+def test_how_long_a_person_took_beside_the_others(
+    seconds: list[int], minutes: dict[str, float], quartiles: Any, median: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two answers to one item at one time took the same seconds once; what has none is left out.
+    rows = [SimpleNamespace(item=f"i{k}", repeat=0, condition="{}", seconds=one) for k, one in enumerate(seconds)]
+    rows += [*rows[:1], SimpleNamespace(item="none", repeat=0, condition="{}", seconds=None)]
+    monkeypatch.setattr(lead.store_people, "find", lambda db, name: SimpleNamespace(attributes={"age": 30}))
+    monkeypatch.setattr(lead, "answers_about", lambda db, person: rows)
+    monkeypatch.setattr(lead, "failed_checks", lambda design, db: {"ana": [True, False, True], "ben": [True]})
+    monkeypatch.setattr(lead, "_styles", lambda design, db, name, rows: ["style"])
+    monkeypatch.setattr(lead, "items_named", lambda db, names: {"i0": SimpleNamespace(fields={"text": "x"})})
+    monkeypatch.setattr(lead, "_answer_line", lambda design, row, fields: (row.item, fields))
+    monkeypatch.setattr(lead, "MOST_LINES", 3)
+    design: Any = SimpleNamespace(store=SimpleNamespace(reading=lambda: contextlib.nullcontext("db")))
+    found = lead.person_sheet(design, "ana", minutes)
+    assert found is not None
+    assert (found.name, found.attributes) == ("ana", (("age", "30"),))
+    assert (found.quartiles, found.everybody_median) == (quartiles, median)
+    assert (found.checks_failed, found.checks, found.styles) == (2, 3, ("style",))
+    newest = [row.item for row in rows[::-1][:3]]
+    assert found.lines == tuple((name, (name, {"text": "x"} if name == "i0" else {})) for name in newest)
+
+
+def test_nobody_of_that_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lead.store_people, "find", lambda db, name: None)
+    design: Any = SimpleNamespace(store=SimpleNamespace(reading=lambda: contextlib.nullcontext("db")))
+    assert lead.person_sheet(design, "ana", {}) is None
+
+
+def test_a_hundred_answers_of_a_person_are_listed() -> None:
+    assert lead.MOST_LINES == 100
+
+
+def test_how_others_answered_counts_each_once_and_first_answers_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    def row(item: str, label: Any, who: str = "ana", **more: Any) -> SimpleNamespace:
+        about = {"question": 1, "status": "valid", "condition": "{}"}
+        return SimpleNamespace(item=item, label=label, annotator=who, **about | more)
+
+    mine = [row("a", 1), row("a", 3), row("b", 2), row("c", 2, status="missing"), row("d", 2, question=2)]
+    theirs = [row("a", 1, "ben"), row("a", 2, "ben"), row("a", 3, "cem"), row("b", 2, "ana"), row("b", 1, "cem")]
+    asked = []
+    monkeypatch.setattr(lead, "human_answers", lambda db, questions: asked.append(questions) or theirs)
+    monkeypatch.setattr(lead, "_style", lambda name, scale, given, mine, others: (name, given, mine, others))
+    one, text, unasked = (
+        SimpleNamespace(id=n, definition=SimpleNamespace(name=f"q{n}", scale=scale))
+        for n, scale in ((1, "1-3"), (2, "text"), (3, "1-3"))
+    )
+    design: Any = SimpleNamespace(questions=[one, text, unasked])
+    (found,) = lead._styles(design, None, "ana", mine)  # type: ignore[arg-type]
+    a, b = ("a", "{}"), ("b", "{}")
+    assert found == ("q1", [1, 3, 2], {a: 1, b: 2}, {a: [1, 3], b: [1]})
+    assert asked == [[1], [3]]
+
+
+def test_shares_of_one_other_answer_are_of_one() -> None:
+    found = lead._style("stars", parse_scale("1-2"), [1, 2, 2, 2], {"a": 1}, {"a": [2]})
+    assert found.shares == (("1", 0.25, 0.0), ("2", 0.75, 1.0))
+    alone = lead._style("stars", parse_scale("1-2"), [1], {"a": 1}, {})
+    assert alone.shares == (("1", 1.0, 0.0), ("2", 0.0, 0.0))
