@@ -262,13 +262,13 @@ def test_a_batch_has_so_many_tokens_by_the_device(device, most, monkeypatch):
     torch = pytest.importorskip("torch", reason='needs the extra "embed"')
     monkeypatch.setattr(bertscore, "pick_device", lambda given: device)
     batches = []
-    for tokens in (most // 2, most // 2 + 1):
+    for n, tokens in ((2, most // 2), (3, (most + 1) // 3)):
         encoder = SimpleNamespace(
             device=None, _read=lambda text, n=tokens: [(3, 1.0)] * n,
             _vectors=lambda some: batches.append(len(some)) or [torch.ones((len(one), 1)) for one in some],
         )  # fmt: skip
-        LayerEncoder.tokens(encoder, ["x", "y"])
-    assert batches == [2, 1, 1]
+        LayerEncoder.tokens(encoder, ["x", "y", "z"][:n])
+    assert batches == [2, 2, 1]
 
 
 @pytest.mark.parametrize(("pad", "filled"), [(9, 9), (None, 0)])

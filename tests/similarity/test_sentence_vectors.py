@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import math
 import re
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,13 +15,16 @@ from encoders import Bags, texts_of, vector_of
 
 import assay
 from assay.similarity import embeddings
+from assay.similarity.api_encoder import ApiEncoder
 from assay.similarity.embeddings import (
     Embeddings,
     OwnEncoder,
     SentenceEncoder,
     all_but_the_top,
+    postprocess,
     sentences,
     top_components,
+    unit_rows,
 )
 
 TEXTS = texts_of(20, seed=1)
@@ -198,3 +204,281 @@ def test_components_are_learned_from_all_texts_of_a_call(post):
     assert similarity.name == f"embeddings:Bags,post={post}" or similarity.name.endswith(f",post={post}")
     with pytest.raises(assay.DesignError, match=f"{post} learns from all texts .* it was given 2 texts"):
         similarity(TEXTS[0], TEXTS[1])
+
+
+def test_embeddings_of_a_service_say_where_they_are_from():
+    plain = Embeddings(ApiEncoder("m", "https://a.example/v1"))
+    assert plain.name == "api-embeddings:m"
+    assert plain.about == "embeddings by m (asked at a.example) of whole texts, cosine"
+    fewer = Embeddings(ApiEncoder("m", "https://a.example/v1", dimensions=256))
+    assert fewer.about == "embeddings by m (asked at a.example, 256 dimensions) of whole texts, cosine"
+    weighed = Embeddings(SimpleNamespace(name="n", key="abcd", context=None))
+    assert weighed.about == "embeddings by n (weights abcd) of whole texts, cosine"
+
+
+def test_texts_are_means_of_their_parts_and_without_words_zeros():
+    similarity = Embeddings(Reads(2), "whole")
+    mean = (vector_of("a") + vector_of("b") + vector_of("c")) / 2  # of the pieces "a b" and "c"
+    found = similarity.embeddings(["a b c", " ", "c"])
+    assert found == pytest.approx(np.stack([mean, np.zeros(6), vector_of("c")]))
+    assert similarity.embeddings(["", " "]).tolist() == [[0], [0]]
+    assert similarity.embeddings([]).shape == (0, 1)
+
+
+@pytest.mark.parametrize(("key", "times"), [("", 2), ("reads", 1)])
+def test_rows_are_kept_by_the_key_of_an_encoder_where_it_has_one(key, times):
+    encoder = Reads(None)
+    encoder.key = key
+    found = [Embeddings(encoder).embeddings(["a", "b"]).tolist() for _ in range(2)]
+    assert found[0] == found[1]
+    assert encoder.seen == ["a", "b"] * times
+
+
+def test_rows_of_length_one_and_rows_of_zeros():
+    rows = np.array([[3.0, 4], [0, 0], [0, -2], [1e-13, 0], [0, 1e-11]])
+    assert unit_rows(rows) == pytest.approx(np.array([[0.6, 0.8], [0, 0], [0, -1], [0, 0], [0, 1]]))
+
+
+def test_a_functions_name_is_its_own():
+    def mine(texts):
+        return np.ones((len(texts), 2))
+
+    assert OwnEncoder(mine).name == "mine"
+    assert OwnEncoder(Bags()).name == "bags"
+    assert OwnEncoder(partial(mine)).name == "own"
+    assert (OwnEncoder(mine).key, OwnEncoder(mine).context) == ("", None)
+    assert OwnEncoder(mine).pieces("a b") == ["a b"]
+
+
+# -- how many components are taken away, or kept --------------------------------------------------------
+
+
+def rank_after(post, n, d):
+    return np.linalg.matrix_rank(postprocess(np.random.default_rng(n).normal(size=(n, d)) + 3, post), tol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("post", "n", "d", "rank"),
+    [
+        ("none", 7, 4, 4),
+        ("all-but-the-top", 12, 100, 10),  # 11 of centred rows, less one for each 100 dimensions begun
+        ("all-but-the-top", 12, 101, 9),
+        ("all-but-the-top", 12, 201, 8),
+        ("all-but-the-top", 12, 4, 3),
+        ("top-third", 12, 40, 4), ("top-third", 13, 40, 5), ("top-third", 40, 9, 3),
+        ("top-two-thirds", 12, 40, 8), ("top-two-thirds", 10, 40, 7), ("top-two-thirds", 40, 9, 6),
+    ],
+)  # fmt: skip
+def test_components_that_are_left(post, n, d, rank):
+    assert rank_after(post, n, d) == rank
+
+
+@pytest.mark.parametrize(
+    ("post", "d", "least"),
+    [("top-third", 9, 6), ("top-two-thirds", 9, 6), ("all-but-the-top", 100, 4), ("all-but-the-top", 101, 5)],
+)
+def test_so_many_texts_are_needed_to_learn_components(post, d, least):
+    rows = np.random.default_rng(0).normal(size=(least, d))
+    assert np.isfinite(postprocess(rows, post)).all()
+    words = (
+        f"^{post} learns from all texts that it is given, and needs {least} different ones; it was given {least - 1} "
+        r"texts\. Ask for all of them at once, or leave post=\.\.\. out$"
+    )
+    with pytest.raises(assay.DesignError, match=words):
+        postprocess(np.vstack([rows[1:], np.zeros((3, d))]), post)  # texts without words teach nothing
+    nothing = np.zeros((2, d))
+    assert postprocess(nothing, post) is nothing
+
+
+def test_rows_without_words_are_not_learned_from():
+    rows = np.random.default_rng(2).normal(size=(8, 5)) + 1
+    alone = postprocess(rows, "top-third")
+    beside = postprocess(np.vstack([np.zeros(5), rows, np.zeros(5)]), "top-third")
+    assert beside[1:-1] == pytest.approx(alone)
+    assert not beside[[0, -1]].any()
+
+
+# -- files and devices ----------------------------------------------------------------------------------
+
+
+class Hub:
+    """Keeps some models here and some elsewhere."""
+
+    def __init__(self, here=(), there=(), error=None):
+        self.here, self.there, self.error, self.asked = here, there, error, []
+
+    def snapshot_download(self, name, local_files_only=False, ignore_patterns=None):
+        self.asked.append((name, local_files_only))
+        assert local_files_only or {"*.h5", "*.onnx", "*.gguf"} <= set(ignore_patterns)
+        if name in (self.here if local_files_only else self.there):
+            return f"/models/{name}"
+        raise FileNotFoundError("not here") if local_files_only else self.error
+
+
+def found_at(hub, model, monkeypatch):
+    monkeypatch.setattr(embeddings, "require", lambda *what: hub)
+    return str(embeddings.folder_of.__wrapped__(model))
+
+
+def test_a_model_is_looked_for_here_before_it_is_fetched(monkeypatch):
+    ours = "sentence-transformers/m"
+    for hub, place, asked in (
+        (Hub(here=["m", ours]), ours, [(ours, True)]),
+        (Hub(here=["m"], there=[ours]), "m", [(ours, True), ("m", True)]),
+        (Hub(there=["m", ours]), ours, [(ours, True), ("m", True), (ours, False)]),
+        (Hub(there=["m"]), "m", [(ours, True), ("m", True), (ours, False), ("m", False)]),
+    ):
+        assert found_at(hub, "m", monkeypatch) == f"/models/{place}"
+        assert hub.asked == asked
+    one = Hub(here=["who/m"])
+    assert found_at(one, "who/m", monkeypatch) == "/models/who/m"
+    assert one.asked == [("who/m", True)]
+    long = "x" * 119 + "yz"
+    for error, said in (
+        (OSError("no route\nto host"), "OSError: no route"),
+        (ValueError(long), f"ValueError: {long[:120]}"),
+    ):
+        with pytest.raises(assay.DataError) as refused:
+            found_at(Hub(error=error), "who/m", monkeypatch)
+        assert str(refused.value) == (
+            f"the model 'who/m' is not on this machine and cannot be fetched ({said}). Give the folder of a model that "
+            "is here, or fetch it once where there is a network"
+        )
+
+
+def test_a_folder_of_a_model_has_one_of_two_files(tmp_path, monkeypatch):
+    for name in ("config.json", "modules.json", "other.json"):
+        (tmp_path / name.split(".")[0]).mkdir()
+        (tmp_path / name.split(".")[0] / name).write_text("{}")
+    for name in ("config", "modules"):
+        assert found_at(None, str(tmp_path / "modules" / ".." / name), monkeypatch) == str(tmp_path / name)
+    with pytest.raises(assay.DataError, match="holds no model: neither config"):
+        found_at(None, str(tmp_path / "other"), monkeypatch)
+
+
+@pytest.mark.parametrize("model", ["/no/where", "./nowhere", "~nobody-of-that-name", "one/two/three"])
+def test_what_is_written_as_a_folder_is_not_looked_for_elsewhere(model, monkeypatch):
+    hub = Hub(here=[model])
+    with pytest.raises(assay.DataError, match=re.escape(f"there is no folder {model}; give the folder of a")):
+        found_at(hub, model, monkeypatch)
+    assert hub.asked == []
+
+
+def test_a_digest_is_of_names_and_contents_of_what_decides_the_numbers(tmp_path):
+    def digest(**files):
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        for name, content in files.items():
+            path = folder / name.replace("__", ".").replace("_in_", "/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        return embeddings.digest_of(folder)
+
+    base = {"config__json": b"{}", "m__safetensors": b"weights"}
+    mixed = hashlib.blake2b(b"config.json{}m.safetensorsweights", digest_size=4).hexdigest()
+    assert digest(**base) == mixed == digest(**base, pytorch__bin=b"same", README__md=b"read me", m__h5=b"same")
+    assert len(mixed) == 8
+    others = (
+        {"vocab__txt": b""}, {"spiece__model": b""}, {"1_in_config__json": b"{}"}, {"m__safetensors": b"weightr"},
+    )  # fmt: skip
+    assert len({digest(**base | one) for one in others} | {mixed}) == 5
+    by_torch = digest(config__json=b"{}", pytorch__bin=b"old weights")
+    assert by_torch == hashlib.blake2b(b"config.json{}pytorch.binold weights", digest_size=4).hexdigest()
+    large = b"0123456789" * 200_000  # more than is read at once
+    assert digest(m__safetensors=large) == hashlib.blake2b(b"m.safetensors" + large, digest_size=4).hexdigest()
+
+
+def test_a_model_is_called_by_its_folder_without_what_is_above(tmp_path, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    names = (str(tmp_path / "mine"), str(tmp_path / "mine" / ".." / "mine"), "~/mine", "who/theirs")
+    assert [embeddings.short_name(name) for name in names] == ["mine", "mine", "mine", "who/theirs"]
+
+
+def test_settings_are_whole_numbers_of_a_file_that_is_there(tmp_path):
+    (tmp_path / "a.json").write_text('{"whole": 7, "half": 0.5, "word": "8", "none": null}')
+    read = [embeddings.setting(tmp_path, "a.json", name) for name in ("whole", "half", "word", "none", "else")]
+    assert read == [7, None, None, None, None]
+    assert embeddings.setting(tmp_path, "b.json", "whole") is None
+
+
+def test_the_device_is_a_gpu_where_there_is_one_and_none_is_asked_for(monkeypatch):
+    def empty(n, device):
+        if device not in ("cpu", "cuda"):
+            raise {"a": RuntimeError, "b": AssertionError}[device]("no such\nthing")
+
+    def library(cuda, mps):
+        gpu, metal = (SimpleNamespace(is_available=lambda there=there: there) for there in (cuda, mps))
+        return SimpleNamespace(cuda=gpu, backends=SimpleNamespace(mps=metal), empty=empty)
+
+    for cuda, mps, device in (
+        (True, True, "cuda"), (True, False, "cuda"), (False, True, "mps"), (False, False, "cpu"),
+    ):  # fmt: skip
+        made = library(cuda, mps)
+        monkeypatch.setattr(embeddings, "require", lambda *what, made=made: made)
+        assert embeddings.pick_device(None) == device
+        assert embeddings.pick_device("cpu") == "cpu"
+        assert embeddings.pick_device("cuda") == "cuda"
+        for unknown in ("a", "b"):
+            with pytest.raises(assay.DataError, match=f"^the device '{unknown}' cannot be used: no such$"):
+                embeddings.pick_device(unknown)
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_bars_are_hidden_for_a_while_and_shown_again_if_they_were(shown, monkeypatch):
+    now = [shown]
+    said = SimpleNamespace(
+        is_progress_bar_enabled=lambda: now[-1], disable_progress_bar=lambda: now.append(False),
+        enable_progress_bar=lambda: now.append(True),
+    )  # fmt: skip
+    monkeypatch.setattr(embeddings, "require", lambda *what: said)
+    with contextlib.suppress(LookupError), embeddings.hide_progress_bars():
+        assert now[-1] is False
+        raise LookupError
+    assert now[-1] is shown
+
+
+def test_a_model_is_asked_for_so_many_texts_at_once_without_bars(tmp_path, monkeypatch):
+    asked, reads = [], [0]
+
+    class Model:
+        def encode(self, texts, **how):
+            asked.append((texts, how))
+            return [[1.0] * 2 for _ in texts]
+
+        def get_max_seq_length(self):
+            return reads[0]
+
+    (tmp_path / "config.json").write_text("{}")
+    monkeypatch.setattr(embeddings, "_load", lambda folder, device: asked.append((folder, device)) or Model())
+    monkeypatch.setattr(embeddings, "pick_device", lambda given: given or "picked")
+    encoder = SentenceEncoder(str(tmp_path))
+    rows = encoder.encode(("a", "b"))
+    assert (rows.dtype, rows.tolist()) == (np.float32, [[1, 1], [1, 1]])
+    how = {"batch_size": 64, "show_progress_bar": False, "convert_to_numpy": True}
+    assert asked == [(tmp_path, "picked"), (["a", "b"], how)]
+    SentenceEncoder(str(tmp_path), "cpu", 7).encode(["a"])
+    assert asked[2:] == [(tmp_path, "cpu"), (["a"], how | {"batch_size": 7})]
+    reads[:] = [None]
+    assert encoder.context is None  # a model that does not say
+    reads[:] = [512]
+    assert encoder.context == 512
+    embeddings.setting.cache_clear()
+    (tmp_path / "sentence_bert_config.json").write_text('{"max_seq_length": 256}')
+    assert encoder.context == 256
+    assert SentenceEncoder(str(tmp_path), "cpu", 7) == encoder
+
+
+def test_pieces_without_words_are_left_out_and_the_tokenizer_says_nothing(monkeypatch):
+    class Tokenizer:
+        def num_special_tokens_to_add(self):
+            return 2
+
+        def __call__(self, text, *, add_special_tokens, return_offsets_mapping, verbose):
+            assert (add_special_tokens, return_offsets_mapping, verbose) == (False, True, False)
+            return {"offset_mapping": [(k, k + 1) for k in range(len(text))]}
+
+    monkeypatch.setattr(embeddings, "_load", lambda folder, device: SimpleNamespace(tokenizer=Tokenizer()))
+    monkeypatch.setattr(embeddings, "folder_of", lambda model: model)
+    monkeypatch.setattr(embeddings, "pick_device", lambda device: "cpu")
+    encoder = SimpleNamespace(context=4, model="m", device=None)
+    assert SentenceEncoder.pieces(encoder, "ab  cd") == ["ab", "cd"]

@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import json
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -249,7 +250,7 @@ def folder_of(model: str) -> Path:
     DataError
         For what is no folder with a model, and no name that is here or can be fetched.
     """
-    path = Path(model).expanduser()
+    path = _path_of(model)
     if path.is_dir():
         if not (path / "config.json").is_file() and not (path / "modules.json").is_file():
             raise DataError(f"the folder {model} holds no model: neither config.json nor modules.json is in it")
@@ -291,7 +292,11 @@ def digest_of(folder: Path) -> str:
 
 def short_name(model: str) -> str:
     """A model's name without the folder it is in."""
-    return Path(model).expanduser().resolve().name if Path(model).expanduser().is_dir() else model
+    return _path_of(model).resolve().name if _path_of(model).is_dir() else model
+
+
+def _path_of(model: str) -> Path:
+    return Path(os.path.expanduser(model))  # noqa: PTH111 - Path.expanduser raises for ~ and a name that nobody has
 
 
 @lru_cache
