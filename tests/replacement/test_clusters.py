@@ -187,3 +187,106 @@ def test_what_clusters_show_needs_ten_of_them_and_more_than_one_effective(n_clus
         assert p[0] < 0.5 < reverse[0]
     else:
         assert (p[0], reverse[0]) == (1, 1)
+
+
+# -- the whole of it, the slow way --------------------------------------------------------------------
+
+
+def slow_clustering(cluster: list[int], sign: list[int], shares: list[list[float]]) -> dict[str, float]:
+    """What clusters take from one group's test, item by item, by the equations of `decision.clustering_of`."""
+    items, classes = range(len(cluster)), range(len(shares[0]))
+    n = [sum(shares[i][c] for i in items) for c in classes]
+    here = [c for c in classes if n[c] > 0]
+    d = [-s for s in sign]
+    mean = {c: sum(shares[i][c] * d[i] for i in items) / n[c] for c in here}
+    each = {c: 1 / n[c] / len(here) for c in here}  # the mean difference is the mean over classes
+    own = sum(
+        each[c] ** 2 * sum(shares[i][c] * (d[i] - mean[c]) ** 2 for i in items) * n[c] / (n[c] - 1)
+        for c in here if n[c] > 1
+    )  # fmt: skip
+    weight = [sum(shares[i][c] * each[c] for c in here) for i in items]
+    robust = alone = 0.0
+    sums, squares = [], []
+    for g in sorted(set(cluster)):
+        mine = [i for i in items if cluster[i] == g]
+        held = {c: sum(shares[i][c] for i in mine) for c in here}
+        residual = sum(shares[i][c] * each[c] * (d[i] - mean[c]) for i in mine for c in here)
+        whole = sum(each[c] ** 2 * held[c] for c in here)
+        taken = sum(each[c] ** 2 * held[c] ** 2 / n[c] for c in here)
+        robust += residual**2 * (whole / (whole - taken) if whole > taken * (1 + 1e-9) else 1)
+        alone += any(held[c] > n[c] - 1e-9 for c in here)
+        sums.append(sum(weight[i] for i in mine))
+        squares.append(sum(weight[i] ** 2 for i in mine))
+    most = sum(s**2 for s in sums) / sum(squares)  # the design effect of clusters that are all alike
+    effect = robust / own if own > 0 else most
+    k = len(sums)
+    within = min(max((effect - 1) / (most - 1), 0), 1) if most > 1 + 1e-9 else 0
+    adds = [(1 - within) * q + within * s**2 for s, q in zip(sums, squares, strict=True)]
+    return {
+        "share": sum(adds) ** 2 / sum(a**2 for a in adds) / sum(n),
+        "design": np.nan if alone else max(((k - 1) * effect + most / 2) / (k - 0.5), 1),
+        "n_clusters": k,
+        "robust": robust,
+    }
+
+
+ONE = [[1.0]]
+CLUSTERED = {
+    "alike": ([0, 0, 1, 1, 2, 2], [1, 1, -1, -1, 0, 1], ONE * 6),
+    "unequal": ([0] * 5 + [1] * 3 + [3] + [2] * 4, [1, 1, 0, 1, -1, -1, -1, 0, 1, 0, -1, 1, 1], ONE * 13),
+    "apart": ([0, 0, 1, 1, 2, 2], [1, -1, 1, -1, 0, 0], ONE * 6),
+    "one cluster": ([4] * 5, [1, 1, 0, -1, 1], ONE * 5),
+    "items": ([0, 1, 2, 3], [1, 1, -1, 0], ONE * 4),
+    "all equal": ([0, 0, 0, 1, 2, 2], [1] * 6, ONE * 6),
+    "classes": ([0, 0, 1, 1, 2, 2, 2], [1, 1, -1, 0, 0, 1, -1], [[1.0, 0], [0, 1], [1, 0], [0, 1], [1, 0], [1, 0], [0, 1]]),
+    "shares": ([0, 0, 1, 1, 2, 3], [1, -1, -1, 0, 1, 1], [[0.5, 0.5], [1, 0], [0, 1], [0.5, 0.5], [0.25, 0.75], [1, 0]]),
+    "a class in one cluster": ([0, 0, 1, 1, 2], [1, 0, -1, 1, 1], [[0.0, 1], [0, 1], [1, 0], [1, 0], [1, 0]]),
+    "a class of one item": ([0, 0, 1, 1, 2], [1, 0, -1, 1, 1], [[0.0, 1], [1, 0], [1, 0], [1, 0], [1, 0]]),
+    "a class that nobody has": ([0, 0, 1, 1, 2], [1, 0, -1, 1, 1], [[0.0, 1]] * 5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLUSTERED)
+def test_what_clusters_take_is_what_the_slow_way_finds(name: str) -> None:
+    cluster, sign, shares = CLUSTERED[name]
+    wanted = slow_clustering(cluster, sign, shares)
+    found, error = clustered([(cluster, sign, shares)])
+    assert (found.n_clusters[0], found.share[0]) == (wanted["n_clusters"], pytest.approx(wanted["share"]))
+    assert found.design[0] == pytest.approx(wanted["design"], nan_ok=True)
+    if name == "all equal":  # there is no error that clusters could inflate
+        assert (found.inflation[0], error[0]) == (1, 0)
+    else:
+        assert found.inflation[0] * error[0] == pytest.approx(np.sqrt(wanted["robust"]))
+
+
+def clustered(groups: list[tuple[list[int], list[int], list[list[float]]]]):
+    """`decision.clustering_of` of several groups, and their errors where items are independent."""
+    group, cluster, sign, shares = (np.concatenate(part) for part in zip(
+        *((np.full(len(c), i), c, s, w) for i, (c, s, w) in enumerate(groups)), strict=True))  # fmt: skip
+    counts = np.zeros((len(groups), shares.shape[1], 3))
+    for at, s, part in zip(group, sign, shares, strict=True):
+        counts[at, :, 1 - s] += part  # wins, ties, losses
+    alone = shares.shape[1] == 1
+    return decision.clustering_of(counts, group, cluster, sign, None if alone else shares), decision.t_parts(counts)[1]
+
+
+@pytest.mark.parametrize("names", [("alike", "unequal", "one cluster", "all equal"), ("classes", "shares")])
+def test_groups_of_comparisons_are_each_alone(names: tuple[str, ...]) -> None:
+    together, _ = clustered([CLUSTERED[name] for name in names])
+    for i, name in enumerate(names):
+        (alone, _), mine = clustered([CLUSTERED[name]]), together.part(np.array([i]))
+        for one, other in ((mine.inflation, alone.inflation), (mine.share, alone.share), (mine.design, alone.design)):
+            np.testing.assert_allclose(one, other, rtol=1e-12)
+        assert mine.n_clusters.tolist() == alone.n_clusters.tolist()
+
+
+def test_the_design_effect_by_hand() -> None:
+    """Three clusters of two: d is 1 1, -1 -1, 0 -1, so its mean is -1/6 and Σ (d - mean)² = 5 - 6/36 = 29/6.
+
+    Independent items: 29/6 / 5 / 6 = .16111. Residual sums 14/6, -10/6, -4/6 make 312/36; each cluster's leverage is
+    1/3, so the robust variance is 312/36 / 36 · 3/2 = .36111 and the effect 65/29 = 2.2414. Items that are all alike
+    have 2, of which half a cluster is added: (2 · 2.2414 + .5 · 2) / 2.5 = 2.1931.
+    """
+    found, _ = clustered([CLUSTERED["alike"]])
+    assert found.design[0] == pytest.approx((2 * 65 / 29 + 1) / 2.5)
+    assert found.share[0] == pytest.approx(0.5)  # more alike than all alike counts as all alike: three of six
