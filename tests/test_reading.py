@@ -412,6 +412,18 @@ def test_attributes_from_files(tmp_path):
     assert labels.judges == ("gpt",)
 
 
+def test_columns_of_a_table_beside_the_labels_are_numbers_as_in_one_file(tmp_path):
+    """A zip code stays a text, names stay names, and a frame's own types are left alone."""
+    items = write(tmp_path / "items.csv", "item,length,zip,sure\n1,500,02139,.5\n2,40,10001,\n")
+    people = write(tmp_path / "people.csv", "annotator,weight\n7,2\n8,0.5\n")
+    long = pl.DataFrame({"item": ["1", "1", "2"], "annotator": ["7", "8", "7"], "label": [1, 2, 3]})
+    labels = read(long, items=items, annotators=people, scale="1-5")
+    assert labels.items.rows() == [("1", 500, "02139", 0.5), ("2", 40, "10001", None)]
+    assert labels.annotators["weight"].to_list() == [2.0, 0.5]
+    kept = read(long, items=pl.DataFrame({"item": ["1", "2"], "length": ["500", "40"]}), scale="1-5")
+    assert kept.items["length"].to_list() == ["500", "40"]
+
+
 # -- the folder of the alt-test ---------------------------------------------------------------------
 
 

@@ -23,7 +23,7 @@ from assay.data.formats.registry import (
     rows_of,
 )
 from assay.data.formats.sheets import SPREADSHEETS
-from assay.data.formats.tables import arena_rows, is_arena, read_table
+from assay.data.formats.tables import arena_rows, is_arena, numbers_where_all_are, read_table
 from assay.data.scales import parse_scale
 from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError
 from assay.estimation.options import question
@@ -78,7 +78,9 @@ def rows_of_source(source: Any, paths: tuple[Path, ...], settings: ReadSettings)
             raise DesignError(f"option '{name}' is of exports of a platform, and {held} is none", option=name)
     if is_study:
         return None, settings
-    beside = {name: _attribute_table(getattr(settings, name)) for name in ("items", "annotators")}
+    items = [settings.item] if isinstance(settings.item, str | int) else settings.item
+    named = ("item", "annotator", "kind", *map(str, items), str(settings.annotator))
+    beside = {name: _attribute_table(getattr(settings, name), named) for name in ("items", "annotators")}
     settings = replace(settings, **beside, codes=_codes(settings.codes, paths))
     if not paths:
         return _rows_of_frame(source, settings), settings
@@ -348,8 +350,10 @@ def _codes(given: Any, paths: tuple[Path, ...]) -> Any:
     return given if isinstance(given, Mapping) else _attribute_table(given)
 
 
-def _attribute_table(frame: Any) -> Any:
-    """A table of items or annotators, from a frame or a file."""
-    if frame is None or not isinstance(frame, str | os.PathLike):
-        return None if frame is None else to_polars(frame)
-    return read_table(existing_path(frame)).labels.drop("_row", strict=False)
+def _attribute_table(given: Any, named: Iterable[str] | None = None) -> Any:
+    """A table beside the labels, from a frame or a file; with ``named``, columns of names, others may be numbers."""
+    if given is None or not isinstance(given, str | os.PathLike):
+        return None if given is None else to_polars(given)
+    rows = read_table(existing_path(given))
+    table = rows.labels.drop("_row", strict=False)
+    return numbers_where_all_are(table, leave=named) if named is not None and rows.untyped else table

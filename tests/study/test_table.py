@@ -91,6 +91,9 @@ def test_who_annotators_are():
     assert found.select("annotator", "model", "strategy", "demonstrations", "age").rows() == [
         ("ann", None, None, None, 30), ("m", "x", "few-shot", 4, None), ("both", None, "mean of m, n", None, None)
     ]  # fmt: skip
+    # Attributes of a sheet are texts there; a name that is a number stays a name.
+    sheet = [{"annotator": "7", "kind": "human", "definition": {"attributes": {"age": "30", "zip": "02139"}}}]
+    assert table._annotators_frame(sheet).rows() == [("7", "human", 30, "02139")]
 
 
 def test_ensembles_answer_once_under_each_condition():
@@ -272,6 +275,9 @@ def test_columns_of_items_have_one_type():
 
     assert of(1, 2.5, None)["x"].to_list() == [1.0, 2.5, None]
     assert of(1, "a", None)["x"].to_list() == ["1", "a", None]
+    assert of("1", "2.5", None)["x"].to_list() == [1.0, 2.5, None]
+    assert of("01", "2")["x"].to_list() == ["01", "2"]
+    assert of("1", document=["3"]).rows(named=True) == [{"item": "i0", "document": "3", "x": 1}]
     assert of(True, "a")["x"].to_list() == ["True", "a"]
     assert of(True, 2)["x"].to_list() == ["True", "2"]
     assert of([2, "a"], {"b": 1}, "c")["x"].to_list() == ['[2,"a"]', '{"b":1}', "c"]

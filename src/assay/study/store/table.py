@@ -20,6 +20,7 @@ import sqlalchemy as sa
 
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import CONTENT, PART
+from assay.data.formats.tables import numbers_where_all_are
 from assay.data.scales import (
     Interval,
     Label,
@@ -339,7 +340,7 @@ def _common_scale(scale: Scale, frame: pl.DataFrame, criterion: str) -> Scale:
 
 
 def _items_frame(db: sa.Connection, which: sa.ColumnElement[bool]) -> pl.DataFrame:
-    """One row an item of the study: its columns, lists and objects among them left as JSON text."""
+    """One row an item of the study: its columns, texts that are all numbers as such, lists and objects as JSON text."""
     i = tables.items
     items = db.execute(sa.select(i).where(i.c.active, which).order_by(i.c.position)).all()
     columns: dict[str, Any] = {"item": [item.item for item in items]}
@@ -354,7 +355,7 @@ def _items_frame(db: sa.Connection, which: sa.ColumnElement[bool]) -> pl.DataFra
         kinds = {type(v) for v in plain if v is not None}
         mixed = len(kinds) > 1 and not kinds <= {int, float}
         columns[name] = pl.Series([str(v) if mixed and v is not None else v for v in plain], strict=False)
-    return pl.DataFrame(columns)
+    return numbers_where_all_are(pl.DataFrame(columns), leave=("item", "document", PART))
 
 
 def _annotators_frame(people: list[dict[str, Any]]) -> pl.DataFrame:
@@ -369,7 +370,8 @@ def _annotators_frame(people: list[dict[str, Any]]) -> pl.DataFrame:
         if "of" in definition:
             row["strategy"] = f"{definition['rule']} of {', '.join(definition['of'])}"
         rows.append(row | definition.get("attributes", {}))
-    return pl.DataFrame(rows, infer_schema_length=None)
+    names = ("annotator", "kind", *about, "demonstrations")
+    return numbers_where_all_are(pl.DataFrame(rows, infer_schema_length=None), leave=names)
 
 
 # -- what several judges, or one judge asked several times, say together ------------------------------
