@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 from studies import from_grid
 
-from assay.concordance.agreement import agreement
+from assay.concordance import agreement as module
+from assay.concordance.agreement import SWAPPED, agreement
+from assay.concordance.coefficient import AgreementSettings
 from assay.concordance.comparisons import WHO
 from assay.concordance.icc import icc
 from assay.concordance.measures import all_measures, bias, correlation, krippendorff_alpha
 from assay.data.annotations import Annotations
+from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Nominal, Ordinal
 from assay.errors import DataError, DesignError
 from assay.reporting import tables
@@ -548,3 +552,223 @@ def test_a_summary_counts_what_it_does_not_show(found):
                 ],
             }[rows]
         )
+
+
+# -- the parts of which a table is made ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fixed", "moving", "wanted"),
+    [
+        ([0.2, 0.4, np.nan], [0.0, 0.5, np.nan, 1.0], (0.3, 0.05, 0.95, None)),
+        ([0.2, 0.4], [0.7, 0.7], (0.3, np.nan, np.nan, "every draw gives the same value")),
+        ([np.nan], [0.1, 0.2], (np.nan, np.nan, np.nan, "undefined in every draw")),
+        ([0.1], [np.nan], (np.nan, np.nan, np.nan, "undefined in every draw")),
+    ],
+)
+def test_draws_have_their_mean_and_the_percentiles_with_items_resampled(fixed, moving, wanted):
+    found = module._summarize_draws(np.array(fixed), np.array(moving), 0.9)
+    assert (found.estimate, found.low, found.high) == pytest.approx(wanted[:3], nan_ok=True)
+    assert found.reason == wanted[3] or wanted[3] is None
+
+
+def rows_of(**columns) -> pl.DataFrame:
+    given = {"criterion": None, "group": None, "first": "humans", "second": None, "title": "κ", "estimate": 0.5,
+             "low": 0.4, "high": 0.6, "n": 9, "p": 0.01, "p_adjusted": 0.05, "reason": None} | columns  # fmt: skip
+    n = max(len(v) for v in given.values() if isinstance(v, list)) if any(map(lists, given.values())) else 1
+    whole = {k: v if isinstance(v, list) else [v] * n for k, v in given.items()}
+    return pl.DataFrame(whole, schema_overrides={"p": pl.Float64, "p_adjusted": pl.Float64, "second": pl.String})
+
+
+def lists(value) -> bool:
+    return isinstance(value, list)
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({}, "People agree beyond chance: κ 0.500 [0.400, 0.600], 9 items."),
+        ({"p_adjusted": 0.051}, "People are not shown to agree beyond chance: κ 0.500 [0.400, 0.600], 9 items."),
+        ({"estimate": -0.5}, "People are not shown to agree beyond chance: κ −0.500 [0.400, 0.600], 9 items."),
+        ({"estimate": 0.0}, "People are not shown to agree beyond chance: κ 0.000 [0.400, 0.600], 9 items."),
+        ({"p": None, "p_adjusted": None}, "People: κ 0.500 [0.400, 0.600], 9 items."),
+        ({"p": None, "p_adjusted": None, "first": "a", "second": "b"}, "a and b: κ 0.500 [0.400, 0.600], 9 items."),
+        ({"p": [None] * 3, "p_adjusted": None}, "People: κ, in 3 rows."),
+        (
+            {"estimate": [0.5, -0.25, 0.75], "p_adjusted": [0.01, 0.01, 0.06], "p": [0.01, None, 0.02]},
+            "People are shown to agree beyond chance in 1 of 3 criteria: κ, −0.250 to 0.750.",
+        ),
+        (
+            {"estimate": [0.5, 0.25], "first": ["a", "a"], "second": ["b", "c"]},
+            "People are shown to agree beyond chance in 2 of 2 pairs: κ, 0.250 to 0.500.",
+        ),
+    ],
+)
+def test_the_first_sentence_counts_what_is_shown(columns, sentence):
+    assert module._chance_sentence(rows_of(**columns), "People", 0.05).replace("-0", "−0") == sentence
+
+
+def test_a_place_is_a_criterion_and_a_group():
+    places = [("c", "g"), ("c", None), (None, "g"), (None, None), ("", "")]
+    assert [module._place({"criterion": c, "group": g}) for c, g in places] == ["c, g: ", "c: ", "g: ", "", ""]
+    rows = rows_of(criterion=["a", "b", "a", "c", "c", "d"])
+    # Of the first two of six, a and b are shown; of the first four, all but d.
+    assert module._places(rows, 2) == ", all those of c, d"
+    assert module._places(rows, 4) == ", all those of d"
+    assert module._places(rows, 5) == ", all those of d"
+    assert module._places(rows, 6) == module._places(rows_of(n=[1, 2, 3]), 1) == ""
+
+
+@pytest.mark.parametrize(
+    ("low", "words"),
+    [(0.25, "0.500 [0.250, 0.750]"), (None, "0.500 (no interval: few)"), (float("nan"), "0.500 (no interval: few)")],
+)
+def test_a_number_has_its_interval_or_why_it_has_none(low, words):
+    row = {"estimate": 0.5, "low": low, "high": 0.75, "reason": "few"}
+    assert module._number(row) == words
+
+
+def test_p_values_are_adjusted_over_a_coefficient_and_a_kind_of_comparison():
+    rows = pl.DataFrame({"coefficient": ["x", "x", "x", "y"], "who": ["a", "a", "b", "a"], "p": [0.01, 0.03, 0.02, None]},
+                        schema_overrides={"p": pl.Float64})  # fmt: skip
+    # Of two, the smaller twice, the larger once; by itself once.
+    assert module._adjust(rows, "holm")["p_adjusted"].to_list() == [0.02, 0.03, 0.02, None]
+    assert module._adjust(rows.drop("who"), "holm")["p_adjusted"].to_list() == [0.03, 0.04, 0.04, None]
+    assert module._adjust(rows, "none")["p_adjusted"].to_list() == [0.01, 0.03, 0.02, None]
+
+
+@pytest.mark.parametrize(
+    ("estimate", "better", "p", "closer"),
+    [
+        (0.1, 1.0, 0.05, "yes"), (0.1, 1.0, 0.051, "not shown"), (-0.1, 1.0, 0.05, "no"), (-0.1, -1.0, 0.01, "yes"),
+        (0.1, -1.0, 0.01, "no"), (0.0, 1.0, 0.01, "no"), (0.1, 1.0, None, "not shown"),
+    ],
+)  # fmt: skip
+def test_a_judge_is_closer_where_the_difference_is_shown_and_on_the_better_side(estimate, better, p, closer):
+    row = {"judge": "j", "coefficient": "x", "title": "X", "estimate": estimate, "p": p, "better": better, "n": 7}
+    found = module._differences_table([row], "none", 0.05)
+    assert found["closer"].to_list() == [closer]
+    assert found.columns == ["criterion", "group", "judge", "coefficient", "title", "estimate", "low", "high", "n",
+                             "p", "test", "reason", "p_adjusted", "closer"]  # fmt: skip
+    assert module._differences_table([], "holm", 0.05).columns == found.columns
+
+
+NAMES = ("krippendorff-alpha-nominal", "krippendorff-alpha-ordinal", "icc(a,1)")
+
+
+@pytest.mark.parametrize(
+    ("advised", "asked", "wanted"),
+    [
+        # On one scale its own; on several the one that all allow, and ICC last.
+        ([1], ["qwk", NAMES[1]], NAMES[1]), ([2], ["qwk", NAMES[2]], NAMES[2]),
+        ([2, 1], [NAMES[2], NAMES[1]], NAMES[1]), ([1, 0], [NAMES[1], NAMES[0]], NAMES[0]),
+        ([1, 0], [NAMES[1], "qwk"], NAMES[1]), ([1], ["mae", "qwk"], "mae"), ([], ["qwk"], "qwk"),
+    ],
+)  # fmt: skip
+def test_the_headline_is_what_all_criteria_allow(advised, asked, wanted):
+    assert module._headline({NAMES[i]: None for i in advised}, asked, asked) == wanted
+
+
+def test_rows_of_one_scale_and_of_as_many_items_stand_together():
+    """Coefficients 0 and 3 share labels and scale, 1 and 4 too; 4 rests on as many items as 1, 3 on fewer than 0."""
+    tables = object(), object()
+    ready = [SimpleNamespace(ratings=tables[t], measure=SimpleNamespace(transform=s))
+             for t, s in ((0, "z"), (1, "z"), (0, ""), (0, "z"), (1, "z"), (0, "z"))]  # fmt: skip
+    found = {i: SimpleNamespace(n=n, i=i) for i, n in ((4, 9), (1, 9), (0, 9), (3, 5), (2, 9), (5, 9))}
+    assert [one.i for one in module._sort_found(ready, found)] == [0, 5, 3, 1, 4, 2]
+
+
+@pytest.mark.parametrize(
+    ("second", "draws", "among", "lower", "directed", "wanted"),
+    [
+        ("j", [1.0] * 40, [0.5] * 40, False, False, "better"), ("j", [1.0] * 40, [0.5] * 40, True, False, "worse"),
+        ("j", [0.5] * 40, [1.0] * 40, False, False, "worse"), ("j", [1.0] * 40, [1.0] * 40, False, False, "not shown"),
+        ("j", [1.0] * 40, [0.5] * 40, False, True, None), ("a random human", [1.0], [0.5], False, False, None),
+        ("j", None, [0.5], False, False, None), ("j", [1.0], None, False, False, None),
+        # One draw of 40 on the other side is a 2.5% tail, at its edge; two are more.
+        ("j", [1.0] * 39 + [0.0], [0.5] * 40, False, False, "better"),
+        ("j", [1.0] * 38 + [0.0] * 2, [0.5] * 40, False, False, "not shown"),
+        # Up to a twentieth may be undefined.
+        ("j", [1.0] * 38 + [np.nan] * 2, [0.5] * 40, False, False, "better"),
+        ("j", [1.0] * 37 + [np.nan] * 3, [0.5] * 40, False, False, "not shown"),
+    ],
+)  # fmt: skip
+def test_a_judge_is_set_against_random_humans_draw_by_draw(second, draws, among, lower, directed, wanted):
+    block = SimpleNamespace(how=SimpleNamespace(confidence=0.95))
+    measure = SimpleNamespace(lower_is_better=lower, directed=directed)
+    found = module._Found(measure, None, 9, None, "", None if draws is None else np.array(draws))
+    comparison = SimpleNamespace(second=second)
+    against = None if among is None else np.array(among)
+    assert module._Block._human_contrast(block, comparison, found, against) == wanted
+
+
+def test_families_are_the_people_and_the_judges_of_each_value():
+    labels = from_grid(
+        np.ones((2, 5)), Ordinal(1, 5), names=["p", "j", "k", "l", "m"], judges=["j", "k", "l", "m"],
+        annotators=pl.DataFrame({"annotator": ["j", "k", "l"], "maker": ["b", "a", "b"]}),
+    )  # fmt: skip
+    ratings = Ratings.of(labels)
+    people = ("a random human", ("p",))
+    assert module._families(labels, ratings, None) == [people, ("a random judge", ("j", "k", "l", "m"))]
+    made = [("a random judge of a", ("k",)), ("a random judge of b", ("j", "l"))]
+    assert module._families(labels, ratings, "maker") == [*sorted([people, *made])]
+
+
+def test_groups_are_all_and_each_value_of_people_or_items():
+    labels = panel(n=6)
+    assert [(value, part.annotators.height) for value, part in module._groups(labels, None)] == [(None, 6)]
+    found = list(module._groups(labels, "gender"))
+    assert [value for value, _ in found] == [None, "f", "m"]
+    assert [(p.humans, p.judges) for _, p in found[1:]] == [
+        (("ann", "cas"), ("good", "guess")), (("bob", "dee"), ("good", "guess")),
+    ]  # fmt: skip
+    assert [(value, part.n_items) for value, part in module._groups(labels, "benchmark")] == [
+        (None, 6), ("a", 2), ("b", 4),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "most"), [("pairs", module.MOST_IN_PAIRS), ("rest", 100), ("random human", 100)])
+def test_many_annotators_are_not_compared_one_by_one(kind, most):
+    for more, excluded in ((0, {}), (1, {("comparison", f"'{kind}' with more than {most} annotators"): 1})):
+        ratings = SimpleNamespace(
+            humans=(), judges=(), annotators=range(most + more), scale=Ordinal(1, 5), n_items=9, joint=np.zeros((0, 0))
+        )
+        block = module._Block(ratings, [], AgreementSettings(), {}, "")
+        assert list(block.rows((kind,))) == []
+        assert block.excluded == excluded
+
+
+def test_p_and_intervals_are_said_with_how_they_were_adjusted(found):
+    lines = found.interval_words()
+    assert (
+        "; p-values adjusted over the rows of a coefficient and kind of comparison (holm). Closer or further: " in lines
+    )
+    assert lines.endswith(
+        f"{SWAPPED}; holm over 2 comparisons of a judge; intervals are of the difference, each by itself."
+    )
+    plain = agreement(panel(n=30), adjust="none", who=["human pairs"], coefficients=["qwk"], n_resamples=20)
+    assert "; p-values not adjusted. Closer or further: labels swapped within items; not adjusted; " in (
+        plain.interval_words()
+    )
+    bare = dataclasses.replace(found, headline="bias")
+    assert bare.interval_words().endswith("(holm).")
+
+
+def test_a_heat_map_and_a_picture_of_raters_name_what_is_not_there(found):
+    with pytest.raises(DesignError, match=r"no coefficient 'qwks' in the pairs; did you mean 'qwk'|'qwks'"):
+        found.heat_map(coefficient="qwks")
+    with pytest.raises(DesignError, match="criterion 'x'"):
+        found.heat_map(criterion="x")
+    with pytest.raises(DesignError, match="'qwks'.*random humans"):
+        found.plot_raters(coefficient="qwks")
+
+
+def test_judges_are_the_second_advice_only_where_there_are_no_people(found):
+    rows = found.rows
+    words = {}
+    for without in ((), ("humans",), ("humans", "judges")):
+        left = dataclasses.replace(found, rows=rows.filter(~pl.col("who").is_in(without)))
+        words[len(without)] = left.answer()[0].split(" ")[0]
+    assert words == {0: "People", 1: "Judges", 2: "They"}
+    none = dataclasses.replace(found, rows=rows.filter(~pl.col("who").is_in(["humans", "judges", "pairs"])))
+    assert [line.split(" ")[0] for line in none.answer()] == ["Report"]
