@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_chunks import scanned, write
 
+from assay.data import chunk_store
 from assay.data.annotations import Annotations
 from assay.data.chunks import scan
 from assay.data.scales import Nominal, Ordinal
@@ -196,3 +197,32 @@ def test_a_misspelt_folder_has_a_nearest(tmp_path):
     (tmp_path / "labels").mkdir()
     with pytest.raises(DataError, match=r"no Parquet file at .*did you mean '.*labels'"):
         scanned(tmp_path / "lables")
+
+
+def test_a_chunk_keeps_to_256_mib_of_rows_and_their_names():
+    """A row takes 56 bytes and the mean of the names: with 8 bytes each 2²⁸ / 64 = 2²² rows fit."""
+    survey = chunk_store.Survey(n_rows=10, name_bytes=80)
+    assert survey.rows_in_a_chunk(10**9) == 2**22
+    assert survey.rows_in_a_chunk(1000) == 1000
+    assert chunk_store.Survey(n_rows=10, name_bytes=89).rows_in_a_chunk(10**9) == 2**22  # 8.9 bytes count as 8
+    assert chunk_store.Survey().rows_in_a_chunk(10**9) == 2**28 // 56  # no rows, no names
+    assert chunk_store.Survey(n_rows=1, name_bytes=1).rows_in_a_chunk(10**9) == 2**28 // 57
+    assert chunk_store.Survey(n_rows=1, name_bytes=2**30).rows_in_a_chunk(10**9) == 1  # one at least
+    assert chunk_store.Survey(n_rows=1, name_bytes=2**27).rows_in_a_chunk(10**9) == 1
+
+
+@pytest.mark.parametrize(
+    ("sample", "n", "ranges"),
+    [
+        ("abcd", 2, [(None, "c"), ("c", None)]),
+        ("dbca", 4, [(None, "b"), ("b", "c"), ("c", "d"), ("d", None)]),
+        ("abcdef", 3, [(None, "c"), ("c", "e"), ("e", None)]),
+        ("abcde", 1, [(None, None)]),
+        ("aaab", 2, [(None, None)]),  # the lowest name opens no second range
+        ("abbbbc", 3, [(None, "b"), ("b", None)]),  # two cuts at one name are one
+        ("", 3, [(None, None)]),
+    ],
+)
+def test_ranges_of_names_hold_about_equally_many_rows(sample, n, ranges):
+    names = [pl.Series([*sample[:2], None], dtype=pl.String), pl.Series(list(sample[2:]), dtype=pl.String)]
+    assert chunk_store.Survey(sample=names).ranges(n) == ranges

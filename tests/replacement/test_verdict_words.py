@@ -41,7 +41,7 @@ def settings(**more):
     common = {
         "gold": None, "expertise": None, "level": 0.05, "alpha": 0.05, "threshold": 0.5, "least_retention": 0.5,
         "fixed_reference": False, "clusters": None, "balance": False, "normalise": None, "confidence": 0.95,
-        "min_items": 30, "fdr": 0.05,
+        "min_items": 30, "fdr": 0.05, "expert": None,
     }  # fmt: skip
     return SimpleNamespace(**common | more)
 
@@ -675,3 +675,94 @@ def test_as_good_as_the_most_annotators_whose_conjunction_is_shown(p, least, lev
     # Weights may show a share that no count shows.
     test.grounds = grounds(p_as_good=level, least=least)
     assert AltTest._count_as_good(test, level) == (k or least)
+
+
+# -- the whole in sentences ---------------------------------------------------------------------------
+
+
+def summary_of(*, tests=("t", "t"), **more):
+    test = alt(**{"reason": "too few items", "winning_rate": 1 / 3, "n_won": 1, "n_labels": 1200} | more)
+    test.decided = SimpleNamespace(tests=tests)
+    test.run = SimpleNamespace(closing=lambda: ["the signature"])
+    test.evidence = lambda: ["What it rests on."]
+    test._items_sentences = lambda: ["About 90 items."]
+    return AltTest.summary(test).split("\n")
+
+
+def test_a_summary_is_the_verdict_its_grounds_the_published_numbers_and_what_would_tell():
+    assert summary_of(tests=("t", "wilcoxon", "t"), interval_method="95% bootstrap") == [
+        "m: cannot be told yet: too few items.",
+        "What it rests on.",
+        "As published: does not pass, winning rate 0.33 (1 of 3 annotators, epsilon = 0.1, threshold 0.5); advantage "
+        "probability 0.80 [0.70, 0.90] (95% bootstrap).",
+        "Score: accuracy with the other annotators; paired t-tests, Wilcoxon signed-rank tests (fewer than 30 items), "
+        "one-sided, Benjamini-Yekutieli at q = 0.05; 60 items, 1,200 human labels.",
+        "Smallest epsilon: passes at ε ≥ 0.030; as good as half of the annotators at ε = −0.10 [−0.20, 0.01].",
+        "About 90 items.",
+        "the signature",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "at", "words"),
+    [
+        ({"verdict": "replace", "reason": None}, 0, "m: may stand in for these annotators."),
+        ({"verdict": "replace", "reason": None}, 2, "As published: passes, "),
+        ({"verdict": "do not replace", "reason": None}, 0, "m: must not stand in for these annotators."),
+        ({"advantage_probability": Estimate(0.8, NONE, NONE, NONE)}, 2, "advantage probability 0.80 (no interval)."),
+        ({"settings": settings(fixed_reference=True, gold="truth", expert=None)}, 3, "with the gold labels; "),
+        ({"settings": settings(fixed_reference=True, expert="dr")}, 3, "with the expert 'dr'; "),
+        ({"settings": settings(clusters="topic")}, 3, "t-tests with standard errors robust to clusters of 'topic', "),
+        ({"tests": ()}, 3, "annotators; no test, one-sided"),
+        ({"advantage_probability": Estimate(0.8, NONE, NONE, NONE, "none was wanted")}, 4,
+         "No interval: none was wanted."),
+    ],
+)  # fmt: skip
+def test_each_part_of_a_summary_has_its_cause(more, at, words):
+    assert words in summary_of(**more)[at]
+
+
+@pytest.mark.parametrize(("design", "said"), [(None, False), (1.19, False), (1.2, True), (3.0, True)])
+def test_documents_are_in_the_summary_from_a_design_effect_of_1_2(design, said):
+    effect = None if design is None else DocumentEffect(10, 60, design)
+    assert (len(summary_of(document_effect=effect)) == 8) == said
+    if said:
+        assert summary_of(document_effect=effect)[6] == effect.words()
+        assert len(summary_of(document_effect=effect, n_annotators=0)) == 5  # of nobody there is nothing more to say
+
+
+def test_the_share_of_people_like_these_is_a_lower_end_at_half_of_its_level():
+    """As good as all of three: the share p with p³ = .025 is the lower end; .05 / 2 verdicts have .0125 each."""
+
+    def speaks(k, n_verdicts=1):
+        asked = []
+        test = SimpleNamespace(
+            grounds=grounds(), n_verdicts=n_verdicts, n_annotators=3,
+            _count_as_good=lambda level: asked.append(level) or k,
+        )  # fmt: skip
+        test._each_level = AltTest._each_level.fget(test)
+        return AltTest.speaks_of.fget(test), asked
+
+    assert speaks(3) == (pytest.approx(0.025 ** (1 / 3)), [0.025])
+    assert speaks(3, 2) == (pytest.approx(0.0125 ** (1 / 3)), [0.0125])
+    assert speaks(1) == (pytest.approx(1 - 0.975 ** (1 / 3)), [0.025])  # not one of three: (1 - p)³ = .975
+    assert speaks(0) == (0.0, [0.025])
+
+
+@pytest.mark.parametrize(
+    ("p", "level", "names"),
+    [
+        ((0.01, 0.025, 0.05), 0.05, ("ann", "bob", "dan")),  # Holm: .03, .05, .05
+        ((0.01, 0.026, 0.05), 0.05, ("ann",)),  # .03, .052, .052
+        ((0.9, 0.01, 0.01), 0.05, ("bob", "dan")),
+        ((0.9, 0.01, 0.01), 0.025, ()),  # .03 each
+        ((0.9, 0.8, math.nan), 0.05, ()),
+    ],
+)
+def test_it_is_worse_than_whom_it_is_shown_to_be_worse(p, level, names):
+    """Of ann, bob, cho and dan, cho has too few items."""
+    tally = SimpleNamespace(
+        verdict_p=(None, np.array(p)), tested=np.array([0, 1, 3]),
+        table=SimpleNamespace(humans=("ann", "bob", "cho", "dan")),
+    )  # fmt: skip
+    assert AltTest.worse_than.func(SimpleNamespace(tally=tally, _each_level=level)) == names
