@@ -386,7 +386,7 @@ class Annotations:
     def _repeats_as_annotators(self) -> Annotations:
         name = pl.format("{} (repeat {})", "annotator", "repeat")
         labels = self.labels.with_columns(annotator=name).drop("repeat")
-        pairs = self.labels.select("annotator", pl.col("repeat").fill_null(1)).unique()
+        pairs = self.labels.select("annotator", "repeat").unique()
         people = (
             pairs.join(self.annotators, on="annotator", how="left")
             .with_columns(annotator=name)
