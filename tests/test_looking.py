@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import assay
+from assay import looking
 from assay.looking import _answerable, _doubts_of
 
 
@@ -77,7 +78,7 @@ def test_what_may_be_a_slip():
     assert _doubts_of(fewer, ()) == ["'Anna', 'anna' are nearly the same annotator"]
 
 
-def test_from_twenty_labels_on_what_is_far_is_said():
+def test_what_is_far_from_nearly_all_others_is_said():
     def far(*labels: float) -> list[str]:
         frame = pl.DataFrame({"item": [f"i{n}" for n in range(len(labels))], "annotator": "ann", "label": labels})
         doubts = _doubts_of(assay.Annotations.from_frame(frame, scale="interval"), ())
@@ -90,6 +91,10 @@ def test_from_twenty_labels_on_what_is_far_is_said():
     assert far(*many, -5) == []
     assert far(*[2.0] * 40, 5.5) == ["5.5 'i40' is far from 2 to 2"]
     assert far(*[2.0] * 40, 5) == []
+    assert far(*[1.0, 3.0] * 13, 9.5) == ["9.5 'i26' is far from 1 to 3"]
+    assert far(*[1.0, 3.0] * 12, 9.5) == []  # 25 are too few to say what is far
+    assert far(*[0.0, 2.0] * 20, 8.5) == ["8.5 'i40' is far from 0 to 2"]
+    assert far(*[-2.0, 0.0] * 20, 6.5) == ["6.5 'i40' is far from -2 to 0"]
     # Of 101 labels two at an end are far from the others; three are too many to be slips.
     most = [1.0, 3.0] * 49
     for slip in (-50.0, 50.0):
@@ -225,6 +230,11 @@ def test_which_questions_need_a_second_label_a_condition_or_no_text():
         scale="1-3", conditions=["range"],
     )  # fmt: skip
     assert asked["on which scale to ask?"] == (True, "")
+    worded = read(
+        ("i", "p", 1, "x"), ("i", "q", 2, "x"), ("i", "p", 1, "y"), names=("item", "annotator", "label", "wording"),
+        scale="1-3", conditions=["wording"],
+    )  # fmt: skip
+    assert worded["on which scale to ask?"] == (True, "")
 
 
 def test_of_many_judges_three_are_named_and_a_text_that_all_share_is_a_template():
@@ -234,3 +244,44 @@ def test_of_many_judges_three_are_named_and_a_text_that_all_share_is_a_template(
     assert _doubts_of(table(prompt=["same"] * 2 + ["other"] + [None] * 5), ()) == [
         "items 'i0', 'i1' share their prompt"
     ]
+
+
+def test_the_call_says_which_columns_are_what_and_whose_labels_are_votes():
+    frame = pl.DataFrame({"id": list("abca"), "who": list("xxyy"), "stars": [1, 2, 3, 4], "score": [2, 3, 4, 5]})
+    assert assay.look(frame).options == {"item": "id", "annotator": "who", "label": "score", "scale": "2-5"}
+    wide = pl.DataFrame({"ID": list("abc"), "Ann": [4, 2, 1], "Bob": [5, 2, 1], "gpt-4o": [4, 3, 1]})
+    assert assay.look(wide).options == {
+        "layout": "wide", "item": "ID", "columns": ["Ann", "Bob", "gpt-4o"], "judges": ["gpt-4o"], "scale": "1-5"
+    }  # fmt: skip
+    votes = assay.look(pl.DataFrame({"item": ["a", "b"] * 2, "annotator": list("ppqq"), "label": ["first", "tie"] * 2}))
+    assert isinstance(votes.labels.scale, assay.Preference)
+    assert "which is better (votes)?" in [one.question for one in votes.answers if one.yes]
+
+
+def test_what_stops_the_reading_is_lacking_and_no_doubt():
+    frame = pl.DataFrame({"item": ["a", "a", "b"], "annotator": ["x", "x", "y"], "label": [1, 2, 3]})
+    found = assay.look(frame)
+    (why,) = found.lacking
+    assert why.startswith("1 answer given more than once (item 'a', annotator 'x': rows 1, 2); remove the extra rows")
+    assert (found.labels, found.doubts) == (None, ())
+
+
+def test_the_likelier_of_two_ways_to_find_the_rows_is_a_doubt(monkeypatch):
+    """Where the rows can be found only when something is said, it is said for the reader and is the first doubt."""
+    frame = pl.DataFrame({"id": list("abca"), "who": list("xxyy"), "stars": [1, 2, 3, 4]})
+    sure, asked = looking.rows_of_source, []
+
+    def unsure(source: Any, paths: Any, settings: Any) -> Any:
+        asked.append(settings.label)
+        if settings.label == "label":
+            raise assay.DataError("'stars' or 'moons'?", advised={"label": "stars"})
+        return sure(source, paths, settings)
+
+    monkeypatch.setattr(looking, "rows_of_source", unsure)
+    found = assay.look(frame)
+    assert (asked, found.doubts, found.labels.labels["label"].to_list()) == (
+        ["label", "stars"], ("'stars' or 'moons'?",), [1, 2, 3, 4]
+    )  # fmt: skip
+    monkeypatch.setattr(looking, "rows_of_source", lambda *given: unsure(*given[:2], looking.ReadSettings()))
+    with pytest.raises(assay.DataError, match="'stars' or 'moons'"):
+        assay.look(frame)

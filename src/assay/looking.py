@@ -261,7 +261,8 @@ def _doubts_of(labels: Annotations, columns: tuple[ColumnRole, ...]) -> list[str
         for what, names in (("annotator", [*labels.humans, *labels.judges]), ("column", [c.name for c in columns]))
         for group in same_but_for_spelling(names)
     ]
-    if labels.labels["label"].dtype.is_numeric() and len(labels) >= 20:
+    if labels.labels["label"].dtype.is_numeric():
+        # Of 25 labels or fewer these are the least and the greatest, and none is far.
         values = labels.labels["label"].cast(pl.Float64)
         low, high = float(values.quantile(0.02) or 0), float(values.quantile(0.98) or 0)
         far = labels.labels.filter((values > high + 3 * max(high - low, 1)) | (values < low - 3 * max(high - low, 1)))
