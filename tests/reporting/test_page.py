@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import re
 import shutil
@@ -288,6 +290,23 @@ def test_a_browser_without_words_and_one_of_many(tmp_path: Path, monkeypatch: py
         print_page(page, tmp_path / "page.pdf")
     with pytest.raises(AssayError, match=r"this is written as \.pdf"):
         print_page(page, tmp_path / "page.png")
+
+
+def test_a_page_runs_its_own_script_alone_and_shows_words_as_text(tmp_path: Path) -> None:
+    """The hash in its policy is that of the script at its end; what is said is text, and no HTML."""
+    marks = Marks(("replace",), (("b & c", ("–",)),), {"–": "<b>unsaid</b>"}, ("ask more",))
+    page = Page("Fewer than 2 < 3?", "labels", (), (), marks=marks, document="Fächer")
+    text = page.save(tmp_path / "new" / "folder" / "page.html").read_text(encoding="utf-8")
+    folder = Path(pages.__file__).with_name("templates")
+    script, style = ((folder / f"page.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
+    assert text.endswith(f"<script>{script}</script>\n</body>\n</html>")
+    assert f"<style>\n{style}" in text
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in text
+    assert "<h1>Fewer than 2 &lt; 3?</h1>" in text
+    assert "&lt;b&gt;unsaid&lt;/b&gt;" in text
+    assert "[&#34;Fächer&#34;, [&#34;Fächer&#34;]]" in text
+    assert '<ul class="muted">\n<li>– ask more</li>\n</ul>' in text
 
 
 # -- in a browser ------------------------------------------------------------------------------------

@@ -472,7 +472,7 @@ def _environment() -> Environment:
     """Where templates are: each is compiled once, however many pages are made."""
     from jinja2 import Environment, PackageLoader
 
-    return Environment(loader=PackageLoader("assay.reporting"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return Environment(loader=PackageLoader("assay.reporting"), autoescape=True, trim_blocks=True)
 
 
 def print_page(page: Path, pdf: Path) -> Path:
