@@ -629,8 +629,7 @@ def test_a_number_has_its_interval_or_why_it_has_none(low, words):
 
 
 def test_p_values_are_adjusted_over_a_coefficient_and_a_kind_of_comparison():
-    rows = pl.DataFrame({"coefficient": ["x", "x", "x", "y"], "who": ["a", "a", "b", "a"], "p": [0.01, 0.03, 0.02, None]},
-                        schema_overrides={"p": pl.Float64})  # fmt: skip
+    rows = pl.DataFrame({"coefficient": list("xxxy"), "who": list("aaba"), "p": [0.01, 0.03, 0.02, None]})
     # Of two, the smaller twice, the larger once; by itself once.
     assert module._adjust(rows, "holm")["p_adjusted"].to_list() == [0.02, 0.03, 0.02, None]
     assert module._adjust(rows.drop("who"), "holm")["p_adjusted"].to_list() == [0.03, 0.04, 0.04, None]
@@ -755,11 +754,11 @@ def test_p_and_intervals_are_said_with_how_they_were_adjusted(found):
 
 
 def test_a_heat_map_and_a_picture_of_raters_name_what_is_not_there(found):
-    with pytest.raises(DesignError, match=r"no coefficient 'qwks' in the pairs; did you mean 'qwk'|'qwks'"):
+    with pytest.raises(DesignError, match="'qwks'"):
         found.heat_map(coefficient="qwks")
     with pytest.raises(DesignError, match="criterion 'x'"):
         found.heat_map(criterion="x")
-    with pytest.raises(DesignError, match="'qwks'.*random humans"):
+    with pytest.raises(DesignError, match=r"'qwks'.*random humans"):
         found.plot_raters(coefficient="qwks")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -10,9 +11,23 @@ import pytest
 from scipy import stats
 from studies import from_grid
 
+from assay.concordance import comparisons as module
 from assay.concordance.agreement import SWAPPED, T_TEST, agreement
-from assay.concordance.comparisons import Changes
-from assay.data.scales import Ordinal
+from assay.concordance.comparisons import (
+    WHO,
+    Changes,
+    Comparisons,
+    _majorities,
+    _medians,
+    _people_beside,
+    _slots,
+    _swap_labels,
+    draw_humans,
+    row_means,
+)
+from assay.data.ratings import Ratings
+from assay.data.scales import Interval, Nominal, Ordinal
+from assay.statistics.categories import Slice
 
 NAMES = ["a", "b", "c", "judge"]
 
@@ -125,3 +140,154 @@ def test_items_that_change_alike_are_counted_together():
     assert changes.added.shape[1] == 3
     still = Changes.of([moments[0], moments[0]])
     assert not still.sums(drawn[:, :40]).any()
+
+
+# -- who is compared with whom --------------------------------------------------------------------------
+
+
+def comparisons(people: int, judges: int, **options) -> Comparisons:
+    names = [*"abc"[:people], *"jkl"[:judges]]
+    cells = np.tile([[1.0], [2], [3]], len(names))
+    return Comparisons(Ratings.of(from_grid(cells, Ordinal(1, 5), names=names, judges=names[people:])), **options)
+
+
+ALL_OF = {
+    (1, 1): {"pairs": ["a j"], "human pairs": ["a human-j"], "random human": ["a random human-j"]},
+    (2, 0): {
+        "humans": ["humans-None"], "pairs": ["a b"], "human pairs": ["another human-a human"],
+        "random human": ["another random human-a", "another random human-b"],
+    },
+    (2, 2): {
+        "humans": ["humans-None"], "judges": ["judges-None"], "pairs": ["a b", "a j", "a k", "b j", "b k", "j k"],
+        "consensus": ["humans' consensus-j", "humans' consensus-k", "humans' consensus-judges' consensus"],
+        "human pairs": ["another human-a human", "a human-j", "a human-k"],
+        "random human": ["another random human-a", "another random human-b", "a random human-j", "a random human-k"],
+    },
+    (3, 1): {
+        "humans": ["humans-None"], "pairs": ["a b", "a c", "a j", "b c", "b j", "c j"],
+        "consensus": ["humans' consensus-j"], "rest": [f"other humans' consensus-{name}" for name in "abc"],
+        "human pairs": ["another human-a human", "a human-j"],
+        "random human": [*(f"another random human-{name}" for name in "abc"), "a random human-j"],
+    },
+    (0, 3): {"judges": ["judges-None"], "pairs": ["j k", "j l", "k l"],
+             "rest": [f"other judges' consensus-{name}" for name in "jkl"]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("number", ALL_OF)
+def test_everybody_is_compared_who_can_be(number):
+    for kind in WHO:
+        found = comparisons(*number).of([kind])
+        said = [f"{one.first} {one.second}" if kind == "pairs" else f"{one.first}-{one.second}" for one in found]
+        assert said == ALL_OF[number].get(kind, [])
+        assert {one.who for one in found} <= {kind}
+    both = comparisons(*number).of(["pairs", "humans"])
+    assert [one.who for one in both] == sorted((one.who for one in both), reverse=True)
+
+
+def test_pairs_have_two_items_in_common():
+    cells = [[1, 1, np.nan], [2, 2, 2], [3, np.nan, 3], [np.nan, 1, np.nan]]
+    found = Comparisons(Ratings.of(from_grid(cells, Ordinal(1, 5), names=["a", "b", "c"]))).of(["pairs"])
+    assert [(one.first, one.second) for one in found] == [("a", "b"), ("a", "c")]
+
+
+@pytest.mark.parametrize(
+    ("people", "members", "found"),
+    [
+        (2, ("a", "b"), ["another random human"]), (1, ("a",), []), (2, ("j", "k"), ["a random human"]),
+        (1, ("j", "k"), ["a random human"]), (2, ("j",), []), (2, ("a", "j"), ["a random human"]),
+    ],
+)  # fmt: skip
+def test_a_family_of_two_is_drawn_from(people, members, found):
+    drawn = comparisons(people, 2, families=[("a family", members)]).of(["random human"])
+    assert [one.first for one in drawn if one.second == "a family"] == found
+    for one in drawn:
+        assert one.masks[0].tolist() == [True] * people + [False] * 2
+    if found:
+        names = (*"abc"[:people], "j", "k")
+        assert drawn[-1].masks[1].tolist() == [name in members for name in names]
+
+
+def test_a_consensus_loses_each_person_and_the_rest_is_all_others():
+    for one in comparisons(3, 1).of(["rest"]):
+        rest = " + ".join(name for name in "abc" if name != one.second)
+        assert one.ratings(True).annotators == (rest, one.second)
+        assert [f.ratings(True).annotators[0] for f in one.fewer()] == rest.split(" + ")[::-1]
+    (one,) = comparisons(3, 1).of(["consensus"])
+    assert one.ratings(True).annotators == ("3 annotators", "j")
+    assert sorted(f.ratings(False).annotators[0] for f in one.fewer()) == ["a + b", "a + c", "b + c"]
+    (panel,) = comparisons(3, 1).of(["humans"])
+    assert sorted(f.ratings(False).annotators for f in panel.fewer()) == [("a", "b"), ("a", "c"), ("b", "c")]
+    with_judge = comparisons(3, 1).of(["human pairs"])
+    for whole, first in ((with_judge[0], 3), (with_judge[1], 3)):
+        assert whole.masks[0].sum() == first
+        assert sorted(tuple(f.masks[0]) for f in whole.fewer()) == [
+            (False, True, True, False), (True, False, True, False), (True, True, False, False),
+        ]  # fmt: skip
+    assert with_judge[1].masks[1].tolist() == [False, False, False, True]
+    assert all((f.masks[1] == f.masks[0]).all() for f in with_judge[0].fewer())
+
+
+@pytest.mark.parametrize(
+    ("scale", "mean", "label", "of"),
+    [
+        (Ordinal(1, 5), True, 2.5, "interval"), (Ordinal(1, 5), False, 3, "ordinal"),
+        (Interval(), False, 2.5, "interval"),
+    ],
+)  # fmt: skip
+def test_a_consensus_is_a_mean_only_where_the_coefficient_takes_one(scale, mean, label, of):
+    cells = [[2.0, 3, 1], [1, 1, 1]]
+    table = Ratings.of(from_grid(cells, scale, names=["a", "b", "j"], judges=["j"]))
+    found = Comparisons(table).of(["consensus"])[0].ratings(mean)
+    assert found.answers.value[0] == label
+    assert found.scale.kind == of
+
+
+def test_rows_have_their_mean_median_and_majority():
+    nan = np.nan
+    cells = np.array([[1, 2, 2, 4, nan], [nan] * 5, [5, nan, nan, nan, nan], [1, 1, 3, 3, nan], [3, 3, 1, 3, 1]])
+    np.testing.assert_array_equal(row_means(cells), [9 / 4, nan, 5, 2, 11 / 5])
+    np.testing.assert_array_equal(_majorities(cells), [2, nan, 5, nan, 3])
+    np.testing.assert_array_equal(_medians(cells, None), [2, nan, 5, 2, 3])
+    between = np.array([[1.0, 2], [2, 3], [3, 4], [4, 5]])
+    # To the one nearer 3; and at the centre, here 3.5, to the lower.
+    assert _medians(between, 3.0).tolist() == [2, 3, 3, 4]
+    assert _medians(between, 3.5).tolist() == [2, 3, 3, 4]
+    assert _medians(between, 2.4).tolist() == [2, 2, 3, 4]
+
+
+def test_items_without_a_majority_are_counted_where_labels_have_no_order():
+    cells = [[1, 2, 1], [1, 1, 2], [np.nan, np.nan, 1], [2, 1, np.nan]]
+    for scale, tied in ((Nominal([1, 2]), 2), (Ordinal(1, 2), 0)):
+        table = Ratings.of(from_grid(cells, scale, names=["a", "b", "j"], judges=["j"]))
+        assert Comparisons(table).of(["consensus"])[0].tied == {"humans' consensus": tied}
+
+
+def test_a_pair_of_each_item_is_drawn_evenly(monkeypatch):
+    """Two items with pairs of kinds 0, 1 and 2, 2, 1: each pair as often; the value is each kind's share."""
+    pairs = SimpleNamespace(starts=np.array([0, 2]), number=np.array([2, 3]), kind=np.array([0, 1, 2, 2, 1]))
+    drawn = draw_humans(pairs, np.identity(3), lambda sums: sums / 2, 6_000, 4, items=False)
+    assert drawn.shape == (6_000, 3)
+    assert set(drawn.sum(axis=1)) == {1}
+    np.testing.assert_allclose(drawn.mean(axis=0), [1 / 4, (1 / 2 + 1 / 3) / 2, 1 / 3], atol=0.01)
+    # The first item is there once: kind 0 never twice; with items resampled in one draw of 16.
+    assert (drawn[:, 0] < 1).all()
+    again = draw_humans(pairs, np.identity(3), lambda sums: sums / 2, 6_000, 4, items=True)
+    assert (again[:, 0] == 1).mean() == pytest.approx(1 / 16, abs=0.01)
+    blocks = []
+    monkeypatch.setattr(module, "MOST_DRAWN_PAIRS", 12)
+    draw_humans(pairs, np.identity(3), lambda sums: blocks.append(len(sums)) or sums, 5, 4, items=False)
+    assert blocks == [2, 2, 1]
+
+
+def test_labels_are_swapped_with_those_of_a_place():
+    """Items x (a 1, j 4, b 2), y (j 5, k 9), z (a 3, k 8); the judge is j, people are a and b."""
+    grid = [[1, 2, 4, np.nan], [np.nan, np.nan, 5, 9], [3, np.nan, np.nan, 8]]
+    table = Ratings.of(from_grid(grid, Ordinal(1, 9), names=["a", "b", "j", "k"], judges=["j", "k"]))
+    labels = Slice.of(table.answers)
+    slot = _slots(table, labels, "j")
+    assert dict(zip(labels.value.tolist(), slot.tolist(), strict=True)) == {1: 1, 2: 2, 4: 0, 5: 0, 9: -1, 3: -1, 8: -1}
+    assert _people_beside(labels, slot).tolist() == [2, 0, 0]
+    for place, swapped in ((0, {}), (1, {1: 4, 4: 1}), (2, {2: 4, 4: 2}), (3, {})):
+        found = _swap_labels(labels, slot, place)
+        assert found.value.tolist() == [swapped.get(v, v) for v in labels.value]
