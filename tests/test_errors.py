@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from importlib import metadata
+from types import SimpleNamespace
 
 import pytest
 
@@ -61,6 +63,20 @@ def test_the_command_installs_from_where_assay_came(recorded, command, tmp_path,
     assert errors.install_command("judge") == command.replace("PATH", str(folder))
     monkeypatch.chdir(folder)
     assert errors.install_command("judge") == command.replace("PATH", ".")
+
+
+@pytest.mark.parametrize("recorded", ["no JSON", None])
+def test_an_assay_that_nothing_is_recorded_of_comes_from_the_index(recorded, tmp_path, monkeypatch):
+    """Neither in place nor from a folder: nobody knows where it came from."""
+
+    def installed(name):
+        if recorded is None:
+            raise metadata.PackageNotFoundError(name)
+        return SimpleNamespace(read_text=lambda file: recorded)
+
+    monkeypatch.setattr(errors, "__file__", str(tmp_path / "a" / "b" / "c" / "errors.py"))
+    monkeypatch.setattr(metadata, "distribution", installed)
+    assert errors.install_command("judge") == 'python -m pip install "assay[judge]"'
 
 
 def test_a_checkout_is_installed_in_place(tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from assay.estimation.intervals import wilson
 from assay.planning import AltTestPlan
 from assay.replacement.closeness import Panel
 from assay.replacement.decision import VERDICTS
-from assay.replacement.studies import SimulatedStudies
+from assay.replacement.studies import EACH, OPEN, SimulatedStudies
 from readable import assert_readable
 
 # -- two roads: every study of a plan, put through the alt-test by itself -----------------------------
@@ -207,6 +207,31 @@ def test_smallest_is_the_first_size_with_the_power_wanted():
     assert "none of these sizes has it" in never.summary()
 
 
+def test_a_size_that_just_has_the_power_wanted_is_enough():
+    rows = [(3, 0.2, 30, 0.79), (3, 0.2, 60, 0.8), (3, 0.2, 90, 0.9), (3, 0.1, 30, 0.5), (3, 0.1, 90, 0.7999)]
+    columns = ["n_annotators", "epsilon", "n_items", "estimate"]
+    plan = SimpleNamespace(outcomes=pl.DataFrame(rows, schema=columns, orient="row"), power=0.8, ranges=())
+    assert AltTestPlan.smallest.fget(plan).rows() == [(3, 0.2, 60), (3, 0.1, None)]
+
+
+def test_the_intervals_of_a_plan_are_of_as_many_studies_as_it_is_worth():
+    """Ten studies of one truth each are ten trials; from a pilot EACH of them share a truth, of which OPEN are open."""
+    row = pl.DataFrame({"estimate": [0.8], "low": [0.49], "high": [0.943], "n": [10]})
+    for pilot, trials in ((None, 10), ("labels", 10 * OPEN / EACH)):
+        (found,) = AltTestPlan.row_estimates(SimpleNamespace(settings=SimpleNamespace(pilot=pilot), outcomes=row))
+        assert (found.estimate, found.low, found.high) == (0.8, 0.49, 0.943)
+        assert found.standard_error == pytest.approx(np.sqrt(0.8 * 0.2 / trials))
+
+
+def test_studies_are_drawn_in_blocks_that_fit_in_memory(monkeypatch):
+    source = planning.TruthSource.of(planning.PlanSettings(n_annotators=(3, 4), epsilon=0.1))
+    for cells, blocks in ((10 * 4 * 7, [7, 7, 6]), (10 * 4 * 20, [20]), (1, [1] * 20)):
+        monkeypatch.setattr(planning, "CELLS", cells)
+        found = list(source.labels(3, 10, 20, 0))
+        assert [values.shape for values, _ in found] == [(n, 10, 3) for n in blocks]
+        assert [judge.shape for _, judge in found] == [(n, 10) for n in blocks]
+
+
 def test_who_is_not_tested_is_said():
     plan = assay.plan_alt_test((30, 60), 5, epsilon=0.2, labels_per_item=3, n_studies=50)
     assert plan.table["estimate"][0] == 0
@@ -319,6 +344,7 @@ def test_the_plan_tells_what_it_rests_on():
     assert as_json["settings"]["fdr"] == 0.05
     assert as_json["settings"]["epsilon"] == [0.1]
     assert [row["n_annotators"] for row in as_json["smallest"]] == [3, 4]
+    assert not {"outcomes", "ranges"} & set(as_json), "said once, in the table and in smallest"
 
 
 def rounded(table: pl.DataFrame) -> list[tuple[object, ...]]:
@@ -461,6 +487,7 @@ def test_the_picture_shows_power_with_its_interval_and_the_power_wanted():
     assert -0.041 < low < 0
     assert 1 < high < 1.061
     assert_readable(ax)
+    assert ax.get_legend()._ncols == 3  # of four lines: three abreast at most
     alone = outcomes.filter(n_annotators=3, epsilon=0.2)
     ax = AltTestPlan.plot(SimpleNamespace(outcomes=alone, power=0.8, ranges=({"low": 1},)))
     assert ax.lines[0].get_label() == "ε = 0.2"

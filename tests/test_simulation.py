@@ -222,6 +222,8 @@ def test_the_table_says_that_it_is_simulated():
         ({"spread": 1}, "spread needs an ordered scale"),
         ({"spread": -1, "scale": "1-5"}, "spread must be 0 or a larger number; got -1"),
         ({"labels_per_item": 4}, "labels_per_item must lie between 1 and 3; got 4"),
+        ({"labels_per_item": 1.5}, "labels_per_item must be a whole number; got 1.5"),
+        ({"documents": 1.5}, "documents must be a whole number; got 1.5"),
         ({"documents": 101}, "documents must lie between 1 and 100; got 101"),
         ({"alike": 2}, "alike must lie between 0 and 1; got 2"),
         ({"missing": 1}, "missing must lie between 0 and 1 but not be 1; got 1"),

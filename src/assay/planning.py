@@ -523,8 +523,9 @@ class PilotSource:
         answered = ~np.isnan(grid_of(self.table, judge))
         drawn = draw_panels(answered, n_annotators, min(n_truths, MOST_PANELS), rng)
         members, times = np.unique(drawn.members, axis=0, return_counts=True)
-        edges = np.rint(n_truths * np.cumsum([0, *times]) / times.sum()).astype(int)
-        yield from studies_by_panels(self.table, judge, members, np.diff(edges).tolist(), settings.sizes, rng)
+        ends = np.rint(n_truths * np.cumsum(times) / times.sum()).astype(int)
+        each = np.diff(ends, prepend=0).tolist()
+        yield from studies_by_panels(self.table, judge, members, each, settings.sizes, rng)
 
     def assumptions(self) -> tuple[str, ...]:
         """What the studies rest on, in words."""

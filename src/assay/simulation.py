@@ -90,9 +90,9 @@ class SimulationSettings(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.labels_per_item is not None:
-            number_in("labels_per_item", self.labels_per_item, low=1, high=self.n_annotators, whole=True)
+            number_in("labels_per_item", self.labels_per_item, low=1, high=self.n_annotators)
         if self.documents is not None:
-            number_in("documents", self.documents, low=1, high=self.n_items, whole=True)
+            number_in("documents", self.documents, low=1, high=self.n_items)
         for share in self.missing.values() if isinstance(self.missing, Mapping) else [self.missing]:
             number_in("missing", share, low=0, below=1)
 
@@ -139,10 +139,11 @@ def simulate(settings: SimulationSettings) -> Annotations:
     absent = {name: missing.get(name, 0.0) if isinstance(missing, Mapping) else missing for name in models}
     rng = np.random.default_rng(settings.seed)
     noise = np.array(list(everyone.values()))
-    document = None if documents is None else np.arange(n_items) * documents // n_items
     item_names = _numbered_names("item", n_items)
     items: dict[str, list[object]] = {"item": list(item_names)}
-    if document is not None and documents is not None:
+    document: NDArray[np.int64] | None = None
+    if documents is not None:
+        document = np.arange(n_items) * documents // n_items
         names = _numbered_names("document", documents)
         items["document"] = [names[d] for d in document]
     frames = []
