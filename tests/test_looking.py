@@ -234,7 +234,12 @@ def test_which_questions_need_a_second_label_a_condition_or_no_text():
         ("i", "p", 1, "x"), ("i", "q", 2, "x"), ("i", "p", 1, "y"), names=("item", "annotator", "label", "wording"),
         scale="1-3", conditions=["wording"],
     )  # fmt: skip
-    assert worded["on which scale to ask?"] == (True, "")
+    assert worded["on which scale to ask?"] == (False, "no column says on which scale was asked")
+    ends = [("i", "p", 1, "1-3"), ("i", "q", 2, "1-3"), ("i", "p", 1, "1 to 5")]
+    named = ("item", "annotator", "label", "asked_on")
+    for more, known in ([], True), ([("i", "q", 2, "long")], False), ([("i", "q", 2, None)], True):
+        found = read(*ends, *more, names=named, scale="1-3", conditions=["asked_on"])
+        assert found["on which scale to ask?"][0] is known
 
 
 def test_of_many_judges_three_are_named_and_a_text_that_all_share_is_a_template():

@@ -16,7 +16,7 @@ from assay.data.annotations import Annotations
 from assay.data.formats import Rows
 from assay.data.formats.registry import ReadSettings, all_problems, guess_of, said_of, table_of
 from assay.data.roles import ColumnRole, Shape, read_call, same_but_for_spelling
-from assay.data.scales import Nominal, OddOneOut, Ordinal, Preference, Text
+from assay.data.scales import Nominal, OddOneOut, Ordinal, Preference, Text, range_of
 from assay.errors import AssayError, counted, listing
 from assay.estimation.options import question
 from assay.reading import read, read_settings, rows_of_source, write_reading
@@ -278,6 +278,12 @@ def _doubts_of(labels: Annotations, columns: tuple[ColumnRole, ...]) -> list[str
     return said
 
 
+def _says_ranges(column: pl.Series) -> bool:
+    """Whether a column names ranges, such as 0-5 and 0-100, and nothing else."""
+    names = column.drop_nulls().unique().cast(pl.String).to_list()
+    return bool(names) and all(range_of(name) is not None for name in names)
+
+
 def _answerable(labels: Annotations) -> list[Answerable]:
     """What a table can answer, and what each question still lacks."""
     scales = list(labels.scales.values())
@@ -297,7 +303,8 @@ def _answerable(labels: Annotations) -> list[Answerable]:
     each = labels.labels.with_columns(kind=by.replace_strict(kinds, return_dtype=pl.String))
     only = each.group_by("item").agg((pl.col("kind") == "human").any().alias("h"))["h"]
     alone = int((~only).sum())
-    ranges = labels.conditions or ([c for c in ("scale", "range") if c in labels.labels.columns])
+    varied = [c for c in (*labels.conditions, "scale", "range") if c in labels.labels.columns]
+    ranges = [c for c in varied if c in ("scale", "range") or _says_ranges(labels.labels[c])]
     return [
         Answerable(f"may {who or 'a judge'} stand in for people?", not lacks and not odd, lacks or few),
         Answerable("agreement?", together > 0 and not texts, f"{counted(together, 'item')} with two labels or more"),

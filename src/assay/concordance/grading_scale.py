@@ -7,7 +7,6 @@ all intervals take the items as the sample, and scales are compared under the sa
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -23,6 +22,7 @@ from assay.data.annotations import Annotations, Answers, digest_of_columns
 from assay.data.chunks import Chunks
 from assay.data.columns import natural
 from assay.data.ratings import cluster_codes
+from assay.data.scales import range_of
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, Transform, adjust_p
 from assay.estimation.options import question
@@ -938,16 +938,13 @@ def _combine(found: Estimates, weights: Sequence[Mapping[int, float]]) -> Estima
 
 
 def _range(name: str, ranges: Mapping[str, tuple[float, float]] | None) -> tuple[float, float]:
-    if ranges is not None and name in ranges:
-        low, high = ranges[name]
-    else:
-        ends = re.fullmatch(r"\s*(-?[\d.]+)\s*(?:-|–|to|\.\.)\s*(-?[\d.]+)\s*", name)
-        if ends is None:
-            raise DataError(
-                f"'{name}' does not say its range, as '0-10' does; rename it, or name its range with "
-                f"ranges={{'{name}': (lowest, highest)}}"
-            )
-        low, high = float(ends[1]), float(ends[2])
+    ends = (ranges or {}).get(name) or range_of(name)
+    if ends is None:
+        raise DataError(
+            f"'{name}' does not say its range, as '0-10' does; rename it, or name its range with "
+            f"ranges={{'{name}': (lowest, highest)}}"
+        )
+    low, high = ends
     if not low < high:
         raise DataError(f"the range of scale '{name}' must rise; got {low:g} to {high:g}")
     return float(low), float(high)

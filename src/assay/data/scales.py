@@ -710,3 +710,12 @@ def _whole(labels: pl.Series) -> pl.Series:
     number = _number(labels)
     whole = pl.select(pl.when(number == number.round()).then(number)).to_series()
     return whole.cast(pl.Int64, strict=False)
+
+
+_RANGE = re.compile(r"\s*(-?[\d.]+)\s*(?:-|–|to|\.\.)\s*(-?[\d.]+)\s*")
+
+
+def range_of(name: str) -> tuple[float, float] | None:
+    """The ends that the name of a scale says, as "0-10" or "1 to 5" do; None where it says none."""
+    found = _RANGE.fullmatch(name)
+    return None if found is None else (float(found[1]), float(found[2]))
