@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from annotated_types import Ge, Gt, Le, Lt, MinLen
@@ -335,3 +336,17 @@ def test_what_is_added_to_an_address_is_text_without_secrets(given, kept):
             schema.Judge(name="m", model="x", query=given)
     elif given is not None:
         assert schema.Judge(name="m", model="x", query=given).query == kept
+
+
+def test_every_key_is_explained_in_the_schema_that_lies_beside_a_study():
+    """By itself, or as a part, which says what it is for."""
+    found = schema.StudyFile.model_json_schema()
+    parts = {"": found, **found["$defs"]}
+
+    def explained(key: dict[str, Any]) -> bool:
+        named = [one["$ref"].rpartition("/")[2] for one in (key, *key.get("anyOf", ())) if "$ref" in one]
+        return bool(key.get("description") or any(parts[name].get("description") for name in named))
+
+    bare = [f"{part}.{key}" for part, of in parts.items() for key, said in of.get("properties", {}).items()
+            if not explained(said)]  # fmt: skip
+    assert not bare

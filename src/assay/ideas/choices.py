@@ -487,7 +487,7 @@ def item_column(labels: Annotations, name: str) -> pl.Series:
         values = values.unique()
     twice = values.filter(pl.col("item").is_duplicated())
     if twice.height:
-        raise DataError(f"item '{twice['item'][0]}' has several values in '{name}'; a triplet has one")
+        raise DataError(f"item '{twice['item'].sort()[0]}' has several values in '{name}'; a triplet has one")
     return labels.items.select("item").join(values, on="item", how="left", maintain_order="left")[name]
 
 

@@ -495,8 +495,8 @@ _SECRET = re.compile(r"key|token|secret|authorization|password|cookie|signature"
 class Price(StudyPart):
     """What a model costs, in dollars a million tokens."""
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
+    input: float = Field(ge=0, description="of tokens that are sent")
+    output: float = Field(ge=0, description="of tokens that come back")
     cached_input: float | None = Field(
         None, ge=0, description="of prompt tokens that the service read from its cache; as input where it is missing"
     )
@@ -529,15 +529,23 @@ class Demonstrations(StudyPart):
         return {k: v for k, v in self.model_dump(mode="json").items() if k != "reasons" or v is not None}
 
 
+CONCURRENCY = "calls in flight at once, at most"
+REQUESTS = "calls that begin in a minute, at most"
+TOKENS = "tokens sent and expected back in a minute, at most"
+TIMEOUT = "seconds until a call counts as lost"
+LOADING = "seconds to wait for a server that takes no calls yet, as one that loads its model"
+TRIES = "how often a call is made before a busy service is given up"
+
+
 class JudgeLimits(StudyPart):
     """How fast one judge is asked; what is missing is as for the study."""
 
-    concurrency: int | None = Field(None, ge=1, le=10_000)
-    requests_per_minute: float | None = Field(None, gt=0)
-    tokens_per_minute: float | None = Field(None, gt=0)
-    timeout: float | None = Field(None, gt=0)
-    loading: float | None = Field(None, ge=0)
-    tries: int | None = Field(None, ge=1)
+    concurrency: int | None = Field(None, ge=1, le=10_000, description=CONCURRENCY)
+    requests_per_minute: float | None = Field(None, gt=0, description=REQUESTS)
+    tokens_per_minute: float | None = Field(None, gt=0, description=TOKENS)
+    timeout: float | None = Field(None, gt=0, description=TIMEOUT)
+    loading: float | None = Field(None, ge=0, description=LOADING)
+    tries: int | None = Field(None, ge=1, description=TRIES)
 
 
 class Judge(StudyPart):
@@ -562,10 +570,12 @@ class Judge(StudyPart):
     strategy: Strategy = Field("zero-shot", description="how the model is asked")
     prompt: str | None = Field(None, description="a prompt of your own: prompts/<name>.txt")
     demonstrations: Demonstrations = Field(default_factory=lambda: Demonstrations.model_validate({}))
-    temperature: float | None = Field(None, ge=0, le=5)
+    temperature: float | None = Field(None, ge=0, le=5, description="null: the service's own")
     repeats: int = Field(1, ge=1, le=10_000, description="how often each question is asked")
     seed: int = Field(0, description="draws demonstrations and positions; is not sent to the model")
-    max_tokens: int | None = Field(None, ge=1)
+    max_tokens: int | None = Field(
+        None, ge=1, description="tokens of a reply and its reasoning, at most; null: what the service allows"
+    )
     max_tokens_as: Literal["max_tokens", "max_completion_tokens"] | None = Field(
         None, description="what the model calls max_tokens, where the wrong name would be sent"
     )
@@ -662,7 +672,7 @@ class Judge(StudyPart):
 class System(Judge):
     """A model whose outputs are compared: it writes, and judges nothing."""
 
-    temperature: float | None = Field(0.5, ge=0, le=5)
+    temperature: float | None = Field(0.5, ge=0, le=5, description="null: the service's own")
     repeats: int = Field(5, ge=2, le=100, description="outputs of each item")
     file: str | None = Field(
         None, description="a JSONL file of outputs (item, judge, reply); other models are asked for what it lacks"
@@ -691,9 +701,9 @@ class OutputPairs(StudyPart):
 class Ensemble(StudyPart):
     """A judge made of the others' answers: asks nothing itself."""
 
-    name: Name
+    name: Name = Field(description="what it is called in the table")
     of: tuple[str, ...] = Field(min_length=1, description="judges whose answers (all repeats and orders) count")
-    rule: Literal["majority", "mean", "median"] = "majority"
+    rule: Literal["majority", "mean", "median"] = Field("majority", description="what their answers become")
     seed: int = Field(0, description="breaks ties")
 
 
@@ -712,7 +722,7 @@ class Conditions(StudyPart):
     scale: tuple[str, ...] = Field((), description="replace the scale of every question on numbers")
     temperature: tuple[float, ...] = Field((), description="of judges")
     prompt: tuple[str, ...] = Field((), description="names of files in prompts/; 'default' is assay's own")
-    strategy: tuple[Strategy, ...] = ()
+    strategy: tuple[Strategy, ...] = Field((), description="how judges are asked")
     show: dict[Name, tuple[str, ...]] = Field(
         default_factory=dict,
         description="which of the items' columns judges are shown beside the options, by a name of your own: "
@@ -751,15 +761,13 @@ class Probes(StudyPart):
 class RateLimits(StudyPart):
     """How fast and how far, for each endpoint; ``max_cost`` for the whole study."""
 
-    concurrency: int = Field(20, ge=1, le=10_000, description="calls in flight at once, at most")
-    requests_per_minute: float | None = Field(None, gt=0)
-    tokens_per_minute: float | None = Field(None, gt=0)
+    concurrency: int = Field(20, ge=1, le=10_000, description=CONCURRENCY)
+    requests_per_minute: float | None = Field(None, gt=0, description=REQUESTS)
+    tokens_per_minute: float | None = Field(None, gt=0, description=TOKENS)
     max_cost: float | None = Field(None, ge=0, description="dollars; no call is begun once they are spent")
-    timeout: float = Field(120, gt=0, description="seconds until a call counts as lost")
-    loading: float = Field(
-        300, ge=0, description="seconds to wait for a server that takes no calls yet, as one that loads its model"
-    )
-    tries: int = Field(8, ge=1, description="how often a call is made before a busy service is given up")
+    timeout: float = Field(120, gt=0, description=TIMEOUT)
+    loading: float = Field(300, ge=0, description=LOADING)
+    tries: int = Field(8, ge=1, description=TRIES)
     unreadable: int | None = Field(
         20, ge=5, description="unreadable replies in a row that stop their judge; null: none do"
     )
@@ -831,7 +839,7 @@ class Screening(StudyPart):
 class Pay(StudyPart):
     """What people are paid: an amount for how it ended, and for what they did."""
 
-    currency: str = Field("USD", pattern=r"^[A-Z]{3}$")
+    currency: str = Field("USD", pattern=r"^[A-Z]{3}$", description="of all amounts, in three letters")
     completed: float = Field(0, ge=0, description="to whoever has finished")
     screened: float = Field(0, ge=0, description="to whoever the screening question did not let in")
     failed: float = Field(0, ge=0, description="to whoever failed the checks or the practice")
@@ -927,7 +935,10 @@ class People(StudyPart):
     retest: float = Field(0, ge=0, le=1, description="share of items that a person is given a second time")
     retest_gap: int = Field(10, ge=1, description="other items between the two times, where there are enough")
     pairs: int = Field(3, ge=1, description="how often each pair is seen, where triplets are drawn")
-    skip_reasons: tuple[str, ...] = ("I cannot tell", "The item is broken or unreadable", "I would rather not answer")
+    skip_reasons: tuple[str, ...] = Field(
+        ("I cannot tell", "The item is broken or unreadable", "I would rather not answer"),
+        description="why somebody may skip an item",
+    )
     auto_advance: bool = Field(
         False, description="the key that answers the last open question of a page saves it and goes on"
     )
@@ -969,12 +980,12 @@ class People(StudyPart):
 class StudyFile(StudyPart):
     """The whole of study.yaml."""
 
-    name: str = ""
+    name: str = Field("", description="what the study is called on its pages; its folder where it is missing")
     items: ItemsPart = Field(default_factory=lambda: ItemsPart.model_validate({}))
-    questions: tuple[Question, ...] = Field(min_length=1)
+    questions: tuple[Question, ...] = Field(min_length=1, description="what is asked about each item")
     systems: tuple[System, ...] = Field((), description="models whose outputs are compared, two at a time")
     comparisons: OutputPairs = Field(default_factory=lambda: OutputPairs.model_validate({}))
-    judges: tuple[AnyJudge, ...] = ()
+    judges: tuple[AnyJudge, ...] = Field((), description="models that are asked, and judges made of their answers")
     conditions: Conditions = Field(default_factory=lambda: Conditions.model_validate({}))
     probes: Probes | None = None
     limits: RateLimits = Field(default_factory=lambda: RateLimits.model_validate({}))
