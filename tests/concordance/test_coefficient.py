@@ -12,13 +12,29 @@ from scipy import stats
 from studies import from_grid
 
 import assay
-from assay.concordance.coefficient import Shifted, logit_interval, sums_of, without_each
+from assay.concordance import coefficient as module
+from assay.concordance.coefficient import (
+    CoefficientSettings,
+    Shifted,
+    Spread,
+    label_of,
+    logit_interval,
+    offers_of,
+    pairs_of,
+    recommend,
+    small_sample_intervals,
+    sums_of,
+    without_each,
+)
 from assay.data.annotations import Annotations
 from assay.data.ratings import Ratings
-from assay.data.scales import Interval, Nominal, Ordinal
+from assay.data.scales import Interval, Nominal, Ordinal, Text
 from assay.errors import DesignError
 from assay.statistics.categories import Alpha
 from references import krippendorff_alpha
+
+KAPPA = Alpha.of("nominal", np.array([0.0, 1.0]))
+"""Any coefficient that is corrected for chance."""
 
 TABLES = {
     "few items differ": from_grid([[1, 1]] * 37 + [[1, 0]] * 2 + [[0, 0]] * 6, Ordinal(0, 1)),
@@ -154,3 +170,269 @@ def test_a_share_that_stays_below_1_has_an_interval_on_the_logit_scale():
         assert math.log(high / (1 - high)) == pytest.approx(math.log(4) + half)
     for end in (0.0, 1.0):
         assert logit_interval(end, 0.05, SimpleNamespace(n_units=12, confidence=0.9)) == (end, end)
+
+
+# -- rules, one by one ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "method", "random", "raters"),
+    [
+        (None, "jackknife", True, "random"), (None, "jackknife", False, "fixed"), (None, "percentile", True, "fixed"),
+        (None, "none", True, "fixed"), ("fixed", "jackknife", True, "fixed"), ("random", "jackknife", False, "random"),
+        ("random", "none", False, "random"),
+    ],
+)  # fmt: skip
+def test_raters_are_random_where_the_coefficient_is_about_others(asked, method, random, raters):
+    assert CoefficientSettings(raters=asked, method=method).raters_for(random=random) == raters
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_a_bootstrap_has_no_random_raters(method):
+    with pytest.raises(DesignError, match="drawn twice agrees"):
+        CoefficientSettings(raters="random", method=method).raters_for(random=False)
+
+
+@pytest.mark.parametrize(
+    ("scale", "advised", "offers"),
+    [
+        (Interval(), "icc(a,1)", {"labels", "order", "numbers"}),
+        (Interval(0, 1), "icc(a,1)", {"labels", "order", "numbers", "range"}),
+        (Ordinal(1, 5), "krippendorff-alpha-ordinal",
+         {"labels", "categories", "order", "ordered categories", "numbers", "range"}),
+        (Ordinal(["bad", "good"]), "krippendorff-alpha-ordinal",
+         {"labels", "categories", "order", "ordered categories"}),
+        (Nominal(["a", "b"]), "krippendorff-alpha-nominal", {"labels", "categories"}),
+        (Nominal(), "krippendorff-alpha-nominal", {"labels", "categories"}),
+        (Text(), None, set()),
+    ],
+)  # fmt: skip
+def test_a_scale_has_what_a_coefficient_may_need_and_one_to_report(scale, advised, offers):
+    assert offers_of(scale) == offers
+    advice = recommend(scale)
+    assert (advice and advice.name) == advised
+
+
+def spread(cells, scale=None, **options) -> Spread:
+    return Spread(Ratings.of(from_grid(cells, scale or Ordinal(0, 1), **options)))
+
+
+def test_items_with_a_rare_label_and_divided_items_are_counted():
+    # 0 is the commonest (6 of 10); another label is on the last four items, and two labels on two of them.
+    found = spread([[0, 0], [0, 0], [1, 1], [1, 0], [0, 1]])
+    assert found.few == (3, 2)
+    assert [v.tolist() for v in found.value_counts] == [[0, 1], [6, 4]]
+    assert found._rare_label_reason(1).startswith("only 1 item has another label than the commonest, and no interval ")
+    assert found._rare_label_reason(3).startswith("only 3 items have another")
+    assert "fewer than 5: the label '1' is too rare" in found._rare_label_reason(3)
+    named = spread([[0, 0], [1, 0]], Ordinal(0, 1))
+    assert label_of(named.ratings, 1.0) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("cells", "scale", "unseen"),
+    [
+        ([[0, 0], [0, 0]], Ordinal(0, 1), 1), ([[1, 1], [1, 1]], Ordinal(0, 1), 0),
+        ([[0, 1], [0, 0]], Ordinal(0, 1), None), ([[1, 1], [1, 1]], Ordinal(0, 2), None),
+        ([[1, 1], [1, 1]], Interval(0, 1), None),
+    ],
+)  # fmt: skip
+def test_one_of_two_labels_may_be_unseen(cells, scale, unseen):
+    assert spread(cells, scale).unseen == unseen
+
+
+FOUND = {"method": "jackknife", "leave_one_out": np.zeros((40, 1)), "raters": "fixed", "value": np.array([0.5]),
+         "transform": ("fisher",), "n_units": 40, "unit": "items"}  # fmt: skip
+MEASURE = {"tails": False, "item_rate": False, "rare_label": True}
+
+
+def rated(rare: int, split: int, n: int = 200):
+    """So many items with the label 1, of which so many are divided; at 38% of labels it is not rare."""
+    return [[1, 0]] * split + [[1, 1]] * (rare - split) + [[0, 0]] * (n - rare)
+
+
+@pytest.fixture
+def curves(monkeypatch):
+    """The rule that comes out where a curve is asked for: which statistic, and over how many items."""
+    monkeypatch.setattr(module, "curve", lambda statistic, patterns, n: (np.array([0.1, np.nan]), np.array([0.2, 0.3])))
+    monkeypatch.setattr(module.Spread, "_own_thresholds", lambda self, measure, statistic: None)
+
+
+@pytest.mark.parametrize(
+    ("rare", "split", "found", "measure", "kind"),
+    [
+        (19, 19, {}, {}, "score"), (40, 19, {}, {}, "score"), (20, 20, {}, {}, None), (40, 20, {}, {}, None),
+        (5, 5, {}, {}, "score"), (4, 4, {}, {}, "why"), (4, 4, {}, {"rare_label": False}, "score"),
+        (19, 19, {"method": "percentile"}, {}, None), (19, 19, {"raters": "random"}, {}, None),
+        (19, 19, {"leave_one_out": np.zeros((0, 1))}, {}, None), (19, 19, {"value": np.array([np.nan])}, {}, None),
+        (19, 19, {"transform": ("none",)}, {}, None), (19, 19, {"transform": ("rank",)}, {}, "score"),
+        (0, 0, {}, {}, None),
+    ],
+)  # fmt: skip
+def test_few_items_decide_where_fewer_than_20_have_a_rare_label_or_two(rare, split, found, measure, kind, curves):
+    given = spread(rated(rare, split))
+    rule = given.rule(SimpleNamespace(**MEASURE | measure), SimpleNamespace(**FOUND | found), 0, KAPPA)
+    assert (rule is None, isinstance(rule, str)) == (kind is None, kind == "why")
+    if kind == "score":
+        assert rule.stepwise == (not (MEASURE | measure)["rare_label"])
+
+
+@pytest.mark.parametrize(("units", "kind"), [(14, "score"), (15, "none")])
+def test_few_clusters_decide_too(units, kind, curves):
+    cells = rated(60, 30)
+    items = pl.DataFrame({"item": [f"i{i:06d}" for i in range(200)], "text": [str(i % units) for i in range(200)]})
+    ratings = Ratings.of(from_grid(cells, Ordinal(0, 1), items=items), clusters="text")
+    rule = Spread(ratings).rule(SimpleNamespace(**MEASURE), SimpleNamespace(**FOUND | {"n_units": units}), 0, KAPPA)
+    assert ("none" if rule is None else "score") == kind
+
+
+@pytest.mark.parametrize(("labels", "kind"), [(2, "score"), (7, "score"), (8, "none")])
+def test_of_many_different_labels_no_pattern_is_tried(labels, kind, curves):
+    cells = [[1, 1]] * 60 + [[k % (labels - 1) + 2] * 2 for k in range(18)]
+    rule = spread(cells, Ordinal(1, 9)).rule(SimpleNamespace(**MEASURE), SimpleNamespace(**FOUND), 0, KAPPA)
+    assert ("none" if rule is None else "score") == kind
+
+
+@pytest.mark.parametrize(
+    ("share", "measure", "clusters", "words"),
+    [
+        # Of 80 labels 20 are a quarter.
+        (20, {}, False, True), (21, {}, False, False), (20, {"rare_label": False}, False, False),
+        (20, {"rare_label": False, "item_rate": True}, False, True), (20, {}, True, False),
+    ],
+)  # fmt: skip
+def test_raters_have_thresholds_of_their_own_where_one_of_two_labels_is_rare(
+    share, measure, clusters, words, monkeypatch
+):
+    monkeypatch.setattr(module, "curve", lambda statistic, patterns, n: (np.array([0.1, np.nan]), np.array([0.2, 0.3])))
+    monkeypatch.setattr(module.Thresholds, "of", classmethod(lambda cls, answers, **asked: asked))
+    cells = np.zeros(80)
+    cells[:share] = 1
+    items = pl.DataFrame({"item": [f"i{i:06d}" for i in range(40)], "text": ["a", "b"] * 20})
+    ratings = Ratings.of(
+        from_grid(cells.reshape(40, 2), Ordinal(0, 1), items=items), clusters="text" if clusters else None
+    )
+    rule = Spread(ratings)._own_thresholds(SimpleNamespace(**MEASURE | measure), KAPPA)
+    assert (rule is not None) == words
+    if words:
+        assert (rule.name, rule.words) == ("score-rates", "score interval for raters of their own thresholds")
+        assert rule.values.tolist() == [0.1]
+
+
+def test_labels_with_many_values_may_have_tails():
+    """Forty items of two: squares are n times the mean square less that of the others."""
+    cells = np.arange(80.0).reshape(40, 2)
+    found = SimpleNamespace(**FOUND | {"value": np.array([3.0]), "leave_one_out": np.full((40, 1), 2.0)})
+    tailed = spread(cells, Interval()).rule(SimpleNamespace(tails=True), found, 0, None)
+    assert tailed.squares.tolist() == [40 * 9 - 39 * 4] * 40
+    answers = Ratings.of(from_grid(cells, Interval())).answers
+    bounded = spread(cells, Interval(-10, 90))._heavy_tails(found, 0, answers)
+    assert (tailed.highest, bounded.highest) == (np.inf, 100)
+    few = Ratings.of(from_grid(cells // 4, Interval()))
+    assert Spread(few)._heavy_tails(found, 0, few.answers) is None
+    for other in ({"unit": "batches"}, {"leave_one_out": np.zeros((1, 1))}):
+        less = SimpleNamespace(**vars(found) | other)
+        assert spread(cells, Interval())._heavy_tails(less, 0, answers) is None
+
+
+def test_a_mean_over_pairs_without_each_annotator_is_that_of_the_pairs_of_others():
+    ratings = SimpleNamespace(annotators="abc")
+    pairs = np.array([0, 0, 1]), np.array([1, 2, 2])
+    found = SimpleNamespace(value=np.array([0.5, 0.3, 0.4, 0.8]), leave_one_out=np.array([[0.5, 0.1, 0.2, 0.6]]))
+    left = list(module._pairs_without_each(found, ratings, pairs))
+    assert [(v.tolist(), w.tolist()) for v, w in left] == [([0.8], [[0.6]]), ([0.4], [[0.2]]), ([0.3], [[0.1]])]
+    alone = SimpleNamespace(value=np.array([0.5]), leave_one_out=np.array([[0.4], [0.6]]))
+    nobody = list(module._pairs_without_each(alone, SimpleNamespace(annotators="ab"), (np.array([0]), np.array([1]))))
+    for value, without in nobody:
+        assert (value.shape, without.shape) == ((1,), (2, 1))
+        assert np.isnan(value).all()
+        assert np.isnan(without).all()
+
+
+def test_a_rule_is_given_to_the_value_that_it_is_of():
+    def found(n):
+        return SimpleNamespace(part=lambda at: SimpleNamespace(scored=lambda rule: (at.tolist(), rule)),
+                               scored=lambda rule: ("all", rule))  # fmt: skip
+
+    told = SimpleNamespace(rule=lambda measure, found, i, statistic: measure)
+    assert small_sample_intervals([("x", None)], found(1), told) == {0: ("all", "x")}
+    assert small_sample_intervals([(None, None), ("x", None)], found(2), told) == {1: ([1], "x")}
+
+
+@pytest.mark.parametrize("n", [10, 11])
+def test_ranks_of_many_items_come_from_batches(n, monkeypatch):
+    monkeypatch.setattr(module, "MOST_WEIGHED", 10)
+    monkeypatch.setattr(module, "BATCHES", 2)
+    ratings = Ratings.of(from_grid(np.arange(2.0 * n).reshape(n, 2), Interval()))
+
+    def value(items):
+        return np.array([len(items) + (100.0 if len(items) == n else 0)])
+
+    statistic = SimpleNamespace(items_used=n, value_of_items=value)
+    found = module._rank_sums(ratings, statistic)
+    if n == 10:
+        assert found.sums.tolist() == np.identity(10).tolist()
+        assert found.name == "items"
+    else:
+        # Two batches of 5 and 6 items, worth as much; all are worth 111.
+        assert sorted(found.sums[:, 0].tolist()) == [5, 6]
+        assert found.statistic.by.tolist() == [111 - 5.5]
+        assert found.statistic.value(found.sums.sum(axis=0)).tolist() == [111]
+        assert found.name == "batches"
+
+
+@pytest.mark.parametrize(("cells", "value", "low", "high"), [
+    # ((1 - .9) / 2) to the power 1/20, and what it lacks of 1.
+    ([[1, 1]] * 20, 1, 0.05 ** (1 / 20), 1), ([[1, 0]] * 20, 0, 0, 1 - 0.05 ** (1 / 20)),
+])  # fmt: skip
+def test_a_share_of_all_or_none_has_an_exact_bound(cells, value, low, high):
+    found = assay.exact_agreement(from_grid(cells, Ordinal(0, 1)), confidence=0.9)
+    assert (found.estimate, found.low, found.high) == pytest.approx((value, low, high))
+    assert "90% exact bound for 20 items that all say the same" in found.summary()
+    assert math.isnan(assay.exact_agreement(from_grid(cells, Ordinal(0, 1)), method="none").low)
+
+
+def test_pairs_are_those_with_two_items_in_common():
+    cells = [[1, 1, np.nan], [2, 2, 2], [3, np.nan, 3]]
+    ratings = Ratings.of(from_grid(cells, Ordinal(1, 5)))
+    both = SimpleNamespace(directed=False, title="κ")
+    first, second, apart = pairs_of(ratings, both)
+    assert (first.tolist(), second.tolist(), apart) == ([0, 0], [1, 2], 1)
+    with pytest.raises(DesignError, match="name them with annotators"):
+        pairs_of(ratings, SimpleNamespace(directed=True, title="bias"))
+    two = Ratings.of(from_grid([[1, 2], [1, 2]], Ordinal(1, 5)))
+    assert pairs_of(two, SimpleNamespace(directed=True, title="bias"))[2] == 0
+    for m in (30, 31):
+        many = SimpleNamespace(annotators=range(m), joint=np.full((m, m), 2))
+        if m == 30:
+            assert len(pairs_of(many, both)[0]) == 435
+        else:
+            with pytest.raises(DesignError, match="31 have too many pairs"):
+                pairs_of(many, both)
+    with pytest.raises(DesignError, match="two items in common; there are none"):
+        pairs_of(SimpleNamespace(annotators="ab", joint=np.ones((2, 2))), both)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({}, "jackknife-z"), ({"method": "none"}, "none"), ({"raters": "random"}, "two-way-jackknife-z"),
+        ({"score": "few"}, "none"), ({"score": "few", "low": np.array([0.1])}, "score"),
+        ({"score": SimpleNamespace(name="score-rates"), "low": np.array([0.1])}, "score-rates"),
+        ({"score": "few", "raters": "random"}, "two-way-jackknife-z"), ({"transform": ("share",)}, "wilson"),
+    ],
+)  # fmt: skip
+def test_an_interval_is_named_after_how_it_was_made(given, name):
+    whole = {"method": "jackknife", "score": None, "raters": "fixed", "low": np.array([np.nan]), "transform": ("rank",)}
+    assert module.interval_name(SimpleNamespace(**whole | given)) == name
+
+
+@pytest.mark.parametrize(("m", "who", "row"), [(2, "r0 and r1", "r0, r1"), (3, "3 annotators", "r0, r1, r2"),
+                                              (4, "4 annotators", "4 annotators")])  # fmt: skip
+def test_up_to_three_annotators_are_named(m, who, row):
+    cells = np.random.default_rng(1).integers(1, 4, (12, m))
+    found = assay.krippendorff_alpha(from_grid(cells, Ordinal(1, 3), judges=["r0"]), level="nominal")
+    assert found.table["annotators"][0] == row
+    assert f"12 items, {who}; " in found.summary()
+    assert ("r0 is a judge" in found.summary()) == (m > 2)
+    assert ("Recommended for such labels: Krippendorff's α, ordinal; " in found.summary()) is True
