@@ -22,6 +22,7 @@ from assay.data.scales import (
     SpanLabels,
     Text,
     parse_scale,
+    range_of,
     scale_of,
     words_of,
 )
@@ -442,3 +443,14 @@ def test_what_says_no_scale_or_two_is_refused(said, words):
     with pytest.raises(DataError) as refused:
         scale_of(said)
     assert str(refused.value).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("name", "ends"),
+    [
+        ("0-10", (0, 10)), (" 1 to 5 ", (1, 5)), ("0..1", (0, 1)), ("-1–1.5", (-1, 1.5)), ("-3--1", (-3, -1)),
+        ("10", None), ("0-10 points", None), ("", None),
+    ],
+)  # fmt: skip
+def test_a_scale_may_say_its_ends_by_its_name(name, ends):
+    assert range_of(name) == ends
