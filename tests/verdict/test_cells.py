@@ -11,7 +11,7 @@ from scipy import stats
 
 from assay.psychometrics.covariances import JudgeMoments, Leftout
 from assay.verdict import cells
-from assay.verdict.cells import TOWARD, Boundaries, CellMeasure, JudgeCells, shown
+from assay.verdict.cells import TOWARD, Boundaries, CellMeasure, JudgeCells, SpreadContrast, shown
 
 NAN = math.nan
 NUMBERS = np.array([7.0, 40.0, 9.0, 30.0, 5.0, 20.0, 11.0, 12.0, 13.0, 14.0])
@@ -198,3 +198,165 @@ def test_a_cell_asks_for_every_measure_and_is_spoken_against_by_one():
     assert shown((measure(0.6, 0.6), measure(0.6, 0.7))) == (0.6, 1.0)
     assert np.isnan(shown((measure(0.01, 0.9), measure(NAN, NAN)))).all()
     assert (measure(0.1, 0.9).judge, measure(0.1, 0.9).people) == pytest.approx((NAN, NAN), nan_ok=True)
+
+
+# -- severity -------------------------------------------------------------------------------------------
+
+
+SPREAD = SpreadContrast(0.3, np.array([0.1, 0.5, -0.2, 0.8, 0.3]), 0.03, 1.5, 0.2)
+"""φ .3; five people, whose severities have the variance .145, of which .03 is error."""
+
+
+def test_the_boundary_is_the_spread_of_people_without_error_and_a_floor():
+    assert SPREAD.spread == pytest.approx(math.sqrt(0.115))
+    assert SPREAD.bound(0.115) == pytest.approx(math.sqrt(2.25 * 0.115 + 0.04))
+    assert SPREAD.bound(-1.0) == pytest.approx(0.2)
+    assert SPREAD.value == pytest.approx(math.sqrt(2.25 * 0.115 + 0.04) - 0.3)
+    assert SpreadContrast(-0.3, SPREAD.d, 0.03, 1.5, 0.2).value == SPREAD.value
+    assert SpreadContrast(0.3, SPREAD.d, 0.2, 1.5, 0.2).spread == 0
+    assert SpreadContrast(0.3, SPREAD.d, 0.2, 1.5, 0.2).value == pytest.approx(-0.1)
+
+
+@pytest.mark.parametrize("phi", [0.3, -0.3, 0.9, 0.0])
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_the_ends_are_those_of_spread_and_distance_together(phi, level):
+    """MOVER: φ by t with 4 degrees of freedom, the variance by 4 · .145 over quantiles of χ² with 4."""
+    found = SpreadContrast(phi, SPREAD.d, 0.03, 1.5, 0.2)
+    reach = stats.t.ppf((1 + level) / 2, 4) * math.sqrt(0.145 / 5)
+    far, near = abs(phi) + reach, max(abs(phi) - reach, 0)
+    low, high = (
+        math.sqrt(2.25 * max(4 * 0.145 / stats.chi2.ppf(q, 4) - 0.03, 0) + 0.04)
+        for q in ((1 + level) / 2, (1 - level) / 2)
+    )
+    here = math.sqrt(2.25 * 0.115 + 0.04)
+    value = here - abs(phi)
+    ends = value - math.hypot(far - abs(phi), here - low), value + math.hypot(abs(phi) - near, high - here)
+    assert found.ends(level) == pytest.approx(ends)
+
+
+@pytest.mark.parametrize("null", [0.0, 0.9, -0.4])
+def test_p_is_where_an_end_of_the_interval_is_the_null(null):
+    """The level at which an end stands there; .5 where the value is beyond."""
+    low, high = SPREAD.one_sided(0, null), SPREAD.one_sided(1, null)
+    assert max(low, high) == pytest.approx(0.5, abs=1e-6)
+    side = int(null > SPREAD.value)
+    p = (low, high)[side]
+    assert p < 0.49
+    assert SPREAD.ends(1 - 2 * p)[side] == pytest.approx(null, abs=1e-6)
+    part = SPREAD.part("severity", 0.9)
+    assert part.found.p(null) == pytest.approx(2 * p)
+    assert (part.found.low, part.found.high) == pytest.approx(SPREAD.ends(0.9))
+    assert (part.above, part.below) == (SPREAD.one_sided(0), SPREAD.one_sided(1))
+    assert (part.measure, part.judge, part.people) == ("severity", 0.3, SPREAD.spread)
+
+
+def severe(labels, judge, objects, *, group_of=None, groups=(), numeric=True, bias=1.0, fairness=0.5) -> JudgeCells:
+    """Cells of labels (items, annotators), NaN where there is none, of which the last columns are the judge's."""
+    labels = np.asarray(labels, dtype=float)
+    labelled = (~np.isnan(labels)).astype(float)
+    centre = np.nanmean(labels, axis=0)[:, None]
+    item = (np.where(labelled > 0, labels - centre[:, 0], 0.0))[..., None]
+    mask = np.arange(labels.shape[1]) >= labels.shape[1] - judge
+    tables = SimpleNamespace(
+        people=~mask, labelled=labelled, item=item, centre=centre, object_of=np.asarray(objects),
+        n_objects=int(max(objects)) + 1, lessons=True,
+    )  # fmt: skip
+    found = JudgeCells(tables, mask, group_of, groups, numeric, Boundaries(bias=bias, fairness=fairness), 0.05)
+    found.__dict__["deviation"] = 2.0
+    return found
+
+
+def test_a_judge_is_apart_from_each_person_on_what_both_labelled():
+    """Two judges, whose mean counts: 3 and 4, 5 alone, and none."""
+    found = severe([[1, 2, 3, 4], [2, NAN, 5, NAN], [3, 3, NAN, NAN]], 2, [0, 0, 1])
+    difference, both = found.apart
+    np.testing.assert_allclose(difference, [[2.5, 1.5], [3, 0], [0, 0]], atol=1e-12)
+    assert both.tolist() == [[1, 1], [1, 0], [0, 0]]
+
+
+def test_errors_of_mean_differences_have_objects_as_clusters():
+    rng = np.random.default_rng(4)
+    labels = rng.integers(1, 6, (9, 3)).astype(float)
+    labels[[0, 4], 0] = NAN
+    objects = [0, 0, 1, 1, 2, 2, 3, 3, 3]
+    difference, both = severe(labels, 1, objects).apart
+    found = severe(labels, 1, objects)._errors(difference, both)
+    for j in range(2):
+        here = [i for i in range(9) if both[i, j]]
+        mean = np.mean([difference[i, j] for i in here])
+        sums = [sum(difference[i, j] - mean for i in here if objects[i] == o) for o in range(4)]
+        assert found[j] == pytest.approx(math.sqrt(sum(x**2 for x in sums) * 4 / 3) / len(here))
+    # Of one object alone no factor is known; two are taken.
+    alone = severe(labels[:3, 1:], 1, [0, 0, 0])
+    assert alone._errors(*alone.apart) == pytest.approx([0], abs=1e-12)
+
+
+@pytest.mark.parametrize("other", [1, 2])
+def test_fairness_is_a_regression_within_persons_with_objects_as_clusters(other):
+    rng = np.random.default_rng(5)
+    group = np.array([0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 0, 1])
+    objects = np.arange(12) // 2 * 2 // 2
+    labels = rng.integers(1, 6, (12, 4)).astype(float)
+    labels[[1, 5], 0] = NAN
+    labels[3, 3] = NAN
+    cells_of = severe(labels, 1, objects, group_of=group, groups=("a", "b", "c"))
+    sizes = np.array([6, 4, 5])
+    difference, both = cells_of.apart
+    rows = [(i, j) for i in range(12) for j in range(3) if both[i, j] and group[i] in (0, other)]
+    # A mean of each person and one step for the other group.
+    design = np.array([[*(float(j == k) for k in range(3)), float(group[i] == other)] for i, j in rows])
+    y = np.array([difference[i, j] for i, j in rows])
+    fitted = np.linalg.lstsq(design, y, rcond=None)[0]
+    bread = np.linalg.inv(design.T @ design)
+    meat = np.zeros((4, 4))
+    for o in set(objects.tolist()):
+        mine = [k for k, (i, _) in enumerate(rows) if objects[i] == o]
+        score = design[mine].T @ (y - design @ fitted)[mine]
+        meat += np.outer(score, score)
+    n = sizes[0] + sizes[other]
+    error = math.sqrt((bread @ meat @ bread)[3, 3] * n / (n - 1))
+    one = cells_of._group_difference(0, other, sizes)
+    assert one.measure == f"{'abc'[other]} less a"
+    assert one.judge == pytest.approx(fitted[3])
+    value = 0.5 * 2 - abs(fitted[3])
+    assert (one.found.estimate, one.found.standard_error) == pytest.approx((value, error))
+    assert one.above == pytest.approx(stats.t.sf(value / error, sizes[other] - 1))
+
+
+def test_groups_that_nobody_labelled_both_of_are_not_compared():
+    labels = [[1, NAN, 2], [NAN, 3, 4], [2, NAN, 3], [NAN, 1, 2]]
+    found = severe(labels, 1, range(4), group_of=np.array([0, 1, 0, 1]), groups=("a", "b"))
+    assert "b less a: nobody labelled both groups" in str(found._group_difference(0, 1, np.array([2, 2])))
+
+
+@pytest.mark.parametrize("least", [4, 5])
+def test_groups_are_set_against_the_largest(least, monkeypatch):
+    monkeypatch.setattr(cells, "LEAST_IN_GROUP", least)
+    group = np.array([0] * 4 + [1] * 6 + [2] * 5 + [-1] * 3)
+    found = severe(np.ones((18, 3)), 1, range(18), group_of=group, groups=("a", "b", "c"))
+    monkeypatch.setattr(
+        JudgeCells, "_group_difference", lambda self, first, other, sizes: (first, other, sizes.tolist())
+    )
+    assert found.fairness() == tuple((1, g, [4, 6, 5]) for g in ([0, 2] if least == 4 else [2]))
+    monkeypatch.setattr(cells, "LEAST_IN_GROUP", 6)
+    assert "needs two groups of 6 objects or more; the largest have 6, 5" in str(found.fairness())
+    assert "names the column of groups" in str(severe(np.ones((2, 2)), 1, [0, 1]).fairness())
+    for one in (severe(np.ones((2, 2)), 1, [0, 1], numeric=False, group_of=group),):
+        assert "nobody is severe" in str(one.fairness()) and "nobody is severe" in str(one.bias())  # noqa: PT018
+
+
+def test_bias_rests_on_people_with_enough_items(monkeypatch):
+    monkeypatch.setattr(cells, "LEAST_SHARED", 3)
+    monkeypatch.setattr(cells, "LEAST_PEOPLE", 2)
+    labels = np.array([[1, 2, 1, 3], [2, 2, 1, 4], [1, 3, NAN, 3], [2, NAN, NAN, 5]], dtype=float)
+    (one,) = severe(labels, 1, range(4), bias=1.5).bias()
+    # Of the first person (2 + 2 + 2 + 3) / 4, of the second (1 + 2 + 0) / 3; the third has two items.
+    d = np.array([9 / 4, 1])
+    found = severe(labels, 1, range(4))
+    noise = float((found._errors(*(part[:, :2] for part in found.apart)) ** 2).mean())
+    wanted = SpreadContrast(float(d.mean()), d, noise, 1.5, cells.SPREAD_FLOOR * 2)
+    assert one.judge == pytest.approx(13 / 8)
+    assert one.people == pytest.approx(wanted.spread)
+    assert (one.found.estimate, one.found.low) == pytest.approx((wanted.value, wanted.ends(0.9)[0]))
+    monkeypatch.setattr(cells, "LEAST_PEOPLE", 3)
+    assert "needs 3 people with 3 items that the judge labelled too" in str(severe(labels, 1, range(4)).bias())
