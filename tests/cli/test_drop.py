@@ -93,7 +93,26 @@ def test_it_answers_its_own_page_on_this_machine_alone(ask: Ask) -> None:
     assert ask("POST", "/look?name=t.csv", SHEET.encode(), Origin="https://elsewhere.example")[0] == 421
     assert ask("GET", "/etc/passwd")[0] == 404
     assert ask("POST", "/", b"x")[0] == 404
-    assert ask("POST", "/look", b"x", **{"Content-Length": str(drop.LARGEST + 1)})[0] == 413
+    assert ask("POST", "/look", b"x", **{"Content-Length": "-1"})[0] == 404
+    assert ask("GET", "/", Host="localhost")[0] == 421  # not under this port
+    assert ask("GET", "/health") == (200, '{"ok": true}')
+
+
+def test_a_file_of_more_than_32_mb_is_for_the_command_line(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = "<p>The file is larger than 32 MB; look at it with: assay look FILE</p>"
+    assert ask("POST", "/look", b"x", **{"Content-Length": str(32 * 1024 * 1024 + 1)}) == (413, words)
+    monkeypatch.setattr(drop, "LARGEST", len(SHEET))
+    assert ask("POST", "/look?name=t.csv", SHEET.encode())[0] == 200
+    assert ask("POST", "/look?name=t.csv", SHEET.encode() + b"\n")[0] == 413
+
+
+def test_a_table_that_lacks_something_has_no_command_and_a_file_without_a_name_is_file(ask: Ask) -> None:
+    lacking = "item,annotator\n" + "".join(f"i{i},{'ab'[i % 2]}\n" for i in range(8))
+    said = words(ask("POST", "/look?name=t.csv", lacking.encode())[1])
+    assert "no column that holds the label was found" in said
+    assert said.endswith("It cannot be read as it is.")
+    for name in ("", "?name=..", "?name=a/"):
+        assert ask("POST", f"/look{name}", b"x")[1].startswith("<h2>file cannot be read</h2>")
 
 
 def test_options_of_a_study_are_refused_without_one_and_so_is_a_port_that_is_taken(
