@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 
 import assay
-from assay.preference.separability import _alignment, _cross_alignment, _nearness, _uneven
+from assay.preference.separability import (
+    Separability,
+    SeparabilitySweep,
+    _alignment,
+    _cross_alignment,
+    _nearness,
+    _uneven,
+)
+from assay.errors import DataError
+from assay.reporting import pictures
 from assay.reporting.tables import decimals, interval
 from assay.similarity.bertscore import BERTScore, Tokens
 from assay.similarity.lexical import OVERLAPS
@@ -453,3 +463,128 @@ def test_how_near_some_ways_come_to_one():
 )
 def test_uneven_numbers_of_outputs_are_said_with_their_range(first, second, words):
     assert _uneven(pl.DataFrame({"k_first": first, "k_second": second})) == words
+
+
+# -- pictures and sentences, of tables by hand ---------------------------------------------------------
+
+
+def separable(*rows, each=(0.0, 1.0, 2.0, 3.0, 4.0)):
+    """Separability of given rows (group, first, second, mean, items); every item's values stand in ``each``."""
+    table = [
+        {"group": group, "first": first, "second": second, "estimate": mean, "low": mean - 0.1, "high": mean + 0.1,
+         "n": n, "self_first": 0.5, "self_second": 0.25, "cross": 0.125}
+        for group, first, second, mean, n in rows
+    ]  # fmt: skip
+    items = [
+        {"group": group, "first": first, "second": second, "separability": value + k}
+        for k, (group, first, second, _, _) in enumerate(rows) if group is not None or len(rows) == 1 for value in each
+    ]  # fmt: skip
+    text = dict.fromkeys(("group", "first", "second"), pl.String)
+    return SimpleNamespace(
+        rows=pl.DataFrame(table, schema_overrides=text), items=pl.DataFrame(items, schema_overrides=text),
+        groups=tuple(dict.fromkeys(row[0] for row in rows if row[0] is not None)),
+        run=SimpleNamespace(closing=lambda intervals: [f"intervals: {intervals}"]),
+    )  # fmt: skip
+
+
+def strips_of(ax):
+    """(row, left, width, height) of each bar, the top row first."""
+    bars = [(bar.get_y() + bar.get_height() / 2, bar.get_x(), bar.get_width(), bar.get_height()) for bar in ax.patches]
+    return [pytest.approx(row) for row in sorted(bars, key=lambda bar: (-round(bar[0]), bar[3]))]
+
+
+def names_of(axis):
+    return [tick.get_text() for tick in axis.get_ticklabels()]
+
+
+def test_groups_side_by_side_show_the_middle_90_and_50_percent_of_their_items():
+    """Of 0, 1, 2, 3, 4 the middle 90% are .2 to 3.8, the middle 50% are 1 to 3; the second group has all one higher."""
+    given = separable((None, "a", "b", 2.0, 10), ("art", "a", "b", 1.0, 5), ("law", "a", "b", 3.0, 5))
+    ax = Separability.plot_groups(given)
+    assert names_of(ax.yaxis) == ["art", "law"]  # one pair needs no name; all items together are no group
+    assert strips_of(ax) == [(1, 1.2, 3.6, 0.16), (1, 2, 2, 0.44), (0, 2.2, 3.6, 0.16), (0, 3, 2, 0.44)]
+    assert ax.get_xlabel() == "separability"
+    means = [float(line.get_xdata()[0]) for line in ax.lines if len(line.get_xydata()) == 1]
+    assert means == [1.0, 3.0]
+    several = Separability.plot_groups(separable(("art", "a", "b", 1.0, 5), ("art", "a", "c", 3.0, 5)))
+    assert names_of(several.yaxis) == ["art, a & b", "art, a & c"]
+    assert strips_of(several)[2] == (0, 1.2, 3.6, 0.16)
+    seconds = Separability.plot_groups(separable(("art", "a", "b", 1.0, 5), ("law", "c", "b", 3.0, 5)))
+    assert names_of(seconds.yaxis) == ["art, a & b", "law, c & b"]
+    alone = Separability.plot_groups(separable((None, "a", "b", 2.0, 5)))
+    assert (names_of(alone.yaxis), len(alone.patches)) == (["a & b"], 2)
+
+
+def test_the_histogram_has_a_line_a_pair_over_sixteen_edges_of_all_values():
+    given = separable(("art", "a", "b", 1.0, 5), ("art", "a", "c", 1.0, 5), ("law", "a", "b", 1.0, 5))
+    ax = Separability.plot(given)
+    assert [(s.get_label(), s.get_data().values.sum()) for s in ax.patches] == [("a, b", 10), ("a, c", 5)]
+    edges = ax.patches[0].get_data().edges
+    assert (len(edges), edges[0], edges[-1]) == (16, 0, pytest.approx(6))  # of the third 2 to 6
+    # 15 bins of .4: 0, 1, 2, 3, 4 of the first lie in bins 0, 2, 5, 7 and 10, one higher each of the second.
+    assert np.flatnonzero(ax.patches[1].get_data().values).tolist() == [2, 4, 7, 9, 12]
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title("left")) == ("separability", "items", "")
+    law = Separability.plot(given, group="law")
+    assert [(s.get_label(), s.get_data().values.sum()) for s in law.patches] == [("a, b", 5)]
+    assert law.patches[0].get_data().edges.tolist() == edges.tolist()
+    with pytest.raises(DataError, match="did you mean 'art'"):
+        Separability.plot(given, group="arts")
+
+
+@pytest.mark.parametrize("further", [0, 1])
+def test_pairs_beyond_the_colours_are_counted(further):
+    n = len(pictures.PALETTE)
+    ax = Separability.plot(separable(*((f"g{k}", "a", f"s{k}", 1.0, 5) for k in range(n + further))))
+    assert len(ax.patches) == n
+    assert len({one.get_edgecolor() for one in ax.patches}) == n
+    assert ax.get_title("left") == (f"the first {n} of {n + 1} pairs of systems" if further else "")
+
+
+def test_each_row_is_a_sentence():
+    given = separable((None, "a", "b", 0.2, 1), ("art", "a", "b", 0.3, 5))
+    assert Separability.summary(given).split("\n") == [
+        "a and b: mean separability 0.200 [0.10, 0.30] of 1 item; outputs of a are alike by 0.500, of b by 0.250, of "
+        "both by 0.125.",
+        "a and b, art: mean separability 0.300 [0.20, 0.40] of 5 items; outputs of a are alike by 0.500, of b by "
+        "0.250, of both by 0.125.",
+        "intervals: True",
+    ]
+
+
+def swept(mean=0.4):
+    rows = [
+        {"varied": varied, "value": value, "estimate": estimate, "low": 0.1, "high": 0.5, "n": 7, "change": change,
+         "change_low": -0.1234, "change_high": 0.01, "correlation": near}
+        for varied, value, estimate, change, near in (
+            ("all", "K = 4", mean, None, None), ("k", "2", 0.35, -0.05, 0.876), ("c", "1", 0.45, 0.05, 0.9),
+            ("heat", "0.7", 0.3, -0.1, None),
+        )
+    ]  # fmt: skip
+    items = [
+        {"varied": varied, "value": value, "separability": k + float(i)}
+        for k, (varied, value) in enumerate((("all", "K = 4"), ("k", "2"), ("c", "1"), ("heat", "0.7"), ("k", "1")))
+        for i in range(5)
+    ]  # fmt: skip
+    run = SimpleNamespace(closing=lambda intervals: [f"intervals: {intervals}"])
+    return SimpleNamespace(rows=pl.DataFrame(rows), items=pl.DataFrame(items), run=run)
+
+
+def test_a_sweep_in_sentences_says_what_each_way_changes():
+    assert SeparabilitySweep.summary(swept()).split("\n") == [
+        "All outputs (K = 4): mean separability 0.400 [0.100, 0.500] of 7 items.",
+        "K = 2: 0.350, −0.050 [−0.123, +0.010]; r = 0.88 over items.",
+        "C = 1: 0.450, +0.050 [−0.123, +0.010]; r = 0.90 over items.",
+        "heat = 0.7: 0.300, −0.100 [−0.123, +0.010].",
+        "intervals: True",
+    ]
+
+
+def test_a_sweep_is_drawn_a_row_a_way_with_a_line_at_the_mean_of_all_outputs():
+    ax = SeparabilitySweep.plot(swept())
+    assert names_of(ax.yaxis) == ["all outputs", "K = 2", "C = 1", "heat = 0.7"]
+    # Items of way k are k to k + 4, so their middle half begins at k + 1; those of K = 1 are in no row.
+    assert strips_of(ax)[1::2] == [(3 - k, k + 1, 2, 0.44) for k in range(4)]
+    dotted = [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == ":"]
+    assert dotted == [0.4]
+    unknown = SeparabilitySweep.plot(swept(None))
+    assert not [line for line in unknown.lines if line.get_linestyle() == ":"]
