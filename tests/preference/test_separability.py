@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import assay
+from assay.errors import DataError
 from assay.preference.separability import (
     Separability,
     SeparabilitySweep,
@@ -19,7 +20,6 @@ from assay.preference.separability import (
     _nearness,
     _uneven,
 )
-from assay.errors import DataError
 from assay.reporting import pictures
 from assay.reporting.tables import decimals, interval
 from assay.similarity.bertscore import BERTScore, Tokens
