@@ -998,3 +998,69 @@ def test_what_a_group_lacks_by_hand() -> None:
     assert (found.answers, found.filled, found.wanted, found.held) == (5, 7, 12, 2)
     assert [(one.name, one.have, one.want, one.held) for one in found.first] == [("i1", 1, 3, 2), ("i2", 3, 3, 0)]
     assert made._shortfall(SimpleNamespace(party="", people=["ana"]), "", 3).everybody is True
+
+
+def test_an_item_is_complete_once_every_group_has_answered_it_in_every_session() -> None:
+    asked: list[Any] = []
+
+    def lacking(work: Any, names: Any, wanted: int, without: Any) -> set[str]:
+        asked.append((work.condition, work.party, work.people, wanted, without))
+        return {"b"} if work.condition == "second" else {"a"} if work.party == "nurse" else set()
+
+    people = [SimpleNamespace(name="ana"), SimpleNamespace(name="ben")]
+    made = snapshot(answering=people, left_out=["x"], log=SimpleNamespace(lacking=lacking))
+    made.__dict__["_names"] = list("abcd")
+    made.sessions = [SimpleNamespace(condition="first"), SimpleNamespace(condition="second")]  # type: ignore[assignment]
+    design = {"counted": (1,), "people": SimpleNamespace(overlap=None), "overlap": lambda party: None}
+    made.design = SimpleNamespace(**design)
+    # Where everybody answers everything, whoever they are counts, up to the number that is asked for.
+    assert made._complete("abcd", 3) == 3
+    everybody = ["ana", "ben"]
+    assert asked == [("first", "", everybody, 3, ["x"]), ("second", "", everybody, 3, ["x"])]
+    asked.clear()
+    wanted = {"nurse": 1, "doctor": 2}
+    made.design = SimpleNamespace(**design | {"people": SimpleNamespace(overlap=wanted), "overlap": wanted.get})
+    assert made._complete(["a", "c"], 3) == 1
+    assert asked == [
+        (session, party, None, number, ["x"]) for session in ("first", "second") for party, number in wanted.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("overlap", "drawn_from", "conditions", "found"),
+    [
+        (None, None, [""], [("everybody", "", "")]),
+        (None, None, ["s2", "s1"], [("everybody", "s1", "1-5"), ("everybody", "s2", "1-9")]),
+        (2, None, [""], [("slot", "", "", "", 2)]),
+        ({"nurse": 1, "doctor": 3}, None, [""], [("slot", "", "nurse", "", 1), ("slot", "", "doctor", "", 3)]),
+        (None, "ideas", [""], [("slot", "", "", "", 1)]),  # of a triplet that was drawn one answer is wanted
+        (2, "ideas", ["s1"], [("slot", "s1", "", "", 2)]),
+    ],
+)
+def test_what_is_short_session_by_session(overlap: Any, drawn_from: Any, conditions: list[str], found: Any) -> None:
+    words = {"": "", "s1": "answer with 1-5", "s2": "answer with 1-9"}
+    made = snapshot(answering=[])
+    made.sessions = [SimpleNamespace(condition=one, words=words[one]) for one in conditions]  # type: ignore[assignment]
+    made.design = SimpleNamespace(
+        people=SimpleNamespace(overlap=overlap, group="job" if isinstance(overlap, dict) else None),
+        overlap=overlap.get if isinstance(overlap, dict) else lambda party: overlap,
+        **{"drawn_from": drawn_from, "counted": (), "party": lambda attributes: ""},
+    )
+    made._shortfall = lambda work, session, wanted: ("slot", work.condition, work.party, session, wanted)  # type: ignore
+    made._shortfall_of_everybody = lambda condition, session: ("everybody", condition, session)  # type: ignore
+    assert list(made.short()) == found
+
+
+def test_pairs_are_counted_again_only_when_a_triplet_was_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = watching_nothing(monkeypatch, drawn_from="ideas", people=SimpleNamespace(pairs=2))
+    counted, drawn = [], [0]
+    sampler = SimpleNamespace(short=lambda: counted.append(drawn[0]) or 10 - drawn[0])
+    watch._drawing = SimpleNamespace(sampler=lambda db: sampler)  # type: ignore[assignment]
+    monkeypatch.setattr(overview.table, "n_triplets", lambda db: drawn[0])
+    monkeypatch.setattr(overview.table, "n_pairs", lambda db: 10)
+    first = watch._pairs_now(None)  # type: ignore[arg-type]
+    assert first == overview.PairProgress(short=10, of=10, wanted=2, triplets=0)
+    assert watch._pairs_now(None) is first  # type: ignore[arg-type]
+    drawn[0] = 3
+    assert watch._pairs_now(None) == overview.PairProgress(7, 10, 2, 3)  # type: ignore[arg-type]
+    assert counted == [0, 3]
