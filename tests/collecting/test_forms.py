@@ -10,7 +10,15 @@ import yaml
 from annotating import Served, write_study
 
 from assay.collecting.design import Asked
-from assay.collecting.forms import FormField, WithFormulas, item_fields, question_form, slider_ticks
+from assay.collecting.forms import (
+    FormField,
+    WithFormulas,
+    _differing_columns,
+    _markdown,
+    item_fields,
+    question_form,
+    slider_ticks,
+)
 from assay.data.scales import parse_scale
 from assay.errors import MissingExtra, StudyError
 from assay.study.definition import load_study
@@ -282,3 +290,43 @@ def test_formulas_need_markdown_and_what_lays_them_out(serve, tmp_path, monkeypa
     monkeypatch.setitem(sys.modules, "latex2mathml", None)
     with pytest.raises(MissingExtra, match=r"laying out Markdown needs more than the base install: .*serve"):
         Served(folder, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "laid"),
+    [
+        ("one\ntwo", "<p>one<br />\ntwo</p>\n"),  # lines end where they were written
+        ("~~gone~~", "<p><s>gone</s></p>\n"),
+        ("costs $ 5 and $ 6", "<p>costs $ 5 and $ 6</p>\n"),
+        ("from $ x to y $", "<p>from $ x to y $</p>\n"),
+        ("3$y$ and", "<p>3$y$ and</p>\n"),
+        ("and $x$2", "<p>and $x$2</p>\n"),
+        ("$$\nx\n$$ (one)", '<p><math display="block" alttext="x"><mrow><mi>x</mi></mrow></math> (one)</p>\n'),
+        ("on $$x$$", '<p>on <math display="block" alttext="x"><mrow><mi>x</mi></mrow></math></p>\n'),
+        ("on $x$", '<p>on <math display="inline" alttext="x"><mrow><mi>x</mi></mrow></math></p>\n'),
+    ],
+)
+def test_dollars_that_are_money_stay_as_they_are(text: str, laid: str) -> None:
+    assert str(_markdown(text, True)) == laid
+
+
+def test_an_item_of_a_triplet_has_beside_it_what_only_it_says() -> None:
+    asked = {"name": "odd", "text": "Q?", "scale": "odd-one-out", "options": ["text"]}
+    question = Question.model_validate(asked)
+    assert question.choices == ("first", "second", "third")
+    fields = {
+        "text": {"first": "x", "second": "y", "third": "z"},
+        "made_by": {"first": "me", "second": 0, "third": ""},
+        "place": {"first": None, "second": "here", "third": None},
+        "about": "all three",
+        "note": {"first": "of one alone"},
+    }
+    item = Item("t1", None, fields)
+
+    def beside(place: str, **more: object) -> list[tuple[str, str]]:
+        one = Question.model_validate(asked | more)
+        return [(field.title, field.text) for field in _differing_columns(one, item, place, ())]
+
+    assert beside("first", show=["made_by", "place", "about", "note"]) == [("made by", "me")]
+    assert beside("second", show=["made_by", "place", "gone"]) == [("made by", "0"), ("place", "here")]
+    assert beside("third", show=["made_by", "place"]) == []
