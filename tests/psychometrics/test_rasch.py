@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.colors import to_rgba
 from scipy import stats
 from test_rater_table import table_of
 
@@ -17,6 +18,7 @@ import references
 from assay.psychometrics.raters import rasch as module
 from assay.psychometrics.raters.rasch import Rasch, _separation
 from assay.psychometrics.raters.table import RaschSettings, rater_table
+from assay.reporting import pictures
 
 SEVERE = np.array([-0.9, -0.3, 0.0, 0.4, 0.8])
 
@@ -500,6 +502,12 @@ def test_the_severest_rater_is_on_top():
     order = sorted(zip(ax.get_yticks(), [t.get_text() for t in ax.get_yticklabels()], strict=True), reverse=True)
     assert [name for _, name in order] == ["r2", "r1", "r0"]
     assert ax.get_xlabel() == "← lenient    λ, logits    severe →"
+    # r1 is a judge: each dot has the colour of who it is.
+    colours = {tuple(c) for one in ax.lines for c in [to_rgba(one.get_color())]}
+    assert to_rgba(pictures.JUDGE) in colours
+    of = {y: to_rgba(one.get_color()) for one in ax.lines if len(set(one.get_ydata())) == 1 for y in one.get_ydata()}
+    judge = next(y for y, name in order if name == "r1")
+    assert {y for y, colour in of.items() if colour == to_rgba(pictures.JUDGE)} == {judge}
     assert [list(line.get_xdata()) for line in ax.lines if list(line.get_ydata()) == [0, 1]] == [[0, 0]]
 
 

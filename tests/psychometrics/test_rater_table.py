@@ -222,6 +222,37 @@ def test_raters_whose_labels_run_against_the_others_are_named():
     assert raters_upside_down(table, adjusted[3] * 0.999) == ()
 
 
+def test_only_labels_beside_others_count_against_a_rater():
+    """Of the first five items each is labelled by both, the other way round; of three more by the first alone."""
+    both = [(i, 0, r, v if r == 0 else 4 - v) for i, v in enumerate([0, 3, 1, 2, 2]) for r in (0, 1)]
+    alone = [(5, 0, 0, 4), (6, 0, 0, 0), (7, 0, 0, 4)]
+    p = stats.norm.cdf(math.atanh(-0.9999) * math.sqrt(5 - 3))
+    for rows in (both, both + alone):
+        table = table_of(rows)
+        assert raters_upside_down(table, 2 * p * 1.001) == (("a", -0.9999), ("b", -0.9999))
+        assert raters_upside_down(table, 2 * p * 0.999) == ()
+    # Against the mean of two others, who differ.
+    values = [(0, 1, 3), (3, 0, 1), (1, 2, 2), (4, 1, 0), (2, 3, 0)]
+    three = [(i, 0, r, v[r]) for i, v in enumerate(values) for r in range(3)]
+    found = dict(raters_upside_down(table_of(three), 1.0))
+    assert found["a"] == pytest.approx(references.pearson([0, 3, 1, 4, 2], [2, 0.5, 2, 0.5, 1.5]))
+
+
+@pytest.mark.parametrize(("repeats", "kept"), [("each", 13), ("first", 12), ("error", None)])
+def test_repeated_answers_are_refused_kept_or_decided(repeats, kept):
+    rows = [(f"i{i}", r, 1 + (i + k * (i % 3)) % 2, 1) for i in range(6) for k, r in enumerate("ab")]
+    rows.append(("i0", "a", 2, 2))
+    labels = assay.Annotations.from_frame(
+        pl.DataFrame(rows, schema=["item", "annotator", "label", "repeat"], orient="row"),
+        scale=assay.Ordinal(1, 2),
+    )  # fmt: skip
+    if kept is None:
+        with pytest.raises(DesignError, match="each of them counts with repeats='each'"):
+            rater_table(labels, RaterSettings(repeats=repeats))
+    else:
+        assert len(rater_table(labels, RaterSettings(repeats=repeats))) == kept
+
+
 @pytest.mark.parametrize(("items", "told"), [(4, False), (5, True)])
 def test_a_correlation_needs_five_subjects(items, told):
     values = [0, 3, 1, 2, 4][:items]

@@ -1,5 +1,6 @@
 """Probes: a planted fault is found, a judge without it is left in peace, and what a table cannot say is a dash."""
 
+import dataclasses
 import json
 import math
 from types import SimpleNamespace
@@ -29,7 +30,16 @@ from assay.verdict.probe_measures import (
     halo_of,
     replies_needed,
 )
-from assay.verdict.probes import JudgeProbes, ProbeRow, ProbeSettings, _ProbedTable, probe_parts
+from assay.verdict.probes import (
+    JudgeProbes,
+    ProbeRow,
+    ProbeSettings,
+    _decide_faults,
+    _distance,
+    _ProbedTable,
+    _sign,
+    probe_parts,
+)
 
 CUTS = (-1.2, -0.4, 0.4, 1.2)
 
@@ -653,3 +663,62 @@ def test_numbers_without_a_list_have_the_levels_that_were_given():
     )  # fmt: skip
     found = _ProbedTable.beside_people(table, "m", None)
     assert (found.levels.tolist(), found.numeric) == ([0.1, 0.5, 0.9], True)
+
+
+# -- what is decided of a judge, and shown ---------------------------------------------------------------
+
+
+def decided(p, amiss=True, estimate=0.5) -> ProbeRow:
+    one = SimpleNamespace(p=p, amiss=amiss, found=SimpleNamespace(estimate=estimate))
+    return ProbeRow("j", None, one, 3)
+
+
+@pytest.mark.parametrize(
+    ("p", "amiss", "adjust", "adjusted", "shown"),
+    [
+        # Holm of two: the smaller twice, then the larger, but no less.
+        ((0.02, 0.04), True, True, (0.04, 0.04), (True, True)), ((0.02, 0.06), True, True, (0.04, 0.06), (True, False)),
+        ((0.03, 0.05), True, True, (0.06, 0.06), (False, False)),
+        ((0.05, 0.051), True, False, (0.05, 0.051), (True, False)),
+        ((0.01, 0.01), False, True, (0.02, 0.02), (False, False)),
+    ],
+)  # fmt: skip
+def test_a_fault_is_shown_where_p_is_at_most_alpha_and_something_is_amiss(p, amiss, adjust, adjusted, shown):
+    settings = SimpleNamespace(adjust=adjust, alpha=0.05)
+    found = _decide_faults([decided(one, amiss) for one in p], settings)
+    assert tuple(row.adjusted for row in found) == pytest.approx(adjusted)
+    assert tuple(row.shown for row in found) == shown
+
+
+def test_a_sign_stands_for_shown_open_or_unknown():
+    shown = dataclasses.replace(decided(0.01), shown=True)
+    unknown = decided(math.nan, estimate=math.nan)
+    assert [_sign(rows) for rows in ([shown, unknown], [unknown, decided(0.5)], [unknown], [])] == ["!", "·", "–", "–"]
+    assert _distance(decided(0.1, estimate=-0.25)) == 0.25
+
+
+@pytest.mark.parametrize(("criteria", "where"), [(("x",), "x"), (("x", "y"), None)])
+def test_halo_is_said_last_and_of_the_criterion_where_there_is_one(criteria, where, monkeypatch):
+    kept = []
+    monkeypatch.setattr("assay.verdict.probes.halo_of", lambda every: kept.append(len(every)) or "halo")
+    labels = {"x": SimpleNamespace(judge=np.array([1.0]), levels_used=4), "y": None}
+    table = SimpleNamespace(
+        criteria=criteria, beside_people=lambda judge, c: labels[c], settings=SimpleNamespace(length=None),
+        _position=lambda judge, c: ["place"], _measures=lambda judge, c, mine: ["one", "two"],
+    )  # fmt: skip
+    found = list(_ProbedTable.rows(table, "j"))
+    assert [(row.criterion, row.one) for row in found[:2]] == [("x", "one"), ("x", "two")]
+    assert [row.levels for row in found if row.criterion == "x"][:2] == [4, 4]
+    assert [row.levels for row in found if row.criterion == "y"] == [0] * (len(found) - 3)
+    assert (found[-1].criterion, found[-1].one, kept) == (where, "halo", [1])
+
+
+def test_a_judge_s_family_is_what_the_annotators_say_of_it():
+    about = pl.DataFrame({"annotator": ["j", "k", "l"], "maker": ["lab", "firm", None]})
+    table = SimpleNamespace(labels=SimpleNamespace(annotators=about), settings=SimpleNamespace(family="maker"))
+    assert [_ProbedTable._family(table, judge) for judge in "jkl"] == [("lab",), ("firm",), ()]
+    table.settings.family = None
+    assert _ProbedTable._family(table, "j") == ()
+    table.settings.family = "makers"
+    with pytest.raises(DataError, match="maker"):
+        _ProbedTable._family(table, "j")
