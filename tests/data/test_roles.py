@@ -290,6 +290,30 @@ def test_who_looks_like_a_judge(names, judges, words):
     assert not told.doubts
 
 
+@pytest.mark.parametrize(
+    ("name", "cells", "doubted"),
+    [
+        ("RATERID", [1, 1, 2, 2], True),  # a column of ids, though its cells could be labels
+        ("rater", [8, 8, 9, 9], True),
+        ("rater", ["k", "k", "l", "l"], False),  # words beside numbers are no labels here
+        ("rater", [1, 1, 2, 3], False),  # as the others' labels are
+        ("rater", [1, 2, 8, 9], False),  # it names nobody twice
+        ("ann", [8, 8, 9, 9], False),
+    ],
+)
+def test_a_column_of_raters_is_not_taken_for_a_rater_in_silence(name, cells, doubted):
+    sheet = pl.DataFrame({"segment": ["a", "b", "c", "d"], name: cells, "warm": [1, 2, 3, 2], "clear": [3, 2, 1, 1]})
+    words = (
+        f"'{name}' may name who answered (then give annotator='{name}', with item=... and label=[...]); it is read as "
+        "one person's labels"
+    )
+    assert (words in guess(sheet).doubts) is doubted
+    assert not guess(sheet, shape="wide").doubts
+    if doubted:  # two such columns are a rater and a grader
+        two = guess(sheet.with_columns(grader=pl.Series([7, 7, 6, 6])))
+        assert not any("may name" in doubt for doubt in two.doubts)
+
+
 def test_annotators_and_criteria_in_names_of_columns():
     found = crossed_names(["ann_tone", "ann_fact", "bob_tone", "bob_fact"])
     assert (found.template, found.annotators) == ("annotator_criterion", ["ann", "bob"])

@@ -54,6 +54,11 @@ _ANNOTATOR = re.compile(
     r"respondent|judge|expert|person|annotated by|rated by|graded by|email( address)?|e mail|your name|name|who|by|"
     r"initials|prolific|crowdworker|turker)( ?(id|ids|name|code|nr|no|number|email))?"
 )
+_WHO = re.compile(
+    r"(annotator|worker|rater|coder|reviewer|grader|label(l)?er|evaluator|assessor|scorer|participant|respondent)"
+    r"( ?(?P<id>id|ids|name|code|nr|no|number|email))?"
+)
+"""Names under which cells name people, rather than hold labels of a person who is called so."""
 _LABEL = re.compile(
     r"(label|labels|rating|ratings|score|scores|star|stars|vote|answer|value|grade|judg(e)?ment|annotation|class|"
     r"response|choice|decision|verdict|mark|points|likert|category)( ?(value|given))?"
@@ -561,6 +566,8 @@ class _Finder:
             self._name_judges(people, options)
         judges = {*options.get("judges", ()), *(self.told.judges or ())}
         options["columns"] = labels
+        if self.told.shape != "wide" and self.told.columns is None:
+            self._doubt_who(labels)
         if len(labels) < (1 if self.told.shape == "wide" or not self.told.alone else 2):
             self.lacking.append("fewer than two columns could hold labels of an annotator")
         self._need_one_row_an_item(item)
@@ -577,6 +584,19 @@ class _Finder:
             columns.append(ColumnRole(name, role, why, view.examples(3 if name in labels else 2)))
         rows = {} if item is None else self._computed_rows(item, labels)
         return Guess("wide", tuple(columns), options, tuple(dict.fromkeys(self.doubts)), tuple(self.lacking), rows)
+
+    def _doubt_who(self, labels: list[str]) -> None:
+        """Doubt one column that would hold labels, where its cells rather name who gave those of the others."""
+        named = [(n, found) for n in labels if (found := _WHO.fullmatch(self.plain[n])) and self._repeats(n)]
+        if len(named) != 1 or len(labels) < 2:
+            return
+        who, found = named[0]
+        given = {value for n in labels if n != who for value in self.views[n].distinct.to_list()}
+        if found["id"] or not given.issuperset(self.views[who].distinct.to_list()):
+            self.doubts.append(
+                f"'{who}' may name who answered (then give annotator='{who}', with item=... and label=[...]); it is "
+                "read as one person's labels"
+            )
 
     def _need_one_row_an_item(self, item: str | None) -> None:
         view = self.views.get(item or "")
