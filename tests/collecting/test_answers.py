@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -16,6 +17,7 @@ from assay.collecting.answers import (
     LONGEST_TEXT,
     Submission,
     TooLateError,
+    _AnswerWriter,
     answer_words,
     clean,
     clean_all,
@@ -378,3 +380,27 @@ def test_the_words_beside_an_answer_have_2000_characters_at_most(field: str) -> 
     )
     with pytest.raises(ValidationError):
         AnswerBody(**sent, **{field: "y" * 2001})
+
+
+@pytest.mark.parametrize(
+    ("skip", "state", "expires_at", "has_place", "was", "extra"),
+    [
+        (None, "given", 100.1, False, False, False),
+        (None, "given", 100.0, False, False, True),  # its time is over, and others have the places
+        (None, "given", 100.0, True, False, False),
+        ("no idea", "given", 100.0, False, True, False),  # a skip takes no place
+        (None, "skipped", 900.0, False, False, True),
+        (None, "skipped", 900.0, True, True, False),
+        (None, "answered", 50.0, False, False, False),
+        (None, "answered", 50.0, True, True, True),
+        (None, "reopened", 50.0, False, False, False),
+    ],
+)
+def test_an_answer_is_one_too_many_where_its_time_and_all_places_are_gone(
+    skip: str | None, state: str, expires_at: float, has_place: bool, was: bool, extra: bool
+) -> None:
+    writer: Any = object.__new__(_AnswerWriter)
+    writer.sent, writer.db = SimpleNamespace(skip=skip), None
+    writer.task = SimpleNamespace(state=state, expires_at=expires_at, extra=was)
+    writer.assigner = SimpleNamespace(has_place=lambda db, task, now: has_place)
+    assert writer._extra(100.0) is extra

@@ -1089,3 +1089,122 @@ def test_how_often_it_is_counted_whether_few_places_are_left(monkeypatch, took, 
         assert Assigner.rest(SimpleNamespace(**vars(made) | {"design": changed}), None, slot, 2000.0) is None
     made.design.people.quota = None
     assert Assigner.rest(made, None, slot, 2000.0) is None
+
+
+def test_what_people_differ_on_most_is_named_first_and_items_of_one_distance_in_order(monkeypatch):
+    """Each item has the distance of the question on which people are farthest apart."""
+    frame = pl.DataFrame({"item": ["x"] * 3, "condition": ["{}", "{}", '{"scale": "1-9"}']})
+    monkeypatch.setattr(assignment, "first_labels", lambda labels, question, without: frame)
+    distances = {"1-5": {"b": 0.25, "a": 0.25, "c": 0.0, "d": 0.5}, "1-7": {"b": 0.1, "c": 0.0, "e": 1.0, "d": 0.75}}
+    asked = []
+
+    def distance(scale, given):
+        asked.append((scale, given.height))
+        return distances[f"1-{scale.bounds[1]:g}"] if scale.bounds[1] < 9 else {"z": 0.5}
+
+    monkeypatch.setattr(assignment, "_mean_distances", distance)
+    questions = [
+        SimpleNamespace(id=n, definition=SimpleNamespace(scale=s)) for n, s in enumerate(["1-5", "text", "1-7"])
+    ]
+    design = SimpleNamespace(questions=questions)
+    found = assignment.disputed_items(design, frame, "{}", ())
+    assert list(found.items()) == [("e", 1.0), ("d", 0.75), ("a", 0.25), ("b", 0.25)]
+    assert asked == [(parse_scale("1-5"), 2), (parse_scale("1-7"), 2)]
+    assert assignment.disputed_items(design, frame, '{"scale": "1-9"}', ()) == {"z": 0.5}
+    assert asked[2:] == [(parse_scale("1-9"), 1)] * 3  # of a session with a scale, which is that of every question
+
+
+@pytest.mark.parametrize(
+    ("places", "room", "had", "safe"),
+    [
+        ({"a": 1, "b": 1}, {"ana": 1}, {}, {"a", "b"}),
+        ({"a": 0, "b": 1}, {"ana": 1}, {}, {"b"}),
+        ({"a": 1, "b": 1}, {"ana": 0}, {}, set()),
+        ({"a": 0}, {"ana": 1}, {}, set()),
+        ({"a": 1}, {"ben": 1}, {}, set()),
+        ({"a": 1, "b": 1}, {"ana": 1}, {"ana": {"a", "gone"}}, {"b"}),
+        # ben has had a, so whatever he may still be given is b: ana must take a.
+        ({"a": 1, "b": 1}, {"ana": 1, "ben": 1}, {"ben": {"a"}}, {"a"}),
+        ({"a": 1, "b": 2}, {"ana": 1, "ben": 1}, {"ben": {"a"}}, {"a", "b"}),
+        # ben and cem need b twice, and each of the three one place of the three: ana is left with a.
+        ({"a": 1, "b": 2}, {"ana": 1, "ben": 1, "cem": 1}, {"ben": {"a"}, "cem": {"a"}}, {"a"}),
+        ({"a": 1, "b": 1, "c": 1}, {"ana": 2, "ben": 1}, {"ben": {"a", "b"}}, {"a", "b"}),
+    ],
+)
+def test_what_somebody_may_take_so_that_the_others_can_answer_the_rest(places, room, had, safe):
+    assert OpenPlaces(places, room, had).safe_for("ana") == safe
+
+
+def test_what_was_taken_is_taken_off():
+    left = OpenPlaces({"a": 2, "b": 1}, {"ana": 3, "ben": 3}, {})
+    left.take("ana", "a")
+    left.take("ana", "b")
+    assert (left.places, left.room, left.had) == ({"a": 1, "b": 0}, {"ana": 1, "ben": 3}, {"ana": {"a", "b"}})
+
+
+@pytest.mark.parametrize(
+    ("overlap", "old", "wanted", "found"),
+    [(2, "t1", 2, "t1"), (2, None, 2, "new"), (0, None, 0, None), (1, None, 1, "new"), (None, None, 1, "new")],
+)
+def test_a_triplet_that_lacks_answers_comes_before_a_new_one(monkeypatch, overlap, old, wanted, found):
+    asked = []
+    monkeypatch.setattr(assignment, "triplet_in_need", lambda *given: asked.append(given[-2:]) or old)
+    made = object.__new__(assignment.TripletAssigner)
+    made.design = SimpleNamespace(overlap=lambda party: overlap, counted=())
+    made._drawer = SimpleNamespace(draw=lambda db: "new")
+    assert made.next(None, "ana", "", 7.0) == found
+    assert asked == [(wanted, 7.0)]
+
+
+@pytest.mark.parametrize(
+    ("given", "size", "room"),
+    [
+        ({}, 1, {"ana": 4, "ben": 4, "eve": 4}),
+        ({"ana": 4, "ben": 3, "eve": 5}, 1, {"ben": 1}),
+        ({"ana": 1, "ben": 2, "eve": 3}, 2, {"ana": 2, "ben": 1, "eve": 1}),  # 3, 2 and 1 items on pages of two
+    ],
+)
+def test_how_many_pages_each_person_may_still_be_given(monkeypatch, given, size, room):
+    """Of a quota of four items; eve has until second 50, and the deadline of fay is now."""
+
+    def somebody(name, *, state="active", role="annotator", party="x"):
+        return SimpleNamespace(name=name, state=state, role=role, attributes=party)
+
+    here = [
+        somebody("ana"), somebody("ben", state="paused"), somebody("chi", state="revoked"),
+        somebody("dan", role="adjudicator"), somebody("eve"), somebody("fay"), somebody("gus", party="y"),
+    ]  # fmt: skip
+    monkeypatch.setattr(assignment, "everybody", lambda db: here)
+    made = object.__new__(Assigner)
+    made.store = SimpleNamespace(now=lambda db: 40.0)
+    made.design = SimpleNamespace(
+        deadline=lambda one: {"eve": 50.0, "fay": 40.0}.get(one.name), party=lambda attributes: attributes
+    )
+    assert made._room(None, "x", given, 4, size) == room
+
+
+@pytest.mark.parametrize(
+    ("room", "taken", "size", "most", "found"),
+    [
+        ({"ana": 1, "ben": 2}, {"a": 2, "b": 1}, 1, 100, ({"b": 1, "c": 2, "d": 2}, {"ana": {"b"}})),
+        ({"ana": 1, "ben": 2}, {"a": 1, "b": 2}, 2, 100, ({"ab": 1, "cd": 2}, {"ana": {"ab"}})),
+        ({"ana": 9}, {}, 1, 100, None),  # one alone may go wherever there is a place
+        ({"ana": 1, "ben": 2}, {"a": 2, "b": 1}, 1, 6, ({"b": 1, "c": 2, "d": 2}, {"ana": {"b"}})),
+        ({"ana": 1, "ben": 2}, {"a": 2, "b": 1}, 1, 5, None),  # 3 items with places times 2 people are more than 5
+        ({"ana": 1, "ben": 2}, {"a": 2, "b": 2, "c": 2, "d": 2}, 1, 5, ({}, {"ana": {"b"}})),
+    ],
+)
+def test_what_is_left_of_a_study_by_hand(monkeypatch, room, taken, size, most, found):
+    """Four items, two on a page or each alone, are to have two answers."""
+    monkeypatch.setattr(assignment, "count_given", lambda db, slot: {"ana": sum(taken.values())})
+    monkeypatch.setattr(assignment, "all_places_taken", lambda db, slot, now: taken)
+    monkeypatch.setattr(assignment, "items_had", lambda db, slot, lacking, room: [("ana", "b")])
+    monkeypatch.setattr(assignment, "MOST_PAIRS", most)
+    made = object.__new__(Assigner)
+    made.design = SimpleNamespace(
+        names=list("abcd"), page_of=lambda item: item if size == 1 else "ab" if item in "ab" else "cd"
+    )
+    monkeypatch.setattr(Assigner, "_room", lambda *given: room)
+    left = made._open_places(None, SimpleNamespace(party=""), 0.0, 2, 4, size)
+    assert (left and (left.places, left.had)) == found
+    assert left is None or left.room == room

@@ -1064,3 +1064,31 @@ def test_pairs_are_counted_again_only_when_a_triplet_was_drawn(monkeypatch: pyte
     drawn[0] = 3
     assert watch._pairs_now(None) == overview.PairProgress(7, 10, 2, 3)  # type: ignore[arg-type]
     assert counted == [0, 3]
+
+
+def test_labels_of_each_scale_agree_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = pl.DataFrame(
+        {
+            "item": ["a", "b", "c"],
+            "annotator": ["ana"] * 3,
+            "label": ["1", "2", "3"],
+            "condition": ['{"scale": "1-5"}', '{"scale": "1-7"}', "{}"],
+        }
+    )
+    asked = []
+    monkeypatch.setattr(overview, "first_labels", lambda labels, question, without: asked.append(without) or given)
+    monkeypatch.setattr(overview, "_question_agreement", lambda *about: (*about[:3], about[3]["item"].to_list()))
+    one = SimpleNamespace(name="stars", marked=None, kind=SimpleNamespace(lists=False))
+    monkeypatch.setattr(overview, "criteria_of", lambda question: {"stars": parse_scale("1-3")})
+    design: Any = SimpleNamespace(questions=[SimpleNamespace(id=1, definition=one)], scales=("1-5", "1-7"))
+    assert overview.agreement_so_far(design, given, ["ben"]) == (
+        ("stars", "1-5", parse_scale("1-5"), ["a"]),
+        ("stars", "1-7", parse_scale("1-7"), ["b"]),
+    )
+    design.scales = ()
+    assert overview.agreement_so_far(design, given, ["ben"]) == (("stars", "", parse_scale("1-3"), ["a", "b", "c"]),)
+    one.marked = "text"
+    (spans,) = overview.agreement_so_far(design, given, ["ben"])
+    assert (spans.question, spans.people, spans.estimate) == ("stars", 1, None)
+    assert spans.reason.startswith("spans are compared word by word in the labels: assay agreement STUDY")
+    assert asked == [["ben"]] * 3
