@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import csv
 import json
+from types import SimpleNamespace
 from typing import get_args
 
 import numpy as np
 import polars as pl
 import pytest
 import yaml
+from scipy import stats
 
 import assay
 from assay import Annotations
 from assay.cli.app import main
-from assay.verdict.probe_calls import LEAST_ASKED, ONCE_MORE, drop_probes, probe_answers, sign_p
-from assay.verdict.probe_measures import CalledProbe
+from assay.verdict import probe_calls as module
+from assay.verdict.probe_calls import LEAST_ASKED, ONCE_MORE, AnswersToProbes, drop_probes, probe_answers, sign_p
+from assay.verdict.probe_measures import LEAST_EFFECT, CalledProbe
 
 N = 24
 
@@ -209,3 +212,140 @@ def test_the_probes_are_those_of_a_study():
 
     assert get_args(CalledProbe) == get_args(Probe)
     assert set(ONCE_MORE) == set(get_args(Probe))
+
+
+# -- one step at a time ----------------------------------------------------------------------------------
+
+
+def asked_of(n, label, before, **columns) -> pl.DataFrame:
+    return pl.DataFrame({"item": [f"i{k}" for k in range(n)], "code": label, "before": before, **columns})
+
+
+ORDINAL, WORDS = assay.Ordinal(1, 5), assay.Nominal(["x", "y"])
+
+
+@pytest.mark.parametrize(("n", "told"), [(LEAST_ASKED - 1, False), (LEAST_ASKED, True)])
+def test_twenty_items_asked_both_ways_are_enough(n, told):
+    asked = asked_of(n, [1.0] * n, [1.0] * (n - 5) + [2.0] * 5)
+    table = SimpleNamespace(confidence=0.95)
+    (one,) = AnswersToProbes._measures_of(table, "repeat", asked, asked, ORDINAL)
+    if told:
+        assert (one.measure, one.n) == ("share of labels that stay the same", 20)
+        assert one.found.estimate == pytest.approx(0.75)
+        low, high = stats.binomtest(15, 20).proportion_ci(method="wilson")
+        assert (one.found.low, one.found.high) == pytest.approx((low, high))
+    else:
+        assert one.found.reason == "needs 20 items that were asked both ways; 19 were"
+
+
+@pytest.mark.parametrize(
+    ("probe", "scale", "stood", "asked_for"),
+    [
+        ("swapped", ORDINAL, True, ["change", "shift"]), ("swapped", WORDS, True, ["change"]),
+        ("swapped", assay.Preference(), True, ["change", "place"]), ("swapped", assay.Preference(), False, ["change"]),
+        ("decorated", assay.Preference(), True, ["change"]), ("hint", ORDINAL, True, ["hint True"]),
+        ("hint", WORDS, True, ["hint False"]),
+    ],
+)  # fmt: skip
+def test_what_is_measured_of_a_probe(probe, scale, stood, asked_for):
+    before = [1.0, 3.0] * 10
+    columns = {"stood": [1, 2] * 10, "position": [1, 1] * 10} if stood else {}
+    asked = asked_of(20, [2.0, 3.0] * 10, before, **columns)
+    seen = {}
+
+    def test_mean(probe, measure, change, asked, values, **more):
+        seen[change] = values.tolist(), more
+        return change
+
+    table = SimpleNamespace(
+        _change=lambda *asked, points: "change", _hint=lambda *asked, points: f"hint {points}", _test_mean=test_mean
+    )
+    assert list(AnswersToProbes._measures_of(table, probe, asked, asked, scale)) == asked_for
+    if "shift" in asked_for:
+        # Labels of 1 and 3 deviate by 1 from their mean.
+        assert seen["shift"] == ([1, 0] * 10, {"least": pytest.approx(LEAST_EFFECT), "in_points": True})
+    if "place" in asked_for:
+        assert seen["place"] == ([1, 0] * 10, {})
+
+
+@pytest.mark.parametrize(("points", "least", "measure"), [
+    (True, LEAST_EFFECT * 2, "change of the label"), (False, 0.05, "share of labels that change"),
+])  # fmt: skip
+@pytest.mark.parametrize("repeated", [19, 20])
+def test_a_change_is_beyond_that_of_the_same_call(points, least, measure, repeated):
+    asked = asked_of(20, [5.0, 1.0] * 10, [1.0, 5.0] * 10)
+    again = asked_of(20, [1.0, 3.0] * 10, [0.0] * 20).head(repeated)
+    table = SimpleNamespace(_test_mean=lambda *given, **more: (given, more), _estimate=lambda asked, moved: (moved, 0))
+    found = AnswersToProbes._change(table, "swapped", asked, again, points=points)
+    if repeated < 20:
+        assert (found.measure, found.n, found.change, found.in_points) == (measure, 20, "change", points)
+        assert found.found.tolist() == [4 if points else 1] * 20
+        return
+    (probe, words, change, both, values), more = found
+    assert (probe, words, change, both.height) == ("swapped", f"{measure} beyond the same call again", "change", 20)
+    assert values.tolist() == ([4, 2] if points else [1, 0]) * 10
+    moved, alone = (4, 1) if points else (1, 0.5)
+    assert more == {
+        "least": pytest.approx(least), "side": 1, "alone": moved, "again": alone, "in_points": points
+    }  # fmt: skip
+
+
+def test_hints_are_followed_by_so_many_points_or_so_often():
+    told = []
+    table = SimpleNamespace(
+        _test_mean=lambda *given, **more: told.append((given, more)), units=None, confidence=0.9, _spread=None
+    )
+    hinted = asked_of(4, [1.0, 2, 1, 2], [1.0, 1, 2, 2], hinted=[1.0, 2, 1, 1])
+    label, before = hinted["code"].to_numpy(), hinted["before"].to_numpy()
+    AnswersToProbes._hint(table, hinted, label, before, points=False)
+    ((given, more),) = told
+    # Took 1, 2, 1 but not the last; 1 and nothing else would have stood there without.
+    assert given[4].tolist() == [0, 1, 1, 0]
+    assert more == {"least": 0.05, "side": 1}
+    alike = hinted.with_columns(hinted=pl.lit(2.0))
+    assert AnswersToProbes._hint(table, alike, label, before, points=True).found.reason == "needs hints that differ"
+
+
+@pytest.mark.parametrize(
+    ("values", "estimate", "p"),
+    [([0.5] * 3, "everywhere", 0.25), ([0.0] * 3, "mean", 0.3), ([0.5, 0.5, 0.25], "mean", 0.3)],
+)
+def test_a_value_that_is_the_same_everywhere_has_wilson_s_interval(values, estimate, p):
+    mean = SimpleNamespace(p=lambda null: 0.3)
+    table = SimpleNamespace(_estimate=lambda asked, values: (mean, 0.25), confidence=0.9)
+    asked = asked_of(3, values, values)
+    kept = []
+    measure = SimpleNamespace(of=lambda *given, **more: kept.append((given, more)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "CalledMeasure", measure)
+        AnswersToProbes._test_mean(table, "swapped", "m", "shift", asked, np.array(values))
+    ((given, more),) = kept
+    assert (given[4], more) == (p, {"n": 3, "change": "shift"})
+    if estimate == "mean":
+        assert given[2] is mean
+    else:
+        low, _ = stats.binomtest(3, 3).proportion_ci(0.9, method="wilson")
+        assert (given[2].low, given[2].high) == pytest.approx((0.5 * low, 0.5))
+        assert given[2].interval(0.5) == pytest.approx(
+            (0.5 * stats.binomtest(3, 3).proportion_ci(0.5, method="wilson").low, 0.5)
+        )
+        minus = module._everywhere(-0.5, 3, 0.2, 0.9)
+        assert (minus.low, minus.high, minus.p(0)) == pytest.approx((-0.5, -0.5 * low, 0.2))
+        assert np.isnan(minus.p(0.1))
+
+
+def test_labels_are_numbers_or_their_place():
+    table = SimpleNamespace()
+    frame = pl.DataFrame({"label": ["y", "x", "q"], "hint": ["x", None, "y"]})
+    coded = AnswersToProbes._code_labels(table, frame, WORDS)
+    assert (coded["code"].to_list(), coded["hinted"].to_list()) == ([1, 0, None], [0, None, 1])
+    open_scale = AnswersToProbes._code_labels(table, frame.drop("hint"), assay.Nominal())
+    # In the alphabet: q, x, y.
+    assert (open_scale["code"].to_list(), open_scale["hinted"].to_list()) == ([2, 1, 0], [None] * 3)
+    numbers = AnswersToProbes._code_labels(table, pl.DataFrame({"label": ["2", "5"], "hint": ["3", "?"]}), ORDINAL)
+    assert (numbers["code"].to_list(), numbers["hinted"].to_list()) == ([2, 5], [3, None])
+
+
+def test_a_side_is_the_first_or_the_last_place():
+    assert module._side(pl.Series([1, 2, 3, None]), 3).tolist() == [1, 0, -1, 0]
+    assert module._side(pl.Series([1, 2, None]), 2).tolist() == [1, -1, 0]
