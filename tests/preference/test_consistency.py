@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.colors import to_hex
 from test_leaderboard import frame_of, votes_of
 
 import assay
@@ -25,6 +26,7 @@ from assay.preference.consistency import (
     chances,
 )
 from assay.preference.votes import SetSettings, Votes, weight
+from assay.reporting import pictures
 
 NAN = float("nan")
 
@@ -282,3 +284,40 @@ def test_votes_that_all_agree_are_as_consistent_as_can_be():
     assert sure.rows["estimate"].to_list() == [1.0]
     turned = assay.preference_strength(votes_of(frame_of(rows)), method="none")
     assert turned.rows["estimate"].to_list() == [-1.0]
+
+
+def test_a_single_row_over_all_pairs_makes_pairs_within_bins_stand_back(found):
+    one = with_rows(found, {"first": None, "second": None}, {}, {"bin": "lo"})
+    assert one.headlines.select("first", "bin").rows() == [(None, None), ("a", None)]
+
+
+def test_a_summary_ends_with_how_intervals_were_made(found):
+    run = dataclasses.replace(found.run, interval="95% jackknife interval over 2 items")
+    said = with_rows(found, {}, run=run).summary().splitlines()
+    assert said[1:] == ["Intervals: 95% jackknife interval over 2 items.", *found.run.closing()]
+
+
+def test_bars_of_values_stand_side_by_side_from_0_to_1():
+    labels = votes_of(frame_of(ROWS), judges=["m"])
+    ax = assay.consistency(labels, method="none", who=["humans", "judges"]).plot_values()
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == [
+        "humans, anna & bert", "m, anna & bert", "humans, anna & carl",
+    ]  # fmt: skip
+    assert ax.get_yticks().tolist() == [2, 1, 0]
+    bars = [(round(bar.get_y() + 0.4), bar.get_x(), bar.get_width()) for bar in ax.patches if bar.get_width()]
+    # Values 0, 2/3 and 1 from the left: half of people's sets of anna and bert are 0, half of the judge's are 1.
+    assert sorted(bars) == [(0, 0, 1), (1, 0, 0.5), (1, 0.5, 0.5), (2, 0, 0.5), (2, 0.5, 0.5)]
+    assert {round(bar.get_height(), 9) for bar in ax.patches} == {0.8}
+    assert ax.get_xlim() == (0, 1)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0", "0.67", "1"]
+    assert ax.get_xlabel() == "share of rating sets, by consistency"
+    alone = assay.consistency(votes_of(frame_of(ROWS[:3])), method="none").plot_values()
+    assert [tick.get_text() for tick in alone.get_yticklabels()] == ["humans"]
+
+
+@pytest.mark.parametrize(("measure", "limits"), [("consistency", (-0.02, 1.02)), ("strength", (-1.04, 1.04))])
+def test_means_are_drawn_over_all_that_they_may_be(found, measure, limits):
+    ax = with_rows(found, {}, {"who": "m"}, measure=measure).plot()
+    assert ax.get_xlim() == limits
+    points = [(line.get_ydata()[0], to_hex(line.get_color())) for line in ax.lines if len(line.get_xydata()) == 1]
+    assert sorted(points) == [(0, pictures.JUDGE), (1, pictures.HUMAN)]

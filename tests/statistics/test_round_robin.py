@@ -443,3 +443,27 @@ def test_what_pairs_add_is_what_a_regression_on_texts_leaves(n):
     text = n * (n - 1) / (n - 2) ** 2 * ((sums - sums.mean()) ** 2).sum() - 2 * (n - 1) / (n - 2) * pair
     found = robin.variance(influence(e))
     assert (found.pair, found.text) == pytest.approx((pair / p**2, text / p**2))
+
+
+def test_influences_are_added_and_scaled_in_every_part():
+    one = Influence(2.0, *(np.array([k, -k]) for k in (1.0, 2.0, 3.0, 4.0)))
+    other = Influence(5.0, *(np.array([10.0, k]) for k in (1.0, 2.0, 3.0, 4.0)))
+    parts = ("pair", "without_kept", "without_parted", "turned")
+    twice, sum_ = one.times(-2.0), one.plus(other, 0.5)
+    assert (twice.value, sum_.value) == (-4, 4.5)
+    assert [getattr(twice, part).tolist() for part in parts] == [[-2, 2], [-4, 4], [-6, 6], [-8, 8]]
+    assert [getattr(sum_, part).tolist() for part in parts] == [[6, -0.5], [7, -1], [8, -1.5], [9, -2]]
+
+
+def test_a_document_alone_is_what_its_own_choices_make():
+    # Texts 0, 1, 2 of one document, 3 to 6 of another; the text that goes out of each triplet.
+    member = np.array([[0, 1, 2], [3, 4, 5], [4, 5, 6], [0, 1, 2], [3, 5, 6]])
+    odd, document = np.array([2, 0, 1, 0, 2]), np.array([0, 0, 0, 1, 1, 1, 1])
+    whole = robin_of(member, odd, document)
+    for d, first, mine in ((0, 0, [0, 3]), (1, 3, [1, 2, 4])):
+        part, pairs = whole.restricted(d)
+        alone = robin_of(member[mine] - first, odd[mine], np.zeros((document == d).sum(), dtype=int))
+        assert pairs.tolist() == np.flatnonzero(document[whole.first] == d).tolist()
+        for name in ("first", "second", "document", "at", "third", "kept"):
+            np.testing.assert_array_equal(getattr(part, name), getattr(alone, name))
+        np.testing.assert_allclose(part.share, whole.share[pairs])

@@ -135,6 +135,7 @@ def test_slopes_with_covariates_are_differences_of_the_likelihood(prior, weighte
     of = some_votes(prior=prior)
     of = of if weighted else replace(of, weight=None)
     point = np.array([0.4, -0.1, 0.2, 0.3, -0.5])
+    assert of.slopes(point).shape == (1, 30)
     found = of.slopes(point)[0] + of.prior_slopes(point)
     gradient, curvature = found[:5], found[5:].reshape(5, 5)
     for k, step in enumerate(1e-5 * np.eye(5)):
@@ -210,6 +211,23 @@ def test_systems_that_votes_connect_are_one_group():
     assert [group.tolist() for group in components(met)] == [[0, 3], [1, 4], [2]]
     met[3, 2] = 0.5
     assert [group.tolist() for group in components(met)] == [[0, 2, 3], [1, 4]]
+
+
+def test_systems_without_a_finite_strength_are_apart_and_the_unbeaten_first():
+    wins = np.zeros((4, 4))
+    wins[1, 0] = wins[0, 1] = 1  # a and b beat each other, c beat a, and b beat d
+    wins[2, 0] = wins[1, 3] = 2
+
+    def groups(*tables):
+        first, *others = ([int(one) for one in group] for group in tournaments.unbounded_groups(*tables))
+        return first, sorted(others)
+
+    assert groups(wins) == ([2], [[0, 1], [3]])
+    ties = np.zeros((4, 4))
+    ties[0, 2] = ties[2, 0] = 1  # a tie is a way as good as a win
+    assert groups(wins, ties) == ([0, 1, 2], [[3]])
+    ties[1, 3] = ties[3, 1] = 2  # as many ties as wins
+    assert groups(wins, ties) == ([0, 1, 2, 3], [])
 
 
 # -- Elo --------------------------------------------------------------------------------------------
