@@ -16,7 +16,20 @@ import pytest
 pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
 
 from assay.cli.service import _own_files, restore
-from assay.cli.studies import _invited_already, _pay_words, _refusal, _replies_frame, _reply_words, _sure, judge
+from assay.cli.studies import (
+    ChangeOptions,
+    _ask_change,
+    _holds_replies,
+    _invited_already,
+    _pay_words,
+    _refusal,
+    _replies_frame,
+    _reply_words,
+    _sure,
+    judge,
+    serve,
+    split,
+)
 from assay.errors import AssayError, ChangedStudyError
 from assay.judging import batch
 from assay.study.definition import load_study
@@ -89,6 +102,152 @@ def test_a_refused_change_names_what_may_be_said(can_keep):
     said = _refusal(ChangedStudyError("3 answers to 'stars' would no longer count", can_keep=can_keep))
     assert said.startswith("3 answers to 'stars' would no longer count. Nothing was changed. --new-version takes them")
     assert said.endswith(", --same-question goes on counting them") is can_keep
+
+
+LOST = ChangedStudyError("3 answers would no longer count", can_keep=False)
+KEPT = ChangedStudyError("3 answers would no longer count")
+
+
+@pytest.mark.parametrize(
+    ("error", "typed", "meant"),
+    [
+        (KEPT, "n\n", "new-version"), (KEPT, " S \n", "same-question"), (LOST, "N", "new-version"), (KEPT, "", None),
+        (KEPT, "yes\n", None), (LOST, "s\n", None),
+    ],
+)  # fmt: skip
+def test_what_a_change_means_is_asked_at_a_terminal(monkeypatch, capsys, error, typed, meant):
+    heard = SimpleNamespace(isatty=lambda: True, readline=lambda: typed)
+    monkeypatch.setattr(sys, "stdin", heard)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    if meant is None:
+        with pytest.raises(AssayError, match=r"^nothing was changed$"):
+            _ask_change(error)
+    else:
+        assert _ask_change(error) == meant
+    said = capsys.readouterr().err
+    assert said.startswith("3 answers would no longer count.")
+    assert ("s  it is the same question: they go on counting" in said) is error.can_keep
+    assert said.endswith("anything else changes nothing\nWhat is it? ")
+
+
+@pytest.mark.parametrize("who", ["stdin", "stderr"])
+def test_where_nobody_sits_at_both_ends_nothing_is_asked(monkeypatch, who):
+    for name in ("stdin", "stderr"):
+        monkeypatch.setattr(sys, name, SimpleNamespace(isatty=lambda name=name: name == who, write=lambda text: None))
+    with pytest.raises(AssayError) as refused:
+        _ask_change(KEPT)
+    assert str(refused.value) == _refusal(KEPT)
+
+
+def test_a_change_is_made_as_it_was_said_and_at_once_where_there_is_none(capsys):
+    def work(error, tried):
+        def run(changed):
+            tried.append(changed)
+            if changed is None:
+                raise error
+            return "done"
+
+        return run
+
+    for options, meant, words in (
+        ({"new_version": True}, "new-version", "they stay in the store (--new-version)"),
+        ({"same_question": True}, "same-question", "they go on counting (--same-question)"),
+    ):
+        tried: list[Any] = []
+        assert ChangeOptions(**options).decided(work(KEPT, tried)) == "done"
+        assert tried == [None, meant]
+        assert capsys.readouterr().err == f"3 answers would no longer count; {words}\n"
+    assert ChangeOptions(new_version=True).decided(work(LOST, [])) == "done"
+    with pytest.raises(AssayError, match="Nothing was changed") as refused:
+        ChangeOptions(same_question=True).decided(work(LOST, tried := []))
+    assert (tried, str(refused.value)) == ([None], _refusal(LOST))
+    assert ChangeOptions().decided(lambda changed: changed) is None
+    with pytest.raises(AssayError, match="exclude each other; give one"):
+        ChangeOptions(new_version=True, same_question=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "holds"),
+    [
+        (None, True), ("", True), (" \n{}", True), ('{"item": 1, "judge": 2, "reply": 3}\n', True),
+        ('{"item": 1, "judge": 2}\n', False), ("item,judge,reply\n", False),
+    ],
+)  # fmt: skip
+def test_replies_are_added_to_replies_and_to_nothing_else(tmp_path, content, holds):
+    if content is not None:
+        (tmp_path / "r.jsonl").write_text(content)
+    assert _holds_replies(tmp_path / "r.jsonl") is holds
+    assert _holds_replies(None)
+
+
+def test_parts_of_a_table_are_beside_it_and_those_of_a_study_in_its_folder(study, tmp_path, capsys):
+    table = tmp_path / "table.csv"
+    table.write_text("item,kind\n" + "".join(f"i{n},{'xy'[n % 2]}\n" for n in range(8)))
+    split(table)
+    said = capsys.readouterr()
+    assert said.out.startswith("2 items for development and 6 for the test, drawn with seed 0.")
+    assert said.err == f"written to {tmp_path / 'table-split.csv'}\n"
+    split(table, out=tmp_path / "other.csv", test=0.5, seed=3, strata=["kind"])
+    said = capsys.readouterr()
+    assert said.out.startswith("4 items for development and 4 for the test, drawn with seed 3.\nAlike in kind")
+    assert pl.read_csv(tmp_path / "other.csv").group_by("kind").agg(
+        pl.col("part").eq("test").sum()).sort("kind").rows() == [("x", 2), ("y", 2)]  # fmt: skip
+    with pytest.raises(AssayError, match="is there already and is not written over"):
+        split(table)
+    (study / "items.csv").write_text("item,text\na,A text.\nb,B text.\n")
+    with pytest.raises(AssayError, match=r"kept in its folder, as split\.csv; leave --output out"):
+        split(study, out=tmp_path / "more.csv")
+    split(study, test=0.5)
+    assert capsys.readouterr().err == f"written to {study / 'split.csv'}\n"
+
+
+def test_a_page_without_a_study_takes_a_port_alone(monkeypatch):
+    served: list[int] = []
+    monkeypatch.setattr("assay.cli.drop.serve_drop", served.append)
+    serve()
+    for port in (1, 65535):
+        serve(port=port)
+    assert served == [8321, 1, 65535]
+    for port in (0, 65536):
+        with pytest.raises(AssayError, match="port must lie between 1 and 65535"):
+            serve(port=port)
+    with pytest.raises(AssayError, match="port must be a whole number from 1 to 65535"):
+        serve(port=80.5)
+    for options in ({"host": "0.0.0.0"}, {"workers": 2}, {"base_url": "https://x.example"}, {"store": "s.db"}):
+        with pytest.raises(AssayError, match="takes --port only; name the study's folder: assay serve STUDY"):
+            serve(**options)
+    assert len(served) == 3
+
+
+def test_where_a_page_is_and_who_is_invited_is_printed(study, monkeypatch, capsys):
+    pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
+    from assay.collecting import server
+
+    asked: list[Any] = []
+    monkeypatch.setattr(server, "check_reach", lambda *given: None)
+    monkeypatch.setattr(server, "take_in", lambda *given: None)
+    monkeypatch.setattr(server, "links", lambda loaded, address, *_: (f"{address}/lead", {"ana": "a", "ben": "b"}))
+    monkeypatch.setattr(server, "serve", lambda loaded, **how: asked.append((how["host"], how["port"], how["workers"])))
+    for options, address, more in (
+        ({}, "http://127.0.0.1:8321", ""),
+        ({"port": 8000}, "http://127.0.0.1:8000", " --base-url http://127.0.0.1:8000"),
+        ({"host": "0.0.0.0"}, "http://127.0.0.1:8321", ""),
+        ({"base_url": "https://x.example"}, "https://x.example", " --base-url https://x.example"),
+    ):
+        serve(study, **options)
+        assert capsys.readouterr().out.splitlines() == [
+            f"The page of {study} is at {address} (2 invited)",
+            f"The lead's link and everybody's own: assay links {study}{more}",
+        ]
+    serve(study, quiet=True, workers=3)
+    assert capsys.readouterr().out == ""
+    assert asked == [("127.0.0.1", 8321, 1), ("127.0.0.1", 8000, 1), ("0.0.0.0", 8321, 1), ("127.0.0.1", 8321, 1),
+                     ("127.0.0.1", 8321, 3)]  # fmt: skip
+    with pytest.raises(AssayError, match="workers must be a whole number of at least 1; got 0"):
+        serve(study, workers=0)
+    monkeypatch.setattr(server, "links", lambda *given: ("lead", {}))
+    serve(study)
+    assert "(nobody is invited yet)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
