@@ -12,10 +12,23 @@ from studies import from_grid, row
 
 import assay
 import references
-from assay.concordance.disagreement import _number, mean_distance
+from assay.concordance.disagreement import (
+    CategoryShares,
+    DisagreementSettings,
+    KappaOfCategories,
+    _compare_categories,
+    _groups,
+    _items_with,
+    _number,
+    _span,
+    farthest_items,
+    mean_distance,
+)
 from assay.data.annotations import Annotations
+from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Nominal, Ordinal
 from assay.errors import DesignError
+from assay.estimation.resampling import Sums
 
 ROWS = [
     ("q1", "ann", "harm"), ("q1", "bob", "fine"), ("q1", "cho", "harm"), ("q1", "gpt", "fine"),
@@ -183,3 +196,112 @@ def test_intervals_of_specific_agreement_hold(n):
         table = assay.disagreement(four_categories(seed, n, 0.4)).table.filter(coefficient="specific-agreement")
         held += [r["low"] <= truth[r["category"]] <= r["high"] for r in table.drop_nulls("low").iter_rows(named=True)]
     assert 0.92 <= np.mean(held) <= 0.985
+
+
+# -- step by step ----------------------------------------------------------------------------------------
+
+
+def test_the_items_on_which_a_judge_is_farthest_are_shown_with_who_said_what():
+    """gpt's mean distance from people less theirs from each other: q3 1 − 0, q4 1, q1 2/3 − 2/3, q2 0."""
+    found = farthest_items(words(), "gpt", 5)
+    assert found.columns == ["criterion", "judge", "item", "people_say", "judge_says", "apart", "people_apart", "text"]
+    assert found.drop("criterion", "judge").rows() == [
+        ("q3", "harm (3 of 3)", "fine", 1.0, 0.0, "text of q3"), ("q4", "fine", "harm", 1.0, None, "text of q4"),
+    ]  # fmt: skip
+    assert found["judge"].to_list() == ["gpt", "gpt"]
+    assert farthest_items(words(), "gpt", 1)["item"].to_list() == ["q3"]
+    assert farthest_items(words(), "ann", 5).is_empty()
+
+
+def test_the_farthest_items_of_each_criterion_by_excess_then_distance_then_as_they_come():
+    cells = {"a": (1, 1, 5, 2), "b": (1, 1, 5, 2), "c": (1, 2, 5, 1), "d": (1, 1, 5, 1)}
+    rows = [(item, who, label, criterion) for criterion in ("x", "y") for item, labels in cells.items()
+            for who, label in zip(("p", "q", "j", "k"), labels, strict=True)
+            if (criterion, who) != ("y", "j")]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "criterion"], orient="row")
+    labels = Annotations.from_frame(frame, judges=["j", "k"], scale=Ordinal(1, 5))
+    found = farthest_items(labels, "j", 3)
+    # a, b, d: 1 − 0; c: 7/8 − 1/4. On y the judge said nothing.
+    assert found.select("criterion", "item", "apart", "people_apart").rows() == [
+        ("x", "a", 1, 0), ("x", "b", 1, 0), ("x", "d", 1, 0),
+    ]  # fmt: skip
+    assert farthest_items(labels, "j", 9).filter(item="c").select("people_say", "judge_says").rows() == [
+        ("1 (1 of 2), 2 (1 of 2)", "5")
+    ]
+    assert farthest_items(labels, "k", 9)["item"].to_list() == ["a", "b", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "scale", "unit"),
+    [
+        ([[1, 2]], Ordinal(1, 5), 4), ([[1, 2]], Nominal([1, 2, 3]), 1), ([[1, 4.5]], Interval(), 3.5),
+        ([[1, 2]], Interval(0, 10), 10), ([[2, 2]], Interval(), np.finfo(float).tiny),
+    ],
+)  # fmt: skip
+def test_a_distance_of_1_is_the_whole_scale_or_all_that_was_seen(cells, scale, unit):
+    assert _span(Ratings.of(from_grid(cells, scale))) == unit
+
+
+def test_kappa_of_each_category_is_set_against_that_of_all_by_hand():
+    """Given 50, 30 and 20 times of 100, matched 40, 18 and 10 times."""
+    each = [(0.8 - 0.5) / 0.5, (0.6 - 0.3) / 0.7, (0.5 - 0.2) / 0.8]
+    whole = (0.25 * each[0] + 0.21 * each[1] + 0.16 * each[2]) / 0.62
+    found = KappaOfCategories().value(np.array([[40.0, 18, 10, 50, 30, 20]] * 2))
+    np.testing.assert_allclose(found, [[one - whole for one in each]] * 2)
+    unseen = KappaOfCategories().value(np.array([40.0, 18, 0, 60, 40, 0]))
+    first, second = (40 / 60 - 0.6) / 0.4, (18 / 40 - 0.4) / 0.6
+    np.testing.assert_allclose(unseen[:2], [first - (first + second) / 2, second - (first + second) / 2])
+
+
+def test_items_with_a_category_have_labels_to_compare():
+    cells = [[1, 2, np.nan], [1, np.nan, np.nan], [2, 2, 1], [np.nan, 1, 2], [3, np.nan, 3]]
+    ratings = Ratings.of(from_grid(cells, Nominal([1, 2, 3]), names=["a", "b", "j"], judges=["j"]))
+    value = {v: float(i) if ratings.source.categories else float(v) for i, v in enumerate((1, 2, 3))}
+    people, judge = np.array([True, True, False]), np.array([False, False, True])
+    assert [_items_with(ratings, value[v], None, None) for v in (1, 2, 3)] == [3, 3, 1]
+    assert [_items_with(ratings, value[v], judge, people) for v in (1, 2, 3)] == [2, 2, 1]
+
+
+def test_shares_of_a_panel_and_of_a_judge_with_people():
+    cells = [[1, 2, 1], [1, np.nan, np.nan], [2, 2, np.nan], [np.nan, 1, 2]]
+    ratings = Ratings.of(from_grid(cells, Ordinal(1, 2), names=["a", "b", "j"], judges=["j"]))
+    values = np.array([1.0, 2])
+    # Of three labels two are 1, each matched by one of the two others; a single label has nobody beside it.
+    panel = CategoryShares(values)
+    assert panel.width == 4
+    np.testing.assert_allclose(panel.moments(ratings.answers), [[1, 0, 2, 1], [0, 0, 0, 0], [0, 2, 0, 2], [0, 0, 1, 1]])
+    people = np.array([True, True, False])
+    beside = CategoryShares(values, ~people, people).moments(ratings.answers)
+    # On the first item half of people say 1, and the judge does; on the last people 1, the judge 2.
+    np.testing.assert_allclose(beside, [[1, 0, 1.5, 0.5], [0] * 4, [0] * 4, [0, 0, 1, 1]])
+    np.testing.assert_allclose(panel.value(np.array([3.0, 1, 6, 4])), [0.5, 0.25])
+
+
+@pytest.mark.parametrize(("given", "tested"), [(9, False), (10, True)])
+def test_categories_on_ten_items_are_set_against_all(given, tested):
+    rng = np.random.default_rng(3)
+    sums = np.zeros((40, 4))
+    sums[:, 2] = 2
+    sums[:, 0] = 2
+    sums[:given, 3], sums[:given, 2] = 2, 0
+    sums[:given, 0], sums[:given, 1] = 0, rng.integers(0, 2, given) * 2
+    both = Sums(CategoryShares(np.array([0.0, 1])), sums, (40,), "items")
+    found = _compare_categories(both, DisagreementSettings())
+    assert set(found) == ({0, 1} if tested else set())
+    assert _compare_categories(both, DisagreementSettings(method="none")) == {}
+
+
+@pytest.mark.parametrize(("people", "judges", "groups"), [
+    (2, 2, ["humans", "j", "k"]), (1, 2, ["j", "k"]), (0, 2, ["judges"]), (3, 0, ["humans"]), (1, 0, []),
+])  # fmt: skip
+def test_panels_of_people_or_judges_and_each_judge_with_people(people, judges, groups):
+    names = [*"abc"[:people], *"jk"[:judges]]
+    ratings = Ratings.of(from_grid(np.ones((2, len(names))), Ordinal(1, 2), names=names, judges=names[people:]))
+    found = list(_groups(ratings))
+    assert [who for who, *_ in found] == groups
+    for who, part, first, second in found:
+        if first is None:
+            assert (second, len(part.annotators)) == (None, people or judges)
+        else:
+            assert [name for name, mine in zip(names, first, strict=True) if mine] == [who]
+            assert second.tolist() == [True] * people + [False] * judges
