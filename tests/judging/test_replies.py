@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 import unicodedata
 from pathlib import Path
@@ -29,6 +30,7 @@ from assay.judging.replies import (
     find_in_marks,
     find_in_sentences,
     is_bare,
+    label_likelihood,
     objects,
     read_reply,
 )
@@ -609,3 +611,85 @@ def test_how_each_label_is_written(spec, words, spelled):
     wide = replies._WIDEST
     assert len(replies._label_spellings(parse_scale(f"interval:0-{wide}"), {})) == wide + 1
     assert replies._label_spellings(parse_scale(f"interval:0-{wide + 1}"), {}) == {}
+
+
+def tokens_of(*tokens):
+    """A reply, token by token, with what might have stood there and how likely that was."""
+    return [(token, [(one, math.log(share)) for one, share in there.items()]) for token, there in tokens]
+
+
+@pytest.mark.parametrize(
+    ("spec", "label", "tokens", "shares", "on_labels"),
+    [
+        ("1-3", 2, [("2", {"2": 0.75, "3": 0.25})], {1: 0, 2: 0.75, 3: 0.25}, 1),
+        # Half of the probability is enough, of which the labels have all.
+        ("1-3", 2, [("2", {"2": 0.375, "3": 0.125, "no": 0.5})], {1: 0, 2: 0.75, 3: 0.25}, 0.5),
+        # Rounded shares may add up to more than all there is.
+        ("1-3", 2, [("2", {"2": 0.75, "3": 0.5})], {1: 0, 2: 0.6, 3: 0.4}, 1),
+        # On numbers only those that were likely at all are named.
+        ("interval:0-1000", 250, [("250", {"250": 1})], {250: 1}, 1),
+        ("interval:0-9", 2, [("2", {"2": 0.75, "3": 0.25})], {2: 0.75, 3: 0.25}, 1),
+        # What stands before the label in its token stands before the others, too.
+        ("1-3", 2, [('"2', {'"2': 0.5, '"3': 0.25, "3": 0.25})], {1: 0, 2: 0.5, 3: 0.5}, 1),
+        # The last of two, unless only the first stands where the label does.
+        ("1-3", 2, [("2", {"3": 1}), (" or ", {}), ("2", {"2": 1})], {1: 0, 2: 1, 3: 0}, 1),
+        ("1-3", 2, [('{"label": ', {}), ("2", {"3": 1}), (', "n": ', {}), ("2", {"2": 1})], {1: 0, 2: 0, 3: 1}, 1),
+        # A token that begins two labels is divided by what might have followed: .75 (.25 and .75), and 7 has .25.
+        ("nominal:1,10,7", 10, [("1", {"1": 0.75, "7": 0.25}), ("0", {"0": 0.25, " ": 0.75})],
+         {1: 0.5625, 10: 0.1875, 7: 0.25}, 1),
+        ("nominal:so much,so little", "so much", [("so", {"so": 1}), (" much", {" much": 0.25, " little": 0.25})],
+         {"so much": 0.5, "so little": 0.5}, 1),
+        # With tokens of their own nothing is to be divided.
+        ("nominal:1,10,7", 7, [("7", {"1": 0.25, "10": 0.25, "7": 0.5})], {1: 0.25, 10: 0.25, 7: 0.5}, 1),
+        # Below a hundredth it does not matter which of two it is: the one that is there, or neither.
+        ("nominal:1,10,7", 7, [("7", {"1": 0.009, "7": 0.991})], {1: 0.009, 10: 0, 7: 0.991}, 1),
+        ("nominal:so much,so little,no", "no", [("no", {"so": 0.009, "no": 0.991})],
+         {"so much": 0, "so little": 0, "no": 1}, 0.991),
+    ],
+)  # fmt: skip
+def test_how_likely_each_label_was_by_hand(spec, label, tokens, shares, on_labels):
+    found = label_likelihood(tokens_of(*tokens), label, parse_scale(spec), {})
+    assert (found.shares, found.on_labels) == (pytest.approx(shares), pytest.approx(on_labels))
+    assert found.reason is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "label", "tokens", "reason"),
+    [
+        ("1-3", 2, [("2", {})], "the service sent no probabilities of tokens"),
+        ("1-3", 2, [("so ", {"so ": 1}), ("2", {})], "the label is not where tokens have probabilities"),
+        ("1-3", 2, [("two", {"two": 1})], "the label is not where tokens have probabilities"),
+        ("1-3", 2, [("2", {"2": 0.49, "x": 0.51})], "the labels have 0.49 of the probability of their place"),
+        ("interval:0-1001", 2, [("2", {"2": 1})], "the labels have 0.00 of the probability of their place"),
+        ("nominal:1,10,7", 7, [("7", {"1": 0.25, "7": 0.75})],
+         "'1' and '10' begin with the same token, so nobody can tell how likely each was"),
+        ("nominal:1,10,7", 10, [("1", {"1": 1}), ("0", {})],
+         "'1' and '10' begin with the same token, so nobody can tell how likely each was"),
+        ("nominal:so much,so little,no", "no", [("no", {"so": 0.25, "no": 0.75})],
+         "'so much' and 'so little' begin with the same token, so nobody can tell how likely each was"),
+        ("nominal:so much,so little", "so much", [("so", {"so": 1}), (" much", {" what": 1})],
+         "'so much' and 'so little' begin with the same token, so nobody can tell how likely each was"),
+    ],
+)  # fmt: skip
+def test_why_nobody_can_tell_how_likely_each_label_was(spec, label, tokens, reason, monkeypatch):
+    monkeypatch.setattr(replies, "_NEGLIGIBLE", 0.25)  # a share whose logarithm comes back whole
+    found = label_likelihood(tokens_of(*tokens), label, parse_scale(spec), {})
+    assert (found.reason, found.shares) == (reason, {})
+
+
+def test_the_reasons_beside_spans_and_what_was_thought():
+    scale, spans = parse_scale("spans:place"), '[{"text": "York", "label": "place"}]'
+    beside = f'{{"reasoning": "a town", "label": {spans}}}'
+
+    def read(text, **more):
+        reply = read_reply(text, scale, source="in York", **more)
+        return reply.label, reply.reason, reply.reasoning
+
+    found = '[[3,7,"place"]]'
+    assert read(beside) == (found, None, "a town")
+    assert read(spans) == (found, None, None)
+    assert read(f"<think>hm</think>{spans}") == (found, None, "hm")
+    assert read(f"<think>hm</think>{beside}") == (found, None, "hm")
+    assert read(beside.replace("York", "Leeds")) == (None, "a quote is not in the text, or not that often", None)
+    assert read(beside[:-5], finish="length") == (None, TRUNCATED, None)
+    assert read(f"<think>hm</think>{beside[:-5]}", finish="length") == (None, TRUNCATED, "hm")
