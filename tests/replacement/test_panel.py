@@ -5,21 +5,25 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import polars as pl
 import pytest
 
 import assay
 from assay.data.annotations import Answers
 from assay.data.scales import Interval, Nominal, Ordinal, Preference, Text
 from assay.replacement.closeness import Accuracy, NegRMSE
+from assay.replacement.looks import Structure
 from assay.replacement.panel import (
     AltTestSettings,
     AltTestTable,
     Rule,
     _all_texts,
+    _columns_asked,
     _normalise,
     _quality,
     _refuse_too_few,
     _score_for,
+    _structures,
     labels_of,
 )
 from assay.similarity.registry import as_similarity
@@ -204,3 +208,87 @@ def test_quality_is_a_number_above_0(bad):
     assert _quality(labels, ("bob", "ann"), {"ann": 2, "bob": 0.5, "cho": -1}).tolist() == [0.5, 2]
     with pytest.raises(assay.DataError, match="quality of annotator 'bob' must be a number above 0"):
         _quality(labels, ("ann", "bob"), {"ann": 1, "bob": bad})
+
+
+# -- what is known of items without reading them ------------------------------------------------------
+
+
+def parts_of(codes, per_item=3.0):
+    stem = SimpleNamespace(codes=np.array(codes), names=sorted(set(codes)))
+    return SimpleNamespace(stem=stem, items_per_stem=per_item), stem
+
+
+def structures(columns=(), documents=None, suffix=None, wanted="auto"):
+    return _structures(tuple(columns), documents, suffix, wanted)
+
+
+def column(name, *codes):
+    return Structure(name, np.array(codes))
+
+
+def test_a_stem_is_a_structure_from_three_items_each_or_where_it_is_asked_for():
+    for per_item, there in ((2.9, False), (3.0, True)):
+        documents, _ = parts_of([0, 0, 0, 1, 1, 1], per_item)
+        assert [one.name for one in structures(documents=documents)] == ["stem"] * there
+        (asked,) = structures(documents=documents, wanted="stem")
+        assert (asked.name, asked.by_stem, asked.part.tolist()) == ("stem", False, [0, 0, 0, 1, 1, 1])
+    assert structures(documents=documents)[0].by_stem  # found by itself
+    assert structures(documents=documents, wanted="suffix", suffix=parts_of([0, 1] * 3)[1])[0].name == "suffix"
+    assert structures(documents=documents, wanted="none") == structures() == ()
+
+
+def test_a_suffix_is_a_structure_from_five_items_each_or_where_it_is_asked_for():
+    for codes, there in (([0] * 5 + [1] * 4, False), ([0] * 5 + [1] * 5, True)):
+        _, suffix = parts_of(codes)
+        assert [one.name for one in structures(suffix=suffix)] == ["suffix"] * there
+        (asked,) = structures(suffix=suffix, wanted=["suffix"])
+        assert asked.part.tolist() == codes
+        assert structures(suffix=suffix, wanted="none") == ()
+
+
+def test_structures_are_crossed_where_a_cell_has_four_items_and_the_stem_comes_last():
+    documents, _ = parts_of([0, 0, 0, 1, 1, 1, 2, 2])
+    a, b = column("a", 0, 0, 0, 0, 1, 1, 1, 1), column("b", 2, 2, 2, 2, 0, 0, 0, 0)
+    found = structures([a, b], documents)
+    assert [one.name for one in found] == ["a", "b", "a × b", "stem"]
+    assert found[2].part.tolist() == [0] * 4 + [1] * 4
+    third = column("b", 0, 0, 0, 0, 1, 1, 0, 0)  # eight items in three cells
+    assert [one.name for one in structures([a, third], documents)] == ["a", "b", "stem"]
+    assert [one.name for one in structures([a])] == ["a"]  # one alone is crossed with nothing
+    _, suffix = parts_of([0] * 4 + [1] * 4)
+    assert [one.name for one in structures([a], suffix=suffix, wanted=["a", "suffix"])] == ["a", "suffix", "a × suffix"]
+
+
+def test_names_that_share_nothing_cannot_be_asked_for():
+    for wanted in ("stem", "suffix", ["a", "stem"]):
+        with pytest.raises(assay.DesignError, match="the names of items share nothing"):
+            structures([column("a", 0, 1)], wanted=wanted)
+    assert structures([column("stem", 0, 1)], wanted="stem")[0].part.tolist() == [0, 1]  # a column of that name
+
+
+def test_columns_of_which_each_value_has_five_items_are_structures():
+    """Of ten items; not numbers with a point, what people said, or what holds nothing but labels."""
+    n = 10
+    halves = [k % 2 for k in range(n)]
+    items = pl.DataFrame({
+        "item": [f"i{k}" for k in range(n)], "topic": ["law", "art"] * 5, "thirds": [min(k // 3, 2) for k in range(n)],
+        "same": ["x"] * n, "share": [float(k) for k in halves], "gold_label": halves, "Target": halves,
+        "target_language": ["de", "fr"] * 5, "mean": halves, "meaning": halves, "says": ["good", "BAD"] * 5,
+        "gaps": [None if k else "x" for k in halves],
+    })  # fmt: skip
+    labels = SimpleNamespace(items=items, scale=SimpleNamespace(categories=("bad", "good", "worse")), names={})
+
+    def asked(**options):
+        return [(one.name, one.part.tolist()) for one in
+                _columns_asked(labels, AltTestSettings(epsilon=0.1, **options))]  # fmt: skip
+
+    found = asked()
+    assert [name for name, _ in found] == ["topic", "target_language", "meaning", "gaps"]
+    assert dict(found)["topic"] == [1, 0] * 5  # by name
+    assert dict(found)["gaps"] == [1, 0] * 5  # no value is a value
+    labels.scale.categories = None
+    assert "says" in [name for name, _ in asked()]
+    assert "topic" not in [name for name, _ in asked(gold="topic")]
+    assert [name for name, _ in asked(strata="says")] == ["says"]
+    assert [name for name, _ in asked(strata=["thirds", "same", "stem"])] == ["thirds", "same"]
+    assert asked(strata="none") == asked(strata="stem") == []
