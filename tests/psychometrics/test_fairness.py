@@ -252,3 +252,69 @@ def test_each_further_group_has_a_sentence_and_judges_against_people_one_more():
     ]  # fmt: skip
     assert found[1] == "s against n: 1 of 1 raters differ."
     assert "+0.25 categories" in found[4]
+
+
+def test_each_rater_and_group_is_a_row_with_its_verdict(monkeypatch):
+    """Two raters, two further groups of which the second is small; who did not see a group is not compared."""
+    draws = np.array([[-0.5, 0.2, 0.05, 0.3], [-0.6, 0.1, 0.02, 0.3], [0.4, -0.3, 0.01, 0.3], [-0.5, 0.2, 0.04, 0.3]])
+
+    def gap(k, reason=None):
+        ends = {"estimate": float(draws[0, k]), "low": -1.0, "high": 1.0}
+        return SimpleNamespace(estimate=draws[0, k], reason=reason, row=lambda: ends)
+
+    class Gaps(list):
+        replicates = draws
+
+    gaps = Gaps([gap(0), gap(1, "few"), gap(2), gap(3)])
+    p = np.array([0.05, 0.06, 0.5, 0.01])
+    monkeypatch.setattr(module, "_choose_anchors", lambda found, reference, alpha: (("anchors", alpha), gaps, p))
+    monkeypatch.setattr(module, "_reference", lambda found: "reference")
+    monkeypatch.setattr(module, "_notes", lambda found, reference, anchors: [reference, *map(str, anchors)])
+    monkeypatch.setattr(module, "_cautions", lambda found: ["care"])
+    monkeypatch.setattr(module, "_families", lambda found, gaps: "families")
+    table = SimpleNamespace(
+        raters=("a", "b"), kinds=("human", "judge"), groups=("n", "s", "t"), group_sizes=np.array([20, 10, 9]),
+        counts=np.array([[30, 31], [20, 21], [10, 0]]),
+    )  # fmt: skip
+    ratios = [SimpleNamespace(estimate=1.0 + k, low=0.5, high=3.0) for k in range(4)]
+    found = fairness(SimpleNamespace(
+        table=table, settings=SimpleNamespace(group="g", confidence=0.95, rope=0.3), variability_ratios=ratios,
+        density=SimpleNamespace(layout=SimpleNamespace(compared=np.array([[True, True], [True, True], [True, False]]))),
+    ))  # fmt: skip
+    columns = ["annotator", "kind", "group", "against", "p_adjusted", "probability", "within_rope", "ratio", "verdict"]
+    assert found.rows.select(columns).rows() == [
+        # Three of four draws are below 0, as the estimate is; none within .3. Then two signs; all within.
+        ("a", "human", "s", "n", 0.05, 0.75, 0.0, 1.0, "severer"),
+        ("b", "judge", "s", "n", 0.06, 0.75, 1.0, 2.0, "the same in practice"),
+        ("a", "human", "t", "n", 0.5, 1.0, 1.0, 3.0, "the same in practice"),
+        ("b", "judge", "t", "n", None, None, None, 4.0, None),
+    ]
+    assert found.rows.select("labels", "labels_against").rows() == [(20, 30), (21, 31), (10, 30), (0, 31)]
+    assert found.rows["reason"].to_list() == [None, "few", "t has 9 subjects of 10", "t has 9 subjects of 10"]
+    assert found.notes[:2] == ("reference", "anchors")
+    assert float(found.notes[2]) == pytest.approx(0.05)
+    assert found.cautions == ("care",)
+    table.group_sizes[2] = 10
+    reasons = fairness(SimpleNamespace(
+        table=table, settings=SimpleNamespace(group="g", confidence=0.95, rope=0.3), variability_ratios=ratios,
+        density=SimpleNamespace(layout=SimpleNamespace(compared=np.array([[True, True], [True, True], [True, False]]))),
+    )).rows["reason"]  # fmt: skip
+    assert reasons.to_list() == [None, "few", None, "no labels in both n and t"]
+
+
+def test_two_judges_less_three_people_with_the_second_group():
+    compared = np.array([[1, 1, 1, 1, 1], [0, 1, 0, 0, 0], [1, 1, 1, 1, 1]], dtype=bool)
+    table = SimpleNamespace(groups=("n", "s", "t"), is_judge=np.array([1, 0, 0, 1, 0]))
+    asked = []
+
+    def contrast(weights):
+        asked.append(weights.tolist())
+        return [SimpleNamespace(row=lambda: {"estimate": 0.5, "low": 0.0, "high": 1.0})]
+
+    found = module._families(
+        SimpleNamespace(table=table, density=SimpleNamespace(layout=SimpleNamespace(compared=compared))),
+        SimpleNamespace(contrast=contrast),
+    )
+    assert found.rows() == [("t", 0.5, 0.0, 1.0)]
+    third = 1 / 3
+    assert asked == [pytest.approx([0] * 5 + [0.5, -third, -third, 0.5, -third])]

@@ -254,3 +254,50 @@ def test_labels_drawn_anew_are_as_often_as_the_model_says():
     np.testing.assert_allclose(mean, expected)
     np.testing.assert_array_equal(drawn[0].sum(axis=1), np.bincount(table.rater))
     np.testing.assert_allclose(np.mean(drawn, axis=0), expected, atol=0.5)
+
+
+# -- means over draws ----------------------------------------------------------------------------------
+
+
+def test_ideal_labels_are_means_over_draws(monkeypatch):
+    """Two draws; a cell of labels 1 to 3, and one of words. Ideal ratings are said to be 0, 1, 2, then 0, 2, 2."""
+    posteriors = {0: [[0.5, 0.3, 0.2], [0.1, 0.9, 0]], 1: [[0.1, 0.1, 0.8], [0.3, 0.7, 0]]}
+    means = {0: [[0, 1, 2.0]], 1: [[0, 2, 2.0]]}
+    monkeypatch.setattr(module, "_cell_posteriors", lambda density, x: np.array(posteriors[x]))
+    monkeypatch.setattr(module, "_average_label", lambda density, x: np.array(means[x]))
+    monkeypatch.setattr(module, "_label_shares", lambda density, p, said: p)
+    cells = SimpleNamespace(kind=np.array([0, 1]), block=np.array([0, 0]), criterion=np.array([0, 1]),
+                            item=np.array([1, 0]), start=np.array([0, 3, 5]))  # fmt: skip
+    table = SimpleNamespace(
+        cells=cells, n_categories=3, categories=((1, 2, 3), ("no", "yes")), items=("i", "k"), criteria=("c", "d")
+    )
+    found = module.ideal_ratings(SimpleNamespace(table=table, density=None, spread_draws=lambda n: [0, 1][:n]))
+    assert found.select("item", "criterion", "ideal", "labels").rows() == [("k", "c", "3", 3), ("i", "d", "yes", 2)]
+    assert found["certainty"].to_list() == pytest.approx([0.5, 0.8])
+    # Draw 1 .3 + .4 and .9; draw 2 .2 + 1.6 and 1.4; squares .3 + .8, .9 and .4 + 3.2, 2.8.
+    mean, square = np.array([(0.7 + 1.8) / 2, (0.9 + 1.4) / 2]), np.array([(1.1 + 3.6) / 2, (0.9 + 2.8) / 2])
+    assert found["expected"].to_list() == pytest.approx([1 + mean[0], mean[1]])
+    assert found["sd"].to_list() == pytest.approx(np.sqrt(square - mean**2).tolist())
+    table.criteria = (None,)
+    cells.criterion = np.array([0, 0])
+    alone = module.ideal_ratings(SimpleNamespace(table=table, density=None, spread_draws=lambda n: [0, 1]))
+    assert "criterion" not in alone.columns
+
+
+def test_traits_have_their_mean_and_deviation_over_draws(monkeypatch):
+    """Points 0, 1 and 4 of two traits, the other way round; three subjects, of which the second has no label."""
+    chances = {0: [[0.5, 0.5, 0], [0, 0, 1]], 1: [[0.25, 0.25, 0.5], [0, 1, 0]]}
+    points = np.array([[0.0, 4], [1, 1], [4, 0]])
+    grid = SimpleNamespace(traits=SimpleNamespace(names=("t", "u"), points=points), patterns=[0, 1],
+                           kind=np.array([1, -1, 0]))  # fmt: skip
+    none = SimpleNamespace(traits=SimpleNamespace(names=(), points=None), patterns=[0], kind=np.array([0, 0, 0]))
+    monkeypatch.setattr(module, "point_probabilities", lambda unit: np.array(chances[unit]))
+    density = SimpleNamespace(grids=[grid, none], evaluate=lambda x: SimpleNamespace(unit=[x, x]))
+    table = SimpleNamespace(subjects=("p", "q", "r"))
+    found = module.traits(SimpleNamespace(density=density, table=table, spread_draws=lambda n: [0, 1]))
+    assert found.select("subject", "trait").rows() == [("p", "t"), ("r", "t"), ("p", "u"), ("r", "u")]
+    # p: 4 and 1, squares 16 and 1; r: .5 and 2.25, squares .5 and 8.25. The other trait: 0, 1; 2.5, 1.25.
+    mean = [2.5, 1.375, 0.5, 1.875]
+    square = [8.5, 4.375, 0.5, (8.5 + 4.25) / 2]
+    assert found["estimate"].to_list() == pytest.approx(mean)
+    assert found["sd"].to_list() == pytest.approx([math.sqrt(s - m * m) for s, m in zip(square, mean, strict=True)])

@@ -128,7 +128,7 @@ def fairness(found: RaterFit) -> Fairness:
                 f"{table.groups[g + 1]} has {counted(int(table.group_sizes[g + 1]), 'subject')} of {LEAST_COMPARED}"
             )
         verdict = None
-        if known and rope is not None:
+        if rope is not None:
             verdict = _verdict(gap.estimate, float(p[i]), rope, 1 - settings.confidence, settings.confidence)
         rows.append(
             {"annotator": table.raters[r], "kind": table.kinds[r],
