@@ -978,3 +978,18 @@ def test_a_store_elsewhere_is_read_by_every_command_that_reads_a_study(make_stud
         code, _, err = assay("agreement", table, "--store", elsewhere)
         assert code == 2
         assert "--store names the database of a study's folder" in " ".join(err.split())
+
+
+def test_a_service_that_loads_is_asked_again_every_two_seconds_and_no_try_is_counted(monkeypatch):
+    slept, now = [], [0.0]
+
+    async def sleep(self, seconds):
+        slept.append(seconds)
+        now[0] += max(seconds, 0)
+
+    monkeypatch.setattr(client.Endpoint, "_sleep", sleep)
+    monkeypatch.setattr(client, "monotonic", lambda: now[0])
+    starting, good = CallFailed("retry", "refused", starting=True), Completion("x")
+    done = asyncio.run(endpoint(loading=90, tries=1).call(Scripted(starting, starting, starting, good), letters(1)))
+    assert done == (good, 0.0)
+    assert [one for one in slept if one > 0] == [2.0, 2.0, 2.0]  # four times the first wait of half a second

@@ -693,3 +693,9 @@ def test_the_reasons_beside_spans_and_what_was_thought():
     assert read(beside.replace("York", "Leeds")) == (None, "a quote is not in the text, or not that often", None)
     assert read(beside[:-5], finish="length") == (None, TRUNCATED, None)
     assert read(f"<think>hm</think>{beside[:-5]}", finish="length") == (None, TRUNCATED, "hm")
+
+
+@pytest.mark.parametrize(("more", "label"), [(0, "good"), (1, None)])
+def test_what_is_much_longer_than_the_longest_label_is_a_text(more, label):
+    words = "good" + "." * (replies._NEAR + len("excellent") - len("good") + more)
+    assert replies.label_on_scale(words, Nominal(("good", "excellent"))) == label
