@@ -1,0 +1,260 @@
+"""What commands of labels take and print, part by part: scales, conditions, whose rows, which command is next."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import polars as pl
+import pytest
+
+import assay
+from assay.cli import labels as shared
+from assay.cli.labels import LabelOptions, alt_test, command_for, hidden_columns, ratings, separability
+from assay.cli.output import TYPED, Output
+from assay.errors import AssayError, DataError, DesignError
+from assay.ideas.choices import MapSettings
+from assay.reporting.page import NextStep
+
+
+@pytest.fixture
+def typed() -> Iterator[Callable[..., object]]:
+    """Says which words the command that runs has."""
+    token = TYPED.set(())
+    yield lambda *words: TYPED.set(words)
+    TYPED.reset(token)
+
+
+@pytest.mark.parametrize(
+    ("given", "scale"),
+    [
+        (None, None), ([], None), (["1-5"], "1-5"), (["stars=1-5"], {"stars": "1-5"}),
+        (["stars=1-5", "why=text"], {"stars": "1-5", "why": "text"}),
+        (["x=nominal:a=b"], {"x": "nominal:a=b"}),
+    ],
+)  # fmt: skip
+def test_one_scale_or_one_for_each_criterion(given, scale):
+    assert shared._scale(given) == scale
+
+
+def test_several_scales_name_their_criteria_and_one_name_is_itself():
+    with pytest.raises(AssayError, match=r"^several scales are given as CRITERION=SCALE; got '1-5'$"):
+        shared._scale(["stars=1-5", "1-5"])
+    assert [shared._one(names, "item") for names in (None, [], ["id"], ["id", "page"])] == [
+        "item", "item", "id", ["id", "page"]
+    ]  # fmt: skip
+
+
+def test_wide_and_a_layout_go_together_where_they_say_the_same():
+    given = ((False, "auto"), (False, "long"), (True, "auto"), (True, "wide"))
+    found = [LabelOptions(wide=wide, layout=layout)._layout() for wide, layout in given]
+    assert found == ["auto", "long", "wide", "wide"]
+    with pytest.raises(AssayError, match=r"^--wide and --layout long exclude each other; give one$"):
+        LabelOptions(wide=True, layout="long")._layout()
+
+
+def test_a_condition_is_one_value_or_several_and_a_value_with_a_comma_is_one():
+    frame = pl.DataFrame({"item": ["a", "b", "c", "d"], "annotator": "ann", "label": [1, 2, 3, 1]})
+    items = pl.DataFrame({"item": ["a", "b", "c", "d"], "kind": ["x", "y", "x,y", "z"], "page": [1, 2, 3, 3]})
+    labels = assay.Annotations.from_frame(frame, scale="1-3", items=items)
+
+    def left(condition: str) -> list[str]:
+        return shared._filter_labels(labels, condition).labels["item"].sort().to_list()
+
+    assert left("kind=x") == ["a"]
+    assert left("kind=y,z") == ["b", "d"]
+    assert left("kind=x,y") == ["c"]
+    assert left("page=1,3") == ["a", "c", "d"]
+    with pytest.raises(AssayError, match=r"^--where takes COLUMN=VALUE; got 'kind'$"):
+        left("kind")
+
+
+def test_a_similarity_is_a_table_where_one_is_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("pairs.csv").write_text("first,second,similarity\na,b,.5\n")
+    Path("words").write_text("no table: it has no ending")
+    assert shared.similarity("pairs.csv").rows() == [("a", "b", 0.5)]
+    assert shared.similarity("words").name == "words"
+    with pytest.raises(DesignError, match=r"'none\.csv' is not in assay"):
+        shared.similarity("none.csv")
+
+
+@pytest.mark.parametrize(
+    ("ends", "heard", "taken"),
+    [((True, True), "y\n", True), ((True, True), " YES \n", True), ((True, True), "\n", False),
+     ((True, False), "y\n", False), ((False, True), "y\n", False)],
+)  # fmt: skip
+def test_the_likelier_reading_is_taken_where_somebody_says_so(monkeypatch, typed, ends, heard, taken):
+    said: list[str] = []
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: ends[0], readline=lambda: heard))
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: ends[1], write=said.append))
+    typed("agreement", "a.csv")
+    assert shared._accepts_reading(DataError("who judges?", advised={"judges": ["m"]})) is taken
+    wanted = "who judges?. If that is right, run: assay agreement a.csv --judges m\nRead it so? [y/N] \n"
+    assert "".join(said) == (wanted if all(ends) else "")
+
+
+def look(scale: str, *people: str, judges: tuple[str, ...] = ()) -> Any:
+    scales = {"stars": assay.Ordinal(1, 5), "votes": assay.Preference(), "text": assay.Text()}
+    labels = SimpleNamespace(scales={"": scales[scale]}, humans=people, judges=judges)
+    return SimpleNamespace(labels=labels, options={"scale": "1-5"} if scale == "stars" else {})
+
+
+def test_the_command_asks_the_first_question_that_a_table_answers():
+    assert command_for(SimpleNamespace(labels=None), ["a.csv"]) is None
+    one = ["a.csv"]
+    assert command_for(look("stars", "ann", "bob"), one) == "assay agreement a.csv --scale 1-5"
+    judged = look("stars", "ann", "bob", judges=("m",))
+    assert command_for(judged, one) == "assay report a.csv --scale 1-5 --expertise crowd"
+    assert command_for(look("stars", "ann", judges=("m",)), one) == "assay agreement a.csv --scale 1-5"
+    assert command_for(look("votes", "ann", "bob", judges=("m",)), one) == "assay ratings a.csv"
+    assert command_for(look("text", "ann", "bob"), one) == "assay ideas a.csv"
+    assert command_for(look("votes", "ann"), ["a.csv", "b.csv", "c.csv"]) == (
+        "assay ratings a.csv --labels-from b.csv,c.csv"
+    )
+
+
+def test_after_a_report_the_same_labels_are_read_the_same_way(typed):
+    typed("report", "a.csv", "--item", "id", "--wide", "--judges=m,n", "--epsilon", ".1", "--scale", "1-5")
+    read = "--item id --wide --judges=m,n --scale 1-5"
+    step = NextStep("words", "disagreement", "m", "kind=x")
+    assert shared._next_command("a.csv", step) == f"assay disagreement a.csv {read} --where kind=x --first judges"
+    step = NextStep("words", "estimate", "m")
+    assert shared._next_command("a.csv", step) == f"assay estimate a.csv {read} --only m"
+
+
+ROWS = pl.DataFrame(
+    [
+        ("c", None, "humans", "ann", "bob", "alpha", 0.5), ("c", None, "pairs", "ann", "cho", "alpha", 0.6),
+        ("c", None, "consensus", "m", "people", "alpha", 0.7), ("c", None, "humans", "all", None, "kappa", 0.8),
+    ],
+    schema=["criterion", "group", "who", "first", "second", "coefficient", "estimate"], orient="row",
+)  # fmt: skip
+
+
+def test_who_is_compared_with_whom_stands_in_one_column():
+    found = shared._join_names(ROWS)
+    assert found.columns == ["criterion", "group", "between", "coefficient", "estimate"]
+    # Of two who are a pair the first comes first; elsewhere it is compared with the second, which stands before it.
+    assert found["between"].to_list() == ["bob & ann", "ann & cho", "people & m", "all"]
+
+
+def test_rows_for_people_are_of_the_headline_and_not_one_by_one_unless_that_is_asked_for():
+    def left(**given: Any) -> list[float]:
+        return shared._rows_for_people(ROWS, "alpha", given)["estimate"].to_list()
+
+    assert left() == [0.5, 0.7]
+    assert left(who=["pairs"]) == [0.5, 0.6, 0.7]
+    assert left(coefficients=["alpha", "kappa"]) == [0.5, 0.7, 0.8]
+    assert shared._rows_for_people(ROWS[1:2], "alpha", {})["estimate"].to_list() == [0.6]  # nothing else is there
+
+
+def test_columns_that_tell_nothing_are_hidden():
+    frame = pl.DataFrame({"who": ["people"] * 2, "system": ["a", "b"], "group": [None, None]})
+    assert hidden_columns(frame) == ("group", "who")
+    assert hidden_columns(frame.select("who", "system")) == ("who",)
+    assert hidden_columns(frame.drop("system")) == ("group",)
+    assert hidden_columns(frame.with_columns(who=pl.Series(["people", "m"]))) == ("group",)
+
+
+def test_options_of_other_labels_are_refused_and_measures_have_options():
+    shared._refuse_other_options({"confidence": 0.9}, MapSettings, "texts", "odd ones out")
+    with pytest.raises(AssayError, match=r"^--with-judges is about odd ones out; the labels are texts$"):
+        shared._refuse_other_options({"confidence": 0.9, "with_judges": True}, MapSettings, "texts", "odd ones out")
+    assert shared._split_measures("words, rouge-l,embeddings:M,split=whole,,") == [
+        "words", "rouge-l", "embeddings:M,split=whole"
+    ]  # fmt: skip
+
+
+def test_benchmarks_are_called_by_their_files_as_far_as_that_tells_them_apart():
+    read = SimpleNamespace(outputs=lambda path: f"of {path}")
+    assert shared._benchmarks("in/a.csv", ["in/b.csv"], read) == {"a": "of in/a.csv", "b": "of in/b.csv"}
+    assert shared._benchmarks("in/a.csv", ["on/a.csv"], read) == {"in/a.csv": "of in/a.csv", "on/a.csv": "of on/a.csv"}
+    with pytest.raises(DesignError, match=r"^'b\.csv' is named twice; name each benchmark once$"):
+        shared._benchmarks("a.csv", ["b.csv", "b.csv"], read)
+
+
+def asked(found: Any, **options: Any) -> Any:
+    """What a command asks with; the question is answered with what was found."""
+    return SimpleNamespace(
+        options=SimpleNamespace(options=lambda: options),
+        labels=SimpleNamespace(read=lambda source: found, outputs=None),
+        compute=lambda *given, **how: found, answer=lambda *given, **how: found, to=lambda *given, **how: None,
+        show=lambda row, found, out, **how: print("shown"), output=Output(),
+    )  # fmt: skip
+
+
+def test_a_winning_rate_below_the_least_ends_with_1(monkeypatch, capsys):
+    tests = {"a": SimpleNamespace(winning_rate=0.5), "b": SimpleNamespace(winning_rate=0.75)}
+    monkeypatch.setattr(shared, "_run_tests", lambda *given: ([SimpleNamespace(tests=tests)], ()))
+    monkeypatch.setattr(Output, "show", lambda *given, **how: None)
+    ask = asked(SimpleNamespace(judges=("m",)))
+    ends = [alt_test("a.csv", fail_under=least, ask=ask) for least in (None, 0, 0.5, 0.51, 0.75, 1)]
+    assert ends == [0, 0, 0, 1, 1, 1]
+    for least in (-0.1, 1.1):
+        with pytest.raises(DesignError, match="fail_under must lie between 0 and 1"):
+            alt_test("a.csv", fail_under=least, ask=ask)
+
+
+def test_several_domains_judges_or_one_are_tested_as_such(monkeypatch):
+    for place, name in (("alt_test", "alt_test"), ("compare", "compare_judges"), ("domains", "alt_test_by")):
+        monkeypatch.setattr(f"assay.replacement.{place}.{name}", lambda table, who, name=name, **given: (name, who))
+    one, two = SimpleNamespace(criteria=("c",)), SimpleNamespace(criteria=("c", "d"))
+    assert shared._run_tests(one, ["m"], {}) == ([("alt_test", "m")], shared._ALT_TEST_COLUMNS)
+    assert shared._run_tests(one, ["m", "n"], {}) == ([("compare_judges", ["m", "n"])], ("kind", "passed"))
+    domains = ([("alt_test_by", "m"), ("alt_test_by", "n")], ())
+    assert shared._run_tests(two, ["m", "n"], {}) == shared._run_tests(one, ["m", "n"], {"by": "half"}) == domains
+    with pytest.raises(DesignError, match="is about several domains"):
+        shared._run_tests(one, ["m"], {"correction": "within"})
+
+
+def test_pairs_to_ask_about_next_stand_below_the_ratings_or_alone(capsys):
+    found = SimpleNamespace(
+        next_pairs=lambda n: pl.DataFrame({"first": ["a"], "second": ["b"], "difference": [0.25 * n]})
+    )
+    ratings("a.csv", ask=asked(found))
+    assert capsys.readouterr().out == "shown\n"
+    ratings("a.csv", next_pairs=1, ask=asked(found))
+    assert capsys.readouterr().out == (
+        "shown\n\nPairs to ask about next, by what one more vote says of all ratings:\n"
+        "first  second  difference\na      b             0.25\n"
+    )
+    alone = asked(found)
+    alone.output = Output(csv=True)
+    ratings("a.csv", next_pairs=2, ask=alone)
+    assert capsys.readouterr().out == "first,second,difference\na,b,0.5\n"
+    ratings("a.csv", ask=alone)
+    assert capsys.readouterr().out == "shown\n"
+    for wrong, words in ((0, "--next must be a whole number of at least 1; got 0"), (1.5, "whole number")):
+        with pytest.raises(DesignError, match=words):
+            ratings("a.csv", next_pairs=wrong, ask=asked(found))
+
+
+def test_how_pairs_of_outputs_are_drawn_needs_a_file_for_them(tmp_path, capsys):
+    drawn: list[Any] = []
+
+    def pairs(n: int, **how: Any) -> pl.DataFrame:
+        drawn.append((n, how))
+        return pl.DataFrame({"pair_of": ["i", "i", "j"]})
+
+    found = SimpleNamespace(pairs=pairs, run=SimpleNamespace(settings=SimpleNamespace(seed=7)))
+    separability("a.csv", ask=asked(found))
+    assert drawn == []
+    for options in ({"choose": "top"}, {"n_items": 3}, {"n_pairs": 4}, {"n_pairs": 6}):
+        with pytest.raises(DesignError, match="say which pairs are drawn; name their file with --pairs"):
+            separability("a.csv", ask=asked(found), **options)
+    out = tmp_path / "pairs.csv"
+    separability("a.csv", pairs=out, ask=asked(found))
+    separability("a.csv", pairs=out, choose="top", n_items=1, n_pairs=1, ask=asked(found))
+    assert drawn == [
+        (5, {"n_items": None, "choose": "weighted", "seed": 7}), (1, {"n_items": 1, "choose": "top", "seed": 7})
+    ]  # fmt: skip
+    words = f"3 pairs of outputs, of 2 items, written to {out}\n"
+    assert capsys.readouterr().err == words * 2
+    for name, options in (("items", {"n_items": -1}), ("items", {"n_items": 1.5}), ("pairs", {"n_pairs": 0}),
+                          ("pairs", {"n_pairs": 1.5})):  # fmt: skip
+        with pytest.raises(DesignError, match=f"--n-{name} must be a whole number of at least 1"):
+            separability("a.csv", pairs=out, ask=asked(found), **options)
