@@ -210,6 +210,22 @@ def test_quality_is_a_number_above_0(bad):
         _quality(labels, ("ann", "bob"), {"ann": 1, "bob": bad})
 
 
+def test_a_table_of_one_criterion_is_one_test_and_of_two_it_is_refused():
+    rows = [(f"i{k}", who, criterion, k % 2 + 1)
+            for k in range(4) for who in ("ann", "bob", "m") for criterion in ("clear", "true")]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "criterion", "label"], orient="row")
+    both = assay.Annotations.from_frame(frame, judges=["m"], scale=STEPS)
+    settings = AltTestSettings(epsilon=0.1)
+    with pytest.raises(assay.DesignError, match=r"the table has 2 criteria \(clear, true\); test each with"):
+        AltTestTable.of(both, settings)
+    one = assay.Annotations.from_frame(frame.filter(pl.col("criterion") == "true"), judges=["m"], scale=STEPS)
+    made = AltTestTable.of(one, settings)
+    assert (one.criteria, made.humans, made.ratings.n_items) == (("true",), ("ann", "bob"), 4)
+    assert made.fingerprint
+    with pytest.raises(assay.DataError, match=r"expert 'anna'.*did you mean 'ann'"):
+        AltTestTable.of(one, AltTestSettings(epsilon=0.1, expert="anna"))
+
+
 # -- what is known of items without reading them ------------------------------------------------------
 
 
