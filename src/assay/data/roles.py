@@ -446,7 +446,7 @@ class _Finder:
 
     def _repeats(self, name: str) -> bool:
         view = self.views[name]
-        return view.filled > 0 and len(view.distinct) < view.filled
+        return len(view.distinct) < view.filled
 
     def _likeliest(self, role: str, fits: list[str]) -> list[str]:
         """Of several columns for a role, the one whose name says it first; a doubt where none does."""
@@ -635,11 +635,10 @@ class _Finder:
             ids = [n for n in unique if re.search(r"\b(id|key|nr|no|number)$", self.plain[n])]
             return (ids or unique)[0]
         texts = [n for n, v in self.views.items() if v.unique and v.is_text and self._role_by_name(n) is None]
-        nearly = [n for n in named if self.views[n].filled >= self.frame.height - 2 and self.views[n].is_text]
         first = next(iter(self.views), None)
         numbers = [first] if first is not None and self.views[first].unique and self.views[first].counts_rows else []
         odd = [n for n in numbers if n is not None and _NUMBERED.fullmatch(self.plain[n])]
-        found = texts or [n for n in named if self.views[n].is_text] or nearly or odd
+        found = texts or [n for n in named if self.views[n].is_text] or odd
         return found[0] if found else None
 
     def _keep_one_kind(self, labels: list[str], roles: dict[str, tuple[Role, str]]) -> list[str]:
