@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -232,3 +234,85 @@ def test_means_of_items_beside_the_line_of_agreement():
 )
 def test_a_cell_has_room_for_two_digits(value, shown):
     assert plots._short(value) == shown
+
+
+# -- where a name may stand ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("other", "meet"),
+    [
+        ((1, 1, 2, 2), True), ((0, 0, 4, 4), True), ((3, 1, 5, 2), False), ((2.9, 1, 5, 2), True),
+        ((-2, 1, 0, 2), False), ((-2, 1, 0.1, 2), True), ((1, 3, 2, 5), False), ((1, 2.9, 2, 5), True),
+        ((1, -2, 2, 0), False), ((1, -2, 2, 0.1), True), ((5, 5, 6, 6), False),
+    ],
+)  # fmt: skip
+def test_boxes_meet_where_they_share_more_than_an_edge(other, meet):
+    assert plots._meet((0, 0, 3, 3), other) == plots._meet(other, (0, 0, 3, 3)) == meet
+
+
+@pytest.mark.parametrize("side", range(4))
+def test_a_box_is_inside_up_to_the_frame(side):
+    ax = SimpleNamespace(bbox=SimpleNamespace(x0=10.0, y0=20.0, x1=30.0, y1=50.0))
+    box = [10.0, 20.0, 30.0, 50.0]
+    assert plots._inside(ax, tuple(box))
+    box[side] += -0.1 if side < 2 else 0.1
+    assert not plots._inside(ax, tuple(box))
+
+
+class Canvas:
+    """Axes of 200 by 200 pixels whose data are pixels, with what was written on them."""
+
+    def __init__(self, lines=()):
+        self.figure = SimpleNamespace(dpi=72)
+        self.transData = SimpleNamespace(transform=np.asarray)
+        self.bbox = SimpleNamespace(x0=0.0, y0=0.0, x1=200.0, y1=200.0)
+        self.lines, self.written = lines, []
+
+    def get_lines(self):
+        return [SimpleNamespace(get_xydata=lambda ends=ends: ends, get_linestyle=lambda style=style: style,
+                                get_transform=lambda: SimpleNamespace(transform=np.asarray))
+                for ends, style in self.lines]  # fmt: skip
+
+    def annotate(self, name, at, *, xytext, ha, arrowprops, **_):
+        self.written.append((name, at, xytext, ha, arrowprops is not None))
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "others", "lines", "wanted"),
+    [
+        # Five pixels a letter, ten high: to the right, else to the left, six away; over the point it needs thirteen.
+        ("ab", (100, 100), [(110, 100), (90, 100)], [], ((0, 13), "center", True)),
+        ("ab", (100, 100), [(110, 100), (90, 100), (100, 115)], [], ((0, -13), "center", True)),
+        ("ab", (100, 100), [], [], ((6, 0), "left", False)),
+        ("ab", (190, 100), [], [], ((-6, 0), "right", False)),
+        ("ab", (184, 100), [], [], ((6, 0), "left", False)),
+        ("abcd", (185, 100), [(185, 120), (185, 80)], [], ((-6, 0), "right", False)),
+        # A point 4 in each direction is in the way up to 16 from the left end of the name, or 9 above it.
+        ("ab", (100, 100), [(110, 100)], [], ((-6, 0), "right", False)),
+        ("ab", (100, 100), [(110, 108)], [], ((-6, 0), "right", False)),
+        ("ab", (100, 100), [(110, 109)], [], ((6, 0), "left", False)),
+        ("ab", (100, 100), [(120, 100)], [], ((6, 0), "left", False)),
+        ("ab", (100, 100), [(119, 100)], [], ((-6, 0), "right", False)),
+        # A line is as wide as 2; one that is broken is in nobody's way.
+        ("ab", (100, 100), [], [([(106, 90), (112, 110)], "-")], ((-6, 0), "right", False)),
+        ("ab", (100, 100), [], [([(106, 90), (112, 110)], "--")], ((6, 0), "left", False)),
+        ("ab", (100, 100), [], [([(117, 90), (117, 110)], "-")], ((6, 0), "left", False)),
+        ("ab", (100, 100), [], [([(116.5, 90), (116.5, 110)], "-")], ((-6, 0), "right", False)),
+        ("ab", (100, 100), [], [([(106, 106), (112, 106)], "-")], ((6, 0), "left", False)),
+        ("ab", (100, 100), [], [([(106, 105.5), (112, 105.5)], "-")], ((-6, 0), "right", False)),
+    ],
+)  # fmt: skip
+def test_a_name_stands_at_the_first_free_place(name, at, others, lines, wanted):
+    canvas = Canvas(lines)
+    plots._named_apart(canvas, [(name, *at)], [at, *others])
+    (written,) = canvas.written
+    assert written == (name, at, *wanted)
+
+
+def test_names_keep_apart_from_each_other():
+    canvas = Canvas()
+    plots._named_apart(canvas, [("ab", 100, 100), ("cd", 92, 100)], [(100, 100), (92, 100)])
+    places = [xytext for _, _, xytext, _, _ in canvas.written]
+    assert places[0] == (6, 0)
+    assert places[1] != (6, 0)
