@@ -993,3 +993,46 @@ def test_a_service_that_loads_is_asked_again_every_two_seconds_and_no_try_is_cou
     done = asyncio.run(endpoint(loading=90, tries=1).call(Scripted(starting, starting, starting, good), letters(1)))
     assert done == (good, 0.0)
     assert [one for one in slept if one > 0] == [2.0, 2.0, 2.0]  # four times the first wait of half a second
+
+
+def test_fewer_calls_are_in_flight_once_it_is_busy_and_slowly_more(monkeypatch):
+    now = [10.0]
+    monkeypatch.setattr(client, "monotonic", lambda: now[0])
+    gate = client.Gate(4)
+    gate.was_busy(5.0)
+    assert gate.limit == 2
+    gate.was_busy(9.9)
+    assert gate.limit == 2, "that call began before it was halved"
+    # One more after as many good calls as there are places: 2, 2.5, 2.9, and 4 are never passed.
+    limits = []
+    for _ in range(2):
+        gate.went_well()
+        limits.append(gate.limit)
+    assert limits == pytest.approx([2.5, 2.9])
+    for _ in range(9):
+        gate.went_well()
+    assert gate.limit == 4
+    for wanted in (2.0, 1.0, 1.0):
+        gate.was_busy(10.0)
+        assert gate.limit == wanted
+
+
+@pytest.mark.parametrize(("seconds", "stops", "waited"), [(0.0, False, []), (-1.0, False, []), (0.5, False, [0.5]),
+                                                          (2.0, False, [2.0]), (0.5, True, [])])  # fmt: skip
+def test_a_wait_ends_when_its_time_is_over_or_the_run_stops(seconds, stops, waited, monkeypatch):
+    asked = []
+
+    async def wait_for(what, most):
+        what.close()
+        asked.append(most)
+        raise TimeoutError
+
+    async def go():
+        found = endpoint()
+        if stops:
+            found.stopping.set()
+        await found._sleep(seconds)
+
+    monkeypatch.setattr(client.asyncio, "wait_for", wait_for)
+    asyncio.run(go())
+    assert asked == waited
