@@ -402,6 +402,11 @@ def test_scaling_and_turning_by_hand():
     flat = _classical_scaling(far, 2)
     assert np.hypot(*(flat[:, None] - flat).T) == pytest.approx(far)
     assert np.abs(_classical_scaling(far, 1)).ravel() == pytest.approx([2] * 4)  # along the longer side
+    corner = np.array([[0.0, 0], [3, 0], [0, 4]])
+    far = np.hypot(*(corner[:, None] - corner).T)
+    flat = _classical_scaling(far, 2)
+    assert np.hypot(*(flat[:, None] - flat).T) == pytest.approx(far)
+    assert flat.sum(axis=0) == pytest.approx([0, 0])
     column = np.array([[0.0, -4], [0, 1], [0, 1], [0, 1], [0, 1]])
     assert _rotate(column + 7)[:, 0] == pytest.approx([4, -1, -1, -1, -1])
     assert np.abs(_rotate(column)[:, 1]).max() == pytest.approx(0)
@@ -451,3 +456,9 @@ def test_each_judge_is_placed_among_people_whose_ends_are_told(small):
         "[0.70, 0.80] of comparisons on 12 items; closer than 1.00 of 3 people."
     )
     assert found[1] == "People themselves lie from −0.030 (bob) to +0.020 (ann)."
+
+
+def test_who_is_equally_close_stands_in_the_order_of_the_table(small):
+    names = [f"p{k:02d}" for k in range(20)]
+    found = rows_said(small, *((name, "human", 0.1, 0.0, 0.2, None) for name in names))
+    assert [one.get_text() for one in found.plot_closeness().get_yticklabels()] == names

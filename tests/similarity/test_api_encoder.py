@@ -161,6 +161,8 @@ def test_a_key_stands_in_the_environment_and_nowhere_else(monkeypatch):
         ({"url": "ftp://host/v1"}, "is no address"),
         ({"url": "https:///v1"}, "is no address"),
         ({"url": "https://me:secret@host/v1"}, "an address holds no key"),
+        ({"url": "https://secret@host/v1"}, "an address holds no key"),
+        ({"url": "https://:secret@host/v1"}, "an address holds no key"),
         ({"url": "http://elsewhere.example/v1"}, "for all to read; give an address with https"),
         ({"url": "elsewhere"}, "is no address"),
     ):
@@ -232,6 +234,7 @@ def test_rows_are_kept_by_address_model_and_dimensions():
         ("é" * 17, ["é" * 8, "é" * 8 + " é"]),
         (" ".join(["seven77"] * 5), [" ".join(["seven77"] * 4), "seven77"]),  # 4 × 8 bytes with their spaces
         (" ".join(["eight888"] * 4), [" ".join(["eight888"] * 3), "eight888"]),
+        (" ".join(["seven77"] * 9), [" ".join(["seven77"] * 4)] * 2 + ["seven77"]),
     ],
 )
 def test_a_piece_has_no_more_bytes_than_are_surely_read(text, pieces):
@@ -304,3 +307,43 @@ def test_which_refusals_may_pass(monkeypatch, status, again):
         ApiEncoder("m", "http://localhost/v1", "none", dimensions=4)._rows(["a", "b"], {})
     body = {"model": "m", "input": ["a", "b"], "encoding_format": "float", "dimensions": 4}
     assert tried == [body] * (3 if again else 1)
+
+
+@pytest.mark.parametrize(("n", "pieces"), [(16, ["x" * 16]), (17, ["xxxx xxxx xxxx", "xxxx x"])])
+def test_a_piece_has_sixteen_bytes_however_little_is_read(n, pieces):
+    """A word is cut at a quarter of that; with the spaces between them three quarters have 15 bytes."""
+    assert ApiEncoder("m", "http://localhost/v1", context=1).pieces("x" * n) == pieces
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "hint"),
+    [(400, "Context too long", True), (400, "no such model", False), (422, "context too long", False)],
+)
+def test_shorter_pieces_are_proposed_where_the_text_was_too_long(status, said, hint):
+    error = urllib.error.HTTPError("http://localhost", status, "no", {}, io.BytesIO(said.encode()))
+    words = ApiEncoder("m", "http://localhost/v1", "none")._refusal(error)
+    assert words == f"asked at localhost: HTTP {status} for 'm': {said}" + (
+        "; shorter pieces may help: context=..." if hint else ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "n", "read"),
+    [([[1.0, 2.0]], 1, True), ([[1.0, 2.0]], 2, False), ([[1.0], [2.0]], 1, False), ([1.0], 1, False), ([], 1, False)],
+)
+def test_a_reply_has_a_row_for_each_text(rows, n, read):
+    body = json.dumps({"data": [{"embedding": row} for row in rows]}).encode()
+    one = ApiEncoder("m", "http://localhost/v1")
+    if read:
+        assert one._read(body, n).tolist() == rows
+    else:
+        with pytest.raises(DataError, match=f": {len(rows)} rows for {n} texts, or rows of unequal length$"):
+            one._read(body, n)
+
+
+def test_rows_of_every_call_are_of_one_length(monkeypatch):
+    monkeypatch.setattr(ApiEncoder, "_rows", lambda own, texts, headers: np.ones((len(texts), len(texts[0]))))
+    one = ApiEncoder("m", "http://localhost/v1", "none", batch=1)
+    assert one.encode(["ab", "cd"]).shape == (2, 2)
+    with pytest.raises(DataError, match="asked at localhost: rows of 'm' differ in length from call to call"):
+        one.encode(["ab", "c"])

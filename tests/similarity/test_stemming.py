@@ -164,3 +164,9 @@ def test_double_consonants_and_short_ends(word, double, short):
 @pytest.mark.parametrize(("word", "stem"), [("is", "is"), ("as", "as"), ("us", "us"), ("bus", "bu"), ("ias", "ia")])
 def test_words_of_two_letters_are_stems(word, stem):
     assert porter_stem(word) == stem
+
+
+@pytest.mark.parametrize(("word", "stem"), [("orally", "oral"), ("formally", "formal"), ("ally", "alli")])
+def test_what_stands_before_alli_must_have_a_vowel_before_a_consonant(word, stem):
+    """In Porter's second step *orally* is *or* with *ally*; before *ally* itself stands nothing."""
+    assert porter_stem(word) == stem
