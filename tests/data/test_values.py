@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -12,7 +14,7 @@ import pytest
 
 import assay
 from assay.data.scales import Interval, Nominal, Ordinal
-from assay.data.values import MOST_CATEGORIES, LabelColumn, parse_numbers
+from assay.data.values import MOST_CATEGORIES, LabelColumn, looks_like_dates, parse_numbers, refuse_slips
 from assay.errors import DataError
 from assay.estimation.result import Exclusion
 
@@ -398,3 +400,74 @@ def test_words_and_marks_among_numbers():
     assert part.rows(six) == "row 2: 'a', row 3: 'b', row 4: 'c', row 5: 'd', row 6: 'e' and 1 more"
     assert part.rows(six, most=6).endswith("row 7: 'f'")
     assert (part.about(), part.like("text")) == ("t.csv: labels of criterion 'mood'", "scale={'mood': 'text'}")
+
+
+# -- dates, and slips among numbers --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cells", "dates"),
+    [
+        (["2024-05-01", "1/2/24", "01.05.2024 12:30", "1.5.24T12:30:59", "3 March", "Mai 2024", "12-okt-24"], True),
+        (["1-2-3"] * 5 + ["x"], True),  # 5 of 6 are more than four fifths
+        (["1-2-3"] * 4 + ["x"], False),
+        (["4/5", "3/5"], False),
+        (["x", "y"], False),
+        (["1-2-3 and more"], False),
+        ([], False),
+        (["1-2-3"] * 200 + ["x"] * 200, True),  # the first two hundred tell
+        (["x"] * 40 + ["1-2-3"] * 161, False),  # 160 of 200
+        (["x"] * 39 + ["1-2-3"] * 161, True),
+    ],
+)
+def test_a_column_is_of_dates_where_more_than_four_fifths_are(cells, dates):
+    assert looks_like_dates(pl.Series(cells, dtype=pl.String)) is dates
+
+
+def slips_of(labels):
+    part = SimpleNamespace(
+        labels=pl.Series(labels), about=lambda: "labels", rows=lambda far: f"rows {np.flatnonzero(far).tolist()}",
+        like=lambda scale: f"scale='{scale}'",
+    )  # fmt: skip
+    try:
+        refuse_slips(part, part.labels)
+    except DataError as refusal:
+        return str(refusal)
+    return None
+
+
+SEVEN = [k % 7 + 1 for k in range(98)]
+
+
+@pytest.mark.parametrize(
+    ("labels", "slips"),
+    [
+        ([*SEVEN, 26], [26]),  # 7 + 3 · 6 = 25 is as far as labels go
+        ([*SEVEN, 25], None),
+        ([*SEVEN, -18], [-18]),
+        ([*SEVEN, -17], None),
+        ([*SEVEN, 44, 55], [44, 55]),  # a fiftieth of them
+        ([*SEVEN[:47], 44, 55], None),
+        ([*([1] * 26), 22], [22]),
+        ([*([1] * 26), 21], None),  # a scale of 20 steps may be
+        ([*([1] * 24), 22], None),  # one of 25 is more than a fiftieth
+        ([*map(float, SEVEN), 26.5], None),
+        (pl.Series([], dtype=pl.Int64), None),
+        ([*(k % 11 + 1 for k in range(110)), 44], [44]),
+        ([*(k % 12 + 1 for k in range(120)), 99], None),  # wide already
+        ([*range(1, 20), *range(1, 20), 90], None),
+        (["x"] * 30, None),
+    ],
+)
+def test_a_few_whole_numbers_far_from_all_others_are_slips(labels, slips):
+    said = slips_of(labels)
+    assert (said is None) == (slips is None)
+    if slips is not None:
+        assert f"say missing={slips} if they are no answer" in said
+
+
+def test_slips_are_named_with_the_others_their_rows_and_the_way_out():
+    assert slips_of([*SEVEN[:49], 44, *SEVEN[49:]]) == (
+        "labels are far from the others, which are 1 to 7 (rows [49]): mend them, say missing=[44] if they are no "
+        "answer, or scale='interval:1-44' if they are labels"
+    )
