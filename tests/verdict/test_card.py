@@ -542,3 +542,15 @@ def test_the_cell_of_replacement_is_absent_where_nothing_was_asked(test, told, r
         assert (one.measure, one.above, one.below, one.judge) == ("ρ", 0.0, 1.0, 0.8)
     else:
         assert one.found.reason.startswith(reason)
+
+
+def test_the_card_is_as_wide_as_a_terminal():
+    """A name of 26 characters and seven questions fill 80; none of its lines goes on below."""
+    name = "a-judge-of-26-letters-long"
+    found = card(
+        assay.simulate(30, 4, scale="1-5", judges={name: 0.2}, documents=10), object="document", expertise="crowd"
+    )
+    head, row = found.summary().splitlines()[2:4]
+    assert head == " " * 26 + "  replace  concord.  confid.  valid  bias  fair  helps"
+    assert (len(head), len(row), row[:26]) == (80, 80, name)
+    assert row.split()[1:] == [found.rows[0].marks[d] for d in DIMENSIONS]

@@ -6,7 +6,7 @@ import html
 import math
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
@@ -306,6 +306,12 @@ def _cell(name: str, value: Any) -> str:
 
 def _float(value: float | None) -> float:
     return float("nan") if value is None else value
+
+
+def marks_text(columns: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    """Lines of a table of marks, a name and its marks in each row, as narrow as its titles allow."""
+    cells = tuple((name, *marks) for name, marks in rows)
+    return to_text(Table(("", *columns), cells, (False, *(True,) * len(columns))), LINE).splitlines()
 
 
 def to_text(table: Table, width: int | None = None) -> str:

@@ -26,6 +26,7 @@ from assay.replacement.domains import correct_verdicts
 from assay.replacement.panel import Expertise
 from assay.reporting import pictures
 from assay.reporting.page import SIGNS, Marks, Part
+from assay.reporting.tables import marks_text
 from assay.verdict.cells import TOWARD, Boundaries, CellMeasure, Dimension, JudgeCells, shown
 
 if TYPE_CHECKING:
@@ -223,11 +224,9 @@ class JudgeCard(Result):
 
     def summary(self) -> str:
         """Every judge's marks, what they mean, what each judge is shown, what dashes would need."""
-        wide = max(len(row.where) for row in self.rows[:SHOWN_ROWS])
-        head = " " * wide + "".join(f"{BRIEF[d]:>10}" for d in DIMENSIONS)
-        lines = [f"{self.n_items:,} items, {self.n_people} people, {self._judges} on the card.", "", head]
-        lines += [f"{row.where:<{wide}}" + "".join(f"{row.marks[d]:>10}" for d in DIMENSIONS)
-                  for row in self.rows[:SHOWN_ROWS]]  # fmt: skip
+        lines = [f"{self.n_items:,} items, {self.n_people} people, {self._judges} on the card.", ""]
+        shown_rows = [(row.where, [row.marks[d] for d in DIMENSIONS]) for row in self.rows[:SHOWN_ROWS]]
+        lines += marks_text([BRIEF[d] for d in DIMENSIONS], shown_rows)
         if len(self.rows) > SHOWN_ROWS:
             lines.append(f"The table has {counted(len(self.rows) - SHOWN_ROWS, 'row')} more.")
         lines += ["", "; ".join(f"{mark} {words}" for mark, words in MEANING.items()) + ".", *self.sentences()]

@@ -24,7 +24,7 @@ from assay.estimation.statistic import Floats
 from assay.preference.position import PLACES, position_bias
 from assay.reporting import pictures
 from assay.reporting.page import Part
-from assay.reporting.tables import interval, said, signed
+from assay.reporting.tables import interval, marks_text, said, signed
 from assay.verdict.probe_calls import CALLED, AnswersToProbes, CalledMeasure, drop_probes, probe_answers
 from assay.verdict.probe_measures import CalledProbe, JudgeLabels, Probe, ProbeMeasure, halo_of, replies_needed
 
@@ -259,14 +259,12 @@ class JudgeProbes(Result):
         faults, tests = counted(len(self.shown), "fault"), counted(tested, "test")
         rows = self.cells.rows()[:SHOWN_JUDGES]
         names = [", ".join(str(v) for v in row[: -len(self.probes)] if v is not None) for row in rows]
-        wide = max(map(len, names))
         lines = [f"{faults} shown in {tests}; {self.n_items:,} items, {people}."]
         for some in (PROBES, self.probes[len(PROBES) :]):
             if some:
-                lines += ["", " " * wide + "".join(f"{TITLES[p]:>12}" for p in some)]
                 places = [self.probes.index(p) - len(self.probes) for p in some]
-                lines += [f"{name:<{wide}}" + "".join(f"{row[place]:>12}" for place in places)
-                          for name, row in zip(names, rows, strict=True)]  # fmt: skip
+                marks = [[row[place] for place in places] for row in rows]
+                lines += ["", *marks_text([TITLES[p] for p in some], zip(names, marks, strict=True))]
         lines += ["", "! shown; · not shown; – this table cannot say."]
         return "\n".join([*lines, *self.sentences(), self.run.interval + ".", *self.run.closing()])
 
