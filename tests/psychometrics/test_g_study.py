@@ -14,7 +14,15 @@ from assay.data.ratings import facet_ratings
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
 from assay.psychometrics.design import DesignSettings, GStudySettings, parse, resolve_confounding
-from assay.psychometrics.g_study import GStudy, _check_fixed, _parts, _remarks_once, _shared_names, g_study
+from assay.psychometrics.g_study import (
+    GStudy,
+    _check_fixed,
+    _parts,
+    _raters_of_one,
+    _remarks_once,
+    _shared_names,
+    g_study,
+)
 from assay.reporting.tables import estimated
 
 # -- coefficients -----------------------------------------------------------------------------------------
@@ -527,3 +535,37 @@ def test_names_that_occur_within_several_teachers_are_told(lessons_named, said):
     })  # fmt: skip
     words = "names of o occur within several levels of what o is nested in; they are taken as different"
     assert list(_shared_names(parse("r x (o:i)"), table)) == ([words] if said else [])
+
+
+@pytest.mark.parametrize(
+    ("annotators", "prompts", "facets", "repeats", "wanted"),
+    [
+        ("g", "pqr", {}, "error", "prompt"), ("g", "ppp", {}, "error", None), ("g", "pq-", {}, "error", None),
+        ("gh", "pqr", {}, "error", None), ("g", "pqr", {"o": "prompt"}, "error", None),
+        ("g", "pq", {}, "error", "prompt"),
+    ],
+)  # fmt: skip
+def test_prompts_of_the_only_annotator_stand_for_raters(annotators, prompts, facets, repeats, wanted):
+    columns = {"p": "item", "r": "annotator", **facets}
+    values = {"prompt": pl.Series([None if c == "-" else c for c in prompts])}
+    part = SimpleNamespace(
+        column_name=lambda c: c, humans=(), judges=tuple(annotators), conditions=("prompt",), has_repeats=False,
+        column=lambda name: values[name],
+    )  # fmt: skip
+    found, said = _raters_of_one(part, columns, SimpleNamespace(repeats=repeats))
+    if wanted is None:
+        assert (found, said) == (columns, ())
+    else:
+        assert found == {"p": "item", "r": "prompt"}
+        assert said[0].startswith(f"g is the only annotator: the {len(prompts)} values of its 'prompt' stand for r, ")
+
+
+@pytest.mark.parametrize(("repeats", "stands"), [("error", True), ("each", False)])
+def test_repeats_of_the_only_annotator_stand_for_raters_where_nobody_decides_about_them(repeats, stands):
+    part = SimpleNamespace(
+        column_name=lambda c: c, humans=("g",), judges=(), conditions=(), has_repeats=True,
+        column=lambda name: pl.Series([1, 2, 1]),
+    )  # fmt: skip
+    found, _ = _raters_of_one(part, {"p": "item", "r": "annotator"}, SimpleNamespace(repeats=repeats))
+    assert found["r"] == ("repeat" if stands else "annotator")
+    assert _raters_of_one(part, {"p": "item"}, SimpleNamespace(repeats=repeats)) == ({"p": "item"}, ())

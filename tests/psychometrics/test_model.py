@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from assay.errors import DataError
 from assay.psychometrics.raters import model as module
 
 
@@ -172,3 +173,64 @@ def test_a_fit_that_did_not_converge_has_a_remedy(quick):
     assert remedy == (
         "; try more starts, or sample" if quick else "; take more draws (draws=1400), or look at the modes"
     )
+
+
+# -- raters by name, and the sentences of a model --------------------------------------------------------
+
+
+def test_a_rater_less_another_is_a_contrast_of_their_severities():
+    asked = []
+    model = SimpleNamespace(
+        rows=pl.DataFrame({"annotator": ["a", "b", "c"]}),
+        severity=SimpleNamespace(contrast=lambda weights: asked.append(weights.tolist()) or ["the contrast"]),
+    )
+    assert module.RaterModel.compare(model, "c", "a") == "the contrast"
+    assert asked == [[-1, 0, 1]]
+    for pair in (("a", "d"), ("d", "a")):
+        with pytest.raises(DataError, match="rater 'd'"):
+            module.RaterModel.compare(model, *pair)
+
+
+def test_a_criterion_has_its_spread_beside_the_mean_and_its_slopes():
+    """Parameters are ln ψ of two groups, two criteria and two raters; the first group counts: .2 and .6."""
+    x = np.array([0.1, 0.3, 0.4, 0.8, 9, 9, 9, 9])
+    layout = SimpleNamespace(psi=np.identity(8), shape=(2, 2, 2))
+    grid = SimpleNamespace(traits=SimpleNamespace(criteria=(1, 0), names=("t", "u")))
+    density = SimpleNamespace(
+        layout=layout, grids=[grid], slopes=lambda x, xp, grid: np.array([[0.5, 0.0], [1.25, 0.75]])
+    )
+    table = SimpleNamespace(criteria=("c", "d"), categories=((1, 2), (1, 2, 3)))
+    found = module._items(SimpleNamespace(table=table, density=density, center=x))
+    assert found.select("criterion", "categories", "slope").rows() == [("c", 2, "t 1.25, u 0.75"), ("d", 3, "t 0.50")]
+    assert found["spread"].to_list() == pytest.approx(np.exp([-0.2, 0.2]).tolist())
+
+
+@pytest.mark.parametrize("unfair", [True, False])
+@pytest.mark.parametrize("road", ["quick", "converged", "not"])
+def test_a_model_says_how_far_it_is_to_be_trusted_then_who_is_what(road, unfair, monkeypatch):
+    alphas = []
+    monkeypatch.setattr(
+        module, "severity_sentences", lambda rows, alpha, unit, side: alphas.append(alpha) or ["severe", unit, side]
+    )
+    monkeypatch.setattr(module, "_consistency_sentences", lambda found, alpha: alphas.append(alpha) or ["erratic"])
+    monkeypatch.setattr(module, "_judge_sentence", lambda found: ["judges"])
+    monkeypatch.setattr(module, "_mode_sentence", lambda found: "modes")
+    chains = None if road == "quick" else SimpleNamespace(divergences=1)
+    model = SimpleNamespace(
+        fitted=SimpleNamespace(chains=chains, settings=SimpleNamespace(confidence=0.9, rope=0.3, draws=500)),
+        converged=road != "not", rows="rows",
+        diagnostics=SimpleNamespace(
+            rows=pl.DataFrame({"rhat": [1.001, 1.004], "effective_draws": [1234.0, 2000]}), problems=("it stopped.",)
+        ),
+        fairness=SimpleNamespace(sentences=lambda rope: [f"unfair {rope}"]) if unfair else None,
+    )  # fmt: skip
+    found = list(module._sentences(model))
+    rest = ["severe", "categories", -1, "erratic", "judges", *(["unfair 0.3"] if unfair else []), "modes"]
+    assert found[-len(rest) :] == rest
+    assert alphas == pytest.approx([0.1, 0.1])
+    first = "\n".join(found[: -len(rest)])
+    assert ("Quick road" in first) == (road == "quick")
+    assert ("Converged: R-hat at most 1.004, at least 1,234 effective draws, 1 divergence." in first) == (
+        road == "converged"
+    )
+    assert ("NOT CONVERGED" in first) == (road == "not")
