@@ -47,6 +47,8 @@ def test_every_stratum_has_the_same_share(seed):
     found = split_items(items(40), strata=["topic"], test=0.8, seed=seed)
     assert found.table["stratum"].to_list() == ["art", "law"]
     assert found.table["share"].to_list() == pytest.approx([0.8, 0.8])
+    # Of 40 documents of three sentences each fourth is on law: 90 and 30 items, four of five for the test.
+    assert found.table.select("n", "development", "test").rows() == [(90, 18, 72), (30, 6, 24)]
     assert "Alike in topic: 80 to 80% of each of 2 kinds are for the test." in found.summary()
 
 
