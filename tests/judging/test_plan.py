@@ -8,7 +8,7 @@ import importlib.util
 import json
 import re
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, permutations
 from types import SimpleNamespace
 
 import polars as pl
@@ -1070,3 +1070,103 @@ def test_a_library_that_is_not_there_is_named(make_study):
     study = make_study(1, judge={"provider": "xai", "model": "x", "base_url": None})
     with pytest.raises(JudgeError, match=r"pip install \"pydantic-ai-slim\[xai\]\""):
         provider_for(study.judges[0], Access(study.folder, 1, 1, asking=False))
+
+
+@pytest.mark.parametrize(
+    ("score", "spec", "free_text", "likelihood", "expected"),
+    [
+        ("label", "1-5", False, False, False), ("expected", "1-5", False, True, True),
+        ("expected", "nominal:a,b", False, True, False), ("probabilities", "1-5", False, True, False),
+        ("expected", "1-5", True, False, True),
+    ],
+)  # fmt: skip
+def test_what_is_asked_of_the_probabilities_of_labels(score, spec, free_text, likelihood, expected):
+    question = SimpleNamespace(kind=SimpleNamespace(free_text=free_text))
+    way = SimpleNamespace(
+        judge=SimpleNamespace(score=score), scale=parse_scale(spec), prompt=SimpleNamespace(question=question)
+    )
+    assert (Way.has_likelihood.fget(way), Way.is_expected.fget(way)) == (likelihood, expected)
+
+
+@pytest.mark.parametrize(
+    ("spec", "closed", "hints"),
+    [
+        ("1-3", (), {1, 2, 3}), ("preference", (0,), {-1, 1}), ("preference", (), {-1, 0, 1}),
+        ("nominal:a,b", (), {"a", "b"}), ("interval:0-10", (), {0, 10}),
+        ("ranking:3", (), {json.dumps(one, separators=(",", ":")) for one in permutations("ABC")}),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("probes", [None, SimpleNamespace(seed=7)])
+def test_a_hint_is_any_label_that_may_be_given(spec, closed, hints, probes):
+    plan = SimpleNamespace(study=SimpleNamespace(config=SimpleNamespace(probes=probes)))
+    way = SimpleNamespace(scale=parse_scale(spec), asked=SimpleNamespace(closed=closed, name="q"))
+    found = [Plan._hint(plan, way, Item(f"i{n}", None, {})) for n in range(40)]
+    assert set(found) == hints
+    assert found == [Plan._hint(plan, way, Item(f"i{n}", None, {})) for n in range(40)]
+
+
+def test_what_makes_another_call_of_a_judge(monkeypatch):
+    """A judge's name only where its replies are found by it: a model does not know what it is called here."""
+    monkeypatch.setattr(plan_module, "identity", lambda request: "what is sent")
+    usual = {"name": "m1", "provider": "openai", "file": None, "function": None, "command": ()}
+
+    def recipe(*, is_expected=False, **judge):
+        way = SimpleNamespace(
+            judge=SimpleNamespace(**usual | judge), is_expected=is_expected, request=lambda messages, about: None
+        )
+        return Plan._recipe(SimpleNamespace(_messages=lambda *about: []), way, None, ())
+
+    assert recipe() == recipe(name="m2") == recipe(provider="openai-compatible")
+    assert recipe(provider="recorded") != recipe(provider="recorded", name="m2")
+    assert recipe(file="replies.csv") != recipe(file="replies.csv", name="m2")
+    others = [recipe(provider="groq"), recipe(function="f"), recipe(command=("f", "g")), recipe(is_expected=True)]
+    assert len({recipe(), *others}) == 5
+
+
+@pytest.mark.parametrize(("unread", "has_format"), [(None, True), (("four", "no label"), False), (("4", "?"), True)])
+def test_what_a_call_says_it_is_about(unread, has_format, monkeypatch):
+    complained = []
+
+    def complaint(messages, *given, own_form):
+        complained.append((given[:2], own_form))
+        return [*messages, "complaint"]
+
+    monkeypatch.setattr(plan_module, "complaint", complaint)
+    way = SimpleNamespace(
+        judge=SimpleNamespace(name="m1"), question=SimpleNamespace(definition=SimpleNamespace(name="stars")),
+        prompt=SimpleNamespace(has_format=has_format), asked=None, scale=None, request=lambda *given: given,
+    )  # fmt: skip
+    claim = SimpleNamespace(
+        item=Item("i1", None, {}), repeat=3, condition={"scale": "1-5"}, unread=unread, shown={"order": ["b", "a"]}
+    )
+    plan = SimpleNamespace(
+        way=lambda claim: way, order=lambda claim: Plan.order(None, claim), _messages=lambda *given: ["messages"],
+        _columns=lambda *given: {"text": "x"},
+    )  # fmt: skip
+    messages, about, columns = Plan.request(plan, claim)
+    again = {} if unread is None else {"attempt": 2}
+    shared = {"item": "i1", "judge": "m1", "question": "stars", "repeat": 3, "scale": "1-5", "order": "b>a"}
+    assert (about, columns) == (shared | again, {"text": "x"})
+    assert messages == (["messages"] if unread is None else ["messages", "complaint"])
+    assert complained == ([] if unread is None else [(unread, not has_format)])
+    claim.shown = None
+    assert "order" not in Plan.request(plan, claim)[1]
+
+
+@pytest.mark.parametrize(
+    ("provider", "is_program", "columns"),
+    [
+        ("trained", True, {"text": "x", "a": "1", "b": "2", "secret": "s"}), ("program", True, ["text", "b", "a", "c"]),
+        ("openai", False, {}),
+    ],
+)  # fmt: skip
+def test_what_a_program_is_shown_of_an_item(provider, is_program, columns):
+    item = Item("i1", None, {"text": "x", "a": "1", "b": "2", "secret": "s"})
+    asked = SimpleNamespace(
+        shown_columns=lambda fields, hidden: [one for one in ["text", "secret"] if one not in hidden]
+    )
+    way = SimpleNamespace(judge=SimpleNamespace(provider=provider, is_program=is_program), asked=asked)
+    config = SimpleNamespace(items=SimpleNamespace(hidden=["secret"]))
+    found = Plan._columns(SimpleNamespace(study=SimpleNamespace(config=config)), way, item, ("b", "a", "c"))
+    assert (found if isinstance(columns, dict) else list(found)) == columns
+    assert isinstance(columns, dict) or (found["b"], found["c"]) == ("2", None)
