@@ -30,6 +30,7 @@ from assay.data.annotations import Annotations
 from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Nominal, Ordinal, Text
 from assay.errors import DesignError
+from assay.estimation.resampling import Units
 from assay.statistics.categories import Alpha
 from references import krippendorff_alpha
 
@@ -335,6 +336,14 @@ def test_labels_with_many_values_may_have_tails():
         assert spread(cells, Interval())._heavy_tails(less, 0, answers) is None
 
 
+@pytest.mark.parametrize(("different", "tails"), [(10, False), (11, True)])
+def test_more_than_half_of_few_labels_differ_where_there_may_be_tails(different, tails):
+    values = np.r_[np.arange(different), np.zeros(20 - different)]
+    given = spread(values.reshape(10, 2), Interval())
+    found = SimpleNamespace(**FOUND | {"value": np.array([3.0]), "leave_one_out": np.full((10, 1), 2.0), "n_units": 10})
+    assert (given._heavy_tails(found, 0, given.answers) is not None) == tails
+
+
 def test_a_mean_over_pairs_without_each_annotator_is_that_of_the_pairs_of_others():
     ratings = SimpleNamespace(annotators="abc")
     pairs = np.array([0, 0, 1]), np.array([1, 2, 2])
@@ -366,7 +375,7 @@ def test_ranks_of_many_items_come_from_batches(n, monkeypatch):
     ratings = Ratings.of(from_grid(np.arange(2.0 * n).reshape(n, 2), Interval()))
 
     def value(items):
-        return np.array([len(items) + (100.0 if len(items) == n else 0)])
+        return np.array([items.sum() + (100.0 if len(items) == n else 0)])
 
     statistic = SimpleNamespace(items_used=n, value_of_items=value)
     found = module._rank_sums(ratings, statistic)
@@ -374,10 +383,11 @@ def test_ranks_of_many_items_come_from_batches(n, monkeypatch):
         assert found.sums.tolist() == np.identity(10).tolist()
         assert found.name == "items"
     else:
-        # Two batches of 5 and 6 items, worth as much; all are worth 111.
-        assert sorted(found.sums[:, 0].tolist()) == [5, 6]
-        assert found.statistic.by.tolist() == [111 - 5.5]
-        assert found.statistic.value(found.sums.sum(axis=0)).tolist() == [111]
+        # Two batches, each worth the sum of its own items; all are worth 55 and 100 more.
+        unit = Units.of(11, most=2).of_item
+        assert found.sums[:, 0].tolist() == [np.flatnonzero(unit == u).sum() for u in (0, 1)]
+        assert found.statistic.by.tolist() == [155 - 55 / 2]
+        assert found.statistic.value(found.sums.sum(axis=0)).tolist() == [155]
         assert found.name == "batches"
 
 
