@@ -452,7 +452,6 @@ SEVEN = [k % 7 + 1 for k in range(98)]
         ([*([1] * 26), 21], None),  # a scale of 20 steps may be
         ([*([1] * 24), 22], None),  # one of 25 is more than a fiftieth
         ([*map(float, SEVEN), 26.5], None),
-        (pl.Series([], dtype=pl.Int64), None),
         ([*(k % 11 + 1 for k in range(110)), 44], [44]),
         ([*(k % 12 + 1 for k in range(120)), 99], None),  # wide already
         ([*range(1, 20), *range(1, 20), 90], None),
