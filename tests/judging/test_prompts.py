@@ -16,6 +16,7 @@ from assay.judging.dry_run import estimate_study, requests_of
 from assay.judging.http import Request
 from assay.judging.prompts import (
     Demonstration,
+    ItemText,
     Prompt,
     complaint,
     describe_labels,
@@ -638,3 +639,16 @@ def test_a_text_in_another_form_says_the_same(text, padded, stripped):
         found = reformat(item, way, ["photo"])
         assert (found.name, found.document) == ("i", "d")
         assert found.fields == {"text": wanted, "photo": "# a.png", "score": 3, "none": None, "parts": ["# x"]}
+
+
+def test_a_column_in_a_prompt_compares_as_its_value():
+    def column(value):
+        return ItemText(None, value, "c")
+
+    assert [column(2) < 2, column(2) > 2, column(2) < 3, column(2) > 1] == [False, False, True, True]
+    assert [column(3) > 4, column(3) < 1, column("b") > "a", column("b") < "c"] == [False, False, True, True]
+    assert [bool(column(one)) for one in ("", [], 0, "x")] == [False, False, False, True]
+    assert column("x") == column("x") == "x"
+    assert column("x") != column("y")
+    assert hash(column([1, "a"])) == hash(column([1, "a"]))
+    assert (len(column("abc")), "b" in column("abc"), "z" in column("abc")) == (3, True, False)
