@@ -796,3 +796,12 @@ def test_a_judge_is_taken_for_one_where_a_question_names_it():
     assert reading.labels_of("q", (people, 7), None)[1:] == (7,)
     several, more = reading.labels_of("separability", ({"x": [[1, 2, 3], [1, 2, 2]], "y": labels}, 4), None)
     assert (several["x"].n_items, several["y"], more) == (3, labels, 4)
+
+
+def test_several_tables_are_of_questions_that_take_several():
+    """One table is one for them, too; by names they are nothing that another question takes."""
+    frame = LONG.select("item", "annotator", "label")
+    (labels,) = reading.labels_of("separability", (frame,), "gpt")
+    assert labels.judges == ("gpt",)
+    with pytest.raises(DataError, match="cannot read a table from dict; give a path"):
+        reading.labels_of("q", ({"x": frame},), "gpt")

@@ -49,7 +49,7 @@ class ItemSplit:
     @property
     def table(self) -> pl.DataFrame:
         """One row a stratum: items of each part, and the share that is for the test."""
-        counts = self.parts.group_by("stratum", maintain_order=True).agg(
+        counts = self.parts.group_by("stratum").agg(
             n=pl.len(), development=(pl.col(PART) == DEVELOPMENT).sum(), test=(pl.col(PART) == TEST).sum()
         )
         return counts.with_columns(share=pl.col("test") / pl.col("n")).sort("stratum")
