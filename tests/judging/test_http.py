@@ -262,3 +262,10 @@ def test_replies_that_cannot_be_read_stop_a_judge():
     for _ in range(50):
         never.note_unreadable("x", again=True)
     assert never.stopped is None
+
+
+def test_a_failure_says_only_what_it_was_told():
+    plain = CallFailed("fatal", "wrong key")
+    assert (str(plain), plain.kind, plain.status, plain.wait, plain.starting) == ("wrong key", "fatal", 0, None, False)
+    told = CallFailed("retry", "loading", status=503, wait=2.0, starting=True)
+    assert (told.kind, told.status, told.wait, told.starting) == ("retry", 503, 2.0, True)

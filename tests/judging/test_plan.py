@@ -1170,3 +1170,23 @@ def test_what_a_program_is_shown_of_an_item(provider, is_program, columns):
     found = Plan._columns(SimpleNamespace(study=SimpleNamespace(config=config)), way, item, ("b", "a", "c"))
     assert (found if isinstance(columns, dict) else list(found)) == columns
     assert isinstance(columns, dict) or (found["b"], found["c"]) == ("2", None)
+
+
+def test_what_the_call_of_a_judge_holds():
+    judge = {
+        "name": "m1",
+        "model": None,
+        "max_tokens": None,
+        "temperature": 0.5,
+        "params": {"top_p": 1},
+        "effort": "low",
+    }
+    way = SimpleNamespace(judge=SimpleNamespace(**judge), schema={"type": "object"}, has_likelihood=False)
+    way._usual_limit = lambda: 300
+    found = Way.request(way, [{"role": "user", "content": "?"}], {"item": "i1"})
+    assert (found.model, found.max_tokens, found.temperature, found.effort) == ("m1", 300, 0.5, "low")
+    assert (found.params, found.schema, found.about) == ({"top_p": 1}, {"type": "object"}, {"item": "i1"})
+    assert (found.columns, found.alternatives) == ({}, 0)
+    way.judge.model, way.judge.max_tokens, way.has_likelihood = "gpt", 7, True
+    found = Way.request(way, [], {}, {"text": "x"})
+    assert (found.model, found.max_tokens, found.columns, found.alternatives) == ("gpt", 7, {"text": "x"}, 20)
