@@ -453,3 +453,20 @@ def test_only_rows_that_are_blank_in_every_column_are_dropped():
     alone = pl.DataFrame({"_row": [1, 2]})
     assert drop_blank_rows(alone)[0].equals(alone)
     assert drop_blank_rows(alone)[1] == 0
+
+
+def test_what_is_assumed_of_labels_names_the_criteria_whose_scales_differ():
+    def notes_of(third, criteria=("clear", "true")):
+        rows = [(f"q{k}", "ann", criterion, f"{k % top + 1}/{top}")
+                for k in range(6) for criterion, top in zip(criteria, (5, third, 5), strict=False)]  # fmt: skip
+        frame = pl.DataFrame(rows, schema=["item", "annotator", "criterion", "label"], orient="row")
+        return assay.read(frame).reading.notes
+
+    to_five = "labels such as '1/5' are read as numbers up to 5"
+    differ, alike = notes_of(3), notes_of(5)
+    assert differ[0] == f"clear: {to_five}"
+    assert differ[2] == "true: labels such as '1/3' are read as numbers up to 3"
+    assert all(note.startswith(("clear: ", "true: ")) for note in differ)
+    assert alike[0] == to_five
+    assert not any(note.startswith(("clear", "true")) for note in alike)
+    assert f"clear, whole: {to_five}" in notes_of(3, ("clear", "true", "whole"))
