@@ -149,3 +149,13 @@ def test_forms_of_the_intraclass_correlation_by_hand():
     one = IntraclassCorrelation(OneWay(0.0), ("1", "k"), 3)
     i, e = (12.5 - 7 / 3) / 2, 7 / 3
     assert components_of(one, COMPLETE) == pytest.approx([i / (i + e), i / (i + e / 3)])
+
+
+@pytest.mark.parametrize("apart", [1e-4, 1e-7, 0.0])
+def test_labels_of_an_item_that_hardly_differ_leave_all_variance_to_the_items(apart):
+    """Also where they differ by less than the last share that is tried, or not at all. 1, 4 and 7 have variance 9."""
+    between, _, within = found_of([[1 - apart, 1 + apart], [4.0, 4.0], [7.0, 7.0]])
+    assert between / (between + within) == pytest.approx(1, abs=1e-8)
+    if apart == 1e-4:
+        assert between == pytest.approx(9, rel=1e-5)
+        assert within == pytest.approx(2 * apart**2 / 3, rel=1e-3)
