@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.colors import to_hex
 
 import assay
 from assay.errors import DataError, DesignError
@@ -25,6 +26,7 @@ from assay.ideas.annotators import (
     positions_in_plane,
 )
 from assay.ideas.choices import MapSettings
+from assay.reporting import pictures
 from assay.similarity.topics import Topical, TopicModel
 
 WORDS = ["red", "green", "blue", "old", "new", "small", "large", "thin", "wide", "tall"]
@@ -409,6 +411,7 @@ def test_scaling_and_turning_by_hand():
     assert flat.sum(axis=0) == pytest.approx([0, 0])
     column = np.array([[0.0, -4], [0, 1], [0, 1], [0, 1], [0, 1]])
     assert _rotate(column + 7)[:, 0] == pytest.approx([4, -1, -1, -1, -1])
+    assert _rotate(7 - column)[:, 0] == pytest.approx([4, -1, -1, -1, -1])
     assert np.abs(_rotate(column)[:, 1]).max() == pytest.approx(0)
 
 
@@ -458,7 +461,16 @@ def test_each_judge_is_placed_among_people_whose_ends_are_told(small):
     assert found[1] == "People themselves lie from −0.030 (bob) to +0.020 (ann)."
 
 
-def test_who_is_equally_close_stands_in_the_order_of_the_table(small):
-    names = [f"p{k:02d}" for k in range(20)]
-    found = rows_said(small, *((name, "human", 0.1, 0.0, 0.2, None) for name in names))
-    assert [one.get_text() for one in found.plot_closeness().get_yticklabels()] == names
+def test_the_picture_has_every_name_in_its_colour_the_closest_first_and_equals_as_in_the_table(small):
+    names = [f"p{k:02d}" for k in range(pictures.MOST_ROWS - 2)]
+    people = [(name, "human", 0.1 + 0.1 * (k % 2), 0.0, 0.3, None) for k, name in enumerate(names)]
+    judges = [("j" * 18, "judge", 0.3, 0.2, 0.4, None), ("k" * 19, "judge", 0.0, -0.1, 0.1, None)]
+    ax = rows_said(small, *judges, *people).plot_closeness()
+    shown = ["j" * 18, *names[1::2], *names[::2], "k" * 16 + "…"]
+    assert [one.get_text() for one in ax.get_yticklabels()] == shown
+    line = ax.get_lines()[-1]
+    assert (list(line.get_xdata()), line.get_linestyle()) == ([0, 0], "--")
+    colours = {one.get_color() for one in ax.get_lines()} | {
+        to_hex(colour) for one in ax.collections for colour in one.get_facecolor()
+    }
+    assert {pictures.JUDGE.lower(), pictures.HUMAN.lower()} <= {str(one).lower() for one in colours}

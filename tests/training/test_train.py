@@ -23,6 +23,8 @@ from assay.data.annotations import Annotations
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
 from assay.reporting import pictures
+from assay.training import train
+from assay.training.baselines import BASELINES
 from assay.training.documents import Texts, TrainSettings
 from assay.training.page import train_parts
 from assay.training.rater import RATER_FILE
@@ -1010,3 +1012,29 @@ def test_a_killed_training_goes_on_to_the_same_curve(tmp_path, kept_encoder):
     assert kills >= 2
     assert (tmp_path / "killed.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
     assert not (killed / "unfinished").exists()
+
+
+def test_the_best_baseline_is_the_one_of_the_least_error(monkeypatch):
+    """Of r, RMSE and R of each rater the second counts; the encoder's own is no baseline's."""
+    straight = {name: [0.0] for name in BASELINES}
+    value = np.array([[0.1, 0.2, 0.9], [0.0, 1.0, 0.7], [0.5, 0.8, 0.8], [0.6, 0.6, 0.9], [0.4, 0.7, 0.5]]).ravel()
+    raters = ["encoder", *BASELINES]
+    found = []
+
+    def measures(target, each, folds, people, how):
+        assert list(each) == raters
+        return SimpleNamespace(value=value)
+
+    def leads_of(measured, names, other):
+        found.append(other)
+        raise StopIteration
+
+    monkeypatch.setattr(train, "cross_fitted", lambda texts, vectors, target, folds: straight)
+    monkeypatch.setattr(train, "measure", measures)
+    monkeypatch.setattr(train, "_leads", leads_of)
+    trained = SimpleNamespace(
+        ratings=lambda: {"encoder": [[0.0]]}, targets=[None], texts=None, vectors=[None], folds=None, people=["a"]
+    )
+    with pytest.raises(StopIteration):
+        train._result(trained, None, TrainSettings())
+    assert found == ["ridge on thirds"]
