@@ -229,3 +229,15 @@ def test_what_a_column_holds_and_when_a_table_is_wide_or_folded():
     whole, folded = (Table(("a",), rows[:n], (True,)) for n in (20, 21))
     assert (whole.first, whole.rest) == (rows[:20], ())
     assert (folded.first, folded.rest) == (rows[:8], rows[8:])
+
+
+@pytest.mark.parametrize(("width", "below"), [(None, False), (64, False), (42, False), (41, True)])
+def test_reasons_for_which_a_narrow_table_has_no_room_stand_below_it(width, below):
+    """Columns of 3 and (once its title is broken) 5 characters and two gaps leave 30 of 42 to the reasons."""
+    long, other = "fewer than five of the items have any other label", "a thing"
+    rows = (("ann", "0.12", long), ("bob", "0.50", "–"), ("cho", "0.13", other), ("dee", "0.14", long))
+    lines = tables.to_text(Table(("who", "share of", "reason"), rows, (False, True, False)), width).splitlines()
+    assert ("" in lines) is below
+    if below:
+        assert [line.split()[-1] for line in lines[-7:-3]] == ["(1)", "–", "(2)", "(1)"]
+        assert lines[lines.index("") + 1 :] == [f"(1) {long}", f"(2) {other}"]

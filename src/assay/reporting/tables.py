@@ -7,7 +7,7 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
@@ -315,10 +315,15 @@ def marks_text(columns: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]
 
 
 def to_text(table: Table, width: int | None = None) -> str:
-    """Aligned columns for a terminal or a log; cells of text go on below where the table is wider than ``width``."""
+    """Aligned columns for a terminal or a log; cells of text go on below where the table is wider than ``width``.
+
+    Reasons for which a column of `REASON` characters is not left stand below the table, each once.
+    """
     widths = [max(len(cell) for cell in column) for column in zip(table.columns, *table.rows, strict=True)]
     if width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
-        widths = _narrower(table, width)
+        natural, widths = widths, _narrower(table, width)
+        if "reason" in table.columns and widths[i := table.columns.index("reason")] < min(natural[i], REASON):
+            return _reasons_below(table, i, width)
 
     def lines(cells: Sequence[str]) -> str:
         wrapped = [_wrap(cell, w) for cell, w in zip(cells, widths, strict=True)]
@@ -332,6 +337,19 @@ def to_text(table: Table, width: int | None = None) -> str:
         return "  ".join(padded).rstrip()
 
     return "\n".join([lines(table.columns), *map(lines, table.rows)])
+
+
+REASON = 30
+"""Characters of a column of reasons, at the least, that are read in lines: half of most reasons."""
+
+
+def _reasons_below(table: Table, place: int, width: int) -> str:
+    """A table with marks in its column of reasons, and what they stand for."""
+    reasons = dict.fromkeys(row[place] for row in table.rows if row[place] != "–")
+    marks = {reason: f"({n})" for n, reason in enumerate(reasons, 1)}
+    rows = tuple((*row[:place], marks.get(row[place], "–"), *row[place + 1 :]) for row in table.rows)
+    notes = [f"{mark} {reason}" for reason, mark in marks.items()]
+    return "\n".join([to_text(replace(table, rows=rows), width), "", *map(wrap_text, notes)])
 
 
 LINE = 80
