@@ -24,6 +24,7 @@ from assay.concordance.disagreement import (
     farthest_items,
     mean_distance,
 )
+from assay.concordance.page import MOST_CHARACTERS, _cut, _is_text
 from assay.data.annotations import Annotations
 from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Nominal, Ordinal
@@ -305,3 +306,11 @@ def test_panels_of_people_or_judges_and_each_judge_with_people(people, judges, g
         else:
             assert [name for name, mine in zip(names, first, strict=True) if mine] == [who]
             assert second.tolist() == [True] * people + [False] * judges
+
+
+def test_long_texts_of_a_page_end_in_an_ellipsis_and_short_ones_are_no_texts():
+    texts = pl.DataFrame({"text": ["x" * MOST_CHARACTERS, "y" * (MOST_CHARACTERS + 1), None]})
+    assert _cut(texts, ["text", "no column"])["text"].to_list() == ["x" * 200, "y" * 200 + "…", None]
+    assert _is_text(pl.Series(["a" * 12, "b" * 12]))
+    assert not _is_text(pl.Series(["a" * 12, "b" * 11]))
+    assert not _is_text(pl.Series([None], dtype=pl.String))

@@ -290,6 +290,13 @@ def test_who_looks_like_a_judge(names, judges, words):
     assert not told.doubts
 
 
+def test_what_is_no_label_of_a_wide_sheet_is_a_column_of_the_items():
+    n = MOST_CATEGORIES + 1
+    sheet = {"item": [f"i{k}" for k in range(n)], "ann": [1, 2] * (n // 2) + [1] * (n % 2), "bob": [2] * n,
+             "word": [f"w{k}" for k in range(n)]}  # fmt: skip
+    assert roles(guess(sheet)) == {"item": "item", "ann": "person", "bob": "person", "word": "item column"}
+
+
 @pytest.mark.parametrize(
     ("name", "cells", "doubted"),
     [

@@ -129,6 +129,7 @@ def test_texts_of_a_frame_come_with_what_they_say():
     row = found.triplets.row(0, named=True)
     assert row["document"] == "e"
     assert {row["first_item"]: row["first"]}.items() <= {"1": "w", "2": "x", "3": "y", "4": "z"}.items()
+    assert assay.sample_triplets(frame, document="essay", n=3).triplets["item"].to_list() == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize(

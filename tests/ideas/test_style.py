@@ -10,7 +10,9 @@ import assay
 import references
 from assay.errors import DataError, DesignError
 from assay.estimation.resampling import resampling_counts
-from assay.ideas.style import _PercentChange
+from assay.ideas.style import StyleEffect, _PercentChange
+
+NONE = float("nan")
 
 COLUMNS = ["first", "second", "first_after", "second_after"]
 
@@ -90,6 +92,24 @@ def test_each_sentence_says_what_its_interval_says():
     alone = assay.style_effect(table.head(1).select("up_before", "up_after"), [])
     assert alone.summary().startswith("up is not shown to move with the style: +")
     assert "(no interval)" in alone.summary()
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "sure"),
+    [
+        (0.2, 9.0, True),
+        (-9.0, -0.2, True),
+        (0.0, 9.0, False),
+        (-9.0, 0.0, False),
+        (-1.0, 1.0, False),
+        (NONE, 9.0, False),
+    ],
+)
+def test_less_than_one_percent_may_be_shown(low, high, sure):
+    row = {"measure": "m", "estimate": 0.5, "low": low, "high": high, "before": 0.5, "after": 0.6, "n": 30}
+    found = assay.style_effect(drifting(up=0.2), [])
+    said = StyleEffect(pl.DataFrame([row]), found.run, found.estimates).summary()
+    assert said.startswith("m moves with the style: " if sure else "m is not shown to move with the style: ")
 
 
 def test_what_judges_said_is_a_measure_too():

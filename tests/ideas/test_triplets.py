@@ -267,6 +267,14 @@ def test_choices_left_out_are_compared_with_chance():
     assert f"a mean log likelihood of {said(mine)}: more than chance (−1.10)." in found.summary()
 
 
+def test_two_triplets_a_fold_are_enough_to_choose_dimensions():
+    labels = World.of(5).study(floor=1)
+    n = labels.n_items
+    assert assay.triplet_embedding(labels, folds=n // 2, n_resamples=0).folds.height > 0
+    with pytest.raises(DesignError, match=f"{n} triplets cannot be cross-validated"):
+        assay.triplet_embedding(labels, folds=n // 2 + 1, n_resamples=0)
+
+
 def test_too_few_triplets_need_their_dimensions_said():
     with pytest.raises(DesignError, match="cannot be cross-validated; give dimensions=2"):
         assay.triplet_embedding(World.of(4).study(floor=1), n_resamples=0)
