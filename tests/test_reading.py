@@ -438,6 +438,17 @@ def alt_test_folder(folder, humans=None, judges=None, items=None):
     return folder
 
 
+def test_files_of_that_layout_say_who_answered_also_where_they_are_read_alone(tmp_path):
+    folder = alt_test_folder(tmp_path / "x", judges={"careful": {"a": 1, "b": 3}})
+    people, judges = folder / "human_annotations.json", folder / "llm_annotations.json"
+    assert (read(judges).humans, read(judges).judges) == ((), ("careful",))
+    assert read(people).judges == ()
+    assert read([people, judges]).judges == read(folder).judges == ("careful",)
+    other = folder / "others.json"
+    other.write_text(people.read_text())
+    assert read([other, judges]).judges == ("careful",)
+
+
 def test_people_judges_and_items_in_a_folder(tmp_path):
     items = [{"item": "a", "text": "A", "tags": ["x"]}, {"item": "b", "text": 5}]
     labels = read(alt_test_folder(tmp_path / "x", judges={"gpt": {"a": 1, "b": 3}}, items=items))

@@ -844,3 +844,20 @@ def test_columns_with_few_values_that_say_nothing_of_labels_are_asked():
     assert found["gap"] == [1, 0] * 10  # an empty cell is a value
     assert list(asked(["five", "stem"])) == ["five"]
     assert asked("none") == {}
+
+
+@pytest.mark.parametrize(("scale", "level"), [("1-5", "interval"), ("ordinal:a<b<c<d<e", "ordinal"),
+                                              ("nominal:a,b,c,d,e", "nominal")])  # fmt: skip
+def test_people_agree_by_the_coefficient_of_their_scale(scale, level):
+    words = dict(zip(range(1, 6), "abcde", strict=True))
+    truth = np.random.default_rng(3).integers(1, 6, (40, 4)).clip(2) - np.arange(40)[:, None] % 2
+    rows = [(f"i{i}", who, int(truth[i, j])) for i in range(40) for j, who in enumerate(("ann", "bob", "cho", "gpt"))]
+    if level != "interval":
+        rows = [(item, who, words[label]) for item, who, label in rows]
+    table = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    labels = assay.read(table, judges=["gpt"], scale=scale)
+    wanted = assay.krippendorff_alpha(labels.where(annotator=["ann", "bob", "cho"]), level=level)
+    found = compare_judges(labels, epsilon=0.1).tests["gpt"].human_agreement
+    assert found.estimate == pytest.approx(wanted.estimate)
+    assert len({assay.krippendorff_alpha(labels, level=one).estimate for one in ("interval", "ordinal", "nominal")}
+               if level == "interval" else {1, 2, 3}) == 3  # fmt: skip

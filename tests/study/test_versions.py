@@ -22,7 +22,7 @@ from assay.judging.dry_run import estimate_study
 from assay.judging.run import judge_study
 from assay.reading import study_labels
 from assay.study.definition import Study, load_study
-from assay.study.store import tables
+from assay.study.store import tables, work
 from assay.study.store.work import Changed
 
 A, B = "How good is it?", "How very good is it?"
@@ -356,3 +356,19 @@ def read_only(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
 
     monkeypatch.setattr(os, "access", access)
     monkeypatch.setattr(sqlite3, "connect", refuse)
+
+
+@pytest.mark.parametrize(("answer", "alive"), [(None, True), (ProcessLookupError, False), (PermissionError, True)])
+def test_a_process_runs_where_no_signal_says_otherwise(monkeypatch, answer, alive):
+    """Without /proc the operating system is asked by a signal that does nothing: its own, no, or somebody else's."""
+    asked = []
+
+    def kill(pid: int, signal: int) -> None:
+        asked.append((pid, signal))
+        if answer is not None:
+            raise answer
+
+    monkeypatch.setattr(work.Path, "exists", lambda path: False)
+    monkeypatch.setattr(work.os, "kill", kill)
+    assert work._alive("123:456") is alive
+    assert asked == [(123, 0)]

@@ -428,7 +428,8 @@ def _json_lines(path: Path) -> pl.DataFrame:
 def _json(path: Path) -> pl.DataFrame:
     values = load_json(path)
     if isinstance(values, dict) and values and all(isinstance(v, dict) for v in values.values()):
-        return nested_labels(values, str(path))
+        labels = nested_labels(values, str(path))
+        return labels if path.name not in _KINDS else labels.with_columns(kind=pl.lit(_KINDS[path.name]))
     if isinstance(values, dict) and values and all(isinstance(v, list) for v in values.values()):
         if len({len(v) for v in values.values()}) > 1:
             raise DataError(f"{path}: the columns have different lengths")
@@ -646,6 +647,8 @@ def write_hugging_face(labels: Annotations, path: Path) -> list[str]:
 HUMANS = "human_annotations.json"
 JUDGES = "llm_annotations.json"
 ITEMS = "items.jsonl"
+_KINDS = {HUMANS: "human", JUDGES: "judge"}
+"""Who answered, by the name of a file, also where it is read alone."""
 
 
 def is_alt_test(folder: Path) -> bool:
@@ -663,8 +666,7 @@ def read_alt_test(folder: Path) -> Rows:
         if not isinstance(values, dict) or not all(isinstance(v, dict) for v in values.values()):
             raise DataError(f"{path} must hold {{annotator: {{item: label}}}}")
         names.append(set(values))
-        kind = "human" if file == HUMANS else "judge"
-        parts.append(nested_labels(values, str(path)).with_columns(kind=pl.lit(kind)))
+        parts.append(nested_labels(values, str(path)).with_columns(kind=pl.lit(_KINDS[file])))
     both = names[0] & names[1]
     if both:
         raise DataError(f"{folder}: '{min(both)}' is both among the people and among the judges; rename one of them")
