@@ -254,7 +254,20 @@ def test_how_pairs_of_outputs_are_drawn_needs_a_file_for_them(tmp_path, capsys):
     ]  # fmt: skip
     words = f"3 pairs of outputs, of 2 items, written to {out}\n"
     assert capsys.readouterr().err == words * 2
-    for name, options in (("items", {"n_items": -1}), ("items", {"n_items": 1.5}), ("pairs", {"n_pairs": 0}),
+    for name, options in (("items", {"n_items": 0}), ("items", {"n_items": 1.5}), ("pairs", {"n_pairs": 0}),
                           ("pairs", {"n_pairs": 1.5})):  # fmt: skip
         with pytest.raises(DesignError, match=f"--n-{name} must be a whole number of at least 1"):
             separability("a.csv", pairs=out, ask=asked(found), **options)
+
+
+def test_a_look_at_an_export_of_a_platform_shows_no_columns_to_choose_among(capsys):
+    """Its layout is known; of a sheet every column is shown with its role."""
+    folder = Path(__file__).parents[2] / "examples"
+    shared.look(str(folder / "export.json"), labels=LabelOptions())
+    export = capsys.readouterr().out.splitlines()
+    shared.look(str(folder / "labels.csv"), labels=LabelOptions(item=["id"], annotator="worker", label=["stars"]))
+    sheet = capsys.readouterr().out.splitlines()
+    assert (export[1:3], export.count("Please look:")) == (["", "Please look:"], 1)
+    assert sheet[2].split() == ["column", "what", "it", "is", "why", "e.g."]
+    assert [line.split()[0] for line in sheet[3:6]] == ["id", "worker", "stars"]
+    assert sheet[6] == ""

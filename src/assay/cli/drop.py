@@ -110,7 +110,8 @@ def _html(found: Look, name: str) -> str:
         for column, what, why, examples in found.table.rows()
     )
     head = "<tr><th>column</th><th>what it is</th><th>why</th><th>e.g.</th></tr>"
-    parts = [f"<h2>{escape(found.head)}</h2><div class='scroll'><table>{head}{rows}</table></div>"]
+    table = f"<div class='scroll'><table>{head}{rows}</table></div>" if rows else ""
+    parts = [f"<h2>{escape(found.head)}</h2>{table}"]
     doubts = [as_typed(one, NAMES) for one in (*found.lacking, *found.doubts, *found.notes)]
     if doubts:
         parts.append(f"<h3>Please look</h3><ul>{''.join(f'<li>{escape(one)}</li>' for one in doubts)}</ul>")

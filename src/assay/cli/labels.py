@@ -534,8 +534,10 @@ def look(
         output.rows(found.table)
     else:
         print(found.head + "\n")
-        output.rows(found.table)
-        print("\n" + as_typed("\n".join(found.lines()), NAMES))
+        if found.columns:  # an export of a platform has a layout of its own
+            output.rows(found.table)
+            print()
+        print(as_typed("\n".join(found.lines()), NAMES))
         print(f"\nRun:   {command}" if command else "\nIt cannot be read as it is.")
         print(f"In Python:   {found.call}" if command else "", end="\n" if command else "")
     if write is not None:
@@ -854,7 +856,7 @@ def separability(
     ask.to(pairs, source, force=force, suffixes=TABLES)
     if pairs is None and (choose != "weighted" or n_items is not None or n_pairs != 5):
         raise DesignError("--choose, --n-items and --n-pairs say which pairs are drawn; name their file with --pairs")
-    number_in("--n-items", n_items or 1, low=1, whole=True)
+    number_in("--n-items", 1 if n_items is None else n_items, low=1, whole=True)
     number_in("--n-pairs", n_pairs, low=1, whole=True)
     read: Callable[[str], Any] = ask.labels.outputs
     if others:
