@@ -390,6 +390,10 @@ def test_the_next_step_of_domains_is_that_of_the_passed_ones_then_of_failures():
 
     assert step(a=failed, b=passed) == NextStep("For b only: let it label the rest.", where="topic=b")
     assert step(a=passed, b=passed) == NextStep("let it label the rest.", where="topic=a")
+    numbers = alt("replace")
+    assert step(a=failed, b=numbers).words.endswith(f"random share of it; {REPORT}")
+    assert step(a=failed, b=numbers, c=numbers).words.startswith("For b, c only: let it label the rest, and people ")
+    assert step(a=numbers, b=numbers).words.endswith("what people would say of all items (here for a):")
     assert step(a=open_, b=failed).words.startswith("read the items where it is farthest from people")
     assert step(a=open_).words.startswith("have these 3 annotators label about 40 more items")
     assert step() is None
