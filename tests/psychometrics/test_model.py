@@ -17,7 +17,7 @@ def links(monkeypatch):
     """What the table says of its raters."""
     said = {"links": [], "turned": (), "alone": ()}
     monkeypatch.setattr(module, "link_cautions", lambda table, together, what, symbol: said["links"])
-    monkeypatch.setattr(module, "raters_upside_down", lambda table, alpha: said["turned"])
+    monkeypatch.setattr(module, "raters_upside_down", lambda table, alpha: said["turned"] if alpha < 0.2 else None)
     monkeypatch.setattr(module, "raters_alone", lambda table: said["alone"])
     return said
 

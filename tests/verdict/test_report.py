@@ -626,6 +626,17 @@ def test_each_domain_has_its_picture_of_labels_under_its_name() -> None:
     assert titles(None, part("x", "text")) == []
 
 
+def test_the_card_takes_a_criterions_test_or_says_why_there_is_none() -> None:
+    found = {"m": SimpleNamespace(tests={"law": "the test"}, untested={"art": "nobody labelled it"})}
+
+    def of(criterion: str) -> object:
+        return plots.ReportBuilder._find_test(SimpleNamespace(by="criterion"), found, "m", criterion)
+
+    assert [of(c) for c in ("law", "art", "tax")] == [
+        "the test", "no test: nobody labelled it", "no test: it has no labels of it",
+    ]  # fmt: skip
+
+
 def test_exclusions_are_said_of_every_test_or_of_those_that_they_are_of() -> None:
     def test_of(judge: str, *exclusions: str, domain: str | None = None) -> SimpleNamespace:
         return SimpleNamespace(judge=judge, domain=domain, exclusions=exclusions)
