@@ -251,3 +251,13 @@ def test_numbers_of_which_few_are_off_the_commonest_have_the_interval_of_a_share
         assert (forced.bounds, forced.seen) == ((1.0, 5.0), pytest.approx(off / 2))  # each is half of the way up
         assert one.seen == (pytest.approx(off / 2) if score else math.inf)
     assert MeanSpread.of(found, None, random=True).between != MeanSpread.of(found, None, random=False).between
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize(("between", "people"), [(0.0, 1), (0.0, 4), (0.09, 4)])
+def test_people_who_are_a_sample_widen_an_interval_by_their_own_t(level, between, people):
+    """Half the width is √(t² · .04 + t_p² · between), t with 28 and t_p with 3 degrees of freedom."""
+    low, high = MeanSpread(2.0, 0.04, 28.0, 30, between=between, n_people=people).ends(level)
+    t, t_people = (stats.t.ppf((1 + level) / 2, df) for df in (28, 3))
+    half = np.sqrt(t**2 * 0.04 + t_people**2 * between)
+    assert (low, high) == pytest.approx((2 - half, 2 + half))

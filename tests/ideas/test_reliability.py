@@ -11,6 +11,7 @@ from worlds import World
 
 import assay
 from assay.errors import DesignError
+from assay.ideas.reliability import _agreement, _correct_for_chance
 
 
 def read(**labels):
@@ -76,3 +77,9 @@ def test_repeats_speak_of_an_annotator_itself():
 def test_answers_given_once_are_refused():
     with pytest.raises(DesignError, match="no triplet was answered by two people"):
         assay.odd_one_out_agreement(World.of(6).study(floor=2))
+
+
+@pytest.mark.parametrize(("agreement", "above"), [(1 / 3, 0), (1, 1), (2 / 3, 0.5), (0, -0.5)])
+def test_one_choice_in_three_is_chance(agreement, above):
+    assert _correct_for_chance(agreement) == pytest.approx(above)
+    assert _agreement(above) == pytest.approx(agreement)

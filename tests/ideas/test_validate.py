@@ -65,6 +65,7 @@ def test_measures_stand_by_rho_with_paired_differences():
     bad = row(FOUND, "bad")
     assert bad["difference"] == pytest.approx(bad["estimate"] - row(FOUND, "gpt")["estimate"])
     assert bad["difference_high"] < 0
+    assert bad["difference"] - bad["difference_low"] == pytest.approx(bad["difference_high"] - bad["difference"])
     apart = FOUND.difference("gpt", "bad")
     assert (apart["difference"], apart["low"]) == pytest.approx((-bad["difference"], -bad["difference_high"]))
     assert "good beats bad" in assay.validate_similarity(LABELS, MEASURES, with_judges=False, **QUICK).summary()

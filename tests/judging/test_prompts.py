@@ -18,6 +18,7 @@ from assay.judging.prompts import (
     Demonstration,
     ItemText,
     Prompt,
+    _check_marks,
     complaint,
     describe_labels,
     read_turns,
@@ -652,3 +653,18 @@ def test_a_column_in_a_prompt_compares_as_its_value():
     assert column("x") != column("y")
     assert hash(column([1, "a"])) == hash(column([1, "a"]))
     assert (len(column("abc")), "b" in column("abc"), "z" in column("abc")) == (3, True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("<m>a</m> and <m>b</m>", True), ("<m>a</m>", False), ("<m>a</m> and b</m>", False),
+        ("<m>a</m> and <m>b", False), ("<M>a</M> and <M>b</M>", False), ("<m>a</m> <m>b</m> <m>c</m>", False),
+    ],
+)  # fmt: skip
+def test_each_text_of_an_item_begins_and_ends_with_a_mark(text, whole):
+    if whole:
+        _check_marks(text, "m", 2)
+        return
+    with pytest.raises(StudyError, match="a prompt changes the marks around an item's text"):
+        _check_marks(text, "m", 2)

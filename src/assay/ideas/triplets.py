@@ -29,7 +29,7 @@ from assay.estimation.statistic import Floats, Ints
 from assay.ideas.choices import Choices, EmbeddingSettings, TripletSettings
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, said
-from assay.statistics.odd_one_out import KEPT, Model, predicted_shares, within_triplet_icc
+from assay.statistics.odd_one_out import CHANCE, KEPT, Model, predicted_shares, within_triplet_icc
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -255,7 +255,7 @@ TRIED = (1, 2, 3, 4, 6)
 MOST_PAIRS = 20_000
 """Pairs whose similarities are given, at most: each is a mean over all thirds, in every resample anew."""
 
-LOG_CHANCE = float(np.log(1 / 3))
+LOG_CHANCE = float(np.log(CHANCE))
 """Mean log likelihood of who does not look."""
 
 
