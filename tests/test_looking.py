@@ -237,7 +237,8 @@ def test_which_questions_need_a_second_label_a_condition_or_no_text():
     assert worded["on which scale to ask?"] == (False, "no column says on which scale was asked")
     ends = [("i", "p", 1, "1-3"), ("i", "q", 2, "1-3"), ("i", "p", 1, "1 to 5")]
     named = ("item", "annotator", "label", "asked_on")
-    for more, known in ([], True), ([("i", "q", 2, "long")], False), ([("i", "q", 2, None)], True):
+    told = {"long": False, "2026-11": False, "1.0.2-3": False, None: True, "0-10": True}
+    for more, known in ([], True), *(([("i", "q", 2, name)], known) for name, known in told.items()):
         found = read(*ends, *more, names=named, scale="1-3", conditions=["asked_on"])
         assert found["on which scale to ask?"][0] is known
 

@@ -279,9 +279,9 @@ def _doubts_of(labels: Annotations, columns: tuple[ColumnRole, ...]) -> list[str
 
 
 def _says_ranges(column: pl.Series) -> bool:
-    """Whether a column names ranges, such as 0-5 and 0-100, and nothing else."""
-    names = column.drop_nulls().unique().cast(pl.String).to_list()
-    return bool(names) and all(range_of(name) is not None for name in names)
+    """Whether a column names ranges, such as 0-5 and 0-100, and nothing else; a month, such as 2026-11, is none."""
+    ends = [range_of(name) for name in column.drop_nulls().unique().cast(pl.String).to_list()]
+    return bool(ends) and all(each is not None and each[0] < each[1] for each in ends)
 
 
 def _answerable(labels: Annotations) -> list[Answerable]:

@@ -449,7 +449,7 @@ def test_what_says_no_scale_or_two_is_refused(said, words):
     ("name", "ends"),
     [
         ("0-10", (0, 10)), (" 1 to 5 ", (1, 5)), ("0..1", (0, 1)), ("-1–1.5", (-1, 1.5)), ("-3--1", (-3, -1)),
-        ("10", None), ("0-10 points", None), ("", None),
+        ("10", None), ("0-10 points", None), ("", None), ("1.0.2-3", None), (".-3", None), (".5-1", (0.5, 1)),
     ],
 )  # fmt: skip
 def test_a_scale_may_say_its_ends_by_its_name(name, ends):

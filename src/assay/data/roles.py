@@ -49,15 +49,13 @@ _ITEM = re.compile(
     r"pair|image|img|stimulus|essay|conversation|dialogue|record|tweet|post|sentence|segment|unit|passage|story|summary|"
     r"comparison|problem|exercise|output|file|filename|video|audio|clip|data)( ?(id|ids|nr|no|number|name|key|index))?"
 )
+_RATER = r"annotator|worker|rater|coder|reviewer|grader|label(l)?er|evaluator|assessor|scorer|participant|respondent"
+_CALLED = r"( ?(?P<id>id|ids|name|code|nr|no|number|email))?"
 _ANNOTATOR = re.compile(
-    r"(annotator|worker|rater|coder|reviewer|grader|label(l)?er|evaluator|assessor|scorer|user|username|participant|"
-    r"respondent|judge|expert|person|annotated by|rated by|graded by|email( address)?|e mail|your name|name|who|by|"
-    r"initials|prolific|crowdworker|turker)( ?(id|ids|name|code|nr|no|number|email))?"
+    rf"({_RATER}|user|username|judge|expert|person|annotated by|rated by|graded by|email( address)?|e mail|your name|"
+    rf"name|who|by|initials|prolific|crowdworker|turker){_CALLED}"
 )
-_WHO = re.compile(
-    r"(annotator|worker|rater|coder|reviewer|grader|label(l)?er|evaluator|assessor|scorer|participant|respondent)"
-    r"( ?(?P<id>id|ids|name|code|nr|no|number|email))?"
-)
+_WHO = re.compile(f"({_RATER}){_CALLED}")
 """Names under which cells name people, rather than hold labels of a person who is called so."""
 _LABEL = re.compile(
     r"(label|labels|rating|ratings|score|scores|star|stars|vote|answer|value|grade|judg(e)?ment|annotation|class|"

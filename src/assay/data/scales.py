@@ -712,7 +712,8 @@ def _whole(labels: pl.Series) -> pl.Series:
     return whole.cast(pl.Int64, strict=False)
 
 
-_RANGE = re.compile(r"\s*(-?[\d.]+)\s*(?:-|–|to|\.\.)\s*(-?[\d.]+)\s*")
+_END = r"(-?(?:\d+(?:\.\d+)?|\.\d+))"
+_RANGE = re.compile(rf"\s*{_END}\s*(?:-|–|to|\.\.)\s*{_END}\s*")
 
 
 def range_of(name: str) -> tuple[float, float] | None:

@@ -357,7 +357,9 @@ def _step_by(result: AltTestBy, found: Mapping[Verdict, Sequence[str]]) -> NextS
         step = _step(result.tests[passed[0]])
         where = "" if len(passed) == len(result.tests) else f" For {listing(passed, 4)} only:"
         # A command is about one domain: of several it says which.
-        words = f"{step.words[:-1]} (here for {passed[0]}):" if step.ask and len(passed) > 1 else step.words
+        words = (
+            f"{step.words.removesuffix(':')} (here for {passed[0]}):" if step.ask and len(passed) > 1 else step.words
+        )
         return replace(step, words=f"{where} {words}".strip(), where=f"{result.by}={passed[0]}")
     # Where it fails for sure comes before what is open.
     tests = sorted(result.tests.values(), key=lambda test: test.verdict != "do not replace")
