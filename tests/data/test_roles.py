@@ -304,6 +304,8 @@ def test_what_is_no_label_of_a_wide_sheet_is_a_column_of_the_items():
         ("rater", [8, 8, 9, 9], True),
         ("rater", ["k", "k", "l", "l"], False),  # words beside numbers are no labels here
         ("rater", [1, 1, 2, 3], False),  # as the others' labels are
+        ("rater", [1, 1, 2, 5], False),  # a person may give a label that the others never give
+        ("rater", [1, 1, 8, 8], True),  # half of the cells are nobody's label
         ("rater", [1, 2, 8, 9], False),  # it names nobody twice
         ("ann", [8, 8, 9, 9], False),
     ],
