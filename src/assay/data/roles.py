@@ -591,7 +591,7 @@ class _Finder:
         who, found = named[0]
         given = {value for n in labels if n != who for value in self.views[n].distinct.to_list()}
         cells = set(self.views[who].distinct.to_list())
-        # One label that nobody else gave makes no name of a person's labels; half of them do.
+        # A person may give a label that nobody else gives; where half of the cells are such, they rather name people.
         if found["id"] or 2 * len(cells - given) >= len(cells):
             self.doubts.append(
                 f"'{who}' may name who answered (then give annotator='{who}', with item=... and label=[...]); it is "
