@@ -500,35 +500,35 @@ _BACK = sa.select(sa.func.min(_T.expires_at)).where(
 )
 
 
-def _places(slot: Slot, now: float, **more: Any) -> dict[str, Any]:
+def _places(slot: Slot, **more: Any) -> dict[str, Any]:
     """What the statements above are asked with."""
     assert slot.people is None
-    return {"asked": slot.questions, "of_condition": slot.condition, "of_party": slot.party, "now": now, **more}
+    return {"asked": slot.questions, "of_condition": slot.condition, "of_party": slot.party, **more}
 
 
 def places_taken(db: sa.Connection, slot: Slot, items: Collection[str], now: float) -> dict[str, int]:
     """How many places of each item are taken, by item; items without one are not in it."""
-    return {item: int(number) for item, number in db.execute(_TAKEN, _places(slot, now, items=list(items)))}
+    return {item: int(number) for item, number in db.execute(_TAKEN, _places(slot, now=now, items=list(items)))}
 
 
 def places_of_others(db: sa.Connection, slot: Slot, task: Task, now: float) -> int:
     """How many places of a task's item other tasks of the slot take."""
-    return int(db.execute(_OTHERS, _places(slot, now, of_item=task.item, task=task.id)).scalar_one())
+    return int(db.execute(_OTHERS, _places(slot, now=now, of_item=task.item, task=task.id)).scalar_one())
 
 
 def answered_enough(db: sa.Connection, slot: Slot, items: Collection[str], wanted: int) -> list[str]:
     """The items that have all the answers that are wanted."""
-    return list(db.execute(_ENOUGH, _places(slot, 0.0, items=list(items), wanted=wanted)).scalars())
+    return list(db.execute(_ENOUGH, _places(slot, items=list(items), wanted=wanted)).scalars())
 
 
 def all_places_taken(db: sa.Connection, slot: Slot, now: float) -> dict[str, int]:
     """The same for all items, without any others that are given; reads all tasks."""
-    return {item: int(number) for item, number in db.execute(_BY_ITEM, _places(slot, now))}
+    return {item: int(number) for item, number in db.execute(_BY_ITEM, _places(slot, now=now))}
 
 
 def count_given(db: sa.Connection, slot: Slot) -> dict[str, int]:
     """How many items each person of any group has been given in the slot's session; reads all tasks."""
-    return {name: int(number) for name, number in db.execute(_BY_PERSON, _places(slot, 0.0))}
+    return {name: int(number) for name, number in db.execute(_BY_PERSON, _places(slot))}
 
 
 def items_had(
@@ -536,13 +536,13 @@ def items_had(
 ) -> Iterator[tuple[str, str]]:
     """(person, item) for those of these items that these people were given."""
     for chunk in batches(items):
-        asked = _places(slot, 0.0, items=chunk, people=list(people))
+        asked = _places(slot, items=chunk, people=list(people))
         yield from ((person, item) for person, item in db.execute(_HAD, asked))
 
 
 def soonest_back(db: sa.Connection, slot: Slot, person: str, now: float) -> float | None:
     """When the first place that others hold, on an item that this person has not had, may come back."""
-    found: float | None = db.execute(_BACK, _places(slot, now, person=person)).scalar()
+    found: float | None = db.execute(_BACK, _places(slot, now=now, person=person)).scalar()
     return found
 
 
