@@ -25,7 +25,10 @@ class Typed:
 
     def __init__(self, **options: Any) -> None:
         self.options = SimpleNamespace(options=lambda: dict(options))
-        self.labels = SimpleNamespace(read=lambda source: f"labels of {source}")
+        self.labels = SimpleNamespace(
+            read=lambda source: f"labels of {source}",
+            read_all=lambda *sources: [f"labels of {source}" for source in sources],
+        )
         self.output = SimpleNamespace(words=lambda found: self.printed.append(found))
         self.refused: list[Any] = []
         self.printed: list[Any] = []
@@ -145,3 +148,31 @@ def test_a_gate_that_could_not_run_ends_with_3(
     assert estimates.gate(junit=tmp_path / "gate.json", ask=ASK) == 3
     assert mine.read_text() == "my own notes"
     assert len(asked) == 1
+
+
+def test_a_note_on_all_runs_is_said_once_and_any_other_with_its_file(run, tmp_path):
+    rows = [{"item": f"i{k}", "annotator": who, "label": 1 + (k + shift) % 3} for k in range(12)
+            for who, shift in (("ann", 0), ("bob", k // 8), ("gpt-4o", k // 6))]  # fmt: skip
+    old, new = str(tmp_path / "old.csv"), str(tmp_path / "new.csv")
+    pl.DataFrame(rows).write_csv(old)
+    pl.DataFrame([*rows[:-1], {**rows[-1], "label": None}]).write_csv(new)
+    code, _, err = run("drift", old, new, "--judges", "gpt-4o", "--anchors", old)
+    assert code == 0
+    notes = err.splitlines()
+    assert notes[0].startswith("note: labels taken as whole numbers from 1 to 3; say so with --scale")
+    assert notes[1].startswith(f"note: {new}: ")
+    assert len(notes) == 2
+
+
+def test_what_a_result_says_names_options_as_they_are_typed(run, tmp_path):
+    rows = [{"item": f"i{k}", "annotator": who, "label": 1 + k % 3} for k in range(12) for who in ("ann", "gpt-4o")]
+    old, new = str(tmp_path / "old.csv"), str(tmp_path / "new.csv")
+    pl.DataFrame(rows).write_csv(old)
+    pl.DataFrame([{**row, "item": f"x{row['item']}"} for row in rows]).write_csv(new)
+    _, out, _ = run("drift", old, new, "--judges", "gpt-4o", "--scale", "1-3")
+    said = " ".join(out.split())
+    assert "--text ... names the column of texts" in said
+    assert "(--anchors ...)" in said
+    assert "=..." not in said
+    run("drift", old, new, "--judges", "gpt-4o", "--scale", "1-3", "-o", str(tmp_path / "page.html"))
+    assert "text=..." in (tmp_path / "page.html").read_text(encoding="utf-8"), "a page is read by people of Python, too"

@@ -38,7 +38,7 @@ def test_the_judges_order_is_the_first_line_and_who_is_typed(run):
     assert " ".join(words.split()).startswith("gpt-4o is not shown to change the order: the same order is shown for 2")
     alone = run("ratings", EXAMPLE, *VOTES, "--who", "humans")[1]
     assert alone.splitlines()[0].split()[0] == "system"
-    assert "Excluded: 300 votes: by nobody that who=... names." in " ".join(alone.split())
+    assert "Excluded: 300 votes: by nobody that --who ... names." in " ".join(alone.split())
     code, _, err = run("ratings", EXAMPLE, *VOTES, "--who", "gpt-4")
     assert code == 2
     assert "did you mean 'gpt-4o'" in err

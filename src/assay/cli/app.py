@@ -24,7 +24,7 @@ from cyclopts.group import Group
 
 from assay._version import __version__
 from assay.cli.commands import BY_NAME, COMMANDS, Command
-from assay.cli.output import FIRST, TYPED, as_typed, settings_of
+from assay.cli.output import FIRST, TYPED, WORDED, as_typed, settings_of
 from assay.errors import AssayError
 
 
@@ -63,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; every error that a person can mend is one line, and exit status 2."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     TYPED.set(tuple(given))
+    WORDED.set(lambda message: _command_words(message, given) if "=" in message else message)
     if given[:2] in (["plan", "d-study"], ["plan", "triplets"], ["plan", "labels"]):
         given = given[1:]
     # A lone hyphen is standard input, which the parser would take for an option.

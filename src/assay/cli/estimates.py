@@ -58,9 +58,9 @@ def drift(
 
     ask.to(out, before, after, anchors, force=force)
     given = ask.options.options()
-    runs = [ask.labels.read(source) for source in (before, after)]
+    runs = ask.labels.read_all(before, after, *([] if anchors is None else [anchors]))
     if anchors is not None:
-        given["anchors"] = ask.labels.read(anchors)
+        given["anchors"] = runs[2]
     given |= tested.one("drift is of one judge")
     with progress_bar("Comparing"):
         found = compare(runs[0], runs[1], **given)

@@ -170,18 +170,31 @@ class LabelOptions:
 
     def read(self, source: str) -> Annotations:
         """The table, with a note on standard error for all that reading left out or assumed."""
+        labels = self._read(source)
+        tell(labels)
+        return labels
+
+    def read_all(self, *sources: str) -> list[Annotations]:
+        """The table of each file; a note that holds for all of them is said once, any other with its file."""
+        tables = [self._read(source) for source in sources]
+        noted = [table.reading.lines() for table in tables]
+        for line in dict.fromkeys(line for lines in noted for line in lines):
+            where = [source for source, lines in zip(sources, noted, strict=True) if line in lines]
+            _tell_line(line if len(where) == len(sources) else f"{', '.join(where)}: {line}")
+        return tables
+
+    def _read(self, source: str) -> Annotations:
         try:
             labels = self._table(source)
             for condition in self.where or ():
                 labels = _filter_labels(labels, condition)
         except AssayError as error:
             if error.advised and _accepts_reading(error):
-                return self.given(error.advised).read(source)
+                return self.given(error.advised)._read(source)
             if error.advised:
                 raise AssayError(_advise_command(error)) from error
             # Said here, because a question may have an option of the same name.
             raise type(error)(as_typed(str(error), NAMES)) from error
-        tell(labels)
         return labels
 
     def given(self, options: Mapping[str, Any]) -> LabelOptions:
@@ -342,7 +355,11 @@ PLAIN = LabelOptions()
 def tell(labels: Annotations) -> None:
     """What reading left out or assumed, on standard error; the report says it too."""
     for line in labels.reading.lines():
-        print(f"note: {as_typed(line, NAMES)}", file=sys.stderr)
+        _tell_line(line)
+
+
+def _tell_line(line: str) -> None:
+    note(f"note: {as_typed(line, NAMES)}")
 
 
 def _filter_labels(labels: Annotations, condition: str) -> Annotations:

@@ -50,6 +50,9 @@ PATIENCE = 1.0
 TYPED: ContextVar[tuple[str, ...]] = ContextVar("TYPED", default=())
 """The words of the command that runs, without the program's name."""
 
+WORDED: ContextVar[Callable[[str], str]] = ContextVar("WORDED", default=str)
+"""Says a sentence of Python's in the words of the command that runs: ``text=...`` is ``--text ...``."""
+
 
 @Parameter(name="*", group=_GROUP)
 @dataclass(frozen=True)
@@ -90,12 +93,12 @@ class Output:
             print(tables.to_csv(_whole(results)), end="")
             return
         for i, result in enumerate(results):
-            frame = result.table if rows is None else rows
+            frame = _worded_reasons(result.table if rows is None else rows)
             shown = tables.shown(frame, drop=drop, symbol=symbol or result.symbol, counted=result.counted)
             if self.latex:
                 print(tables.to_latex(shown), end="")
             else:
-                print(("\n" if i else "") + tables.to_text(shown, width) + "\n\n" + tables.wrap_text(result.summary()))
+                print(("\n" if i else "") + tables.to_text(shown, width) + "\n\n" + _sentences(result))
 
     def rows(self, frame: DataFrame) -> None:
         """Print a table that is no result's."""
@@ -111,12 +114,26 @@ class Output:
 
     def words(self, result: Any) -> None:
         """Print a result that is read as sentences, without its table."""
-        from assay.reporting import tables
-
         if self.for_people:
-            print(tables.wrap_text(result.summary()))
+            print(_sentences(result))
         else:
             self.show(result)
+
+
+def _sentences(result: Any) -> str:
+    """What a result says, in lines of a terminal."""
+    from assay.reporting import tables
+
+    return tables.wrap_text(WORDED.get()(result.summary()))
+
+
+def _worded_reasons(frame: DataFrame) -> DataFrame:
+    """The table with its reasons in the words of the command."""
+    if "reason" not in frame.columns:
+        return frame
+    import polars as pl
+
+    return frame.with_columns(pl.col("reason").cast(pl.String).map_elements(WORDED.get(), return_dtype=pl.String))
 
 
 FOR_PEOPLE = Output()
