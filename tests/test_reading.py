@@ -120,7 +120,7 @@ def test_wide_tables(tmp_path, form):
         source = tmp_path / "w.jsonl"
         WIDE.write_ndjson(source)
     labels = read(source, item="id", layout="wide", judges=["gpt"], scale="1-5")
-    assert repr(labels) == "Annotations(5 labels, 2 items, 2 humans, 1 judges, ordinal:1-5)"
+    assert repr(labels) == "Annotations(5 labels, 2 items, 2 humans, 1 judge, ordinal:1-5)"
     np.testing.assert_array_equal(labels.matrix(), [[4, 5, 4], [2, np.nan, 3]])
     # A cell that nobody filled in is no row that was left out.
     assert labels.reading.exclusions == ()

@@ -56,7 +56,7 @@ def read(source: Any, settings: ReadSettings) -> Annotations:
     >>> import assay, polars as pl
     >>> frame = pl.DataFrame({"id": ["a", "b"], "ann": [4, 2], "bob": [5, 2], "gpt": [4, 3]})
     >>> assay.read(frame, item="id", layout="wide", judges=["gpt"], scale="1-5")
-    Annotations(6 labels, 2 items, 2 humans, 1 judges, ordinal:1-5)
+    Annotations(6 labels, 2 items, 2 humans, 1 judge, ordinal:1-5)
     """
     settings, paths, source = read_settings(source, settings)
     rows, settings = rows_of_source(source, paths, settings)

@@ -117,7 +117,7 @@ def simulate(settings: SimulationSettings) -> Annotations:
     >>> import assay
     >>> labels = assay.simulate(n_items=200, n_annotators=3, judges={"careful": 0.1, "careless": 0.8}, seed=4)
     >>> labels
-    Annotations(1000 labels, 200 items, 3 humans, 2 judges, nominal:a,b,c,d)
+    Annotations(1,000 labels, 200 items, 3 humans, 2 judges, nominal:a,b,c,d)
     >>> judged = labels.where(annotator="careless")
     >>> float((judged.labels["label"] == judged.column("truth")).mean())
     0.565

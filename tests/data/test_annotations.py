@@ -50,7 +50,7 @@ def test_six_labels_by_hand():
     assert labels.judges == ("gpt",)
     assert labels.criteria == ()
     assert labels.scale == Ordinal(1, 3)
-    assert repr(labels) == "Annotations(4 labels, 2 items, 2 humans, 1 judges, ordinal:1-3)"
+    assert repr(labels) == "Annotations(4 labels, 2 items, 2 humans, 1 judge, ordinal:1-3)"
     assert labels.items.to_dict(as_series=False) == {"item": ["a", "b"]}
     assert labels.annotators.to_dict(as_series=False) == {
         "annotator": ["ann", "bob", "gpt"], "kind": ["human", "human", "judge"]
@@ -601,7 +601,7 @@ def test_a_table_shows_itself_in_one_line_and_in_a_notebook():
     rows = [(f"q{i}", who, 1 + i % 5, "x" * 100) for i in range(9) for who in ("ann", "<gpt>")]
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "why"], orient="row")
     labels = Annotations.from_frame(frame, judges=["<gpt>"], scale="1-5", conditions=["why"])
-    line = "18 labels, 9 items, 1 humans, 1 judges, ordinal:1-5"
+    line = "18 labels, 9 items, 1 human, 1 judge, ordinal:1-5"
     assert repr(labels) == f"Annotations({line})"
     page = labels._repr_html_()
     assert page.startswith(f"<p><b>Annotations</b>: {line}</p><table><thead><tr><th>item</th><th>annotator</th>")

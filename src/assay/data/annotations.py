@@ -20,7 +20,7 @@ from assay.data.columns import KEY, FrameSettings, duplicate_words, table_parts
 from assay.data.columns import Reading as Reading
 from assay.data.names import Coded, Names, Utf8, any_twice, codes_in, factorize, natural, sort_cells
 from assay.data.scales import Interval, Label, Scale
-from assay.errors import DataError, DesignError, listing, unknown
+from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import one_of, question_of_two
 
 Kind = Literal["human", "judge"]
@@ -132,10 +132,9 @@ class Annotations:
     def _contents(self) -> str:
         """One line on what the table holds."""
         criteria = f", criteria: {listing(self.criteria, 4)}" if self.criteria else ""
-        return (
-            f"{len(self)} labels, {self.n_items} items, {len(self.humans)} humans, {len(self.judges)} judges"
-            f"{criteria}, {', '.join(sorted({s.spec for s in self.scales.values()}))}"
-        )
+        counts = {"label": len(self), "item": self.n_items, "human": len(self.humans), "judge": len(self.judges)}
+        scales = ", ".join(sorted({s.spec for s in self.scales.values()}))
+        return f"{', '.join(counted(n, noun) for noun, n in counts.items())}{criteria}, {scales}"
 
     def _repr_html_(self) -> str:
         """What the table holds, and its first rows, for notebooks."""

@@ -66,10 +66,9 @@ class Chunks:
 
     def __repr__(self) -> str:
         humans, judges = len(self.humans), len(self.annotators) - len(self.humans)
-        return (
-            f"Chunks({self.n_labels} labels, {self.n_items} items, {humans} humans, {judges} judges, "
-            f"{self.scale.spec}, {counted(len(self.contents), 'chunk')} of {self.reading.source})"
-        )
+        counts = {"label": self.n_labels, "item": self.n_items, "human": humans, "judge": judges}
+        chunks = f"{counted(len(self.contents), 'chunk')} of {self.reading.source}"
+        return f"Chunks({', '.join(counted(n, noun) for noun, n in counts.items())}, {self.scale.spec}, {chunks})"
 
     @property
     def humans(self) -> tuple[str, ...]:
