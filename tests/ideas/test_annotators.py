@@ -468,6 +468,9 @@ def test_the_picture_has_every_name_in_its_colour_the_closest_first_and_equals_a
     ax = rows_said(small, *judges, *people).plot_closeness()
     shown = ["j" * 18, *names[1::2], *names[::2], "k" * 16 + "…"]
     assert [one.get_text() for one in ax.get_yticklabels()] == shown
+    many = [(f"p{k:03d}", "human", 0.1, 0.0, 0.3, None) for k in range(2 * pictures.MOST_ROWS)]
+    shown = [one.get_text() for one in rows_said(small, *many).plot_closeness().get_yticklabels()]
+    assert shown == sorted(shown)
     line = ax.get_lines()[-1]
     assert (list(line.get_xdata()), line.get_linestyle()) == ([0, 0], "--")
     colours = {one.get_color() for one in ax.get_lines()} | {

@@ -153,7 +153,8 @@ class AnnotatorSimilarity(ResultOfRows):
             judges = rows.filter(pl.col("kind") == "judge")
             people = rows.filter(pl.col("kind") == "human")
             step = -(-people.height // max(pictures.MOST_ROWS - judges.height, 1))
-            rows = pl.concat([judges, people.gather_every(step)]).sort("difference", descending=True)
+            rows = pl.concat([judges, people.gather_every(step)])
+            rows = rows.sort("difference", descending=True, maintain_order=True)
         ax = pictures.axes(ax, width=5.8, height=1.2 + 0.24 * max(rows.height, 2))
         colours = [pictures.JUDGE if kind == "judge" else pictures.HUMAN for kind in rows["kind"]]
         names = [name if len(name) <= 18 else name[:16] + "…" for name in rows["annotator"].to_list()]
