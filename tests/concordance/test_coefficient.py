@@ -14,6 +14,8 @@ from studies import from_grid
 import assay
 from assay.concordance import coefficient as module
 from assay.concordance.coefficient import (
+    AgreementSettings,
+    BiasSettings,
     CoefficientSettings,
     Shifted,
     Spread,
@@ -446,3 +448,24 @@ def test_up_to_three_annotators_are_named(m, who, row):
     assert f"12 items, {who}; " in found.summary()
     assert ("r0 is a judge" in found.summary()) == (m > 2)
     assert ("Recommended for such labels: Krippendorff's α, ordinal; " in found.summary()) is True
+
+
+def test_names_of_coefficients_and_comparisons_count_once():
+    assert AgreementSettings(coefficients="rmse", who="pairs").who == ("pairs",)
+    found = AgreementSettings(coefficients=["rmse", "mae", "rmse"], who=["rest", "rest"])
+    assert (found.coefficients, found.who) == (("rmse", "mae"), ("rest",))
+
+
+@pytest.mark.parametrize(("given", "got"), [("ann", "ann"), (["ann"], "1"), (["a", "b", "c"], "3"), (["a", "b"], None)])
+def test_a_bias_is_of_two(given, got):
+    if got is None:
+        assert BiasSettings(given).annotators == ("a", "b")
+    else:
+        with pytest.raises(DesignError, match=f"second minus first; got {got}$"):
+            BiasSettings(given)
+
+
+@pytest.mark.parametrize(("word", "now"), [("these", "raters='fixed'"), ("sample", "raters='random'")])
+def test_words_of_before_name_those_of_today(word, now):
+    with pytest.raises(DesignError, match=f"annotators='{word}' is now {now}"):
+        CoefficientSettings(word)

@@ -10,6 +10,7 @@ from assay.errors import DataError, DesignError
 from assay.ideas.choices import (
     Choices,
     ChoiceSettings,
+    ReliabilitySettings,
     columns_of_texts,
     document_of,
     has_choices,
@@ -170,3 +171,19 @@ def test_what_are_no_odd_ones_out_is_refused():
     one = labels.where(criterion="one")
     assert odd_one_labels(one, "this") is one
     assert has_choices(one)
+
+
+def test_one_comparison_may_be_asked_for_by_its_word():
+    assert ReliabilitySettings(who="pairs").who == ("pairs",)
+
+
+@pytest.mark.parametrize(
+    ("texts", "right"), [("abc", True), (("a", "b"), False), (("a", "b", "a"), False), ("abcd", False), (None, True)]
+)
+def test_a_triplet_has_three_columns_of_texts(texts, right):
+    given = texts if texts is None else tuple(texts)
+    if right:
+        assert ChoiceSettings(texts=given).texts == given
+    else:
+        with pytest.raises(DesignError, match="takes three columns"):
+            ChoiceSettings(texts=given)

@@ -554,3 +554,22 @@ def test_the_card_is_as_wide_as_a_terminal():
     assert head == " " * 26 + "  replace  concord.  confid.  valid  bias  fair  helps"
     assert (len(head), len(row), row[:26]) == (80, 80, name)
     assert row.split()[1:] == [found.rows[0].marks[d] for d in DIMENSIONS]
+
+
+def test_what_options_of_a_card_mean():
+    assert CardSettings().signed() == CardSettings(judges=("gpt",)).signed() == {}
+    plain, told = CardSettings(), CardSettings(epsilon=0.0)
+    assert (plain.told, told.told, CardSettings(expertise="crowd").told) == (False, True, True)
+    assert plain.confidence == 0.9  # 5% at each end
+    assert plain.interval == (
+        "90% intervals, 5% at each end, objects and people as samples; marks corrected over judges and criteria (Holm)"
+    )
+    bare = CardSettings(alpha=0.1, adjust=False).interval
+    assert bare == "80% intervals, 10% at each end, objects and people as samples; marks not corrected"
+    bounds = CardSettings(concordance=0.1, confidence_share=0.2, validity=0.3, bias=0.4, fairness=0.5).boundaries
+    assert bounds == Boundaries(0.1, 0.2, 0.3, 0.4, 0.5)
+    assert CardSettings(object="o", lesson="l").lesson == "l"
+    with pytest.raises(DesignError, match=r"object=\.\.\. is its column"):
+        CardSettings(lesson="l")
+    with pytest.raises(DesignError, match="both set epsilon"):
+        CardSettings(epsilon=0.0, expertise="crowd")

@@ -24,7 +24,7 @@ from assay.replacement.panel import AltTestSettings
 from assay.reporting import references, tables
 from assay.reporting.page import Card, NextStep, Part
 from assay.verdict import report as plots
-from assay.verdict.report import Report, _agreement, report
+from assay.verdict.report import Report, ReportSettings, _agreement, report
 
 pytestmark = [
     pytest.mark.xdist_group("report"),  # one process, so that the page is made once
@@ -724,3 +724,14 @@ def test_the_judges_side_by_side_are_told_by_their_whole_summary_but_the_signatu
     *words, signature = found.comparison.summary().splitlines()
     assert section.words == tuple(words)
     assert signature == found.comparison.signature
+
+
+def test_what_a_report_is_asked():
+    assert ReportSettings(judges="gpt", epsilon=0.0).judges == ("gpt",)
+    files = {"plan": "plan.yaml", "compare": "old.json", "title": "T", "progress": lambda *step: None}
+    assert ReportSettings(**files, epsilon=0.0).signed() == ReportSettings(epsilon=0.0).signed()
+    assert ReportSettings(epsilon=0.0, n_resamples=99, confidence=0.9, seed=7).every_question == {
+        "n_resamples": 99, "confidence": 0.9, "seed": 7
+    }  # fmt: skip
+    # The default leaves each question its own way of making intervals.
+    assert ReportSettings(epsilon=0.0, method="bca").every_question["method"] == "bca"

@@ -320,3 +320,33 @@ def test_a_result_in_words_names_the_worst_judges():
     said = VerdictValidation(fair, 200, "", None).sentences()[3]
     assert said.startswith("The card shows the unfair judge so in 20% (")
     assert ", and accuses the fair one in 5% (" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "whom the judge would replace"),
+        ({"expertise": "crowd", "epsilon": 0.0}, "epsilon"),
+        ({"expertise": "crowd", "skew": 0.5, "prior": (0.5, 0.5)}, "both say how common labels are"),
+        ({"expertise": "crowd", "document": "d"}, "names a column of a pilot"),
+        ({"epsilon": 1.01}, "epsilon"),
+        ({"epsilon": -0.01}, "epsilon"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(options, words):
+    with pytest.raises(DesignError, match=words):
+        ValidateVerdictSettings(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "shares"),
+    [
+        ({}, None),
+        ({"skew": 0.4}, (0.2, 0.2, 0.2, 0.4)),
+        ({"skew": 0.7, "scale": 2}, (0.3, 0.7)),
+        ({"prior": (0.1, 0.9)}, (0.1, 0.9)),
+    ],
+)
+def test_shares_of_labels_as_asked_for(options, shares):
+    found = ValidateVerdictSettings(epsilon=0.0, **options).shares
+    assert found is None if shares is None else found == pytest.approx(shares)
