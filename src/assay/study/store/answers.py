@@ -171,7 +171,7 @@ def _correct(db: sa.Connection, corrected: Mapping[int, Answer]) -> None:
 _A, _S = tables.assignments.c, tables.answers.c
 _OF_TASK = sa.and_(
     *(getattr(_A, column) == sa.bindparam(column) for column in ("annotator", "item", "condition", "repeat")),
-    *(_A.recipe == PAGE, _A.question.in_(sa.bindparam("asked", expanding=True))),
+    *(_A.recipe == PAGE, _A.question.in_(sa.bindparam("asked"))),
 )
 _ANSWERS_TO = (
     sa.select(_A.question, _S.revision, _S.request_key, _S.answered_at, _S.label)
@@ -187,7 +187,7 @@ _GIVEN_BY = (
     .select_from(tables.EVERY)
     .where(
         *(_A.annotator == sa.bindparam("person"), _A.recipe == PAGE),
-        _A.item.in_(sa.bindparam("names", expanding=True)),
+        _A.item.in_(sa.bindparam("names")),
     )
     .order_by(_S.id)
 )

@@ -114,12 +114,9 @@ _ITEMS = (
     .limit(CHUNK)
 )
 _AS_GIVEN = [
-    sa.select(table).where(table.c.item.in_(sa.bindparam("names", expanding=True)))
-    for table in (tables.items, tables.contents)
+    sa.select(table).where(table.c.item.in_(sa.bindparam("names"))) for table in (tables.items, tables.contents)
 ]
-_DIGESTS = sa.select(tables.items.c.item, tables.items.c.digest).where(
-    tables.items.c.item.in_(sa.bindparam("names", expanding=True))
-)
+_DIGESTS = sa.select(tables.items.c.item, tables.items.c.digest).where(tables.items.c.item.in_(sa.bindparam("names")))
 
 
 def content_numbers(db: sa.Connection, questions: Mapping[int, Question]) -> dict[tuple[int, str, str], int]:

@@ -473,11 +473,11 @@ def _takes_place(now: float | sa.BindParameter[float]) -> sa.ColumnElement[bool]
 # Asked whenever a page is given, with the lock held, so the statements are made once.
 
 _T = tables.tasks.c
-_HERE = _first_given(sa.bindparam("asked", expanding=True), sa.bindparam("of_condition"))
+_HERE = _first_given(sa.bindparam("asked"), sa.bindparam("of_condition"))
 _IN_SLOT = _counts_clause(_HERE, _T.party == sa.bindparam("of_party"))
 _TAKES_PLACE = _takes_place(sa.bindparam("now", type_=sa.Float))
 _NUMBER = sa.func.count()
-_LISTED = _T.item.in_(sa.bindparam("items", expanding=True))
+_LISTED = _T.item.in_(sa.bindparam("items"))
 _TAKEN = sa.select(_T.item, _NUMBER).where(_LISTED, _IN_SLOT, _TAKES_PLACE).group_by(_T.item)
 _OTHERS = sa.select(_NUMBER).where(
     _T.item == sa.bindparam("of_item"), _IN_SLOT, _T.id != sa.bindparam("task"), _TAKES_PLACE
@@ -488,9 +488,7 @@ _GIVEN_AT_FIRST = sa.and_(_HERE, _T.role == "item")
 """The first time that items were given in the slot's session, to people of any group."""
 _BY_ITEM = sa.select(_T.item, _NUMBER).where(_GIVEN_AT_FIRST, _IN_SLOT, _TAKES_PLACE).group_by(_T.item)
 _BY_PERSON = sa.select(_T.annotator, _NUMBER).where(_GIVEN_AT_FIRST).group_by(_T.annotator)
-_HAD = sa.select(_T.annotator, _T.item).where(
-    *(_GIVEN_AT_FIRST, _LISTED, _T.annotator.in_(sa.bindparam("people", expanding=True)))
-)
+_HAD = sa.select(_T.annotator, _T.item).where(*(_GIVEN_AT_FIRST, _LISTED, _T.annotator.in_(sa.bindparam("people"))))
 _BACK = sa.select(sa.func.min(_T.expires_at)).where(
     *(_IN_SLOT, _T.state == "given", _T.expires_at > sa.bindparam("now", type_=sa.Float)),
     *(_T.annotator != sa.bindparam("person"), _T.role.in_(("item", "triplet"))),
@@ -615,13 +613,11 @@ _TASKS = sa.select(
     *(_T.state, _T.extra, _T.expires_at, _T.closed_at),
 )
 _TASKS = _TASKS.where(_T.annotator == sa.bindparam("person")).order_by(_T.place)
-_ON_PAGES = sa.select(tables.tasks).where(
-    _T.annotator == sa.bindparam("person"), _T.page.in_(sa.bindparam("pages", expanding=True))
-)
+_ON_PAGES = sa.select(tables.tasks).where(_T.annotator == sa.bindparam("person"), _T.page.in_(sa.bindparam("pages")))
 _ON_PAGES = _ON_PAGES.order_by(_T.place)
-_DRAFTS = sa.select(tables.drafts).where(tables.drafts.c.task.in_(sa.bindparam("numbers", expanding=True)))
+_DRAFTS = sa.select(tables.drafts).where(tables.drafts.c.task.in_(sa.bindparam("numbers")))
 _STATES = sa.select(_T.state, _NUMBER).where(
-    *(_T.annotator == sa.bindparam("person"), _T.questions.in_(sa.bindparam("asked", expanding=True))),
+    *(_T.annotator == sa.bindparam("person"), _T.questions.in_(sa.bindparam("asked"))),
     *(_T.condition == sa.bindparam("of_condition"), _T.role.not_in(("warm-up", ADDED))),
 )
 _STATES = _STATES.group_by(_T.state)
