@@ -11,6 +11,8 @@ import pytest
 
 pytest.importorskip("torch", reason='training a rater needs the extra "train"')
 
+import torch
+
 from assay.errors import DesignError
 from assay.training import encoder
 from assay.training.documents import Texts
@@ -20,6 +22,8 @@ from assay.training.encoder import (
     Material,
     Windows,
     _weighted_means,
+    attribute,
+    predict,
     random_windows,
     rate_items,
     sizes_for,
@@ -208,3 +212,181 @@ def test_places_have_a_spread_of_one():
     np.testing.assert_allclose(found[:, 0::2], np.sqrt(2) * np.sin(place * rate), atol=1e-4)
     np.testing.assert_allclose(found[:, 1::2], np.sqrt(2) * np.cos(place * rate), atol=1e-4)
     assert encoder.positions(3, 5, "cpu").shape == (3, 5)
+
+
+# -- what is learnt, by hand ------------------------------------------------------------------------------
+
+
+class Line(torch.nn.Module):
+    """A model whose head of labels and means are sums over the sentences of a window."""
+
+    def __init__(self, slope: list[float]) -> None:
+        super().__init__()
+        self.slope = torch.nn.Parameter(torch.tensor(slope))
+
+    def forward(self, x, mask):
+        total = ((x @ self.slope) * mask).sum(1)
+        return [torch.stack([total, 0 * total], 1), torch.empty(len(x), 0)], torch.stack([total, 2 * total], 1)
+
+
+ONE, TWO = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]]), np.array([[3.0, 0.0]])
+
+
+def windows(*rows: tuple[int, int, int]) -> Windows:
+    return Windows(*np.array([(*row, -1) for row in rows]).T)
+
+
+def test_a_batch_is_filled_up_with_nothing():
+    material = Material(None, [ONE, TWO], [], np.array([]), np.array([]))  # type: ignore[arg-type]
+    x, mask = material.batch(windows((0, 1, 3), (1, 0, 1), (0, 0, 1)), np.array([1, 0]), "cpu")
+    assert x.tolist() == [[[3, 0], [0, 0]], [[0, 2], [1, 1]]]
+    assert mask.tolist() == [[True, False], [True, True]]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 64])
+def test_predictions_are_on_the_scale_of_the_labels_whatever_the_batch(batch):
+    fitted = SimpleNamespace(
+        model=lambda device: Line([1.0, 0.5]), heads=(2, 0), centre=np.array([3.0, 10.0]), spread=np.array([2.0, 1.0])
+    )
+    material = Material(None, [ONE, TWO], [], np.array([]), np.array([]))  # type: ignore[arg-type]
+    shares, means = predict(fitted, material, windows((0, 0, 3), (1, 0, 1), (0, 1, 2)), "cpu", batch)
+    total = np.array([3.5, 3.0, 1.0])
+    np.testing.assert_allclose(shares[0][:, 0], 1 / (1 + np.exp(-total)))
+    np.testing.assert_allclose(shares[0].sum(1), 1)
+    assert shares[1].shape == (3, 0)
+    np.testing.assert_allclose(means, np.stack([3 + 2 * total, 10 + 2 * total], axis=1))
+
+
+def fit_of(**given) -> EncoderFit:
+    """A fit that has not begun: two criteria, the first with two labels, the second of numbers alone."""
+    fit = EncoderFit.__new__(EncoderFit)
+    fit.material = Material(None, [ONE, TWO], [], np.array([]), np.array([]))  # type: ignore[arg-type]
+    fit.sizes = replace(SIZES["short"], batch=2, learning_rate=0.5, warm_up=1)
+    fit.device, fit.heads, fit.path = "cpu", (2, 0), None
+    fit.centre, fit.spread, fit.model = np.array([1.0, 0.0]), np.array([2.0, 4.0]), Line([1.0, 0.5])
+    for name, value in given.items():
+        setattr(fit, name, value)
+    return fit
+
+
+def test_the_loss_is_of_shares_and_standardised_means_over_what_was_answered():
+    fit = fit_of()
+    drawn = windows((0, 0, 3), (1, 0, 1), (0, 1, 2))  # sums of 3.5, 3 and 1
+    shares = [np.array([[0.25, 0.75], [np.nan] * 2, [1, 0]]), np.empty((3, 0))]
+    means = np.array([[5.0, np.nan], [np.nan, 8.0], [3.0, 4.0]])
+    near = [math.log1p(math.exp(-one)) for one in (3.5, 1.0)]  # minus the log of the first label's share
+    entropy = [0.25 * near[0] + 0.75 * (near[0] + 3.5), near[1]]
+    first = [(3.5 - (5 - 1) / 2) ** 2, (1 - (3 - 1) / 2) ** 2]
+    second = [(6 - 8 / 4) ** 2, (2 - 4 / 4) ** 2]
+    found = float(fit._loss(drawn, np.arange(3), shares, means).detach())
+    assert found == pytest.approx((sum(entropy) + sum(first) + sum(second)) / 2 / 2)  # of two each, of two criteria
+    alone = float(fit._loss(drawn, np.array([1]), shares, means).detach())
+    assert alone == pytest.approx(16 / 2)
+    nothing = fit._loss(drawn, np.array([0]), [np.full((3, 2), np.nan), shares[1]], np.full((3, 2), np.nan))
+    assert float(nothing.detach()) == 0
+    nothing.backward()  # nobody answered, and nothing is learnt
+    assert fit.model.slope.grad.tolist() == [0, 0]
+
+
+def test_the_loss_on_documents_held_out_is_the_mean_over_their_windows():
+    texts = texts_of((0, 0, 3), (1, 0, 1), (0, 1, 2), lengths=(3, 1))
+    targets = [
+        SimpleNamespace(share=np.array([[1.0, 0], [0, 1], [0.5, 0.5]]), mean=np.array([1.0, 2.0, 4.0])),
+        SimpleNamespace(share=np.empty((3, 0)), mean=np.array([1.0, 9.0, 8.0])),
+    ]
+    fit = fit_of(sizes=replace(SIZES["short"], batch=2, window=2))
+    fit.material = Material(texts, [ONE, TWO], targets, np.array([]), np.array([2, 0, 1]))  # type: ignore[arg-type]
+    drawn = windows_of_items(texts, np.array([2, 0, 1]), 2)
+    assert len(drawn) == 4  # the first item is longer than a window
+    shares, means = [t.share[drawn.item] for t in targets], np.stack([t.mean[drawn.item] for t in targets], axis=1)
+    each = [float(fit._loss(drawn, np.array([k]), shares, means).detach()) for k in range(4)]
+    fit.model.train()
+    assert fit._validation_loss() == pytest.approx(np.mean(each))
+    assert not fit.model.training
+
+
+def test_a_pass_takes_a_step_a_batch_and_the_mean_loss_of_its_windows():
+    material = SimpleNamespace(texts=texts_of(*[(k, 0, 1) for k in range(5)], lengths=(1,) * 5), train=np.arange(5))
+    material.wanted = lambda drawn, train: ("shares", "means")
+    asked, rates, ended, sown = [], [], [], []
+    fit = fit_of(step=0, taken=0, total=0.0, epoch=3, seed=(1, 2), material=material, saves=0)
+    steps = []
+    fit.optimizer = SimpleNamespace(param_groups=[{"lr": 9.0}], zero_grad=lambda: None, step=lambda: steps.append(1))
+    fit._sow = sown.append
+
+    def loss(drawn, which, shares, means):
+        asked.append(which.tolist())
+        rates.append(fit.optimizer.param_groups[0]["lr"])
+        return 3.0 * len(asked) + 0.0 * fit.model.slope.sum()
+
+    def save(*, always=False):
+        fit.saves += 1
+
+    fit._loss, fit._save, fit._end = loss, save, ended.append
+    fit._pass()
+    assert asked == [[0, 1], [2, 3], [4]]
+    assert rates == [0.25, 0.5, 0.5 * fit.sizes.decay]  # one step of warm-up, then the highest, then it falls
+    assert ended == [pytest.approx((2 * 3 + 2 * 6 + 1 * 9) / 5)]
+    assert (fit.step, fit.taken, fit.saves, len(steps), sown) == (3, 3, 4, 3, [4])
+    asked.clear()
+    fit.step, fit.total = 1, 6.0  # goes on in the middle: what chance did before is in the checkpoint
+    fit._pass()
+    assert (asked, sown) == ([[2, 3], [4]], [4])
+    assert ended[1] == pytest.approx((6 + 2 * 3 + 6) / 5)
+
+
+def test_chance_of_an_epoch_is_of_the_seed_and_its_number_alone():
+    drawn = {}
+    for seed, epoch in ((1, 0), (1, 1), (2, 0), (1, 0)):
+        fit_of(seed=(seed,))._sow(epoch)
+        drawn.setdefault((seed, epoch), []).append(float(torch.rand(1)))
+    assert drawn[1, 0][0] == drawn[1, 0][1]
+    assert len({one[0] for one in drawn.values()}) == 3
+
+
+def test_settings_of_the_process_come_back(monkeypatch):
+    asked, threads, before = [], torch.get_num_threads(), torch.get_rng_state()
+    monkeypatch.setattr(torch, "are_deterministic_algorithms_enabled", lambda: "as before")
+    monkeypatch.setattr(torch, "use_deterministic_algorithms", asked.append)
+    with encoder.settled(threads + 1):
+        assert torch.get_num_threads() == threads + 1
+        assert asked == [not torch.cuda.is_available()]
+        torch.rand(3)
+    assert (torch.get_num_threads(), asked[1:]) == (threads, ["as before"])
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+class Square(torch.nn.Module):
+    """Means that are squares, and two labels whose odds are sums: what sentences add is known."""
+
+    def forward(self, x, mask):
+        total = x.sum()
+        return [torch.stack([-total, total])[None], torch.empty(1, 0)], torch.stack([total**2, 2 * total])[None]
+
+
+def test_what_each_sentence_adds_by_hand():
+    """Of a sum t of sentences the mean is t²: from t = 1 to 5 it gains 24, of which each has its part of the way."""
+    fitted = SimpleNamespace(
+        model=Square, centre=np.array([10.0, 0.0]), spread=np.array([2.0, 3.0]), blank=np.array([0.5])
+    )
+    vectors = np.array([[1.5], [3.5]])
+    numbers = SimpleNamespace(nominal=False, number=np.array([]))
+    added, rating, blank = attribute(fitted, vectors, numbers, 0, steps=4)
+    # 2 (t² + 5): the first goes a step of 1 and the second of 3, with a slope of 2 · 2t, on average 12.
+    np.testing.assert_allclose(added, [12, 36], rtol=1e-5)
+    assert (rating, blank) == (60.0, 12.0)
+    other = attribute(fitted, vectors, numbers, 1, steps=4)
+    np.testing.assert_allclose(other[0], [6, 18], rtol=1e-5)
+    assert other[1:] == (30.0, 6.0)
+    both = SimpleNamespace(nominal=False, number=np.array([0.0, 4.0]))
+    rated = lambda t: (4 / (1 + math.exp(-2 * t)) + 10 + 2 * t**2) / 2  # noqa: E731 - labels 0 and 4, and the mean
+    added, rating, blank = attribute(fitted, vectors, both, 0)
+    assert (rating, blank) == pytest.approx((rated(5), rated(1)))
+    assert added.sum() == pytest.approx(rating - blank, abs=1e-2)
+    assert added[1] == pytest.approx(3 * added[0])
+    kinds = SimpleNamespace(nominal=True, number=np.array([]))
+    added, rating, blank = attribute(fitted, vectors, kinds, 0)
+    assert (rating, blank) == pytest.approx((1 / (1 + math.exp(-10)), 1 / (1 + math.exp(-2))))
+    assert added.sum() == pytest.approx(rating - blank, abs=1e-3)
+    less = attribute(fitted, -vectors, kinds, 0)  # the commonest is now the first
+    assert less[1] == pytest.approx(1 / (1 + math.exp(-10)))
