@@ -236,6 +236,9 @@ def test_only_labels_beside_others_count_against_a_rater():
     three = [(i, 0, r, v[r]) for i, v in enumerate(values) for r in range(3)]
     found = dict(raters_upside_down(table_of(three), 1.0))
     assert found["a"] == pytest.approx(references.pearson([0, 3, 1, 4, 2], [2, 0.5, 2, 0.5, 1.5]))
+    # The third rater skips two items: there the mean of the others is that of one.
+    some = dict(raters_upside_down(table_of([row for row in three if row[:3] not in ((0, 0, 2), (4, 0, 2))]), 1.0))
+    assert some["a"] == pytest.approx(references.pearson([0, 3, 1, 4, 2], [1, 0.5, 2, 0.5, 3]))
 
 
 @pytest.mark.parametrize(("repeats", "kept"), [("each", 13), ("first", 12), ("error", None)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -235,6 +236,7 @@ def test_categories_are_corners_that_lie_1_apart():
     corners = target.coordinates([0, 1, 2])
     assert [((corners[i] - corners[j]) ** 2).sum() for i, j in ((0, 1), (0, 2), (1, 2))] == pytest.approx([1, 1, 1])
     assert target.label_of(np.array([[0.2, 0.5, 0.3]])) == ["v"]
+    assert (target.name, replace(target, criterion="tone").name) == ("", "tone")
 
 
 def test_each_criterion_has_labels_of_its_own_kind():
@@ -561,3 +563,18 @@ def test_embeddings_of_sentences_come_back_by_sequence():
     along = [one[:, 0] / one[:, 1] for one in rows]  # whatever their length is made
     assert np.concatenate(along) == pytest.approx([1, 2, 3, 4])
     assert rows[0].dtype == np.float32
+
+
+def test_encoders_are_those_that_are_named(monkeypatch):
+    made = []
+    monkeypatch.setattr(documents, "SentenceEncoder", lambda *name, device: made.append((name, device)) or "encoder")
+    asked = {None: [()], "e5": [("e5",)], ("e5", "bge"): [("e5",), ("bge",)]}
+    for given, names in asked.items():
+        made.clear()
+        assert documents.encoders_of(TrainSettings(encoders=given, device="cpu")) == ["encoder"] * len(names)
+        assert made == [(name, "cpu") for name in names]
+    made.clear()
+    (own,) = documents.encoders_of(TrainSettings(encoders=len))
+    assert (own.function, made) == (len, [])
+    with pytest.raises(DesignError, match="encoders is empty; name a model, or leave it out"):
+        documents.encoders_of(TrainSettings(encoders=()))

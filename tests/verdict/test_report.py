@@ -15,13 +15,14 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.colors import to_hex
 
 import assay
 from assay.cli.app import main
 from assay.concordance.disagreement import farthest_items
 from assay.data.scales import Interval, Nominal
 from assay.replacement.panel import AltTestSettings
-from assay.reporting import references, tables
+from assay.reporting import pictures, references, tables
 from assay.reporting.page import Card, NextStep, Part
 from assay.verdict import report as plots
 from assay.verdict.report import Report, ReportSettings, _agreement, report
@@ -724,6 +725,26 @@ def test_the_judges_side_by_side_are_told_by_their_whole_summary_but_the_signatu
     *words, signature = found.comparison.summary().splitlines()
     assert section.words == tuple(words)
     assert signature == found.comparison.signature
+
+
+def test_shares_of_labels_of_people_and_each_judge_are_written_from_half_a_percent_on() -> None:
+    """Of 1 label in 150 (.67%) the number is written, of 1 in 250 (.4%) the cell alone is drawn."""
+    rows = [(f"i{k}", "ann", "no" if k else "yes") for k in range(150)]
+    rows += [(f"i{k}", "m", "no" if k else "yes") for k in range(250)]
+    ax = plots.label_shares(table_of(*rows, scale=Nominal(("no", "yes"))))
+    assert [one.get_text() for one in ax.get_yticklabels()] == ["people", "m"]
+    assert ax.get_yticks().tolist() == [1.5, 0.5]
+    assert [(one.get_text(), one.get_rotation()) for one in ax.get_xticklabels()] == [("no", 0.0), ("yes", 0.0)]
+    assert ax.get_xticks().tolist() == [0.5, 1.5]
+    assert {one.get_position(): one.get_text() for one in ax.texts} == {
+        (0.5, 1.5): "99", (1.5, 1.5): "1", (0.5, 0.5): "100"
+    }  # fmt: skip
+    faces = [to_hex(one.get_facecolor()) for one in ax.patches]
+    assert faces == [to_hex(pictures.HUMAN)] * 2 + [to_hex(pictures.JUDGE)] * 2
+    long = plots.label_shares(table_of(("i", "ann", "maybe"), ("i", "m", "no"), scale=Nominal(("maybe", "no"))))
+    assert [one.get_rotation() for one in long.get_xticklabels()] == [45.0, 45.0]
+    four = plots.label_shares(table_of(("i", "ann", "mayb"), ("i", "m", "no"), scale=Nominal(("mayb", "no"))))
+    assert [one.get_rotation() for one in four.get_xticklabels()] == [0.0, 0.0]
 
 
 def test_what_a_report_is_asked():

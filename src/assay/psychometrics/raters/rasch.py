@@ -94,7 +94,7 @@ class FacetRasch(ResultOfRows):
     run: Run
     severity: Estimates = field(repr=False, metadata={"json": False})
     difficulty: Estimates = field(repr=False, metadata={"json": False})
-    converged: bool = True
+    converged: bool
 
     @property
     def reliability(self) -> float:
