@@ -756,3 +756,211 @@ def test_what_a_report_is_asked():
     }  # fmt: skip
     # The default leaves each question its own way of making intervals.
     assert ReportSettings(epsilon=0.0, method="bca").every_question["method"] == "bca"
+
+
+# -- which questions a table allows -----------------------------------------------------------------------
+
+
+def table_with(*kinds: str, humans: int = 3, judges: int = 1, columns: tuple[str, ...] = (), n: int = 10) -> object:
+    """A table of so many labels, with a scale of each kind."""
+
+    class Table(SimpleNamespace):
+        def __len__(self) -> int:
+            return n
+
+    scales = {k: SimpleNamespace(kind=kind, numeric=kind in ("ordinal", "interval")) for k, kind in enumerate(kinds)}
+    return Table(
+        scales=scales, criteria=kinds if len(kinds) > 1 else (), scale=scales[0], humans=("h",) * humans,
+        judges=("m",) * judges, labels=pl.DataFrame(schema=list(columns)),
+    )  # fmt: skip
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, *names: str, refused: str = "") -> list[tuple[str, dict]]:
+    """What these questions are asked with; ``refused`` cannot be answered."""
+    seen: list[tuple[str, dict]] = []
+
+    def question(name: str):
+        def ask(labels: object, *given: object, **options: object) -> str:
+            seen.append((name, dict(enumerate(given)) | options))
+            if name == refused:
+                raise assay.DesignError("no room")
+            return name
+
+        return ask
+
+    def parts(found: str) -> tuple[Part, ...]:
+        return (Part(found),)
+
+    for name in names:
+        monkeypatch.setattr(plots, name, question(name))
+    for name in ("agreement", "disagreement", "position", "rater", "leaderboard", "consistency", "annotator",
+                 "validation", "reliability", "triplet", "g_study", "disattenuation"):  # fmt: skip
+        monkeypatch.setattr(plots, f"{name}_parts", parts)
+    return seen
+
+
+def ask(which: str, table: object, **options: object) -> list[str]:
+    """Titles of the parts that a question makes."""
+    settings = ReportSettings(epsilon=0.0, **options)
+    return [part.title for part in getattr(plots, which)(table, None, settings, settings.every_question)]
+
+
+@pytest.mark.parametrize(
+    ("humans", "judges", "kinds", "n", "titles"),
+    [
+        (2, 1, ("ordinal",), 20_000, ["rater_model"]),
+        (1, 2, ("ordinal", "ordinal"), 9, ["rater_model"]),
+        (1, 1, ("ordinal",), 9, []),  # of two nobody can tell which one errs
+        (3, 1, ("ordinal", "nominal"), 9, []),
+        (3, 1, ("ordinal",), 20_001, ["Who is severe, who is erratic?"]),
+    ],
+)
+def test_raters_are_compared_where_three_gave_ordered_labels_and_not_too_many(
+    humans: int, judges: int, kinds: tuple[str, ...], n: int, titles: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = asked(monkeypatch, "rater_model")
+    assert ask("_raters", table_with(*kinds, humans=humans, judges=judges, n=n), repeats="mean", seed=3) == titles
+    wanted = {"quick": True, "starts": 2, "repeats": "each", "confidence": 0.95, "seed": 3}
+    assert seen == ([("rater_model", wanted)] if titles == ["rater_model"] else [])
+
+
+def test_a_table_too_large_for_the_rater_model_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = ReportSettings(epsilon=0.0, repeats="first")
+    (part,) = plots._raters(table_with("ordinal", n=20_001), None, settings, {})
+    assert part.lines == (
+        "Not asked here: the table has more than 20,000 labels; ask assay.rater_model(labels, quick=True).",
+    )
+    seen = asked(monkeypatch, "rater_model", refused="rater_model")
+    (part,) = plots._raters(table_with("ordinal"), None, settings, {})
+    assert (part.title, part.lines) == ("Who is severe, who is erratic?", ("Not known: no room.",))
+    assert seen[0][1]["repeats"] == "first"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "columns", "found"),
+    [
+        (("preference",), ("position",), True), (("odd-one-out",), ("position",), True),
+        (("nominal", "preference"), ("position",), True), (("nominal",), ("position",), False),
+        (("preference",), ("label",), False),
+    ],
+)  # fmt: skip
+def test_the_place_of_a_text_matters_where_answers_keep_it(
+    kinds: tuple[str, ...], columns: tuple[str, ...], found: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked(monkeypatch, "position_bias")
+    assert ask("_position", table_with(*kinds, columns=columns)) == (["position_bias"] if found else [])
+
+
+@pytest.mark.parametrize("kinds", [("text",), ("odd-one-out",), ("nominal", "text"), ("nominal",)])
+def test_agreement_is_of_labels_that_can_be_compared(kinds: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = asked(monkeypatch, "agreement", "disagreement")
+    monkeypatch.setattr(plots, "level_of", lambda scale: scale.kind)
+    there = kinds == ("nominal",)
+    assert ask("_agreement", table_with(*kinds)) == (["agreement"] if there else [])
+    assert ask("_disagreement", table_with(*kinds)) == (["disagreement"] if there else [])
+    if there:
+        assert seen[0][1]["coefficients"] == ["krippendorff-alpha-nominal"]
+
+
+@pytest.mark.parametrize(("more", "pairs"), [(0, True), (1, False)])
+def test_each_two_annotators_are_compared_while_they_are_few(
+    more: int, pairs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = asked(monkeypatch, "agreement")
+    monkeypatch.setattr(plots, "level_of", lambda scale: "nominal")
+    ask("_agreement", table_with("nominal", "nominal", humans=plots.MOST_ANNOTATORS - 2 + more, judges=2))
+    assert seen[0][1]["who"] == ("humans", "judges", "human pairs") + (("pairs",) if pairs else ())
+    assert seen[0][1]["coefficients"] == ["krippendorff-alpha-nominal"]  # of two criteria of one kind once
+
+
+@pytest.mark.parametrize(
+    ("kinds", "humans", "judges", "clusters", "titles"),
+    [
+        (("ordinal", "interval"), 2, 1, "teacher", ["g_study", "disattenuated_correlation"]),
+        (("ordinal",), 2, 0, "teacher", ["g_study"]),
+        (("ordinal",), 0, 2, "teacher", ["g_study"]),
+        (("ordinal",), 2, 1, None, []),
+        (("ordinal", "nominal"), 2, 1, "teacher", []),
+    ],
+)
+def test_scores_carry_where_items_are_of_objects_and_labels_are_numbers(
+    kinds: tuple[str, ...], humans: int, judges: int, clusters: str | None, titles: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    seen = asked(monkeypatch, "g_study", "disattenuated_correlation")
+    table = table_with(*kinds, humans=humans, judges=judges)
+    assert ask("_generalizability", table, clusters=clusters, seed=4) == titles
+    if titles:
+        facets = {"r": "annotator", "o": "item", "i": "teacher"}
+        shared = {0: "r x (o:i)", 1: "i", "facets": facets, "repeats": "error", "confidence": 0.95, "seed": 4}
+        assert seen[0][1] == shared | {"by": "kind" if humans and judges else None}
+    if len(titles) == 2:
+        assert seen[1][1] == shared | {"n_resamples": 200}  # each a fit of its own
+        ask("_generalizability", table, clusters=clusters, n_resamples=150)
+        assert seen[3][1]["n_resamples"] == 150
+
+
+def test_scores_that_do_not_carry_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked(monkeypatch, "g_study", "disattenuated_correlation", refused="g_study")
+    assert ask("_generalizability", table_with("ordinal"), clusters="t") == ["How far do scores carry?"]
+    asked(monkeypatch, "g_study", "disattenuated_correlation", refused="disattenuated_correlation")
+    assert ask("_generalizability", table_with("ordinal"), clusters="t") == [
+        "g_study", "Do human and judge measure the same thing?",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kinds", "similarity", "named"),
+    [
+        (("text",), None, "words"), (("text",), "rouge-l", "rouge-l"), (("text",), len, len),
+        (("text",), {("a", "b"): 0.5}, "words"),
+        (("nominal",), None, None), (("text", "text"), None, None),
+    ],
+)  # fmt: skip
+def test_judges_sit_among_people_by_the_similarity_of_the_test(
+    kinds: tuple[str, ...], similarity: object, named: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = asked(monkeypatch, "annotator_similarity")
+    monkeypatch.setattr(plots, "has_choices", lambda labels: False)
+    table = table_with(*kinds)
+    assert ask("_ideas", table, similarity=similarity) == ([] if named is None else ["annotator_similarity"])
+    given = [getattr(options["similarity"], "name", options["similarity"]) for _, options in seen]
+    assert given == ([] if named is None else [named])
+
+
+@pytest.mark.parametrize(("resamples", "draws"), [(2000, 1000), (1000, 1000), (999, 999)])
+def test_odd_ones_out_are_held_against_experts_by_a_thousand_permutations_at_most(
+    resamples: int, draws: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("validate_similarity", "odd_one_out_agreement", "triplet_similarity")
+    seen = asked(monkeypatch, *names)
+    monkeypatch.setattr(plots, "has_choices", lambda labels: True)
+    assert ask("_ideas", table_with("odd-one-out"), n_resamples=resamples, seed=2, confidence=0.9) == list(names)
+    assert seen[0][1] == {"n_resamples": draws, "seed": 2, "confidence": 0.9}
+    assert seen[2][1] == {"confidence": 0.9}
+    experts = "Do automatic measures see what experts see?"
+    for refused, titles in ((names[0], [experts, names[2]]), (names[1], [names[0], experts, names[2]]),
+                            (names[2], list(names[:2]))):  # fmt: skip
+        asked(monkeypatch, *names, refused=refused)
+        assert ask("_ideas", table_with("odd-one-out")) == titles
+
+
+@pytest.mark.parametrize(("votes", "separable", "titles"), [(True, True, 2), (True, False, 2), (False, True, 0)])
+def test_systems_are_rated_where_labels_are_votes_and_binned_by_separability(
+    votes: bool, separable: bool, titles: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = asked(monkeypatch, "bradley_terry", "consistency")
+    monkeypatch.setattr(plots, "has_votes", lambda labels: votes)
+    monkeypatch.setattr(plots, "has_separability", lambda labels: separable)
+    assert ask("_votes", table_with("preference")) == ["bradley_terry", "consistency"][:titles]
+    if titles:
+        assert seen[1][1]["by"] == ("separability" if separable else None)
+
+
+@pytest.mark.parametrize(("judges", "asked_of"), [(4, 4), (5, 4)])
+def test_labels_of_four_judges_at_most_are_corrected(
+    judges: int, asked_of: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plots, "_ahead_of_people", lambda labels: [f"m{k}" for k in range(judges)])
+    monkeypatch.setattr(plots, "_estimate_parts", lambda labels, judge, settings: (Part(judge),))
+    assert ask("_estimates", table_with("nominal")) == [f"m{k}" for k in range(asked_of)]
