@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import zipfile
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 import assay
-from assay.data.formats import intake, paths
-from assay.errors import DataError
+from assay.data.formats import FormatSettings, intake, paths
+from assay.errors import DataError, DesignError
 
 # -- Inspect AI ---------------------------------------------------------------------------------------
 
@@ -701,3 +702,545 @@ def test_what_is_said_of_choices_and_of_records(put):
     other = {**FLAT[1], "stars.responses.status": ["draft", "submitted"]}
     drafts = [{**FLAT[0], "stars.responses.status": ["draft", "draft"]}, other]
     assert said_of(assay.read(put("flat.json", drafts), scale=ARGILLA_SCALES))[1] == ["3 rows: draft, never submitted"]
+
+
+# -- function by function ------------------------------------------------------------------------------
+
+
+def export(kind, name="f.json", **options):
+    return kind(Path(name), None, FormatSettings(**options))
+
+
+def told(one):
+    """An answer in short; a reason as it is."""
+    return one if isinstance(one, str) else (one.annotator, one.label, one.criterion, one.kind)
+
+
+def test_the_first_path_that_leads_to_something_counts():
+    record = {"a": {"zero": 0, "no": False, "empty": "", "none": None}, "b": {}, "c": "x"}
+    assert paths.find(record, "a.zero", "c") == 0
+    assert paths.find(record, "a.no", "c") is False
+    assert [paths.find(record, first, "c") for first in ("a.empty", "a.none", "a.other", "b.deep.er", "d")] == ["x"] * 5
+    assert paths.find(record, "c", "a.zero") == "x"
+    assert paths.find(record, "d", "a.none") is None
+
+
+def test_an_answer_is_of_a_person_whose_name_is_a_text():
+    one = paths.answer(None, 3, "q", time=2, about={"a": 1})
+    assert (one.item, one.annotator, one.where, one.label) == ("", "", "", 3)
+    assert (one.criterion, one.kind, one.time, one.about, one.repeat) == ("q", "human", 2, {"a": 1}, None)
+    with pytest.raises(TypeError, match="a name must be a text; got 7"):
+        paths.answer(7, 3, "q")
+
+
+def test_records_without_an_id_are_named_by_their_place(put):
+    case = {"metricsData": [{"name": "Tone", "score": 0.5, "evaluationModel": "gpt"}]}
+    path = put("run.json", {"testCases": [case], "conversationalTestCases": [case, {**case, "name": "c"}]})
+    labels = assay.read(path, scale="interval:0-1")
+    assert set(labels.labels["item"]) == {"test case 1", "test case 2", "c"}
+    with pytest.raises(DataError, match=r"run\.json, test case 1"):
+        assay.read(path, item="key")
+
+
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        ({"responses": {"q": [{"value": 4, "user_id": "a"}, {"value": 2, "user_id": "b", "status": "draft"}],
+           "p": None}},
+         [("q", "a", "submitted", 4), ("q", "b", "draft", 2)]),
+        ({"id": "r", "q.responses": [4, 2], "q.responses.users": ["a", "b"],
+          "q.responses.status": ["draft", "submitted"],
+          "p.responses": None}, [("q", "a", "draft", 4), ("q", "b", "submitted", 2)]),
+        ({"q.responses": [4, 2]}, [("q", None, "submitted", 4), ("q", None, "submitted", 2)]),
+    ],
+)  # fmt: skip
+def test_responses_of_argilla_s_records(record, found):
+    assert list(paths._responses(record)) == found
+
+
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        ({"suggestions": {"q": {"value": 0, "agent": "m"}, "p": {"value": None}, "o": None, "n": {"value": "x"}}},
+         [("q", (0, "m")), ("n", ("x", None))]),
+        ({"q.suggestion": 0, "q.suggestion.agent": "m", "p.suggestion": None, "o.suggestion": "x"},
+         [("q", (0, "m")), ("o", ("x", None))]),
+    ],
+)  # fmt: skip
+def test_suggestions_of_argilla_s_records(record, found):
+    assert list(paths._suggestions(record)) == found
+
+
+def test_the_same_values_in_more_than_one_order_are_a_ranking():
+    def rankings(*values):
+        return paths._find_rankings([{"q.responses": [value]} for value in values])
+
+    assert rankings(["a", "b"], ["b", "a"]) == {"q"}
+    assert rankings(["a", "b"], ["b", "a"], ["a", "b"]) == {"q"}
+    assert rankings(["a", "b"], ["a", "b"]) == set()  # choices in the order in which they are listed
+    assert rankings(["a", "b"], ["b", "a"], ["a"]) == set()
+    assert rankings("ab", "ba") == set()
+
+
+@pytest.mark.parametrize(
+    ("question", "spec"),
+    [
+        ({"type": "rating", "settings": {"options": [{"value": 2}, {"value": 7}, {"value": 5}]}}, "ordinal:2-7"),
+        ({"settings": {"type": "rating"}}, None),
+        ({"settings": {"type": "label_selection", "options": [{"value": "b"}, {"value": "a"}]}}, "nominal:b,a"),
+        ({"settings": {"type": "label_selection", "options": []}}, None),
+        ({"settings": {"type": "multi_label_selection", "options": [{"value": "b"}]}}, "nominal"),
+        ({"settings": {"type": "ranking", "options": [{"value": "b"}]}}, "nominal"),
+        ({"settings": {"type": "text"}}, "text"),
+        ({"settings": {"type": "span"}}, None),
+    ],
+)
+def test_scales_that_argilla_s_settings_state(question, spec):
+    found = paths._argilla_scale(question)
+    assert (None if found is None else found.spec) == spec
+
+
+def test_what_argilla_knows_of_a_record(put):
+    one = export(paths.Argilla, put("r.json", []))
+    assert one._fields_of({"fields": {"text": "t", "a": 2}, "metadata": {"a": 1, "b": 3}, "id": 1}) == {
+        "a": 2, "b": 3, "text": "t",
+    }  # fmt: skip
+    assert one._fields_of({"fields": {"text": "t"}, "metadata": None}) == {"text": "t"}
+    flat = {"id": 1, "status": "x", "_server_id": 2, "text": "t", "q.responses": [], "q.suggestion.score": 1, "a.b": 4}
+    assert one._fields_of(flat) == {"text": "t", "a.b": 4}
+    assert one._place_of({"id": "r7"}, 3) == "record 3 (r7)"
+    assert one._answer("ann", "q", [{"start": 1}], "human", {}) == paths.SPANS
+    assert told(one._answer("ann", "q", ["b", 1], "human", {})) == ("ann", "1|b", "q", "human")
+    one.rankings = {"q"}
+    assert told(one._answer("ann", "q", ["b", 1], "judge", {})) == ("ann", "b>1", "q", "judge")
+
+
+def test_a_folder_of_argilla_holds_one_file_of_records(put):
+    folder = put("set/other.txt", "x").parent
+    with pytest.raises(DataError, match=r"holds no records\.json, and 0 parquet files; name the file of records"):
+        paths._argilla_records(folder)
+    first = put("set/data/a.parquet", "x")
+    assert paths._argilla_records(folder) == first
+    put("set/b.parquet", "x")
+    with pytest.raises(DataError, match="and 2 parquet files"):
+        paths._argilla_records(folder)
+    lines = put("set/records.jsonl", [])
+    assert paths._argilla_records(folder) == lines
+    assert paths._argilla_records(folder) != put("set/records.json", [])
+    assert paths._argilla_records(folder).name == "records.json"
+
+
+def test_label_classes_that_the_hub_stores_as_numbers_have_names(tmp_path, answers):
+    record = {"id": "r1", "_server_id": None, "kind": 1, "q.responses": [3], "q.responses.users": ["u"]}
+    frame = pl.DataFrame([record, {**record, "id": "r2", "kind": None}])
+    features = {"kind": {"_type": "ClassLabel", "names": ["prose", "verse"]}}
+    path = tmp_path / "hub.parquet"
+    frame.write_parquet(path, metadata={"huggingface": json.dumps({"info": {"features": features}})})
+    labels = assay.read(path, scale="1-5", format="argilla")
+    assert labels.items.sort("item")["kind"].to_list() == ["verse", None]
+
+
+@pytest.mark.parametrize(
+    ("task", "found"),
+    [
+        ({"answer": "accept", "_view_id": "review", "options": [{"id": "a"}], "accept": ["a"]}, paths.REVIEW),
+        ({"answer": "ignore", "label": "GOOD"}, intake.SKIPPED),
+        ({"answer": "reject", "label": "GOOD"}, ("GOOD", "reject", {})),
+        ({"answer": "accept", "label": "GOOD", "spans": []}, paths.OTHER_VIEW),
+        ({"answer": "accept", "label": ["GOOD"]}, paths.OTHER_VIEW),
+        ({"answer": "reject", "options": [{"id": "a"}], "accept": ["a"]}, paths.BAD_TASK),
+        ({"answer": "accept", "options": [{"id": "a"}], "accept": None}, intake.EMPTY),
+        ({"answer": "accept", "options": [{"id": "a"}, {"id": "b"}], "accept": ["b", "a"]}, ("kind", "a|b", {})),
+        ({"answer": "accept", "options": [{"id": "a"}, {"id": "b"}], "accept": ["b"]}, ("kind", "b", {"position": 2})),
+        ({"answer": "accept", "options": [{"id": "a"}], "accept": ["z"]}, ("kind", "z", {"position": None})),
+    ],
+)
+def test_what_a_task_of_prodigy_says(task, found):
+    assert export(paths.Prodigy, question="kind")._answer(task) == found
+
+
+def test_who_answered_a_task_of_prodigy():
+    task = {"answer": "accept", "options": [{"id": "a"}, {"id": "b"}, {"id": "c"}], "accept": ["b"], "text": "t"}
+    one = export(paths.Prodigy, pair=["a", "b"], dataset="set")
+    (found,) = one._answers({**task, "_session_id": "set-ann", "_annotator_id": ""})
+    assert told(found) == ("ann", 1, None, "human")
+    assert [next(one._answers({**task, "accept": [x], "_session_id": "s"})).label for x in "abc"] == [-1, 1, 0]
+    (nobody,) = one._answers(task)
+    assert told(nobody) == ("", "b", None, "human")
+    about = {**task, "_session_id": "s", "_input_hash": 3, "label": "L", "config": {}, "note": 5}
+    assert one._attributes(about, None) == {"text": "t", "note": 5}
+    assert one._attributes(task, None) is None
+    assert one._attributes({**about, "answer": "ignore"}, None) is None
+    with pytest.raises(DataError, match=r"pair=... names the two options that are compared; got 3"):
+        export(paths.Prodigy, pair=["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    ("options", "chosen", "scale"),
+    [
+        ("ab", "a", "nominal:a,b"),
+        ((1, 2), 1, None),
+        ("ab", "a|b", None),
+        ((1, "b"), "b", 'nominal:[1, "b"]'),
+        ("", "a", None),
+    ],
+)
+def test_options_of_text_are_the_scale_where_one_is_chosen(options, chosen, scale):
+    one = export(paths.Prodigy)
+    one.options = dict.fromkeys(options)
+    one.intake.add(paths.answer("ann", chosen, None))
+    one._finish(None)
+    assert {k: v.spec for k, v in one.intake.scales.items()} == ({} if scale is None else {None: scale})
+    assert one.intake.notes == []
+    one.intake.add(paths.answer("2030-01-01_10-00-00", "accept", "GOOD"))
+    one._finish(None)
+    assert one.intake.scales["GOOD"].spec == "nominal:accept,reject"
+    assert len(one.intake.notes) == 1
+
+
+def test_a_result_of_promptfoo_is_named_by_what_there_are_several_of(put):
+    def named(*results):
+        one = export(paths.Promptfoo, put("r.json", {"results": [*results]}))
+        one._records()
+        return [one._name_of(None, r, "") for r in results] + [one._name_of("own", results[0], "")]
+
+    first = {"testIdx": 3, "promptIdx": 0, "provider": {"id": "openai:m", "label": ""}}
+    assert named(first) == ["test 3", "own"]
+    assert named(first, {**first, "promptIdx": 1}) == ["test 3 / prompt 0", "test 3 / prompt 1", "own / prompt 0"]
+    assert named(first, {**first, "provider": None}) == [
+        "test 3 @ openai:m", "test 3 @ provider", "own @ openai:m",
+    ]  # fmt: skip
+    both = {"testIdx": 3, "promptIdx": 1, "provider": "m2"}
+    assert named(first, both)[1:] == ["test 3 @ m2 / prompt 1", "own @ openai:m / prompt 0"]
+
+
+def test_what_promptfoo_knows_of_an_output():
+    one = export(paths.Promptfoo)
+    result = {"testIdx": 0, "provider": "m", "testCase": {"vars": {"x": 1}}, "response": {"output": "o"}}
+    assert one._attributes(result, None) == {"x": 1, "document": "test 0", "system": "m", "output": "o"}
+    raw = {**result, "vars": {"y": 2}, "prompt": {"raw": "p", "label": ""}, "response": None}
+    assert one._attributes(raw, "k") == {"y": 2, "document": "k", "system": "m", "prompt": "p"}
+    assert one._attributes({**raw, "prompt": {"raw": "p", "label": "l"}}, "k")["prompt"] == "l"
+    assert one._attributes({**raw, "prompt": "plain"}, "k")["prompt"] == "plain"
+
+
+def test_what_promptfoo_s_assertions_said():
+    def said(*components, **options):
+        one = export(paths.Promptfoo, **options)
+        return [told(x) for x in one._answers({"gradingResult": {"componentResults": [*components]}})], one.intake.notes
+
+    def of(kind, metric=None, **more):
+        return {"score": 0.5, "pass": True, "assertion": {"type": kind, "metric": metric}, **more}
+
+    default = "the results do not name the default grader; name it with judge=..."
+    assert said(of("not-llm-rubric"), of("not-contains"), of("g-eval", "tone"), of("human", "tone")) == (
+        [
+            ("promptfoo grader", 0.5, "not-llm-rubric", "judge"), paths.BY_RULE,
+            ("promptfoo grader", 0.5, "tone", "judge"), ("promptfoo user", 0.5, "tone 2", "human"),
+        ],
+        [default],
+    )  # fmt: skip
+    own = of("g-eval") | {"assertion": {"type": "g-eval", "provider": {"id": "gpt", "label": None}}}
+    assert said(own, value="pass") == ([("gpt", True, "g-eval", "judge")], [])
+    assert said(of("human")) == ([("promptfoo user", 0.5, "human", "human")], [])
+    assert said(of("pi", metadata={"graderError": True})) == ([intake.UNSCORED], [])
+    one = export(paths.Promptfoo)
+    assert list(one._answers({"gradingResult": None, "error": "x"})) == [paths.NO_OUTPUT]
+    assert list(one._answers({"gradingResult": {}})) == [intake.EMPTY]
+    alone = {"score": 1, "assertion": {"type": "select-best"}}
+    assert [told(x) for x in one._answers({"gradingResult": alone})] == [
+        ("promptfoo grader", 1, "select-best", "judge")
+    ]
+
+
+def test_results_of_promptfoo_are_looked_for_in_three_places(put):
+    def grader(name, content, **options):
+        one = export(paths.Promptfoo, put(name, content), **options)
+        assert one._records() == [{"testIdx": 1}]
+        return one.grader, one.named
+
+    config = {"defaultTest": {"options": {"provider": {"id": "gpt"}}}}
+    rows = [{"testIdx": 1}]
+    assert grader("a.json", {"results": {"results": rows}, "config": config}) == ("gpt", True)
+    assert grader("a.json", {"results": rows}) == ("promptfoo grader", False)
+    assert grader("a.jsonl", rows) == ("promptfoo grader", False)
+    assert grader("a.json", {"results": rows, "config": config}, judge="mine") == ("mine", True)
+    for name, content in (("a.json", rows), ("a.json", {"other": rows}), ("a.json", {"results": {"version": 3}})):
+        with pytest.raises(DataError, match="holds no results of promptfoo; write them with 'promptfoo eval"):
+            export(paths.Promptfoo, put(name, content))._records()
+    with pytest.raises(DataError, match="a CSV of promptfoo does not say which assertions gave a score"):
+        export(paths.Promptfoo, put("a.csv", "x\n"))._records()
+    with pytest.raises(DesignError, match=r"judge=... by scorer is of logs of Inspect AI; name one judge"):
+        export(paths.Promptfoo, put("a.json", {"results": rows}), judge={"a": "b"})._records()
+
+
+def test_what_deepeval_knows_and_says_of_a_case():
+    one = export(paths.DeepEval)
+    case = {
+        "name": "n",
+        "input": "i",
+        "actualOutput": ["x"],
+        "expectedOutput": "e",
+        "additionalMetadata": {"k": 1.5, "d": {}},
+    }
+    assert one._fields_of(case) == {"name": "n", "input": "i", "expected": "e", "k": 1.5}
+    assert one._fields_of({**case, "metadata": {"input": "m"}, "additionalMetadata": {"k": 2}})["input"] == "m"
+    assert one._fields_of({"name": "n", "metadata": "text"}) == {"name": "n"}
+
+    def said(metric, **options):
+        return [told(x) for x in export(paths.DeepEval, **options)._answers({"metricsData": [metric]})]
+
+    metric = {"name": "Tone [GEval] [Geval]", "score": 0.0, "success": False, "evaluationModel": "gpt"}
+    assert said(metric) == [("gpt", 0.0, "Tone [GEval]", "judge")]
+    assert said(metric, value="pass", judge="me") == [("me", False, "Tone [GEval]", "judge")]
+    assert said({**metric, "error": "late"}) == [intake.UNSCORED]
+    assert said({**metric, "score": None}) == [intake.UNSCORED]
+    rule = {"name": "Exact", "score": 1.0}
+    assert said(rule) == [paths.BY_RULE]
+    assert said(rule, criteria=["Exact"]) == [("DeepEval", 1.0, "Exact", "judge")]
+    assert list(one._answers({"metricsData": None})) == []
+
+
+def test_what_lm_eval_knows_and_says_of_a_sample():
+    one = export(paths.LmEval, "samples_essays_2026-11-21T10-00-00.jsonl", criteria=["tone"])
+    assert [one._name_of(own, {"doc_id": 4}, "") for own in (None, "q")] == ["essays/4", "q"]
+    assert export(paths.LmEval, "other.jsonl")._name_of(None, {"doc_id": 4}, "") == "4"
+    sample = {"doc_id": 4, "doc": {"a": 1, "b": [2]}, "target": "t", "filtered_resps": ["o", "p"]}
+    assert one._attributes(sample, None) == {"doc_id": 4, "a": 1, "target": "t", "output": "o"}
+    assert one._attributes({"doc_id": 4, "doc": "text", "filtered_resps": None}, None) == {"doc_id": 4}
+    sample = {"metrics": ["acc", "tone", "more"], "acc": 1, "tone": 0}
+    assert [told(x) for x in one._answers(sample)] == [
+        paths.BY_RULE, ("lm-eval judge", 0, "tone", "judge"), paths.BY_RULE,
+    ]  # fmt: skip
+    assert list(one._answers({"metrics": ["tone"], "tone": [1]})) == [intake.UNSCORED]
+
+
+def of_trace(by, who="x", value=3, **more):
+    source = {"source_type": by, "source_id": who}
+    return {"assessment_name": "q", "source": source, "feedback": {"value": value}, **more}
+
+
+@pytest.mark.parametrize(
+    ("one", "found"),
+    [
+        (of_trace("LLM_JUDGE"), ("x", 3, "q", "judge")),
+        (of_trace("ai_judge"), ("x", 3, "q", "judge")),
+        (of_trace("HUMAN"), ("x", 3, "q", "human")),
+        (of_trace("HUMAN", "default"), ("", 3, "q", "human")),
+        (of_trace("LLM_JUDGE", "default"), ("default", 3, "q", "judge")),
+        (of_trace("LLM_JUDGE", None), ("mine", 3, "q", "judge")),
+        (of_trace("HUMAN", None), ("", 3, "q", "human")),
+        (of_trace("HUMAN", 7), ("7", 3, "q", "human")),
+        (of_trace("CODE"), paths.BY_CODE),
+        (of_trace("HUMAN", valid=True), ("x", 3, "q", "human")),
+        (of_trace("HUMAN", valid=None), ("x", 3, "q", "human")),
+        (of_trace("CODE", valid=False), intake.SUPERSEDED),
+        (of_trace("CODE", expectation={"value": 1}), paths.EXPECTATION),
+        (of_trace("HUMAN", error={"code": 1}), intake.UNSCORED),
+        (of_trace("HUMAN", feedback={"value": 3, "error": "late"}), intake.UNSCORED),
+        (of_trace("HUMAN", feedback=None, value=3), ("x", None, "q", "human")),
+        ({"name": "q", "value": 0, "source": {"source_type": "HUMAN", "source_id": "x"}}, ("x", 0, "q", "human")),
+    ],
+)  # fmt: skip
+def test_what_an_assessment_of_mlflow_says(one, found):
+    said = export(paths.MLflow, judge="mine")._assessment(one)
+    assert told(said) == found
+
+
+def test_assessments_have_the_time_of_their_last_change():
+    def time(**more):
+        return export(paths.MLflow)._assessment(of_trace("HUMAN", **more)).time
+
+    assert time(last_update_time="b", create_time="a") == "b"
+    assert time(create_time="a", create_time_ms=5) == "a"
+    assert time(create_time_ms=5) == "5"
+    assert time() is None
+
+
+def test_metrics_of_mlflow_that_a_judge_gave():
+    def judged(*columns, **options):
+        one = export(paths.MLflow, **options)
+        one.columns = [*columns]
+        return one._judged_metrics(), one.intake.notes
+
+    columns = ("tone/v1/score", "tone/v1/justification", "good/value", "good/rationale", "acc/v2/score", "input")
+    two = {"tone": "tone/v1/score", "good": "good/value"}
+    other = "without a justification, not taken as a judge's: acc"
+    assert judged(*columns) == (two, [other])
+    assert judged(*columns, criteria=["acc"]) == ({**two, "acc": "acc/v2/score"}, [])
+    assert judged(*columns[:4]) == (two, [])
+    with pytest.raises(DataError, match=r"no score with a justification.*with criteria=\[...\] \(there are acc\)"):
+        judged("acc/v2/score", "input")
+    with pytest.raises(DataError, match="has no column 'metric/v1/score' or 'name/value' of MLflow"):
+        judged("input")
+
+
+def test_rows_of_mlflow_are_placed_and_described():
+    one = export(paths.MLflow)
+    row = {"trace_id": "t1", "request": "r", "response": "", "outputs": None, "other": 1}
+    assert one._place_of(row, 3) == "row 3 (t1)"
+    assert one._place_of({"request_id": "r1"}, 3) == "row 3 (r1)"
+    assert one._place_of({}, 3) == "row 3"
+    assert one._attributes(row, None) == {"request": "r", "response": ""}
+    one.judged, one.columns = {"tone": "tone/v1/score"}, ["tone/v1/score", "tone/v1/justification", "input", "trace_id"]
+    table = {"tone/v1/score": 0, "tone/v1/justification": "x", "input": "i", "trace_id": "t1"}
+    assert one._place_of(table, 3) == "row 3"
+    assert one._attributes(table, None) == {"input": "i", "trace_id": "t1"}
+    assert [told(x) for x in one._answers(table)] == [("mlflow judge", 0, "tone", "judge")]
+    assert [list(one._answers({"tone/v1/score": x})) for x in (None, "")] == [[intake.UNSCORED]] * 2
+    assert list(export(paths.MLflow)._answers({"assessments": None})) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        ([{"trace_id": "t", "assessments": "[]"}], [{"trace_id": "t", "assessments": "[]"}]),
+        ({"info": {"trace_id": "t", "assessments": []}, "data": 1}, [{"trace_id": "t", "assessments": [],
+         "info": {"trace_id": "t", "assessments": []}, "data": 1}]),
+        ({"traces": [{"trace_id": "t", "assessments": []}]}, [{"trace_id": "t", "assessments": []}]),
+        ({"columns": ["a", "tone/value", "tone/rationale"], "data": [[1, 2, 3]]},
+         [{"a": 1, "tone/value": 2, "tone/rationale": 3}]),
+    ],
+)  # fmt: skip
+def test_tables_and_traces_of_mlflow(put, content, rows):
+    one = export(paths.MLflow, put("t.json", content))
+    assert one._records() == rows
+    table = "tone/value" in rows[0]
+    assert (one.judged is not None) == table
+    assert one.intake.notes == [
+        "the table does not say which model judged; name it with judge=...",
+        "items are named by their row; name your own id with item=...",
+    ] * table  # fmt: skip
+
+
+@pytest.mark.parametrize("content", [{"other": 1}, [1], {"columns": ["a"], "data": 1}, {"columns": "a", "data": []}])
+def test_what_is_no_table_and_no_trace_is_refused(put, content):
+    with pytest.raises(DataError, match=r"holds neither a table \(columns and data\) nor traces of MLflow"):
+        export(paths.MLflow, put("t.json", content))._records()
+
+
+def log(put, header=None, **options):
+    """A log of Inspect AI without samples."""
+    return export(paths.Inspect, put("log.json", {"status": "success", "eval": {}, **(header or {})}), **options)
+
+
+def test_models_behind_scorers():
+    header = {
+        "eval": {"scorers": [{"name": "a", "options": {"model": "m1"}}, {"name": "b"},
+            {"name": "c", "options": {"model": ["m2", {"model": "m3"}, None]}}]},
+        "results": {"scores": [{"scorer": "b", "params": {"model": {"model": "m4"}}}]},
+    }  # fmt: skip
+    assert paths._graders(header) == {"a": "m1", "c": "m2 + m3", "b": "m4"}
+    assert paths._graders({"eval": {"model_roles": {"grader": {"model": "m"}}}}) == {None: "m"}
+    assert paths._graders({"eval": {"model_roles": {"grader": {"config": 1}}}}) == {None: "grader"}
+    assert paths._graders({}) == {}
+    assert [paths._model_name(x) for x in ([], [None], {"model": 3}, None, "m")] == [None, None, "3", None, "m"]
+
+
+def test_who_judged_a_sample(put):
+    one = log(
+        put, {"eval": {"model_roles": {"grader": "role"}, "scorers": [{"name": "a", "options": {"model": "m1"}}]}}
+    )
+    by = {"metadata": {"grader_model": "g", "model": "m"}}
+    assert [one._judge("a", by), one._judge("b", by), one._judge("b", {"metadata": {"model": "m"}})] == ["m1", "g", "m"]
+    assert one._judge("b", {"metadata": {"judge_model": "j", "grader_model": "g"}}) == "j"
+    assert one._judge("b", {"metadata": {"judge_model": 3, "model": "m"}}) == "m"
+    assert one._judge("b", {"metadata": {"grading": []}}) == "role"
+    assert one._judge("b", {"metadata": {}}) == one._judge("b", {}) == "b"
+
+
+@pytest.mark.parametrize(
+    ("scorer", "options", "rule"),
+    [
+        ("match", {}, True), ("inspect_ai/match", {}, True), ("quality", {}, False),
+        ("match", {"criteria": ["match"]}, False), ("inspect_ai/match", {"criteria": ["match"]}, False),
+        ("inspect_ai/match", {"criteria": ["inspect_ai/match"]}, False), ("match", {"criteria": ["match.x"]}, False),
+        ("match", {"criteria": ["matching"]}, True), ("match", {"judge": {"match": "m"}}, False),
+        ("match", {"judge": {"other": "m"}}, True), ("match", {"judge": "m"}, True),
+    ],
+)  # fmt: skip
+def test_scorers_that_ask_no_model(put, scorer, options, rule):
+    one = log(put, **options)
+    assert one._follows_rule(scorer, {}) is rule
+    assert one._follows_rule(scorer, {"metadata": {"model": "m"}}) is False
+
+
+def test_scores_of_a_sample(put):
+    def said(sample, header=None, **options):
+        return [
+            x if isinstance(x, str) else (*told(x), x.repeat, x.about)
+            for x in log(put, header, **options)._answers(sample)
+        ]
+
+    plain, edited = {"edited": False}, {"edited": True}
+    assert said({"scores": {"a": {"value": 0}}}) == [("a", 0, "a", "judge", None, plain)]
+    assert said({"scores": {"a": {"value": 0}}, "epoch": 2}) == [("a", 0, "a", "judge", 2, plain)]
+    two = {"eval": {"config": {"epochs": 2}}}
+    assert said({"scores": {"a": {"value": 0}}, "epoch": 1}, two) == [("a", 0, "a", "judge", 1, plain)]
+    assert said({"error": "x", "scores": None}) == [paths.FAILED]
+    aspects = {"scores": {"a": {"value": {"x": 1, "y": 2}}}}
+    assert [one[:3] for one in said(aspects, judge="m")] == [("m", 1, "a.x"), ("m", 2, "a.y")]
+    assert [one[0] for one in said(aspects, judge={"a": "m2"})] == ["m2", "m2"]
+    assert [one[0] for one in said(aspects, judge={"b": "m2"})] == ["a", "a"]
+    history = [{"value": 1}, {"value": 3}]
+    assert said({"scores": {"a": {"value": 3, "history": history}}}) == [("a", 3, "a", "judge", None, edited)]
+    history = [{"value": 1}, {"value": 3, "provenance": {"author": "x"}}]
+    assert said({"scores": {"a": {"value": 3, "history": history}}}) == [("a", 1, "a", "judge", None, edited)]
+
+
+def test_a_log_names_and_describes_its_samples(put):
+    one = log(put, {"eval": {"model": "m"}}, with_model=True)
+    assert [one._name_of(own, {"id": 3}, "") for own in (None, "k")] == ["3@m", "k@m"]
+    assert log(put)._name_of(None, {"id": 3}, "") == "3"
+    assert one._place_of({"id": 3, "epoch": 2}, 9) == "sample 3, epoch 2"
+    about = {"input": "i", "metadata": {"k": True, "l": [1], "input": "own"}, "output": {"completion": "o"}}
+    assert one._attributes(about, None) == {"input": "own", "output": "o", "k": True, "system": "m"}
+
+
+def test_what_a_log_says_when_all_is_read(put):
+    one = log(put, {"status": "error"})
+    for name in ("a.x", "a.y", "ab", "b"):
+        one.intake.add(paths.answer("m", 1, name, "judge"))
+    assert one._finish(["a", "b", "c"]) == ["a.x", "a.y", "b", "c"]
+    assert one._finish(None) is None
+    assert one.intake.notes == ["the log's status is 'error': it may hold only part of the samples"]
+    one = log(put)
+    one.rules, one.edited = {"match": None, "f1": None}, 2
+    one._finish(None)
+    assert one.intake.notes == [
+        "scorers that follow a rule, not taken as judges: match, f1 (criteria=[...] names them)",
+        "2 scores edited by a person: the judge's own, earlier one counts",
+    ]
+
+
+def test_a_damaged_member_of_a_log_is_named(tmp_path):
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", "{}" * 200)
+
+    def refused(packed=None):
+        if packed is not None:
+            path.write_bytes(bytes(packed))
+        with pytest.raises(DataError) as error:
+            export(paths.Inspect, path)
+        return str(error.value).removeprefix(f"{path}: ")
+
+    assert refused() == "'header.json' is not JSON (Extra data); the log may be damaged"
+    packed = bytearray(path.read_bytes())
+    for mark, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        start = packed.index(mark) + place
+        packed[start : start + 2] = (98).to_bytes(2, "little")
+    assert refused(packed) == "'header.json' is compressed in a way that is not supported"
+    for mark, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        start = packed.index(mark) + place
+        packed[start : start + 2] = (93).to_bytes(2, "little")
+    assert refused(packed).startswith("'header.json' is damaged (")
+    with pytest.raises(DataError, match="is not a log of Inspect AI"):
+        paths._json_log(_written(tmp_path / "a.json", "[]"))
+    with pytest.raises(DataError, match="is not a log of Inspect AI"):
+        paths._json_log(_written(tmp_path / "a.json", "{}"))
+
+
+def _written(path, text):
+    path.write_text(text)
+    return path
