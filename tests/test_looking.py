@@ -43,11 +43,13 @@ def test_what_a_table_can_answer():
 def test_what_a_table_lacks():
     alone = answers(table(judges=(), few=["a", "b"] * 4))
     assert alone["may a judge stand in for people?"] == (False, "no judge: name it with judges=[...]")
-    assert alone["is the judge fair to groups?"] == (False, "by few")
-    assert alone["corrected estimates?"][0] is False
+    assert alone["is the judge fair to groups?"] == (False, "no judge")
+    assert alone["corrected estimates?"] == (False, "no judge")
+    assert answers(table(people=0))["corrected estimates?"] == (False, "no labels of people")
     one = answers(table(people=1))
     assert one["may m stand in for people?"] == (False, "fewer than two people")
-    assert one["corrected estimates?"] == (False, "2 items with the judge's label alone")
+    assert one["corrected estimates?"] == (True, "2 items with the judge's label alone")
+    assert assay.estimate(table(people=1), "m").table["n"][0] == 6
     assert answers(table(people=2))["may m stand in for people?"] == (True, "with 2 people; 3 or more tell more")
     many = answers(table(seven=[*"abcdefg", "g"], six=[*"abcdef", "f", "f"]))
     assert many["lessons and raters (G-study)?"] == (True, "by seven, six")

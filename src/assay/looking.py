@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
@@ -100,7 +100,8 @@ class Look:
     @cached_property
     def answers(self) -> tuple[Answerable, ...]:
         """What the table can answer."""
-        return () if self.labels is None else tuple(_answerable(self.labels))
+        gold = [one.name for one in self.columns if one.role == "gold"]
+        return () if self.labels is None else tuple(_answerable(self.labels, gold))
 
     @property
     def head(self) -> str:
@@ -284,8 +285,8 @@ def _says_ranges(column: pl.Series) -> bool:
     return bool(ends) and all(each is not None and each[0] < each[1] for each in ends)
 
 
-def _answerable(labels: Annotations) -> list[Answerable]:
-    """What a table can answer, and what each question still lacks."""
+def _answerable(labels: Annotations, gold: Collection[str] = ()) -> list[Answerable]:
+    """What a table can answer, and what each question still lacks; columns of ``gold`` make no groups."""
     scales = list(labels.scales.values())
     votes = any(isinstance(s, Preference) for s in scales)
     odd = any(isinstance(s, OddOneOut) for s in scales)
@@ -293,11 +294,13 @@ def _answerable(labels: Annotations) -> list[Answerable]:
     people, judges = len(labels.humans), len(labels.judges)
     who = listing(list(labels.judges), 3)
     lacks = "no judge: name it with judges=[...]" if not judges else "fewer than two people" if people < 2 else ""
-    few = f"with {people} people; {ENOUGH_PEOPLE} or more tell more" if people < ENOUGH_PEOPLE else ""
+    nobody = "no judge" if not judges else "no labels of people" if not people else ""
+    few = f"with {counted(people, 'person')}; {ENOUGH_PEOPLE} or more tell more" if people < ENOUGH_PEOPLE else ""
     by = pl.col("annotator")
     both = labels.labels.group_by("item").agg(by.n_unique().alias("n"))["n"]
     together = int((both >= 2).sum())
-    nested = [c for c in labels.items.columns if c != "item" and 1 < labels.items[c].n_unique() < labels.n_items]
+    nested = [c for c in labels.items.columns
+              if c not in ("item", *gold) and 1 < labels.items[c].n_unique() < labels.n_items]  # fmt: skip
     groups = [c for c in nested if labels.items[c].n_unique() <= 6]
     kinds = dict(labels.annotators.select("annotator", "kind").rows())
     each = labels.labels.with_columns(kind=by.replace_strict(kinds, return_dtype=pl.String))
@@ -313,9 +316,9 @@ def _answerable(labels: Annotations) -> list[Answerable]:
         Answerable("the same ideas (triplets)?", odd, "" if odd else "no odd ones out; read with scale='odd-one-out'"),
         Answerable("lessons and raters (G-study)?", bool(nested),
                    f"by {listing(nested, 3)}" if nested else "no column of the items that several share"),
-        Answerable("is the judge fair to groups?", bool(groups and judges),
+        Answerable("is the judge fair to groups?", bool(groups and judges), nobody if not judges else
                    f"by {listing(groups, 3)}" if groups else "no column of few groups"),
-        Answerable("corrected estimates?", bool(alone and judges and not lacks),
+        Answerable("corrected estimates?", bool(alone and not nobody), nobody or (
                    f"{counted(alone, 'item')} with the judge's label alone" if alone else
-                   "every item has people's labels: add items that the judge alone has labelled"),
+                   "every item has people's labels: add items that the judge alone has labelled")),
     ]  # fmt: skip

@@ -100,11 +100,13 @@ def test_the_likelier_reading_is_taken_where_somebody_says_so(monkeypatch, typed
 def look(scale: str, *people: str, judges: tuple[str, ...] = ()) -> Any:
     scales = {"stars": assay.Ordinal(1, 5), "votes": assay.Preference(), "text": assay.Text()}
     labels = SimpleNamespace(scales={"": scales[scale]}, humans=people, judges=judges)
-    return SimpleNamespace(labels=labels, options={"scale": "1-5"} if scale == "stars" else {})
+    answers = [SimpleNamespace(yes=False), SimpleNamespace(yes=len(people) + len(judges) > 1 or scale == "votes")]
+    return SimpleNamespace(labels=labels, options={"scale": "1-5"} if scale == "stars" else {}, answers=answers)
 
 
 def test_the_command_asks_the_first_question_that_a_table_answers():
     assert command_for(SimpleNamespace(labels=None), ["a.csv"]) is None
+    assert command_for(look("stars", "ann"), ["a.csv"]) is None
     one = ["a.csv"]
     assert command_for(look("stars", "ann", "bob"), one) == "assay agreement a.csv --scale 1-5"
     judged = look("stars", "ann", "bob", judges=("m",))

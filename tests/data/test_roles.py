@@ -198,7 +198,7 @@ def test_words_that_nobody_else_says_are_beside():
     people = {"item": list("abcd"), "p": ["yes", "no", "no", "no"], "q": ["no", "yes", "yes", "no"]}
     found = guess(people | {"colour": ["red", "blue", "red", "red"]})
     assert roles(found)["colour"] == "item column"
-    assert why(found, "colour") == "its words are none of the annotators'"
+    assert why(found, "colour") == "words that are none of the annotators'"
     assert why(found, "p") == "2 categories"
     mixed = guess(people | {"m": [3, 1, 1, 2]})
     assert (roles(mixed)["m"], why(mixed, "m")) == ("item column", "numbers beside columns of words")
@@ -207,6 +207,27 @@ def test_words_that_nobody_else_says_are_beside():
     assert even.doubts == (
         "column 'p' holds text and column 'm' holds numbers; name the annotators' columns with columns=['m']",
     )
+
+
+def test_a_judge_whose_column_holds_no_labels_is_doubted():
+    people = {"item": list("abcd"), "p": ["yes", "no", "no", "no"], "q": ["no", "yes", "yes", "no"]}
+    short = people | {"o3-mini": ["Y", "N", "N", "N"]}
+    looks = "'o3-mini' looks like a model, but its column holds words that are none of the annotators'"
+    assert guess(short).doubts == (f"{looks}: write its labels as the annotators do, or it is no judge here",)
+    named = guess(short, judges=("o3-mini",))
+    assert named.lacking == (looks.replace("looks like a model", "is named as a judge")
+                             + ": write its labels as the annotators do",)  # fmt: skip
+    numbers, far = guess(people | {"gpt-4": [3, 1, 1, 2]}), guess(wide(m=[0, 51, 1, 2, 3, 4]), judges=("m",))
+    assert "'gpt-4' looks like a model, but its column holds numbers beside columns of words: " in numbers.doubts[0]
+    assert "'m' is named as a judge, but its column holds 0 to 51, where others end at 5: " in far.lacking[0]
+
+
+def test_a_judge_is_one_where_its_column_names_a_criterion_too():
+    found = guess({"item": list("abc"), **{f"{who}_{what}": [1, 2, 3 + (who == "ann")]
+                   for what in ("clear", "true") for who in ("ann", "bob", "gpt")}})  # fmt: skip
+    assert roles(found)["gpt_true"] == "judge"
+    assert why(found, "gpt_true") == "a model's name, annotator and criterion in its name"
+    assert roles(found)["ann_true"] == "person"
 
 
 def test_what_follows_from_others_is_computed():

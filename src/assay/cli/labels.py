@@ -555,15 +555,17 @@ def look(
             output.rows(found.table)
             print()
         print(as_typed("\n".join(found.lines()), NAMES))
-        print(f"\nRun:   {command}" if command else "\nIt cannot be read as it is.")
-        print(f"In Python:   {found.call}" if command else "", end="\n" if command else "")
+        read = found.labels is not None
+        nothing = "It answers nothing yet." if read else "It cannot be read as it is."
+        print(f"\nRun:   {command}" if command else f"\n{nothing}")
+        print(f"In Python:   {found.call}" if read else "", end="\n" if read else "")
     if write is not None:
         note(f"written to {found.write(write)}; read it with: assay report {write}")
 
 
 def command_for(found: Look, sources: Sequence[str]) -> str | None:
-    """The command that asks the first question that a table answers; None where it cannot be read."""
-    if found.labels is None:
+    """The command that asks the first question that a table answers; None where it answers none, or cannot be read."""
+    if found.labels is None or not any(one.yes for one in found.answers):
         return None
     kinds = {scale.kind for scale in found.labels.scales.values()}
     words = ["report" if found.labels.judges and len(found.labels.humans) > 1 else "agreement"]

@@ -576,8 +576,9 @@ class _Finder:
         for name, view in self.views.items():
             role, why = roles.get(name, ("item", "as said" if self.told.item == name else self._why_item(view)))
             if name in labels:
-                role, why = ("judge", "named as a judge") if name in judges else ("person", self._why_labels(view))
-                why = "a model's name" if name in options.get("judges", ()) else why
+                who = name if crossed is None else crossed.annotator_of[name]
+                role, why = ("judge", "named as a judge") if who in judges else ("person", self._why_labels(view))
+                why = "a model's name" if who in options.get("judges", ()) else why
                 why += "" if crossed is None else ", annotator and criterion in its name"
             columns.append(ColumnRole(name, role, why, view.examples(3 if name in labels else 2)))
         rows = {} if item is None else self._computed_rows(item, labels)
@@ -654,8 +655,8 @@ class _Finder:
                     f"columns={numbers if len(numbers) > 1 or len(texts) < 2 else texts}"
                 )
             for name in other:
-                roles[name] = ("item column", "words beside columns of numbers" if name in texts
-                               else "numbers beside columns of words")  # fmt: skip
+                self._set_beside(name, "words beside columns of numbers" if name in texts
+                                 else "numbers beside columns of words", roles)  # fmt: skip
             labels = larger
         if not labels or self.views[labels[0]].is_text:
             return self._keep_one_code_book(labels, roles)
@@ -670,7 +671,7 @@ class _Finder:
             low, high = self.views[name].ends or (0, 0)
             # Scales that annotators share end alike: 1-5 beside 100s of words, 10 times as far, are two things.
             if max(abs(low), abs(high)) > 10 * max(middle, 1) and len(labels) > 2:
-                roles[name] = ("item column", f"{low:g} to {high:g}, where others end at {middle:g}")
+                self._set_beside(name, f"{low:g} to {high:g}, where others end at {middle:g}", roles)
             else:
                 kept.append(name)
         return kept
@@ -682,8 +683,18 @@ class _Finder:
         if len(kept) < 2:
             return labels
         for name in (n for n in labels if n not in kept):
-            roles[name] = ("item column", "its words are none of the annotators'")
+            self._set_beside(name, "words that are none of the annotators'", roles)
         return kept
+
+    def _set_beside(self, name: str, why: str, roles: dict[str, tuple[Role, str]]) -> None:
+        """A column whose values are on no scale of the others says something of the items; a judge's is doubted."""
+        roles[name] = ("item column", why)
+        named = name in (self.told.judges or ())
+        if named or model_names([name]):
+            said = f"'{name}' {'is named as a judge' if named else 'looks like a model'}, but its column holds {why}"
+            (self.lacking if named else self.doubts).append(
+                f"{said}: write its labels as the annotators do" + ("" if named else ", or it is no judge here")
+            )
 
     # -- computed columns and rows -----------------------------------------------------------------------
 
@@ -905,8 +916,13 @@ class CrossedNames:
     """Names of columns that are an annotator and a criterion each."""
 
     template: str
-    annotators: list[str]
+    annotator_of: dict[str, str]
     doubt: str = ""
+
+    @property
+    def annotators(self) -> list[str]:
+        """Whom the columns name, each once."""
+        return list(dict.fromkeys(self.annotator_of.values()))
 
 
 def crossed_names(names: Sequence[str]) -> CrossedNames | None:
@@ -928,7 +944,8 @@ def crossed_names(names: Sequence[str]) -> CrossedNames | None:
             unsure = (
                 "" if scores[0] != scores[1] else f"as in '{names[0]}', and which of the two comes first is not sure"
             )
-            return CrossedNames(template, lefts if first else rights, unsure)
+            annotators = (left if first else right for left, right in pairs)
+            return CrossedNames(template, dict(zip(names, annotators, strict=True)), unsure)
     return None
 
 
