@@ -122,3 +122,4 @@ def test_one_is_singular_and_thousands_are_grouped():
     assert errors.counted(2, "label") == "2 labels"
     assert errors.counted(0, "label") == "0 labels"
     assert errors.counted(12345, "label") == "12,345 labels"
+    assert [errors.counted(n, "person") for n in (1, 2)] == ["1 person", "2 people"]

@@ -157,5 +157,6 @@ def listing(names: Sequence[object], most: int = 8) -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """``1 label``, ``2 labels``."""
-    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+    """``1 label``, ``2 labels``; ``1 person``, ``2 people``."""
+    several = "people" if noun == "person" else f"{noun}s"
+    return f"{n:,} {noun if n == 1 else several}"

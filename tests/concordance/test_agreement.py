@@ -771,3 +771,13 @@ def test_judges_are_the_second_advice_only_where_there_are_no_people(found):
     assert words == {0: "People", 1: "Judges", 2: "They"}
     none = dataclasses.replace(found, rows=rows.filter(~pl.col("who").is_in(["humans", "judges", "pairs"])))
     assert [line.split(" ")[0] for line in none.answer()] == ["Report"]
+
+
+def test_one_item_has_no_interval_and_nothing_is_compared():
+    frame = pl.DataFrame({"item": ["a"] * 4, "annotator": ["ann", "bob", "cho", "m"], "label": [1, 2, 2, 1]})
+    found = agreement(Annotations.from_frame(frame, judges=["m"], scale="1-5"))
+    bounded = found.rows.filter(pl.col("low").is_finite())  # a share that is 0 or 1 has an exact bound
+    assert set(bounded["coefficient"]) <= {"exact-agreement", "agreement-within-1"}
+    assert set(bounded["interval"]) == {"95% exact bound for 1 items that all say the same"}
+    assert found.differences.height == 0
+    assert "3 humans and 1 judge on 1 item (4 labels, scale ordinal:1-5)." in found.summary()

@@ -53,7 +53,7 @@ from assay.estimation.intervals import (
     quantile_estimate,
 )
 from assay.estimation.options import Adjustment, Raters, question
-from assay.estimation.resampling import Sums, width_limit
+from assay.estimation.resampling import ONE_UNIT, Sums, width_limit
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats
 from assay.reporting.tables import estimated, said
@@ -143,14 +143,14 @@ class Agreement(ResultOfRows):
         """The headline coefficient of the panels and of each judge, and whether the judge is closer."""
         lines = [
             *self.answer(),
-            f"{len(self.humans)} humans and {len(self.judges)} judges on {self.n_items:,} items "
-            f"({self.n_labels:,} labels, scale {self.scale}).",
+            f"{counted(len(self.humans), 'human')} and {counted(len(self.judges), 'judge')} on "
+            f"{counted(self.n_items, 'item')} ({counted(self.n_labels, 'label')}, scale {self.scale}).",
         ]
         many = self.shown("humans", "judges", "consensus")
         shown = many if many.height else self.shown()
         for row in shown.head(MOST_LINES).iter_rows(named=True):
             who = row["first"] if row["second"] is None else f"{row['first']} and {row['second']}"
-            lines.append(f"{_place(row)}{who}, {row['title']} {_number(row)}, {row['n']} items.")
+            lines.append(f"{_place(row)}{who}, {row['title']} {_number(row)}, {counted(row['n'], 'item')}.")
         if shown.height > MOST_LINES:
             lines.append(
                 f"The table has {counted(shown.height - MOST_LINES, 'row')} more of {self.headline}{_places(shown)}."
@@ -575,6 +575,8 @@ class _Block:
         """Coefficients of a judge less those of people, under the same resamples: in ``joint``, these after those."""
         k, sums = len(ready), self.ratings.sums(joint)
         found = sums.estimate(self.how, [one.measure.transform for one in ready] * 2)
+        if found.n_units == 1:  # it cannot be resampled, and a difference would have no interval
+            return
         if self._raters(judge, ready[0].measure) == "random":
             measures = [one.measure for one in ready]
             left, right = (self._leave_one_out(side, measures, sums) for side in (judge, people))
@@ -705,7 +707,10 @@ class _Block:
         )
         words = f"{100 * level:g}% percentile interval, {self.how.draws:,} draws with items resampled"
         for i, one in enumerate(ready):
-            yield _Found(one.measure, _summarize_draws(fixed[:, i], moving[:, i], level), n, None, words, moving[:, i])
+            found, drawn = _summarize_draws(fixed[:, i], moving[:, i], level), moving[:, i]
+            if n == 1:
+                found = Estimate(found.estimate, np.nan, np.nan, np.nan, found.reason or ONE_UNIT)
+            yield _Found(one.measure, found, n, None, words, None if n == 1 else drawn)
 
     def _batches(self, ready: Sequence[_Ready]) -> Iterator[tuple[list[int], Together]]:
         """Coefficients of the same labels; only those on the same scale where all would make blocks of items larger."""
@@ -845,7 +850,9 @@ def _chance_sentence(rows: pl.DataFrame, who: str, alpha: float) -> str:
     first, several = rows.row(0, named=True), rows.height
     if several == 1 and first["second"] is not None:
         who = f"{first['first']} and {first['second']}"
-    number = f"{first['title']} {_number(first)}, {first['n']} items" if several == 1 else str(first["title"])
+    number = (
+        f"{first['title']} {_number(first)}, {counted(first['n'], 'item')}" if several == 1 else str(first["title"])
+    )
     if rows["p"].null_count() == several:
         return f"{who}: {number}." if several == 1 else f"{who}: {number}, in {several} rows."
     shown = rows.filter((pl.col("p_adjusted") <= alpha) & (pl.col("estimate") > 0)).height

@@ -14,7 +14,7 @@ from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Label, Scale
-from assay.errors import DesignError, listing
+from assay.errors import DesignError, counted, listing
 from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, Transform, interaction_of, near_the_ends
 from assay.estimation.options import Adjustment, IntervalSettings, Limits, Raters, option
 from assay.estimation.resampling import Sums, Units
@@ -659,7 +659,7 @@ class Coefficient(Result):
             number = f"{said(self.estimate, 3)}, no interval: {self.reason}"
         lines = [f"{self.title}: {number}."]
         who = f"{len(self.annotators)} annotators" if len(self.annotators) > 2 else " and ".join(self.annotators)
-        lines.append(f"{self.n_items:,} items, {who}; {self.run.interval}.")
+        lines.append(f"{counted(self.n_items, 'item')}, {who}; {self.run.interval}.")
         if self.advice is not None and self.measure.zero and self.measure.needs in ("labels", "categories"):
             lines.append(f"Recommended for such labels: {self.advice.title}; {self.advice.why}.")
         return "\n".join([*lines, *self.run.closing()])

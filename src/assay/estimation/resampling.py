@@ -57,6 +57,9 @@ MOST_COLUMNS = 5_000
 EXACT = 2**24
 """Whole numbers below this are exact in single precision, in which a product takes half the time."""
 
+ONE_UNIT = "a single unit cannot be resampled"
+"""Why a value of one item or cluster has no interval."""
+
 
 class How(Protocol):
     """How an interval is made: four fields that `IntervalSettings` and every question's settings have."""
@@ -314,7 +317,7 @@ def estimate_sums(
     if method in ("percentile", "bca") and n_units > 1:
         replicates = resample(statistic, sums, n_resamples=how.n_resamples, seed=how.seed)
     if method == "none" or n_units == 1:
-        reason = "no interval was asked for" if method == "none" else "a single unit cannot be resampled"
+        reason = "no interval was asked for" if method == "none" else ONE_UNIT
         error, low, high = np.full((3, len(value)), np.nan)
         reasons: tuple[str | None, ...] = (reason,) * len(value)
     else:
@@ -356,7 +359,7 @@ def estimate_replicates(
     empty = np.empty((0, len(value)))
     none: Transform = "none"
     if not len(replicates) or n_units == 1:
-        reason = "a single unit cannot be resampled" if how.method != "none" else "no interval was asked for"
+        reason = ONE_UNIT if how.method != "none" else "no interval was asked for"
         error, low, high = np.full((3, len(value)), np.nan)
         reasons: tuple[str | None, ...] = (reason,) * len(value)
         replicates = empty

@@ -167,7 +167,7 @@ class AnnotatorSimilarity(ResultOfRows):
 
 def _rank_words(share: float | None, n: int) -> str:
     """Than how many people it is closer, where people were held against each other."""
-    people = counted(n, "person").replace("persons", "people")
+    people = counted(n, "person")
     return "" if share is None else f"; closer than {said(share)} of {people}"
 
 

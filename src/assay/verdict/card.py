@@ -224,7 +224,10 @@ class JudgeCard(Result):
 
     def summary(self) -> str:
         """Every judge's marks, what they mean, what each judge is shown, what dashes would need."""
-        lines = [f"{self.n_items:,} items, {self.n_people} people, {self._judges} on the card.", ""]
+        lines = [
+            f"{counted(self.n_items, 'item')}, {counted(self.n_people, 'person')}, {self._judges} on the card.",
+            "",
+        ]
         shown_rows = [(row.where, [row.marks[d] for d in DIMENSIONS]) for row in self.rows[:SHOWN_ROWS]]
         lines += marks_text([BRIEF[d] for d in DIMENSIONS], shown_rows)
         if len(self.rows) > SHOWN_ROWS:

@@ -255,11 +255,10 @@ class JudgeProbes(Result):
     def summary(self) -> str:
         """A sentence a probe and judge, what is shown first; then what is open, and what dashes would need."""
         tested = sum(not math.isnan(row.one.p) for row in self.rows)
-        people = "1 person" if self.n_people == 1 else f"{self.n_people} people"
         faults, tests = counted(len(self.shown), "fault"), counted(tested, "test")
         rows = self.cells.rows()[:SHOWN_JUDGES]
         names = [", ".join(str(v) for v in row[: -len(self.probes)] if v is not None) for row in rows]
-        lines = [f"{faults} shown in {tests}; {self.n_items:,} items, {people}."]
+        lines = [f"{faults} shown in {tests}; {counted(self.n_items, 'item')}, {counted(self.n_people, 'person')}."]
         for some in (PROBES, self.probes[len(PROBES) :]):
             if some:
                 places = [self.probes.index(p) - len(self.probes) for p in some]

@@ -392,7 +392,7 @@ class ReportBuilder:
         comparison: JudgeComparison | None, by: Mapping[str, AltTestBy], marks: JudgeCard | None,
     ) -> Report:  # fmt: skip
         labels, s = self.labels, self.settings
-        people = counted(len(labels.humans), "person").replace("persons", "people")
+        people = counted(len(labels.humans), "person")
         about = (
             f"{counted(len(labels), 'label')}: {counted(labels.n_items, 'item')}, {people}, "
             f"{counted(len(labels.judges), 'judge')}; {labels.reading.source}"
