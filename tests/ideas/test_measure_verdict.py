@@ -15,6 +15,7 @@ from worlds import World, noisy, pair_values
 
 import assay
 from assay.errors import DataError
+from assay.estimation.intervals import Estimate
 from assay.ideas.choices import odd_one_labels
 from assay.ideas.measures import (
     AUTHOR,
@@ -42,7 +43,7 @@ from assay.ideas.validate import (
 )
 from assay.reporting.tables import clip_name
 from assay.statistics.odd_one_out import Step
-from assay.statistics.round_robin import ExpertRanks, RoundRobin, degrees
+from assay.statistics.round_robin import ExpertRanks, Influence, RoundRobin, degrees
 
 WORLD = World.of(14, 2, sharpness=1)
 LABELS = WORLD.study(floor=8, overlap=1)
@@ -220,6 +221,52 @@ def test_the_answers_come_in_their_order():
     beaten = decide(measure(0), 0.01, [("length alone", measure(0, 2))], TOP, INFERENCE, N)
     assert (beaten.answer, beaten.beaten_by) == (ANSWERS[4], ("length alone",))
     assert decide(measure(0), 0.01, [("length alone", measure(60, 2))], TOP, INFERENCE, N).answer == ANSWERS[0]
+
+
+class Certain:
+    """Pairs whose statistics do not vary, so that the lower end of a contrast is its value."""
+
+    def variance(self, of):
+        parts = {"text": 0.0, "pair": 0.0, "choice": 0.0, "texts": np.array([5.0])}
+        return SimpleNamespace(total=0.0, df=8.0, **parts)
+
+
+def certain(value: float) -> Influence:
+    return Influence(value, *np.zeros((4, 3)))
+
+
+@pytest.mark.parametrize(
+    ("value", "p", "trivial", "answer", "beaten"),
+    [
+        (0.41, 0.05, 0.4, 0, ""),  # more than .8 of .5, and more than the trivial measure
+        (0.4, 0.05, 0.3, 2, ""),  # .8 of the best itself is not more than it
+        (0.39, 0.05, 0.3, 1, ""),
+        (0.41, 0.0501, 0.3, 4, ""),
+        (0.41, 0.05, 0.41, 4, "trivial"),  # as much as the trivial measure is not more
+        (0.24, 0.0501, 0.3, 3, "trivial"),
+        (0.24, 0.0501, 0.2, 3, ""),
+        (0.25, 0.0501, 0.2, 4, ""),  # half of the best itself is not below it
+        (0.24, 0.05, 0.3, 4, "trivial"),  # it is not shown that its texts do not matter
+        (math.nan, 0.01, 0.3, 3, ""),
+    ],
+)
+def test_an_answer_changes_where_a_boundary_is_passed(value, p, trivial, answer, beaten):
+    best = Estimate(0.5, 0.4, 0.6, 0.05)
+    top = Ceiling(Estimate(0.5, 0.3, 0.7, 0.1), best, certain(0.5))
+    found = decide(certain(value), p, [("trivial", certain(trivial))], top, TextInference(Certain(), 0.95), 100)
+    assert (found.answer, "".join(found.beaten_by)) == (ANSWERS[answer], beaten)
+    assert found.constant is math.isnan(value)
+    assert found.share == pytest.approx(value / 0.5, nan_ok=True)
+    assert found.p == (1.0 if math.isnan(value) else p)
+    assert (found.needed is not None) == (answer in (2, 4))
+
+
+@pytest.mark.parametrize(("low", "best", "shown", "share"), [(0.0, 0.5, False, 0.8), (0.01, 0.0, True, math.nan)])
+def test_there_is_no_share_of_nothing_and_no_verdict_without_agreement(low, best, shown, share):
+    top = Ceiling(Estimate(0.5, low, 0.7, 0.1), Estimate(best, 0.0, 0.6, 0.05), certain(best))
+    found = decide(certain(0.4), 0.01, [], top, TextInference(Certain(), 0.95), 100)
+    assert found.share == pytest.approx(share, nan_ok=True)
+    assert (found.answer == ANSWERS[5]) is not shown
 
 
 def test_experts_whose_agreement_is_not_shown_decide_before_all_else():

@@ -39,7 +39,7 @@ def settings(**given):
 def test_the_judges_are_what_they_are_said_to_be():
     """2,000 items: shares of labels that are the truth's, under p = noise · prior + (1 − noise)."""
     s = settings(n_items=2000, n_annotators=2, scale=2, skew=0.7, annotator_noise=0.2)
-    labels = _plant_judges(s, 5, np.random.default_rng(5))
+    labels = _plant_judges(s, 5, np.random.default_rng((5, 1)))
     truth = labels.items.sort("item")["truth"]
     given = {name: labels.where(annotator=name).labels.sort("item")["label"] for name in labels.judges}
     right = {name: float((label == truth).mean()) for name, label in given.items()}
@@ -48,6 +48,9 @@ def test_the_judges_are_what_they_are_said_to_be():
     assert right["bad"] == pytest.approx(BAD * 0.8 + (1 - BAD * 0.8) * chance, abs=0.04)
     assert right["constant"] == pytest.approx(0.7, abs=0.03)
     assert right["lazy"] > right["constant"]
+    assert right["lazy"] == pytest.approx(0.9 * 0.7 + 0.1 * (0.8 + 0.2 * chance), abs=0.03)
+    # Topic b holds b at .6 + .4 · .7 and topic a holds a at .6 + .4 · .3: each topic's label is its own.
+    assert right["constant by topic"] == pytest.approx(0.7 * 0.88 + 0.3 * 0.72, abs=0.03)
     assert right["blind"] == pytest.approx(chance, abs=0.04)
     assert set(given["constant"]) == {"b"}
     both = labels.items.with_columns(label=given["constant by topic"])
