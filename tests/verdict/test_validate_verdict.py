@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assay import validate
+from assay import Annotations, validate
 from assay.cli.app import main
 from assay.data.scales import Interval, Text, scale_of
 from assay.errors import DesignError
@@ -24,6 +24,7 @@ from assay.verdict.validate import (
     _commonest,
     _describe_studies,
     _noise_of,
+    _plant_copy,
     _plant_judges,
     _point,
     _shape_of_pilot,
@@ -353,3 +354,112 @@ def test_options_that_do_not_go_together_are_refused(options, words):
 def test_shares_of_labels_as_asked_for(options, shares):
     found = ValidateVerdictSettings(epsilon=0.0, **options).shares
     assert found is None if shares is None else found == pytest.approx(shares)
+
+
+@pytest.mark.parametrize(
+    ("judge", "verdict", "repeats", "answer"),
+    [
+        ("good", "replace", None, "replace"),
+        ("lazy", "open", "ann_1", "open"),  # that it repeats somebody names the copy alone
+        ("copy", "do not replace", "ann_1", "named"),
+        ("copy", "open", "ann_1", "named"),
+        ("copy", "open", "ann_2", "open"),
+        ("copy", "replace", "ann_1", "replace"),
+        ("copy", "do not replace", None, "do not replace"),
+    ],
+)
+def test_what_is_said_of_each_planted_judge(monkeypatch, judge, verdict, repeats, answer):
+    studies = {
+        "_plant_judges": SimpleNamespace(judges=("good", "bad", "lazy", "constant", "unfair")),
+        "_plant_copy": SimpleNamespace(judges=("copy",)),
+    }
+    for name, study in studies.items():
+        monkeypatch.setattr(verdict_validation, name, lambda s, seed, rng, study=study: study)
+    asked = []
+
+    def test(labels, name, **options):
+        asked.append((name, labels, options))
+        mine = (verdict, repeats) if name == judge else ("open", None)
+        return SimpleNamespace(verdict=mine[0], grounds=SimpleNamespace(repeats=mine[1]))
+
+    monkeypatch.setattr(verdict_validation, "alt_test", test)
+    marks = {"unfair": "✗", "good": "✓"}
+    monkeypatch.setattr(verdict_validation, "fairness_mark", lambda study, judge, **options: marks[judge])
+    s = settings(scale="1-5", documents=20, alpha=0.1)
+    found = {name: (deserved, said) for name, deserved, said in verdict_validation._verdicts(s, 3)}
+    # The unfair judge is no matter of the verdict, nor is the copy one of the others' study.
+    assert [(name, labels) for name, labels, _ in asked] == [
+        *((name, studies["_plant_judges"]) for name in ("good", "bad", "lazy", "constant")),
+        ("copy", studies["_plant_copy"]),
+    ]
+    wanted = {"expertise": None, "epsilon": 0.2, "alpha": 0.1, "clusters": "document", "method": "none"}
+    assert all(options == wanted for *_, options in asked)
+    assert found[judge] == (PLANTED[judge][0], answer)
+    assert (found["unfair"], found["fair"]) == (("unfair", "unfair"), ("fair", "fair"))
+    marks |= {"unfair": "✓", "good": "?"}
+    found = {name: said for name, _, said in verdict_validation._verdicts(s, 3)}
+    assert (found["unfair"], found["fair"]) == ("fair", "open")
+    assert "fair" not in {name for name, *_ in verdict_validation._verdicts(settings(scale=3), 3)}
+    assert asked[-1][2]["clusters"] is None
+
+
+def test_the_copy_repeats_a_person_who_guesses():
+    """Of 1,500 items with 2 of 3 labels each; who guesses is right by chance, 1 in 4, and others mostly."""
+    s = settings(n_items=1500, labels_per_item=2, annotator_noise=0.2, prior=[0.25] * 4)
+    labels = _plant_copy(s, 2, np.random.default_rng(2))
+    assert (labels.judges, labels.humans) == (("copy",), ("ann_1", "ann_2", "ann_3"))
+    first, other, copy = labels.matrix(["ann_1", "ann_2", "copy"]).T
+    truth = verdict_validation._positions(labels)
+    known = ~np.isnan(first)
+    assert 0.6 < known.mean() < 0.73
+    assert (copy[known] == first[known]).all()
+    assert not np.isnan(copy).any()
+    assert (first[known] == truth[known]).mean() == pytest.approx(0.25, abs=0.05)
+    assert (copy[~known] == truth[~known]).mean() == pytest.approx(0.25, abs=0.07)
+    told = ~np.isnan(other)
+    assert (other[told] == truth[told]).mean() == pytest.approx(0.8 + 0.2 / 4, abs=0.04)
+
+
+def test_rates_count_what_is_deserved_and_its_opposite(monkeypatch):
+    said = iter([
+        [("good", "replace", "replace"), ("bad", "do not replace", "replace"), ("copy", "named", "replace")],
+        [("good", "replace", "do not replace"), ("bad", "do not replace", "open"), ("copy", "named", "named")],
+        [("good", "replace", "open"), ("bad", "do not replace", "do not replace"),
+         ("copy", "named", "do not replace")],
+    ])  # fmt: skip
+    monkeypatch.setattr(verdict_validation, "_verdicts", lambda s, seed: next(said))
+    found = validate(**SMALL | {"n_studies": 3})
+    rates = {one.judge: (one.right, one.wrong, one.n) for one in found.rates}
+    assert (rates["good"], rates["bad"], rates["copy"]) == ((1, 1, 3), (1, 1, 3), (1, 1, 3))
+    assert rates["blind"] == (0, 0, 3)
+    assert found.run.facts["simulated"] == 3
+    assert found.notes == (
+        "fairness is not asked: it needs an ordered scale of numbers, and 10 items in each of two groups",
+    )
+    assert found.run.data == "none"
+    unfair = iter([[("unfair", "unfair", "fair"), ("fair", "fair", "unfair")]])
+    monkeypatch.setattr(verdict_validation, "_verdicts", lambda s, seed: next(unfair))
+    rates = {one.judge: (one.right, one.wrong) for one in validate(**SMALL | {"n_studies": 1, "scale": "1-5"}).rates}
+    assert (rates["unfair"], rates["fair"]) == ((0, 1), (0, 1))
+
+
+@pytest.mark.parametrize(
+    ("answered", "each"),
+    [
+        ((3, 3, 3, 2), None),  # half of the items have labels of everybody
+        ((3, 2, 2, 2), 2),
+        ((3, 2, 2, 1, 1, 1), 2),  # what one person labelled says nothing of how many were meant to
+        ((3, 3, 3, 1, 1, 1, 1), None),
+        ((2, 2, 2), 2),
+    ],
+)
+def test_labels_an_item_are_the_middle_of_those_with_several(answered, each):
+    rows = [(f"i{i}", who, 1 + (i + k) % 2) for i, n in enumerate(answered * 4) for k, who in enumerate("abc"[:n])]
+    rows += [("x", "c", 1)]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    pilot = Annotations.from_frame(frame, judges=[], scale="1-2")
+    s, _ = _shape_of_pilot(ValidateVerdictSettings(pilot=pilot, epsilon=0.1))
+    assert (s.n_items, s.n_annotators, s.labels_per_item) == (4 * len(answered) + 1, 3, each)
+    ones = sum(row[2] == 1 for row in rows) / len(rows)
+    assert s.prior == pytest.approx((ones, 1 - ones))
+    assert _shape_of_pilot(ValidateVerdictSettings(pilot=pilot, epsilon=0.1, skew=0.6))[0].prior is None
