@@ -782,24 +782,6 @@ def test_the_same_values_in_more_than_one_order_are_a_ranking():
     assert rankings("ab", "ba") == set()
 
 
-@pytest.mark.parametrize(
-    ("question", "spec"),
-    [
-        ({"type": "rating", "settings": {"options": [{"value": 2}, {"value": 7}, {"value": 5}]}}, "ordinal:2-7"),
-        ({"settings": {"type": "rating"}}, None),
-        ({"settings": {"type": "label_selection", "options": [{"value": "b"}, {"value": "a"}]}}, "nominal:b,a"),
-        ({"settings": {"type": "label_selection", "options": []}}, None),
-        ({"settings": {"type": "multi_label_selection", "options": [{"value": "b"}]}}, "nominal"),
-        ({"settings": {"type": "ranking", "options": [{"value": "b"}]}}, "nominal"),
-        ({"settings": {"type": "text"}}, "text"),
-        ({"settings": {"type": "span"}}, None),
-    ],
-)
-def test_scales_that_argilla_s_settings_state(question, spec):
-    found = paths._argilla_scale(question)
-    assert (None if found is None else found.spec) == spec
-
-
 def test_what_argilla_knows_of_a_record(put):
     one = export(paths.Argilla, put("r.json", []))
     assert one._fields_of({"fields": {"text": "t", "a": 2}, "metadata": {"a": 1, "b": 3}, "id": 1}) == {
@@ -813,21 +795,6 @@ def test_what_argilla_knows_of_a_record(put):
     assert told(one._answer("ann", "q", ["b", 1], "human", {})) == ("ann", "1|b", "q", "human")
     one.rankings = {"q"}
     assert told(one._answer("ann", "q", ["b", 1], "judge", {})) == ("ann", "b>1", "q", "judge")
-
-
-def test_a_folder_of_argilla_holds_one_file_of_records(put):
-    folder = put("set/other.txt", "x").parent
-    with pytest.raises(DataError, match=r"holds no records\.json, and 0 parquet files; name the file of records"):
-        paths._argilla_records(folder)
-    first = put("set/data/a.parquet", "x")
-    assert paths._argilla_records(folder) == first
-    put("set/b.parquet", "x")
-    with pytest.raises(DataError, match="and 2 parquet files"):
-        paths._argilla_records(folder)
-    lines = put("set/records.jsonl", [])
-    assert paths._argilla_records(folder) == lines
-    assert paths._argilla_records(folder) != put("set/records.json", [])
-    assert paths._argilla_records(folder).name == "records.json"
 
 
 def test_label_classes_that_the_hub_stores_as_numbers_have_names(tmp_path, answers):

@@ -13,7 +13,7 @@ from assay.data.annotations import Reading
 from assay.data.columns import FrameSettings
 from assay.data.formats import FormatSettings, Rows, registry
 from assay.data.formats.intake import name_table
-from assay.data.formats.registry import FORMATS, format_of
+from assay.data.formats.registry import FORMATS, Beginning, ReadSettings, format_of
 from assay.data.scales import parse_scale
 from assay.errors import DataError, DesignError
 
@@ -291,3 +291,290 @@ def test_a_question_without_a_name_among_others_is_refused(put):
         assay.read(path)
     scale = {"kind": "nominal", "stars": "1-5"}
     assert assay.read(path, **refused.value.advised, scale=scale).criteria == ("kind", "stars")
+
+
+# -- function by function ------------------------------------------------------------------------------
+
+
+def test_the_beginning_of_a_file(put, tmp_path):
+    def columns(name, content):
+        return Beginning(put(name, content)).columns
+
+    assert columns("a.csv", '\ufeffitem,"ann";b\tc|d \n1,2\n') == {"item", "ann", "b", "c", "d"}
+    assert columns("a.TSV", "item\tann\n") == {"item", "ann"}
+    assert columns("a.txt", "item,ann\n") == columns("a.json", "item,ann\n") == columns("a.pq", "PAR1") == set()
+    pl.DataFrame({"a,b": [1]}).write_parquet(tmp_path / "a.parquet")
+    assert Beginning(tmp_path / "a.parquet").columns == {"a,b"}
+    assert (
+        Beginning(tmp_path / "a.parquet").text == Beginning(tmp_path).text == Beginning(put("a.xlsx", "x")).text == ""
+    )
+    assert Beginning(put("long.csv", "x" * (2**16 + 9))).text == "x" * 2**16
+    assert Beginning(put("a.csv", "\ufeff b \nc\n")).first_line == "b"
+    one = Beginning(put("a.ndjson", '{"a" : 1, "b.c": {"d": 2}}'))
+    assert [one.keys(*names) for names in (("a",), ("a", "b.c"), ("a", "d"), ("a", "e"), ("bxc",))] == [
+        True, True, True, False, False,
+    ]  # fmt: skip
+    assert not Beginning(put("a.csv", '{"a": 1}')).keys("a")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "form"),
+    [
+        ("a.csv", "instance_id,user_id,tone,label\n1,2,3,4\n", "table"),
+        ("a.csv", "instance_id,user_id,tone.kind,other\n1,2,3,4\n", "table"),
+        ("a.csv", "instance_id,tone.kind\n1,2\n", "table"),
+        ("user_state.json", {"other": []}, "table"),
+        ("state.json", {"instance_id_ordering": []}, "table"),
+        ("a.jsonl", [{"doc_id": 1, "filtered_resps": 1, "metrics": 1, "answer": 1}], "lm-eval"),
+        ("a.jsonl", [{"_input_hash": 1, "_task_hash": 1}], "table"),
+        ("a.jsonl", [{"_input_hash": 1, "answer": 1}], "table"),
+        ("a.csv", "Answer.q,workerid\n1,2\n", "table"),
+        ("a.json", [{"data": 1, "annotations": [], "predictions": [], "was_cancelled": 1}], "label-studio"),
+        ("a.json", [{"annotations": [], "predictions": [], "was_cancelled": 1}], "table"),
+        ("a.json", {"columns": ["x/v12/score"], "data": []}, "mlflow"),
+        ("a.csv", "x/v12/score/y\n1\n", "table"),
+        ("a.json", [{"trace_id": 1}], "table"),
+        ("a.json", [{"model_a": 1, "model_b": 1, "winner": 1}], "arena"),
+        ("a.json", [{"model_a": 1, "model_b": 1, "winner": 1, "label": 1}], "table"),
+        ("a.jsonl", [{"label": [1], "other": 1}], "table"),
+        ("a.eval", "x", "inspect-ai"),
+        ("a.json", {"evalId": 1}, "table"),
+        ("a.jsonl", [{"gradingResult": 1, "testIdx": 1}], "table"),
+    ],
+)  # fmt: skip
+def test_marks_of_a_format_count_together(put, name, content, form):
+    assert format_of(put(name, content)).name == form
+
+
+@pytest.mark.parametrize(
+    ("columns", "potato"),
+    [
+        (("instance_id", "user_id", "tone"), True), (("instance_id", "user_id"), False),
+        (("instance_id", "user_id", "label"), False), (("instance_id", "user_id", "tone", "value"), False),
+        (("instance_id", "tone"), False),
+    ],
+)  # fmt: skip
+def test_a_parquet_of_potato_has_a_column_a_scheme(tmp_path, columns, potato):
+    for suffix in ("parquet", "pq"):
+        path = tmp_path / f"t.{suffix}"
+        pl.DataFrame({name: ["x"] for name in columns}).write_parquet(path)
+        assert (format_of(path).name == "potato") is potato
+
+
+def test_folders_of_platforms(put, tmp_path):
+    def of(folder):
+        return format_of(tmp_path / folder).name
+
+    put("a/human_annotations.json", {})
+    put("b/.argilla/settings.json", {})
+    put("c/data/x.csv", "x")
+    (tmp_path / "d" / "data").mkdir(parents=True)
+    frame = pl.DataFrame({"id": ["r"], "q.responses.users": ["u"]})
+    frame.write_parquet(tmp_path / "d" / "data" / "x.parquet")
+    (tmp_path / "e").mkdir()
+    frame.write_parquet(tmp_path / "e" / "x.parquet")
+    frame.select("id").write_parquet(tmp_path / "c" / "x.parquet")
+    assert [of(folder) for folder in "abcde"] == ["alt-test", "argilla", "table", "argilla", "argilla"]
+
+
+def test_options_are_read_from_words():
+    studio, turk, argilla = FORMATS["label-studio"], FORMATS["mturk"], FORMATS["argilla"]
+    yes = [studio.options_from([f"predictions={word}"])["predictions"] for word in ("yes", "TRUE", "no", "False")]
+    assert yes == [True, True, False, False]
+    assert studio.options_from(["shown=left", "config=a=b.xml"]) == {"shown": "left", "config": "a=b.xml"}
+    assert turk.options_from(["numbered=pref", "swap=id"]) == {"numbered": ["pref"], "swap": "id"}
+    assert argilla.options_from(["rankings=a,b", "users=u,v.json"]) == {"rankings": ["a", "b"], "users": "u,v.json"}
+    assert studio.options_from([]) == {}
+    with pytest.raises(DataError, match="option 'predictions' is yes or no; got 'maybe'"):
+        studio.options_from(["predictions=maybe"])
+
+
+def test_judge_is_an_option_of_formats_that_do_not_name_theirs():
+    with pytest.raises(DataError, match=r"a table names its judges with judges=\['\.\.\.'\], not judge=") as error:
+        FORMATS["table"].options_from(["judge=m"])
+    assert error.value.option == "judge"
+    assert FORMATS["inspect-ai"].options_from(["judge=m"]) == {"judge": "m"}
+    with pytest.raises(DataError, match="option 'sheet' is not in format 'mturk'") as error:
+        FORMATS["mturk"]._check("sheet")
+    assert error.value.option == "sheet"
+
+
+def test_the_name_of_a_format(put):
+    path = put("t.csv", PLAIN)
+    assert (format_of(path, "arena").name, format_of(path, "auto").name) == ("arena", "table")
+    with pytest.raises(DataError, match=r"'potatoe' .*the formats that are read: auto, alt-test, .*, table"):
+        format_of(path, "potatoe")
+
+
+def test_the_users_own_name_of_the_item():
+    own = [ReadSettings(item=item).own_item() for item in ("item", "key", ["a", "b"], 3)]
+    assert own == [None, "key", None, None]
+
+
+def test_a_path_that_is_not_there_has_its_neighbour_beside_it(put, monkeypatch):
+    path = put("labels.csv", PLAIN)
+    assert registry.existing_path(str(path)) == path
+    for name, hint in (("label.csv", f"; did you mean '{path}'?"), ("other.xlsx", "")):
+        with pytest.raises(DataError) as error:
+            registry.existing_path(path.parent / name)
+        assert str(error.value) == f"there is no file or folder '{path.parent / name}'{hint}"
+    monkeypatch.setattr(registry, "standard_input", lambda: "read")
+    assert [registry.existing_path(name) for name in ("-", "/dev/stdin")] == ["read"] * 2
+
+
+@pytest.mark.parametrize(
+    ("given", "names"), [(None, None), ("m", ("m",)), (["m", 2], ("m", "2")), ((), ())]
+)  # fmt: skip
+def test_names_that_somebody_says(given, names):
+    assert registry._names_said(given) == names
+
+
+def test_options_that_are_given_again():
+    given = ReadSettings(item="key", label=("a", "b"), judges=["m"], rejected=True, scale=parse_scale("1-5"))
+    assert registry.said_of(given) == {"item": "key", "label": ("a", "b"), "judges": ("m",), "rejected": True}
+    assert registry.format_options(ReadSettings(item="key", rejected=True, users={})) == ["users", "rejected"]
+    assert registry.format_options(ReadSettings(item="key", rejected=False)) == []
+    assert [registry._text(x) for x in (3, "a", ("a", 0), None)] == ["3", "a", ["a", "0"], None]
+
+
+def names_of(*names, pooled=False, **more):
+    frame = pl.DataFrame({"id": list(names)} | more)
+    return registry._questions_split(frame, "id", "criterion", pooled=pooled)
+
+
+def test_names_that_are_an_item_and_a_question():
+    full = [f"img_{n}__{q}" for n in range(20) for q in ("Color", "Shape")]
+    how = "each question is a criterion; split_item='no' pools them"
+    assert names_of(*full) == ("__", [f"40 names of items = 20 items × 2 questions (Color, Shape): {how}"])
+    assert names_of(*full, *full) == names_of(*full)
+    assert names_of(*full[1:])[1] == [
+        f"39 names of items are 20 items × 2 questions (Color, Shape), of which 1 is missing: {how}"
+    ]
+    assert names_of(*full[1:-1])[1] == [
+        f"38 names of items are 20 items × 2 questions (Color, Shape), of which 2 are missing: {how}"
+    ]
+    assert names_of(*full, pooled=True) == (
+        "__", ["40 names of items = 20 items × 2 questions (Color, Shape): they are pooled, as split_item says"]
+    )  # fmt: skip
+    assert names_of(*full, "plain") == names_of(*full, criterion=["c"] * 40) == (None, [])
+    assert registry._questions_split(pl.DataFrame({"id": [1, 2]}), "id", "criterion", pooled=False) == (None, [])
+    assert registry._questions_split(pl.DataFrame({"id": full}), "other", "criterion", pooled=False) == (None, [])
+
+
+def part(source="t.csv", scales=None, notes=(), items=None, untyped=False, **columns):
+    made = Reading(source, len(next(iter(columns.values()))), notes=notes)
+    return Rows(pl.DataFrame(columns), items=items, reading=made, scales=scales, untyped=untyped)
+
+
+def test_several_files_are_joined():
+    first = part(
+        "a.csv", notes=("said",), items=pl.DataFrame({"item": ["x", "y"], "by": [1, 2]}), item=["x", "y"], label=[1, 2],
+        _row=["row 2", "row 3"], scales={None: parse_scale("1-5"), "q": parse_scale("1-3")},
+    )  # fmt: skip
+    second = part(
+        "b.csv", items=pl.DataFrame({"item": ["y"], "by": [9]}), item=["y"], label=[2.5], _row=["row 2"], untyped=True,
+        scales={None: parse_scale("1-9"), "p": parse_scale("1-2")},
+    )  # fmt: skip
+    second = dataclasses.replace(second, reading=second.reading.without("gone", 2))
+    joined = registry.join_files([first, second])
+    assert joined.labels.rows() == [("x", 1.0, "a.csv, row 2"), ("y", 2.0, "a.csv, row 3"), ("y", 2.5, "b.csv, row 2")]
+    assert joined.items.rows() == [("x", 1), ("y", 2)]  # what is said first stays
+    assert {c: s.spec for c, s in joined.scales.items()} == {
+        None: "ordinal:1-5",
+        "p": "ordinal:1-2",
+        "q": "ordinal:1-3",
+    }
+    assert (joined.untyped, joined.reading.source, joined.reading.rows) == (True, "2 files (a.csv, b.csv)", 3)
+    assert [str(one) for one in joined.reading.exclusions] == ["2 rows: gone (b.csv)"]
+    assert joined.reading.notes == ("a.csv: 2 rows read", "a.csv: said", "b.csv: 1 row read")
+    plain = registry.join_files([part(item=["x"], label=[1], _row=["2"])] * 4)
+    assert (plain.items, plain.scales, plain.untyped) == (None, None, False)
+    assert plain.reading.source == "4 files (t.csv, t.csv, t.csv and 1 more)"
+    assert registry.join_files([first]) is first
+
+
+def test_files_of_other_shapes_are_brought_into_long_form():
+    wide = part("w.csv", id=["x", "y", "z"], ann=[1, 2, 2], bob=[2, 2, 1], _row=["2", "3", "4"])
+    long = part("l.csv", item=["x", "y"], annotator=["cho", "cho"], label=[3, 1], _row=["2", "3"])
+    rows, settings = registry.join_tables([wide, long], ReadSettings(layout="auto"))
+    assert sorted(rows.labels.select("item", "annotator", "label").rows()) == [
+        ("x", "ann", 1), ("x", "bob", 2), ("x", "cho", 3), ("y", "ann", 2), ("y", "bob", 2), ("y", "cho", 1),
+        ("z", "ann", 2), ("z", "bob", 1),
+    ]  # fmt: skip
+    assert (settings.item, settings.annotator, settings.label, settings.layout) == (
+        "item",
+        "annotator",
+        "label",
+        "auto",
+    )
+    # Names that are one file's own are its own; a column that would be called so twice gives way.
+    own = part("o.csv", key=["x"], who=["dee"], mark=[5], item=["other"], _row=["2"])
+    options = ReadSettings(item="key", annotator="who", label="mark")
+    rows, settings = registry.join_tables([own, long], options)
+    assert sorted(rows.labels.select("item", "annotator", "label").rows()) == [
+        ("x", "cho", 3), ("x", "dee", 5), ("y", "cho", 1),
+    ]  # fmt: skip
+    assert settings.item == "item"
+    kept = ReadSettings()
+    assert registry.join_tables([long, long], kept)[1] is kept
+    alone, same = registry.join_tables([wide], options)
+    assert (alone is wide, same is options) == (True, True)
+    platform = part("p.json", scales={}, item=["x"], annotator=["eve"], label=[4], _row=["2"])
+    assert registry._standard_names(platform, ReadSettings()) is platform
+    assert registry.join_tables([platform, platform], options)[1] is options
+
+
+def test_the_scales_that_count():
+    def settled(rows, said):
+        found, scale = registry.settle_scales(rows, said)
+        spec = {c: s.spec for c, s in scale.items()} if isinstance(scale, dict) else scale and scale.spec
+        return found.labels.height, spec, found.reading.notes
+
+    stars, kind = parse_scale("1-5"), parse_scale("nominal:a,b")
+    one = part(label=[1, 5, 9], _row=["2", "3", "4"], scales={None: stars})
+    off = "labels off the scale: 4: 9"
+    assert settled(one, None) == (2, "ordinal:1-5", ("scale as the export states it: labels ordinal:1-5", off))
+    assert settled(one, parse_scale("1-9")) == (3, "ordinal:1-9", ())
+    assert settled(one, {"": parse_scale("1-9")}) == (3, "ordinal:1-9", ())
+    two = part(label=["1", "a"], criterion=["q", "p"], _row=["2", "3"], scales={"q": stars, "p": kind})
+    both = {"q": "ordinal:1-5", "p": "nominal:a,b"}
+    assert settled(two, None) == (2, both, ("scale as the export states it: p nominal:a,b; q ordinal:1-5",))
+    said = settled(two, {"q": parse_scale("1-2")})
+    assert said == (2, both | {"q": "ordinal:1-2"}, ("scale as the export states it: p nominal:a,b",))
+    numbers = part(label=[1, 2], criterion=["q", "p"], _row=["2", "3"], scales={"q": stars})
+    assert settled(numbers, None) == (2, None, ())  # the other question's is to be seen
+    assert settled(numbers, {"p": stars}) == (2, {"q": "ordinal:1-5", "p": "ordinal:1-5"},
+                                              ("scale as the export states it: q ordinal:1-5",))  # fmt: skip
+
+
+def test_all_that_is_unclear_is_said_at_once():
+    rows = part(id=["a", "b", "c"], ann=[1, 2, 2], bob=[2, 2, 1], gpt4=[1, 1, 2], _row=["2", "3", "4"])
+    settings = ReadSettings()
+    with pytest.raises(DataError) as error:
+        registry.table_of(rows, settings)
+    problems, advised = registry.all_problems(rows, settings, error.value)
+    assert problems == ["'gpt4' looks like a model, and nothing says who is a judge"]
+    assert advised["judges"] == ["gpt4"]
+    read = registry.annotations_of(rows, dataclasses.replace(settings, **advised))
+    assert (read.judges, read.humans) == (("gpt4",), ("ann", "bob"))
+
+
+def test_columns_that_nobody_has_named():
+    words = ["x", "y", "z"]
+    rows = part(
+        key=["a", "b", "mean"], ann=[1.0, 2.0, 1.5], bob=[2.0, 2.0, 2.0], story=words, note=words, _row=["2", "3", "4"]
+    )
+    found, settings = registry.find_columns(rows, ReadSettings(item="key"))
+    assert (settings.layout, list(settings.columns), settings.item) == ("wide", ["ann", "bob"], "key")
+    assert found.labels["key"].to_list() == ["a", "b"]
+    assert [str(one) for one in found.reading.exclusions] == ["1 row: computed from the rows above it: mean"]
+    assert found.labels.columns == ["key", "ann", "bob", "story", "_row"]  # a story is of the item, a note is nobody's
+    long = part(item=["a"], annotator=["ann"], label=[1], _row=["2"])
+    same = ReadSettings()
+    assert registry.find_columns(long, same) == (long, same)
+    with pytest.raises(DataError, match=r"columns=\.\.\. names the annotators of a wide table; say layout='wide' too"):
+        registry.find_columns(long, ReadSettings(columns=["ann"]))
+    with pytest.raises(DataError, match=r"\(it should hold the annotator\)"):
+        registry.find_columns(rows, ReadSettings(annotator="who"))
+    with pytest.raises(DataError, match=r"column 'cho' is not in t\.csv"):
+        registry.find_columns(rows, ReadSettings(columns=["ann", "cho"]))
