@@ -17,7 +17,7 @@ from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate, jackknife_groups, map_estimate
 from assay.ideas import validate
 from assay.statistics.odd_one_out import Step
-from assay.statistics.round_robin import Influence
+from assay.statistics.round_robin import Influence, TextVariance
 
 QUICK = {"n_resamples": 100}
 WORLD = World.of(10, 2, sharpness=0.7)
@@ -506,3 +506,138 @@ def test_a_measure_beats_another_where_the_interval_says_so(low, high, words):
     )
     sees = SimpleNamespace(verdicts={"a": SimpleNamespace(answer=validate.ANSWERS[2])})
     assert list(validate.SimilarityValidation._beaten(sees, found)) == [words]
+
+
+# -- what sweeps and documents come to, by hand -----------------------------------------------------------
+
+
+def comparison(**parts):
+    """A comparison of measures of which only these parts are known."""
+    made = validate._MeasureComparison.__new__(validate._MeasureComparison)
+    for name, value in parts.items():
+        made.__dict__[name] = value
+    return made
+
+
+def swept(halves, values, shares, families):
+    found = comparison(
+        measures=[SimpleNamespace(family=family) for family in families], values=values,
+        rho=np.array([spearmanr(shares, one).statistic if np.ptp(one) else math.nan for one in values]),
+        settings=SimpleNamespace(seed=0), robin=SimpleNamespace(share=shares),
+    )  # fmt: skip
+    found.__dict__["_halves"] = lambda rng: halves
+    return found
+
+
+def halves_of(n, size):
+    return np.arange(n) < size, (np.arange(n) >= size) & (np.arange(n) < 2 * size)
+
+
+def test_what_is_lost_by_choosing_the_best_of_a_sweep_is_scaled_to_all_pairs():
+    """Halves of 5 of 12 pairs: the best of one half is scored on the other, and noise goes with 1 / √pairs."""
+    rng = np.random.default_rng(5)
+    shares, values = rng.normal(size=12), rng.normal(size=(5, 12))
+    members, best, lost = swept(halves_of(12, 5), values, shares, ["x", None, "x", "y", "x"]).nested_choice("x")
+    assert members.tolist() == [0, 2, 4]
+    whole = [spearmanr(shares, values[i]).statistic for i in members]
+    assert best == members[int(np.argmax(whole))]
+    here, there = (
+        np.array([spearmanr(shares[half], values[i][half]).statistic for i in members]) for half in halves_of(12, 5)
+    )
+    both = [here.max() - there[here.argmax()], there.max() - here[there.argmax()]]
+    assert max(both) > 0
+    assert lost == pytest.approx(np.mean(both) * math.sqrt(5 / 12))
+
+
+@pytest.mark.parametrize(("size", "told"), [(3, True), (2, False)])
+def test_halves_of_three_pairs_say_what_is_lost_and_smaller_ones_nothing(size, told):
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(4, 9))
+    found = swept(halves_of(9, size), values, rng.normal(size=9), ["x"] * 4).nested_choice("x")[2]
+    assert (found > 0) is told
+
+
+def test_a_setting_that_does_not_vary_is_never_the_best():
+    shares = np.arange(10.0)
+    values = np.stack([np.ones(10), -shares])
+    members, best, lost = swept(halves_of(10, 5), values, shares, ["x", "x"]).nested_choice("x")
+    assert (members.tolist(), best, lost) == ([0, 1], 1, 0.0)
+    flat = np.concatenate([np.ones(5), np.arange(5.0)])[None]  # it ranks the pairs of one half alone
+    assert swept(halves_of(10, 5), flat, shares, ["x"]).nested_choice("x")[2] == 0.0
+    assert swept(halves_of(10, 5)[::-1], flat, shares, ["x"]).nested_choice("x")[2] == 0.0
+
+
+@pytest.mark.parametrize(("documents", "apart"), [(6, True), (5, False)])
+def test_six_documents_are_halved_whole_and_fewer_by_their_texts(documents, apart):
+    """Four texts a document, each pair of them."""
+    texts = np.arange(4 * documents).reshape(-1, 4)
+    first, second = (np.concatenate([row[list(k)] for row in texts]) for k in ([0, 0, 0, 1, 1, 2], [1, 2, 3, 2, 3, 3]))
+    robin = SimpleNamespace(
+        n_documents=documents, of_pair=np.repeat(np.arange(documents), 6), first=first, second=second,
+        pairs=np.full(documents, 6),
+    )  # fmt: skip
+    found = comparison(robin=robin, experts=SimpleNamespace(texts=SimpleNamespace(height=4 * documents)))
+    one, other = found._halves(np.random.default_rng(0))
+    assert not (one & other).any()
+    if apart:
+        assert (one | other).all()
+        assert {int(part.sum()) for part in one.reshape(-1, 6)} == {0, 6}
+        assert one.sum() == other.sum()
+        return
+    half, rest = ({*first[mine].tolist(), *second[mine].tolist()} for mine in (one, other))
+    assert not half & rest
+    assert one.sum() == sum(a in half and b in half for a, b in zip(first.tolist(), second.tolist(), strict=True))
+    assert not (one | other).all()
+
+
+def influence(value):
+    return Influence(value, *np.zeros((4, 3)))
+
+
+def test_the_mean_within_documents_has_the_mean_of_their_variances_over_their_number():
+    """Of two documents with .4 and .6: variances of .02 + .01 + .01 and .04 + .02 + .02 are .12 / 4 together."""
+    variances = [TextVariance(0.02, 0.01, 0.01, np.array([20])), TextVariance(0.04, 0.02, 0.02, np.array([22]))]
+    known = [(influence(0.4), variances[0]), (influence(0.6), variances[1])]
+    one = [(influence(math.nan), variances[0]), (influence(0.6), variances[1])]
+    none = [(influence(math.nan), variances[0])] * 2
+    found = comparison(
+        measures=["m", "n", "o"], _document_influences=[known, one, none],
+        robin=SimpleNamespace(pairs=np.array([3, 3, 2])), inference=validate.TextInference(Pairs(), 0.95),
+    )  # fmt: skip
+    assert found.documents == [0, 1]
+    both, single, nothing = found.within()
+    t = 2.0859634  # t(20): half of 20 + 22 texts, less one each
+    ends = [math.tanh(math.atanh(0.5) + side * t * math.sqrt(0.03) / 0.75) for side in (-1, 1)]
+    assert both.estimate == pytest.approx(0.5)
+    assert (both.low, both.high) == pytest.approx(ends, rel=1e-4)
+    assert single.estimate == 0.6  # of the document in which it varies
+    assert single.standard_error == pytest.approx(math.sqrt(0.08))
+    assert nothing.reason == "all pairs of each document have the same value"
+    found.robin.pairs = np.array([3, 2])
+    assert found.within() is None
+
+
+def test_a_difference_is_less_by_what_choosing_gave_either():
+    found = comparison(
+        rho=np.array([0.5, 0.3, math.nan]), influences=[influence(0.5), influence(0.3), influence(math.nan)],
+        shift=np.array([0.1, 0.02, 0.0]), inference=validate.TextInference(Pairs(), 0.95),
+    )  # fmt: skip
+    less = found._difference(1, 0)
+    t = 2.3060041 * 0.1  # t(8), and a variance of .01
+    wanted = {"difference": -0.12, "difference_low": -0.12 - t, "difference_high": -0.12 + t}
+    assert less == pytest.approx(wanted)
+    assert set(found._difference(0, 0).values()) == set(found._difference(2, 0).values()) == {None}
+    assert set(found._difference(0, 2).values()) == {None}
+
+
+def test_a_sweep_is_permuted_as_the_best_of_its_settings_and_what_does_not_vary_sees_nothing(monkeypatch):
+    """Of 4 permutations one is as good as the first setting and another as the second: each p is 2/5, of both 3/5."""
+    drawn = np.array([[0.5, 0.1, 0.0], [0.1, 0.6, 0.0], [0.2, 0.2, 0.0], [0.3, 0.1, 0.0]])
+    monkeypatch.setattr(validate, "permuted_correlations", lambda *_: (np.array([0.5, 0.5, 0.0]), drawn))
+    parts = {
+        "measures": [SimpleNamespace(every=None)] * 3, "settings": SimpleNamespace(seed=0, n_resamples=4),
+        "ranks": None, "rho": np.array([0.5, 0.5, math.nan]),
+    }  # fmt: skip
+    assert comparison(nested={}, **parts).permutation_p().tolist() == pytest.approx([2 / 5, 2 / 5, 1])
+    sweep = {"x": (np.array([0, 1]), 1, 0.0)}
+    assert comparison(nested=sweep, **parts).permutation_p().tolist() == pytest.approx([2 / 5, 3 / 5, 1])

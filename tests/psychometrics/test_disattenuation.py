@@ -468,6 +468,7 @@ def test_several_correlations_name_the_criterion_of_each_caution():
     assert one.cautions == ("few.",)
     assert one.notes == ("n",)
     assert "1,234 resamples of 10 objects (i)" in one.interval
+    assert one.facts == {"correlations": None, "objects": 10, "pairs": 30, "facets": "r=annotator"}
     each = [
         correlation_of("c1", "few."),
         correlation_of(None, "few."),
@@ -476,6 +477,7 @@ def test_several_correlations_name_the_criterion_of_each_caution():
     several = _run(each, (), ["x", "y", "z"], [], {"r": "annotator"}, settings)
     assert several.cautions == ("c1, few.", "few.", "c2, few.")
     assert "1,234 resamples of the objects (i)" in several.interval
+    assert several.facts == {"correlations": 3, "objects": None, "pairs": 65, "facets": "r=annotator"}
 
 
 def family_correlation(criterion, families=("human", "gpt"), finding="shared", **changed) -> FamilyCorrelation:
