@@ -113,6 +113,26 @@ def test_unknown_command_and_missing_file(run: Run, arguments: tuple[str, ...]) 
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("alt-test",), "alt-test needs SOURCE: a file, folder or study of labels; see assay alt-test --help"),
+        (("drift", "a.csv"), "drift needs AFTER: labels of the later run; see assay drift --help"),
+        (("validate", "a.csv"), "validate has no place for a.csv; see assay validate --help"),
+        (("alt-test", "a.csv", "b.csv", "c.csv"), "alt-test has no place for b.csv, c.csv; see assay alt-test --help"),
+    ],
+)
+def test_what_is_missing_or_one_too_many_is_named_as_it_is_typed(
+    run: Run, arguments: tuple[str, ...], message: str
+) -> None:
+    assert run(*arguments) == (2, "", f"assay: {message}\n")
+
+
+def test_a_signature_is_printed_as_it_is_cited(run: Run, table: str) -> None:
+    _, out, _ = run("g-study", table, *COLUMNS, "--design", "item x annotator", "--object", "item")
+    assert "|facets:item=item,annotator=annotator|" in "".join(out.splitlines())
+
+
 def test_report_writes_a_page(run: Run, table: str, tmp_path: Path) -> None:
     page = tmp_path / "deep" / "page.html"
     code, out, err = run("report", table, *COLUMNS, "--expertise", "crowd", "--output", str(page))

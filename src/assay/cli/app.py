@@ -19,13 +19,14 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from cyclopts import App, Argument, CycloptsError, Parameter
+from cyclopts import App, Argument, CycloptsError, MissingArgumentError, Parameter
+from cyclopts.exceptions import UnusedCliTokensError
 from cyclopts.group import Group
 
 from assay._version import __version__
 from assay.cli.commands import BY_NAME, COMMANDS, Command
 from assay.cli.output import FIRST, TYPED, WORDED, as_typed, settings_of
-from assay.errors import AssayError
+from assay.errors import AssayError, listing
 
 
 def _app(said: Callable[[Command], str] | None = None) -> App:
@@ -88,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except AssayError as error:
         _stop(_command_words(str(error), given))
     except CycloptsError as error:
-        _stop(_command_words(_new_name(given) or str(error), given))
+        _stop(_command_words(_new_name(given) or _places(error) or str(error), given))
     except OSError as error:
         _stop(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except Exception as error:
@@ -233,6 +234,19 @@ def _new_name(given: Sequence[str]) -> str | None:
             today = settings.renamed.get(option.removeprefix("--").replace("-", "_"))
             if today is not None:
                 return f"{option} is now {today}"
+    return None
+
+
+def _places(error: CycloptsError) -> str | None:
+    """Where a file is not named, or one too many is: what is missing, or not taken."""
+    command = next(iter(error.command_chain or ()), "")
+    if isinstance(error, UnusedCliTokensError):
+        return f"{command} has no place for {listing(error.unused_tokens or ())}; see assay {command} --help"
+    if isinstance(error, MissingArgumentError) and error.argument is not None and not error.argument.tokens:
+        missing = next((one for one in visible_arguments(command) if one.names == error.argument.names), error.argument)
+        if missing.index is not None:
+            about = (missing.parameter.help or "").partition("\n")[0].rstrip(".")
+            return f"{command} needs {_place(missing)}: {about[:1].lower()}{about[1:]}; see assay {command} --help"
     return None
 
 

@@ -121,10 +121,12 @@ class Output:
 
 
 def _sentences(result: Any) -> str:
-    """What a result says, in lines of a terminal."""
+    """What a result says, in lines of a terminal and the words of the command; its signature is cited as it is."""
     from assay.reporting import tables
 
-    return tables.wrap_text(WORDED.get()(result.summary()))
+    worded, cited = WORDED.get(), getattr(result, "signature", None)
+    lines = (line if line == cited else worded(line) for line in result.summary().splitlines())
+    return tables.wrap_text("\n".join(lines))
 
 
 def _worded_reasons(frame: DataFrame) -> DataFrame:
