@@ -319,7 +319,7 @@ def test_raters_are_severe_lenient_or_not_told_apart_and_fit_or_do_not():
     assert apart == "2 raters of 4 not shown to differ from the mean in severity."
     assert unexpected == f"Labels that the model does not expect (infit): {names[0]} (2.00)."
     assert predictable == f"More predictable than the model expects (infit): {names[1]} (0.40)."
-    assert last == "Severities differ with a reliability of 0.81: separation 2.1, 3.1 strata."
+    assert last == "Reliability of severities 0.81: separation 2.1, 3.1 strata."
     alike = rows.with_columns(p_adjusted=pl.lit(0.5), fit_p=pl.lit(0.5))
     told = parts.with_columns(reason=pl.lit("they are alike"))
     assert list(dataclasses.replace(found, rows=alike, separation=told, bias=bias).sentences()) == [

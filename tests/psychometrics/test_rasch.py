@@ -343,7 +343,7 @@ def test_biases_and_separations_are_said():
     ]
     assert said(bias=bias, separation=separation) == [
         "Severer (+) or more lenient (−) on a criterion than elsewhere: a on y (−1.00 logits), b on x (+0.50 logits).",
-        "Severities differ with a reliability of 0.91: separation 3.2, 4.6 strata.",
+        "Reliability of severities 0.91: separation 3.2, 4.6 strata.",
         "Subjects are not told apart: why.",
     ]
 

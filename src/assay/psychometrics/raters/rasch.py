@@ -476,11 +476,11 @@ def _sentences(found: FacetRasch) -> Iterator[str]:
         ]
         yield f"Severer (+) or more lenient (−) on a criterion than elsewhere: {listing(each, 6)}."
     for row in found.separation.iter_rows(named=True):
-        name = {"raters": "Severities", "subjects": "Subjects"}.get(row["facet"])
+        name = {"raters": "severities", "subjects": "subjects"}.get(row["facet"])
         if name and row["reason"]:
-            yield f"{name} are not told apart: {row['reason']}."
+            yield f"{name.capitalize()} are not told apart: {row['reason']}."
         elif name:
             yield (
-                f"{name} differ with a reliability of {row['reliability']:.2f}: separation {row['separation']:.1f}, "
-                f"{row['strata']:.1f} strata."
+                f"Reliability of {name} {row['reliability']:.2f}: separation "
+                f"{row['separation']:.1f}, {row['strata']:.1f} strata."
             )
