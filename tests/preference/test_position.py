@@ -14,8 +14,9 @@ from assay.data.scales import Nominal, OddOneOut, Preference
 from assay.errors import DataError, DesignError
 from assay.estimation.resampling import resampling_counts
 from assay.preference.page import position_parts
-from assay.preference.position import position_bias
+from assay.preference.position import PositionBias, position_bias
 from assay.reading import study_labels
+from assay.reporting import pictures
 
 #        item  order  label place
 PAIRS = [
@@ -271,3 +272,83 @@ def test_the_intervals_by_drawing_pairs_of_texts(method):
         assert (row["low"], row["high"]) == pytest.approx(ends)
     assert found.shares["n"][0] == sum(row[3] is not None for row in rows)
     assert found.consistency["n"][0] == 20
+
+
+# -- who is called biased, and what is said, drawn and refused ------------------------------------------
+
+
+def biased(*rows):
+    """Whose rows (annotator, low, high, chance) are called biased."""
+    frame = pl.DataFrame(rows, schema=["annotator", "low", "high", "chance"], orient="row")
+    return PositionBias(frame, pl.DataFrame(), 0, 0, (), None, ()).biased
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "off"),
+    [(0.5, 0.9, False), (0.51, 0.9, True), (0.1, 0.5, False), (0.1, 0.49, True), (0.1, 0.9, False),
+     (math.nan, math.nan, False)],
+)  # fmt: skip
+def test_a_place_is_favoured_where_its_interval_lies_beside_chance(low, high, off):
+    assert biased(("m", low, high, 0.5)) == (("m",) if off else ())
+    assert biased(("k", 0.4, 0.6, 0.5), ("m", low, high, 0.5), ("m", 0.4, 0.5, 1 / 3))[-1:] == ("m",)
+
+
+def test_choices_among_three_have_a_row_a_place():
+    found = position_bias(triplets([1, 1, 1, 2, 3, 1]), method="none")
+    assert found.shares.select("place", "n", "ties").rows() == [("first", 6, 0), ("second", 6, 0), ("third", 6, 0)]
+    assert found.shares["chance"].to_list() == [1 / 3] * 3
+    assert found.sentences()[2] == "m chose the text shown third with probability 0.17, −0.17 from 0.33 (6 choices)."
+    assert found.table.height == 3
+    for place in (0, 4):
+        with pytest.raises(DataError, match=f"item 't1': place {place}.* was chosen, but 3 texts are shown"):
+            position_bias(triplets([1, place]))
+
+
+def test_a_tie_of_which_nothing_was_shown_is_no_answer():
+    found = position_bias(pairs([*PAIRS, ("p5", None, 0, None)]), method="none")
+    assert (found.exclusions[0].count, found.n_labels) == (1, 8)
+    assert found.shares["ties"][0] == 3
+
+
+def test_without_the_order_places_are_counted_and_no_pair_is_compared():
+    frame = pairs().labels.drop("order").with_columns(kind=pl.lit("judge"), repeat=pl.Series([1, 2] * 4))
+    found = position_bias(Annotations.from_frame(frame, scale=Preference()), method="none")
+    assert (found.shares["estimate"][0], found.shares["ties"][0]) == (0.8, 3)
+    assert (found.consistency.height, found.fixed) == (0, ())
+
+
+def test_answers_of_one_side_are_alike_whatever_their_grade():
+    rows = [("p1", "a>b", -2, 1), ("p1", "b>a", -1, 2), ("p2", "a>b", 2, 2), ("p2", "b>a", -2, 2)]
+    item, order, label, position = zip(*rows, strict=True)
+    frame = pl.DataFrame({"item": item, "annotator": "m", "label": label, "order": order, "position": position})
+    scale = Preference(grades=("slightly better", "much better"))
+    labels = Annotations.from_frame(frame.with_columns(kind=pl.lit("judge")), scale=scale, conditions=["order"])
+    assert position_bias(labels, method="none").consistency["estimate"].to_list() == [0.5]
+
+
+def test_each_criterion_has_its_rows_and_the_picture_those_of_as_many_places():
+    both = pl.concat([
+        pairs().labels.with_columns(pl.lit("tone").alias("criterion"), pl.lit("judge").alias("kind")),
+        pairs(annotator="ana").labels.with_columns(pl.lit("fact").alias("criterion"), pl.lit("human").alias("kind")),
+    ])  # fmt: skip
+    labels = Annotations.from_frame(both, scale=Preference(), conditions=["order"])
+    found = position_bias(labels, method="none")
+    assert found.sentences() == (
+        "ana (fact) chose the text shown first with probability 0.80, +0.30 from 0.50 (5 choices).",
+        "m (tone) chose the text shown first with probability 0.80, +0.30 from 0.50 (5 choices).",
+        "ana (fact) gave the same answer in both orders for 0.50 of 4 pairs.",
+        "m (tone) gave the same answer in both orders for 0.50 of 4 pairs.",
+    )
+    ax = found.plot()
+    assert [one.get_text() for one in ax.get_yticklabels()] == ["ana, fact, first", "m, tone, first"]
+    assert ax.lines[-1].get_xdata() == [0.5, 0.5]
+    assert (ax.get_xlim(), ax.get_xlabel()) == ((-0.02, 1.02), "share of choices")
+    dots = [line.get_color() for line in ax.lines if list(line.get_xdata()) == [0.8]]
+    assert dots == [pictures.HUMAN, pictures.JUDGE]
+    three = position_bias(triplets([1, 1, 1, 2, 3, 1]), method="none")
+    ax = three.plot()
+    assert [one.get_text() for one in ax.get_yticklabels()] == ["m, first", "m, second", "m, third"]
+    assert ax.lines[-1].get_xdata() == [1 / 3, 1 / 3]
+    mixed = PositionBias(pl.concat([found.shares, three.shares]), found.consistency, 0, 0, (), None, ())
+    assert len(mixed.plot().get_yticks()) == 2  # those of two places, of which chance is highest
+    assert len(mixed.plot(places=3).get_yticks()) == 3
