@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -15,7 +16,19 @@ import assay
 import references
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import wilson
-from assay.ideas.triplets import _ends, _sparse_caution
+from assay.ideas import triplets as module
+from assay.ideas.triplets import (
+    TripletEmbedding,
+    TripletSimilarity,
+    _all_pairs,
+    _comparisons,
+    _cross_validate,
+    _ends,
+    _pair,
+    _resample,
+    _sparse_caution,
+    unseen_pairs,
+)
 from assay.reporting.tables import said
 from assay.statistics.odd_one_out import Model, PairTable, code_of_pair, pair_of_code
 
@@ -304,3 +317,204 @@ def test_intervals_of_counts_are_wilsons_whichever_way_they_are_made(n):
 def test_pairs_that_were_compared_too_seldom_are_counted(enough, unseen, words):
     found = _sparse_caution(pl.DataFrame({"enough": enough}), 5, unseen)
     assert found == () if not words else found[0].startswith(words)
+
+
+# -- what is said and drawn of pairs, by hand -------------------------------------------------------------
+
+
+def similarity(*rows, alike=np.nan, unseen=0, floor=3):
+    """Pairs as (document, first, second, estimate, n)."""
+    pairs = pl.DataFrame(
+        [(*row[:4], row[3] - 0.1, row[3] + 0.1, row[4], row[4] >= floor) for row in rows], orient="row",
+        schema={"document": pl.String, "first": pl.String, "second": pl.String, "estimate": pl.Float64,
+                "low": pl.Float64, "high": pl.Float64, "n": pl.Int64, "enough": pl.Boolean},
+    )  # fmt: skip
+    run = SimpleNamespace(settings=SimpleNamespace(floor=floor), closing=lambda intervals: [f"closing {intervals}"])
+    return TripletSimilarity(pairs, unseen, alike, run, np.ones(len(rows)))
+
+
+THREE = [("d", "a", "b", 0.5, 4), ("d", "a", "c", 0.25, 2), ("d", "b", "c", 0.75, 3), ("e", "a", "b", 1.0, 1)]
+
+
+def test_the_most_and_least_alike_pair_are_of_those_compared_often_enough():
+    lines = similarity(*THREE, unseen=1, alike=0.25).summary().split("\n")
+    assert lines == [
+        "Most alike: b and c (d), 0.75 [0.65, 0.85] of 3. Least alike: a and b (d), 0.50 [0.40, 0.60] of 4. The mean "
+        "of all pairs is 1/3.",
+        "4 pairs compared 1 to 4 times (median 2.5); 2 pairs fewer than 3 times.",
+        "1 pair of texts of one document never compared.",
+        "Choices about one triplet are more alike than about one pair by an intraclass correlation of 0.25, which the "
+        "intervals allow for.",
+        "closing True",
+    ]
+    few = similarity(*THREE, floor=9).summary().split("\n")
+    assert few[0].startswith("Most alike: a and b (e), 1.00 [0.90, 1.10] of 1. Least alike: a and c (d), 0.25 ")
+    assert few[1].endswith("; 4 pairs fewer than 9 times.")
+    assert len(few) == 3
+    even = similarity(("d", "a", "b", 0.5, 4), ("d", "a", "c", 0.5, 7)).summary()
+    assert even.startswith("Most alike: a and c (d), 0.50 [0.40, 0.60] of 7. Least alike: a and b (d)")
+
+
+@pytest.mark.parametrize(("n", "shown"), [(40, "x" * 40), (41, "x" * 38 + "…")])
+def test_names_of_40_characters_are_said_whole(n, shown):
+    row = {"document": None, "first": "x" * n, "second": "b", "estimate": 0.5, "low": 0.4, "high": 0.6, "n": 2}
+    assert _pair(row) == f"{shown} and b, 0.50 [0.40, 0.60] of 2"
+    assert _pair(row | {"document": "d"}) == f"{shown} and b (d), 0.50 [0.40, 0.60] of 2"
+
+
+def test_a_pair_is_found_in_its_document_whichever_text_is_named_first():
+    found = similarity(*THREE)
+    assert (found.of("b", "a")["document"], found.of("a", "b", "e")["estimate"]) == ("d", 1.0)
+    assert found.of("c", "b", document="d")["n"] == 3
+    with pytest.raises(DataError, match="'b' and 'c' were never compared"):
+        found.of("b", "c", "e")
+    assert (found.n_under_floor, [one.estimate for one in found.row_estimates()]) == (2, [0.5, 0.25, 0.75, 1.0])
+
+
+def test_the_table_of_a_document():
+    found = similarity(*THREE)
+    names, alike = found.matrix("d")
+    assert names == ("a", "b", "c")
+    np.testing.assert_array_equal(alike, [[1, 0.5, 0.25], [0.5, 1, 0.75], [0.25, 0.75, 1]])
+    assert found.matrix("e")[0] == ("a", "b")
+    with pytest.raises(DesignError, match="there are 2 documents; name one, such as document='d'"):
+        found.matrix()
+    with pytest.raises(DataError, match="'f'"):
+        found.matrix("f")
+    bare = similarity(*((None, *row[1:]) for row in THREE[:2]))
+    names, alike = bare.matrix()
+    np.testing.assert_array_equal(alike, [[1, 0.5, 0.25], [0.5, 1, np.nan], [0.25, np.nan, 1]])
+
+
+@pytest.mark.parametrize(("n", "shown"), [(21, "x" * 21), (22, "x" * 20 + "…")])
+def test_similarities_are_drawn_in_percent_but_for_those_of_a_text_with_itself(n, shown):
+    found = similarity(("d", "x" * n, "b", 0.505, 4), ("d", "b", "c", 1.0, 3), ("e", "a", "b", 1.0, 1))
+    ax = found.plot()
+    assert [one.get_text() for one in ax.get_yticklabels()] == [shown, "b", "c"]
+    assert [one.get_text() for one in ax.get_xticklabels()] == [shown, "b", "c"]
+    assert (ax.get_yticks().tolist(), ax.get_xticks().tolist()) == ([2.5, 1.5, 0.5], [0.5, 1.5, 2.5])
+    assert {one.get_position(): one.get_text() for one in ax.texts} == {
+        (1.5, 2.5): "50", (0.5, 1.5): "50", (2.5, 1.5): "100", (1.5, 0.5): "100"
+    }  # fmt: skip
+    assert ax.get_xlabel() == "similarity in percent, d"
+    assert found.plot(document="e").get_xlabel() == "similarity in percent, e"
+    assert similarity((None, "a", "b", 0.5, 4)).plot().get_xlabel() == "similarity in percent"
+
+
+def test_forty_texts_are_drawn_of_more(monkeypatch):
+    assert module.MOST_TEXTS == 40
+    monkeypatch.setattr(module, "MOST_TEXTS", 2)
+    ax = similarity(*THREE).plot()
+    assert [one.get_text() for one in ax.get_yticklabels()] == ["a", "b"]
+    assert (ax.get_xlim(), len(ax.texts)) == ((0, 2), 2)
+
+
+def test_pairs_of_one_document_that_no_choice_concerns_are_counted():
+    """Documents of three and of two texts have 3 and 1 pairs, of which 2 were compared."""
+    choices = SimpleNamespace(document=np.array([0, 0, 0, 1, 1]), pairs=[1, 2])
+    assert unseen_pairs(choices) == 2
+
+
+def few_choices():
+    """Two documents; of the first the pairs of texts 0, 1, 2 were compared."""
+    pairs = SimpleNamespace(first=np.array([0, 0]), second=np.array([1, 2]), n=np.array([3, 5]))
+    return SimpleNamespace(document=np.array([0, 0, 0, 1, 1]), pairs=pairs, texts=SimpleNamespace(height=5))
+
+
+def test_every_pair_of_a_document_is_beside_the_texts_of_it():
+    first, second, pool = _all_pairs(few_choices())
+    assert list(zip(first.tolist(), second.tolist(), strict=True)) == [(0, 1), (0, 2), (1, 2), (3, 4)]
+    assert [one.tolist() for one in pool] == [[0, 1, 2]] * 3 + [[3, 4]]
+    assert _comparisons(few_choices(), first, second) == [3, 5, 0, 0]
+
+
+@pytest.mark.parametrize(("most", "right"), [(4, True), (3, False)])
+def test_a_document_of_very_many_pairs_is_refused(monkeypatch, most, right):
+    assert module.MOST_PAIRS == 20_000
+    monkeypatch.setattr(module, "MOST_PAIRS", most)
+    if right:
+        assert len(_all_pairs(few_choices())[0]) == 4
+    else:
+        with pytest.raises(DesignError, match=r"more than 3 pairs.* look at fewer texts at a time"):
+            _all_pairs(few_choices())
+
+
+class Recorded:
+    """Choices of which only the triplets are known; parts of them are recorded."""
+
+    def __init__(self, item):
+        self.item, self.texts = np.asarray(item), SimpleNamespace(height=5)
+        self.member, self.odd = self.item, self.item
+
+    def where(self, keep):
+        return Recorded(self.item[keep])
+
+
+def test_triplets_are_left_out_whole_and_each_once(monkeypatch):
+    """Nine triplets, each of two choices, in three folds of three; the score of a fold is the sum of its triplets."""
+    fits = []
+    monkeypatch.setattr(module, "_fit", lambda kept, d, seed: fits.append((kept.item.tolist(), d, seed)) or d)
+    monkeypatch.setattr(module.Model, "of", lambda member, odd, n, d: SimpleNamespace(
+        score=lambda fitted: fitted * float(member.sum())
+    ))  # fmt: skip
+    item = np.repeat(np.arange(9) * 10, 2)
+    found = _cross_validate(Recorded(item), SimpleNamespace(seed=5, folds=3))
+    assert found == pytest.approx({d: d * item.sum() / 3 for d in (1, 2, 3, 4, 6)})
+    assert [d for _, d, _ in fits] == [d for d in (1, 2, 3, 4, 6) for _ in range(3)]
+    assert {seed for *_, seed in fits} == {5}
+    for kept, *_ in fits:
+        assert len(kept) == 12
+        assert all(kept.count(k) == 2 for k in kept)
+    left = [set(item.tolist()) - set(kept) for kept, *_ in fits[:3]]
+    assert sorted(k for some in left for k in some) == sorted(set(item.tolist()))
+
+
+def test_triplets_are_drawn_anew_with_all_their_choices(monkeypatch):
+    monkeypatch.setattr(module, "_fit", lambda some, d, seed, start: some.item)
+    drawn = _resample(
+        Recorded([7, 3, 7, 9, 3, 7]), 2, None, SimpleNamespace(seed=1, n_resamples=40),
+        lambda item: np.bincount(item, minlength=10)[[3, 7, 9]],
+    )  # fmt: skip
+    assert drawn.shape == (40, 3)
+    times = drawn / [2, 3, 1]  # choices of each triplet
+    assert (times == np.round(times)).all()
+    assert (times.sum(axis=1) == 3).all()
+    assert times.mean(axis=0) == pytest.approx([1, 1, 1], abs=0.4)
+    assert len({tuple(row) for row in times.tolist()}) > 3
+    assert _resample(Recorded([1, 2]), 2, None, SimpleNamespace(seed=1, n_resamples=0), None).shape == (0, 0)
+
+
+def embedding(n=(0, 3), folds=((1, -1.2), (2, -0.9)), dimensions=2, places=None):
+    folds = pl.DataFrame(list(folds), schema={"dimensions": pl.Int64, "estimate": pl.Float64}, orient="row")
+    run = SimpleNamespace(facts={"choices": 12}, closing=lambda intervals: [f"closing {intervals}"])
+    return TripletEmbedding(pl.DataFrame({"n": n}), places, dimensions, folds, run, ())
+
+
+def test_choices_left_out_are_more_or_no_more_likely_than_by_chance():
+    assert embedding().summary().split("\n") == [
+        "2 pairs from 12 choices in 2 dimensions; 1 pair never compared.",
+        "Choices left out have a mean log likelihood of −0.90: more than chance (−1.10).",
+        "closing True",
+    ]
+    assert "of −1.20: no more than chance (−1.10)." in embedding(dimensions=1).summary()
+    even = embedding(folds=[(2, float(np.log(1 / 3)))]).summary()
+    assert "no more than chance" in even
+    assert len(embedding(folds=[]).summary().split("\n")) == 2
+
+
+def test_texts_of_the_first_document_are_drawn_on_their_longest_axes():
+    """Along (3, 4) with spreads of 5: the first axis is that one, whatever the second document has."""
+    places = pl.DataFrame({
+        "document": ["d"] * 3 + ["e"], "text": ["a", "b" * 21, "c" * 22, "z"],
+        "x1": [0.0, 3.0, 6.0, 99.0], "x2": [0.0, 4.0, 8.0, -99.0],
+    })  # fmt: skip
+    ax = embedding(places=places).plot()
+    x, y = ax.lines[0].get_data()
+    np.testing.assert_allclose(np.abs(x - x[0]), [0, 5, 10], atol=1e-9)
+    np.testing.assert_allclose(y, 0, atol=1e-9)
+    assert x.mean() == pytest.approx(0)
+    assert [one.get_text().strip() for one in ax.texts] == ["a", "b" * 21, "c" * 20 + "…"]
+    assert (ax.get_xlabel(), len(ax.get_xticks()), len(ax.get_yticks())) == ("near: kept together", 0, 0)
+    one = embedding(places=places.drop("x2")).plot().lines[0].get_data()
+    np.testing.assert_allclose(np.abs(one[0] - one[0][0]), [0, 3, 6], atol=1e-9)
+    assert one[1].tolist() == [0, 0, 0]
