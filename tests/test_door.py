@@ -125,3 +125,9 @@ def test_which_side_of_a_matrix_is_taken_as_the_items_is_said_and_two_arrays_hav
     assert side not in pair
     assert side in whole
     assert set(whole) == {side, *pair}
+
+
+def test_python_names_the_nearest_of_what_assay_has_not() -> None:
+    with pytest.raises(AttributeError) as missing:
+        assay.alttest  # noqa: B018 - asked for, and not there
+    assert (missing.value.name, missing.value.obj) == ("alttest", assay)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ __all__ = [*_HOME]
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module 'assay' has no attribute '{name}'")
+        # With both, Python names the nearest: "Did you mean: 'alt_test'?"
+        raise AttributeError(f"module 'assay' has no attribute '{name}'", name=name, obj=sys.modules[__name__])
     value = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
     return value

@@ -15,6 +15,7 @@ import polars as pl
 from assay.data.annotations import Annotations
 from assay.data.formats import Rows
 from assay.data.formats.registry import ReadSettings, all_problems, guess_of, said_of, table_of
+from assay.data.names import IN_MEMORY
 from assay.data.roles import ColumnRole, Shape, read_call, same_but_for_spelling
 from assay.data.scales import Nominal, OddOneOut, Ordinal, Preference, Text, range_of
 from assay.errors import AssayError, counted, listing
@@ -175,7 +176,7 @@ def look(source: Any, settings: ReadSettings) -> Look:
     ("'gpt-4o' looks like a model, and nothing says who is a judge",)
     """
     settings, paths, given = read_settings(source, settings)
-    name = str(paths[0]) if len(paths) == 1 else f"{len(paths)} files" if paths else "a table in memory"
+    name = str(paths[0]) if len(paths) == 1 else f"{len(paths)} files" if paths else IN_MEMORY
     before: list[str] = []
     try:
         rows, settings = rows_of_source(given, paths, settings)

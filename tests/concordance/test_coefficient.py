@@ -102,7 +102,7 @@ def test_rows_of_agreement_keep_no_resamples_and_answer():
         assert one.among is None
     row = {"who": "pairs", "first": "ann_1", "second": "gpt", "coefficient": "cohen-kappa"}
     assert found.p(**row) == pytest.approx(found.table.filter(**row)["p"][0])
-    with pytest.raises(DesignError, match=r"rows of this Agreement are meant; name one by its columns: first"):
+    with pytest.raises(DesignError, match=r"rows of this Agreement could be meant; name one by its columns: first"):
         found.interval(0.9, who="pairs")
 
 

@@ -386,5 +386,6 @@ def test_a_row_a_person_as_forms_write_them():
 
 
 def test_the_call_that_reads_a_table():
+    assert read_call("a table in memory", {"scale": "1-5"}) == "assay.read(frame, scale='1-5')"
     assert read_call("a.csv", {"judges": ("m",), "scale": "1-5"}) == "assay.read('a.csv', judges=['m'], scale='1-5')"
     assert same_but_for_spelling(["Ann", "ann ", "bob", "b.o", "b_o"]) == [("Ann", "ann "), ("b.o", "b_o")]

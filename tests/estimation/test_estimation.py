@@ -757,9 +757,9 @@ def test_a_row_that_is_meant_is_named_by_its_columns():
     assert found.at(who="b").estimate == found.at(rank=2, who="b").estimate == 0.4
     assert found.at(n=2).estimate == 0.3
     for asked, words in (
-        ({}, "3 rows of this Several are meant; name one by its columns: who, rank"),
-        ({"who": "a"}, "2 rows of this Several are meant; name one by its columns: rank"),
-        ({"rank": 2}, "2 rows of this Several are meant; name one by its columns: who"),
+        ({}, "3 rows of this Several could be meant; name one by its columns: who, rank, such as who='a', rank=1"),
+        ({"who": "a"}, "2 rows of this Several could be meant; name one by its columns: rank, such as who='a', rank=1"),
+        ({"rank": 2}, "2 rows of this Several could be meant; name one by its columns: who, such as rank=2, who='a'"),
         ({"who": "c"}, "no row of this Several with an interval is meant; its table says which there are"),
     ):
         with pytest.raises(DesignError) as refused:
@@ -773,7 +773,7 @@ def test_a_row_that_is_meant_is_named_by_its_columns():
         def table(self):
             return super().table.with_columns(who=pl.lit("a"), rank=1)
 
-    with pytest.raises(DesignError, match=r"name one by its columns: how$"):
+    with pytest.raises(DesignError, match=r"name one by its columns: how, such as how='t'"):
         Alike(1.0, (), np.zeros(1), Estimate(0.4, 0.3, 0.5, 0.1), RUN).at()
 
     class Lone(Several):

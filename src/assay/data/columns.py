@@ -18,6 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay.data.names import (
+    IN_MEMORY,
     Coded,
     Spelling,
     annotator_kinds,
@@ -82,7 +83,7 @@ def to_polars(frame: Any, strict: Collection[str] = (), *, orders: bool = False)
             columns[str(name)] = pl.Series(str(name), column.to_numpy())
         else:
             values = [None if gone else v for v, gone in zip(column.to_list(), column.is_null().to_list(), strict=True)]
-            columns[str(name)] = column_of(str(name), values, "a table in memory", strict=name in strict)
+            columns[str(name)] = column_of(str(name), values, IN_MEMORY, strict=name in strict)
     ordered = {str(n): dtype for n, dtype in eager.schema.items() if isinstance(dtype, nw.Enum) and orders}
     return declare_orders(pl.DataFrame(columns), {n: tuple(map(str, d.categories)) for n, d in ordered.items()})
 
@@ -193,7 +194,7 @@ def column_of(name: str, values: Sequence[Any], source: str, *, strict: bool = T
 class Reading:
     """How the table came to be: what was read, what does not count and why, what was assumed."""
 
-    source: str = "a table in memory"
+    source: str = IN_MEMORY
     rows: int = 0
     exclusions: tuple[Exclusion, ...] = ()
     """How many of the rows read are no label, by reason."""

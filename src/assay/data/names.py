@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from assay.errors import DataError, DesignError, counted, listing, unknown
 
+IN_MEMORY = "a table in memory"
+"""What stands for the name of a table that was read from no file."""
+
 # -- names as numbers ------------------------------------------------------------------------------
 
 Codes = NDArray[np.int32]

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from assay.data.names import KINDS, model_names, natural, spelling_key, strip_spaces
+from assay.data.names import IN_MEMORY, KINDS, model_names, natural, spelling_key, strip_spaces
 from assay.data.values import MARKS, MOST_CATEGORIES, is_free_text, looks_like_dates, parse_numbers
 from assay.errors import DataError, listing
 
@@ -327,9 +327,9 @@ class UnclearTableError(DataError):
 
 
 def read_call(source: str | Sequence[str], options: Mapping[str, Any]) -> str:
-    """The call in Python that reads a source with these options."""
+    """The call in Python that reads a source with these options; ``frame`` is a table in memory."""
     said = [f"{name}={list(value) if isinstance(value, tuple) else value!r}" for name, value in options.items()]
-    return f"assay.read({', '.join([repr(source), *said])})"
+    return f"assay.read({', '.join(['frame' if source == IN_MEMORY else repr(source), *said])})"
 
 
 def unclear(source: str, problems: Sequence[str], options: Mapping[str, Any]) -> UnclearTableError:

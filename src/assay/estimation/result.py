@@ -198,8 +198,15 @@ class Result(ABC):
         apart = [c for c in table.columns if rows[c].n_unique() > 1]
         before = table.columns[: table.columns.index("estimate")]
         names = [c for c in apart if c in before] or [c for c in apart if table.schema[c] == pl.String]
+        first, alike = dict[str, object](row), rows
+        for name in names:
+            if alike.height > 1 and alike[name].n_unique() > 1:
+                first[name] = alike[name][0]
+                alike = alike.filter(pl.col(name).eq_missing(pl.lit(alike[name][0], dtype=alike.schema[name])))
+        such = f", such as {', '.join(f'{name}={value!r}' for name, value in first.items())}" if first else ""
         raise DesignError(
-            f"{len(meant)} rows of this {type(self).__name__} are meant; name one by its columns: {listing(names)}"
+            f"{len(meant)} rows of this {type(self).__name__} could be meant; name one by its columns: "
+            f"{listing(names)}{such}"
         )
 
     def interval(self, level: float, **row: object) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from assay.data.annotations import Annotations, Reading
 from assay.data.columns import KEY, arrow_orders, class_names, column_of, declare_orders, name_classes, natural
 from assay.data.formats import Rows, one_answer_each
 from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
-from assay.data.names import strip_spaces
+from assay.data.names import IN_MEMORY, strip_spaces
 from assay.data.roles import ROWS
 from assay.data.scales import Preference
 from assay.data.values import MARKS, parse_numbers
@@ -559,7 +559,7 @@ def read_arena(path: Path, item: str | None = None) -> Rows:
     return arena_rows(found.labels, str(path), item)
 
 
-def arena_rows(frame: pl.DataFrame, source: str = "a table in memory", item: str | None = None) -> Rows:
+def arena_rows(frame: pl.DataFrame, source: str = IN_MEMORY, item: str | None = None) -> Rows:
     """The battles of a frame as votes; what says no winner is counted."""
     absent = [c for c in COLUMNS if c not in frame.columns]
     if absent:
