@@ -12,6 +12,7 @@ from worlds import World
 import assay
 from assay.errors import DesignError
 from assay.ideas.reliability import _agreement, _correct_for_chance
+from assay.reporting import pictures
 
 
 def read(**labels):
@@ -83,3 +84,96 @@ def test_answers_given_once_are_refused():
 def test_one_choice_in_three_is_chance(agreement, above):
     assert _correct_for_chance(agreement) == pytest.approx(above)
     assert _agreement(above) == pytest.approx(agreement)
+
+
+def table(answers, judges=("gpt",), **items):
+    """Answers as (item, annotator, label, repeat)."""
+    frame = pl.DataFrame(answers, schema=["item", "annotator", "label", "repeat"], orient="row")
+    names = sorted(set(frame["item"]))
+    about = pl.DataFrame({"item": names, **items})
+    humans = sorted(set(frame["annotator"]) - set(judges))
+    return assay.Annotations.from_frame(frame, scale="odd-one-out", humans=humans, judges=list(judges), items=about)
+
+
+def row_of(found, who, first=None, second=None, group=None):
+    rows = found.table.filter(
+        (pl.col("who") == who) & pl.col("first").eq_missing(pl.lit(first, pl.String))
+        & pl.col("second").eq_missing(pl.lit(second, pl.String)) & pl.col("group").eq_missing(pl.lit(group, pl.String))
+    )  # fmt: skip
+    return rows.row(0, named=True) if rows.height else None
+
+
+FOUR = [(f"t{i}", who, label, 1) for who, row in {"ann": "ABCA", "bob": "ABBA", "gpt": "ABCC"}.items()
+        for i, label in enumerate(row)]  # fmt: skip
+
+
+def test_a_judge_is_set_beside_each_person_and_counts_for_none_of_them():
+    """gpt names the odd one of both on t0 and t1, that of one on t2 and of none on t3: 5 of 8."""
+    found = assay.odd_one_out_agreement(table(FOUR), who=["humans", "annotator", "pairs"])
+    assert found.humans["agreement"] == 3 / 4
+    gpt, ann = (row_of(found, "annotator", name) for name in ("gpt", "ann"))
+    assert (gpt["agreement"], gpt["n"]) == (5 / 8, 4)
+    assert (ann["agreement"], ann["n"]) == (3 / 4, 4)
+    assert row_of(found, "pairs", "ann", "gpt")["agreement"] == 3 / 4
+    assert row_of(found, "pairs", "bob", "gpt")["agreement"] == 2 / 4
+    assert found.run.facts == {"items": 4, "choices": 12, "humans": 2, "judges": 1}
+    assert (found.judges, len(found.row_estimates())) == (("gpt",), 7)
+
+
+def test_repeated_answers_are_shares():
+    """ann names A twice and bob A and B: they agree on half; on t1 ann is alone, and nothing is compared."""
+    rows = [("t0", "ann", "A", 1), ("t0", "ann", "A", 2), ("t0", "bob", "A", 1), ("t0", "bob", "B", 2),
+            ("t1", "ann", "C", 1)]  # fmt: skip
+    found = assay.odd_one_out_agreement(table(rows, judges=()), who=["humans", "annotator", "pairs", "itself"])
+    for who, names in (("humans", ()), ("annotator", ("ann",)), ("annotator", ("bob",)), ("pairs", ("ann", "bob"))):
+        assert (row_of(found, who, *names)["agreement"], row_of(found, who, *names)["n"]) == (0.5, 1)
+    assert [row_of(found, "itself", name)["agreement"] for name in ("ann", "bob")] == [1, 0]
+
+
+def test_each_value_of_a_column_has_its_rows_after_all_of_them():
+    labels = table(FOUR, book=["b10", "b2", "b10", None])
+    found = assay.odd_one_out_agreement(labels, who=["humans"], by="book")
+    assert found.table.select("group", "agreement", "n").rows() == [(None, 0.75, 4), ("b2", 1.0, 1), ("b10", 0.5, 2)]
+    assert found.humans["n"] == 4
+    with pytest.raises(DesignError, match="by='kind' must be a column of the items"):
+        assay.odd_one_out_agreement(labels, who=["humans"], by="kind")
+    only = assay.odd_one_out_agreement(labels, who=["pairs"], by="book")
+    assert only.humans is None
+
+
+def test_triplets_are_left_out_by_their_cluster():
+    labels = table(FOUR, book=["x", "x", "y", "z"])
+    found = assay.odd_one_out_agreement(labels, who=["humans"], clusters="book", confidence=0.5)
+    apart = assay.odd_one_out_agreement(labels, who=["humans"], confidence=0.5)
+    assert found.humans["estimate"] == apart.humans["estimate"]
+    assert (found.humans["low"], found.humans["high"]) != (apart.humans["low"], apart.humans["high"])
+    assert found.run.data != apart.run.data
+    one, other = (f.row_estimates()[0] for f in (found, apart))
+    assert one.interval(0.5) == pytest.approx((found.humans["low"], found.humans["high"]))
+    assert other.standard_error > 0
+
+
+def test_agreement_is_said_and_drawn_of_each_row():
+    rows = [*FOUR, ("t0", "gpt", "A", 2)]
+    found = assay.odd_one_out_agreement(
+        table(rows, book=["x", "x", "x", "y"]), who=["humans", "annotator", "pairs", "itself"], by="book",
+        method="none",
+    )  # fmt: skip
+    lines = found.summary().split("\n")
+    assert lines[0] == "Two people name the same odd one on 0.75 of 4 triplets, 0.62 (no interval) above chance."
+    assert (
+        lines[3]
+        == "gpt and another person name the same odd one on 0.62 of 4 triplets, 0.44 (no interval) above chance."
+    )
+    assert lines[5] == "ann and gpt name the same odd one on 0.75 of 4 triplets, 0.62 (no interval) above chance."
+    assert lines[7] == "gpt names the same odd one again on 1.00 of 1 triplet, 1.00 (no interval) above chance."
+    assert lines[8] == "Two people name the same odd one on 0.67 of 3 triplets (x), 0.50 (no interval) above chance."
+    ax = found.plot()
+    names = [one.get_text() for one in ax.get_yticklabels()]
+    assert names[:8] == ["people", "ann & people", "bob & people", "gpt & people", "ann & bob", "ann & gpt",
+                         "bob & gpt", "gpt again"]  # fmt: skip
+    assert names[8] == "people, x"
+    dots = [line.get_color() for line in ax.lines if line.get_marker() == "o"]
+    assert [colour == pictures.JUDGE for colour in dots[:8]] == [False, False, False, True, False, True, True, True]
+    assert list(ax.lines[-1].get_xdata()) == [0, 0]
+    assert ax.get_xlabel() == "agreement on the odd one out, above chance"

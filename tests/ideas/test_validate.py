@@ -62,6 +62,7 @@ def test_measures_stand_by_rho_with_paired_differences():
     assert measures["estimate"].is_sorted(descending=True)
     assert measures["measure"].to_list()[:2] == ["gpt", "good"]
     assert FOUND.best == "gpt"
+    assert FOUND.run.facts["measures"] == 4  # two judges beside the two that were given; trivial ones do not count
     bad = row(FOUND, "bad")
     assert bad["difference"] == pytest.approx(bad["estimate"] - row(FOUND, "gpt")["estimate"])
     assert bad["difference_high"] < 0

@@ -71,8 +71,8 @@ class OddOneOutAgreement(ResultOfRows):
         for row in self.rows.head(pictures.MOST_ROWS).iter_rows(named=True):
             where = "" if row["group"] is None else f" ({row['group']})"
             lines.append(
-                f"{_SENTENCES[row['who']].format(**row)}{where} {said(row['agreement'])} of "
-                f"{counted(row['n'], 'triplet')}, {estimated(row['estimate'], row['low'], row['high'])} above chance."
+                f"{_SENTENCES[row['who']].format(**row)} {said(row['agreement'])} of {counted(row['n'], 'triplet')}"
+                f"{where}, {estimated(row['estimate'], row['low'], row['high'])} above chance."
             )
         return "\n".join([*lines, *self.run.closing(intervals=True)])
 
