@@ -349,3 +349,70 @@ def test_labels_are_numbers_or_their_place():
 def test_a_side_is_the_first_or_the_last_place():
     assert module._side(pl.Series([1, 2, 3, None]), 3).tolist() == [1, 0, -1, 0]
     assert module._side(pl.Series([1, 2, None]), 2).tolist() == [1, -1, 0]
+
+
+def rows_asked(rows, conditions=("probe",), scale="nominal:a,b"):
+    """What each probe is asked about, of rows of a judge m: item, probe, label and more columns."""
+    frame = pl.DataFrame(rows).with_columns(annotator=pl.lit("m"))
+    repeat = "repeat" if "repeat" in frame.columns else None
+    labels = Annotations.from_frame(frame, judges=["m"], scale=scale, conditions=list(conditions), repeat=repeat)
+    answers, seen = AnswersToProbes(labels, None, 0.95), {}
+
+    def measures_of(probe, asked, again, scale):
+        seen[probe] = sorted(asked.select("item", "before", "code").rows())
+        return iter([probe])
+
+    answers._measures_of = measures_of
+    return list(answers.measures("m")), seen
+
+
+def rows_of(**by_item):
+    """Items with the labels of the first answers, or of a probe, in turn."""
+    return [{"item": item, "probe": probe, "label": label, "repeat": k} for item, answers in by_item.items()
+            for k, (probe, label) in enumerate(answers, 1)]  # fmt: skip
+
+
+def test_the_first_label_is_the_one_before_and_a_second_stands_for_the_same_call():
+    """i1 and i2 have two labels without a probe; of i3 there is an answer to the probe alone."""
+    rows = rows_of(i1=[(None, "a"), (None, "b"), ("padded", "b")], i2=[(None, "b"), (None, "b"), (None, "a")],
+                   i3=[("padded", "a")])  # fmt: skip
+    found, seen = rows_asked(rows[::-1])
+    assert found == [(None, "repeat"), (None, "padded")]
+    assert seen == {"repeat": [("i1", 0, 1), ("i2", 1, 1)], "padded": [("i1", 0, 1)]}
+
+
+def test_the_probe_repeat_is_the_same_call_where_there_is_one():
+    rows = rows_of(i1=[(None, "a"), (None, "b"), ("repeat", "a")], i2=[(None, "b"), (None, "a")])
+    assert rows_asked(rows)[1] == {"repeat": [("i1", 0, 0)]}
+    alone = [row | {"repeat": 1} for row in rows_of(i1=[(None, "a")], i2=[("padded", "b")])]
+    assert rows_asked(alone) == ([], {})
+
+
+def test_an_answer_is_beside_the_label_of_its_own_condition_and_of_an_item_once():
+    """A label without a temperature is beside the answer without one; of two temperatures the first counts."""
+
+    def row(item, probe, label, t):
+        return {"item": item, "probe": probe, "label": label, "t": t}
+
+    rows = [row("i1", None, "a", None), row("i1", "padded", "b", None), row("i2", None, "a", "1"),
+            row("i2", "padded", "b", "2"), row("i3", None, "a", "1"), row("i3", None, "b", "2"),
+            row("i3", "padded", "b", "1"), row("i3", "padded", "b", "2")]  # fmt: skip
+    seen = rows_asked(rows, ("probe", "t"))[1]
+    assert seen["padded"][0] == ("i1", 0, 1)
+    assert [one[0] for one in seen["padded"]] == ["i1", "i3"]
+    assert seen["padded"][1] in (("i3", 0, 1), ("i3", 1, 1))
+
+
+def test_what_some_items_add_stands_in_their_rows():
+    answers = SimpleNamespace(place={"i0": 2, "i1": 0, "i2": 1})
+    found = AnswersToProbes._spread(answers, asked_of(2, [1.0] * 2, [1.0] * 2), np.array([[5.0, 1], [7, 1]]))
+    assert found.tolist() == [[7, 1], [0, 0], [5, 1]]
+
+
+def test_a_slope_from_sums():
+    """Hints 1, 2, 3 and 6 with changes of 0, 1, 1 and 4: covariance 29/4 − 3 · 1.5 over variance 50/4 − 9."""
+    hint, moved = np.array([1.0, 2, 3, 6]), np.array([0.0, 1, 1, 4])
+    sums = np.array([(hint * moved).sum(), hint.sum(), moved.sum(), (hint * hint).sum(), 4])
+    assert module.Slope().value(sums)[0] == pytest.approx(2.75 / 3.5)
+    assert module.Slope().value(np.stack([sums, sums])).shape == (2, 1)
+    assert np.isnan(module.Slope().value(np.array([2.0, 2, 2, 2, 2]))[0])
