@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,21 @@ import polars as pl
 import pytest
 
 from assay.data.roles import (
+    LOOKED_AT,
     ROWS,
+    ColumnRole,
     ColumnView,
     Guess,
     Told,
     _arithmetic,
+    _Finder,
+    _is_majority,
     crossed_names,
     find_roles,
     plain_name,
     read_call,
     same_but_for_spelling,
+    unclear,
     views_of,
 )
 from assay.data.values import MOST_CATEGORIES
@@ -389,3 +395,440 @@ def test_the_call_that_reads_a_table():
     assert read_call("a table in memory", {"scale": "1-5"}) == "assay.read(frame, scale='1-5')"
     assert read_call("a.csv", {"judges": ("m",), "scale": "1-5"}) == "assay.read('a.csv', judges=['m'], scale='1-5')"
     assert same_but_for_spelling(["Ann", "ann ", "bob", "b.o", "b_o"]) == [("Ann", "ann "), ("b.o", "b_o")]
+
+
+# -- function by function ------------------------------------------------------------------------------------
+
+
+def finder(table: dict[str, list[Any]], /, **told: Any) -> _Finder:
+    frame = pl.DataFrame(table, strict=False)
+    return _Finder(views_of(frame, untyped=False), Told(**told), frame)
+
+
+def of_name(name: str, cells: list[Any], *beside: str) -> str | None:
+    return finder({name: cells, **{one: [3, 1] for one in beside}})._role_by_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "beside", "role"),
+    [
+        ("x", [None, ""], (), "empty"),
+        ("submitted", ["2024-01-01", "2024-01-02"], (), "time stamp"),
+        ("x", ["2024-01-01", "2024-01-02"], (), None),  # few dates under another name may be labels
+        ("x", [datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)], (), "time stamp"),
+        ("row", [1, 2], (), "row number"),
+        ("row", [1, 3], (), None),
+        ("time", ["early", "late"], (), "time stamp"),
+        ("time", [1, 100_000], (), None),  # seconds, and no date
+        ("time", [1, 100_001], (), "time stamp"),
+        ("status", [1, 2], (), "technical"), ("mean", [1, 2], (), "computed"), ("gold", [1, 2], (), "gold"),
+        ("comment", ["a", "b"], (), "comment"), ("topic", ["a", "b"], (), "item column"),
+        ("Ann_time", [5, 7], ("ann",), "technical"),
+        ("Ann_time", [5, 7], ("bob",), None),
+        ("bob", [5, 7], ("ann",), None),
+    ],
+)  # fmt: skip
+def test_what_the_name_of_a_column_says(name, cells, beside, role):
+    assert of_name(name, cells, *beside) == role
+
+
+def test_many_dates_are_time_stamps_under_any_name():
+    for n, role in ((MOST_CATEGORIES, None), (MOST_CATEGORIES + 1, "time stamp")):
+        days = [f"2024-{1 + k // 28:02d}-{1 + k % 28:02d}" for k in range(n)]
+        assert of_name("x", days) == role
+        assert finder({"x": days})._role_beside("x") == ("time stamp", "dates" if role is None else "dates and times")
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "told", "role"),
+    [
+        ("mean", [1, 2], {}, ("computed", "by its name")),
+        ("mean", [1, 2], {"exclude": ()}, ("unknown", "")),
+        ("x", [1, 2], {"exclude": ("x",)}, ("computed", "named in exclude")),
+        ("x", [3, 1], {"exclude": ("y",)}, ("unknown", "")),
+        ("gold", [1, 2], {"exclude": ()}, ("gold", "by its name")),
+        ("x", [None, None], {}, ("empty", "nothing in it")),
+        ("x", ["a" * 50, None], {}, ("comment", "free text, 1 filled")),
+    ],
+)  # fmt: skip
+def test_what_a_column_beside_labels_is(name, cells, told, role):
+    assert finder({name: cells}, **told)._role_beside(name) == role
+
+
+THREE = {f"q{k}": [3, 1, 2] for k in range(1, 4)}
+
+
+@pytest.mark.parametrize(
+    ("table", "asked"),
+    [
+        ({"name": ["x", "y", "z"], **THREE}, 3),  # as many questions as people
+        ({"name": ["x", "y", "z"], "q1": [3, 1, 2], "q2": [3, 1, 2]}, 0),
+        ({"name": [*"wxyz"], **{f"q{k}": [3, 1, 2, 2] for k in range(3)}}, 3),  # names that differ by a number alone
+        ({"name": [*"wxyz"], "warm": [3, 1, 2, 2], "kind_of": [3, 1, 2, 2], "true": [3, 1, 2, 2]}, 0),
+        ({"name": [*"vwxyz"], "p1": [3, 1, 2, 2, 2], "q1": [3, 1, 2, 2, 2], "q2": [3, 1, 2, 2, 1], "q3": [1] * 5}, 0),
+        ({"name": [*"abcdefghi"], "p": [2] * 9, **{f"q{k}": [3] * 9 for k in range(7)}}, 8),  # two kinds of eight
+        ({"name": [*"abcdefgh"], "p": [2] * 8, **{f"q{k}": [3] * 8 for k in range(6)}}, 0),  # two of seven
+        ({"name": ["x", "x", "z"], **THREE}, 0),  # rows that name nobody
+        ({"x": ["x", "y", "z"], **THREE}, 0),
+        ({"submitted": ["2024-01-01", "2024-01-02", "2024-01-03"], **THREE}, 3),
+        ({"response id": ["r1", "r2", "r3"], **THREE}, 3),
+    ],
+)  # fmt: skip
+def test_questions_of_a_form(table, asked):
+    assert len(finder(table)._questions()) == asked
+    assert finder(table).shape() == ("transposed" if asked else "wide")
+
+
+def test_more_questions_than_a_study_has_people_are_a_form():
+    for n, asked in ((60, 0), (61, 61)):
+        people = [f"p{k}" for k in range(66)]
+        words = {"".join("abcdefghij"[int(c)] for c in str(k)) + "!": [3, 1, 2] * 22 for k in range(n)}
+        assert len(finder({"name": people, **words})._questions()) == asked
+
+
+def test_whom_a_row_names():
+    def who(**table):
+        return finder(table)._people_column()
+
+    days = ["2024-01-01", "2024-01-02"]
+    assert who(x=[1, 2], worker=["a", "b"], name=["c", "d"]) == "worker"
+    assert who(worker=["a", "a"], name=["c", "d"]) == "name"
+    assert who(worker=["a", "a"]) is None
+    assert who(**{"x": [1, 2], "Response ID": ["a", "b"]}) == "Response ID"
+    assert who(**{"x": [1, 2], "Response ID": ["a", "a"]}) is None
+    assert who(x=[1, 2], submitted=days) == "x"
+    assert who(x=[1, 2]) is None
+
+
+@pytest.mark.parametrize(
+    ("table", "told", "shape"),
+    [
+        ({"item": [1, 1], "annotator": ["a", "b"], "label": [1, 2]}, {}, "long"),
+        ({"item": [1, 1], "annotator": ["a", "a"], "thing": [1, 2]}, {}, "long"),
+        ({"item": [1, 2], "annotator": ["a", "a"], "thing": [1, 2]}, {}, "wide"),
+        ({"item": [1, 2], "x": [1, 2]}, {"annotator": "x"}, "long"),
+        ({"item": [1, 2], "x": [1, 2]}, {"label": "x"}, "long"),
+        ({"item": [1, 2], "x": [1, 2]}, {}, "wide"),
+        ({"item": [1, 1], "annotator": ["a", "b"], "label": [1, 2]}, {"columns": ("label",)}, "wide"),
+    ],
+)  # fmt: skip
+def test_the_shape_of_a_table(table, told, shape):
+    assert finder(table, **told).shape() == shape
+
+
+@pytest.mark.parametrize(
+    ("table", "told", "found"),
+    [
+        ({"item": [1, 2], "annotator": ["a", "b"], "label": [3, 1]}, {}, ("item", "annotator", "label")),
+        ({"item": [1, 2], "worker": ["a", "b"], "label": [3, 1]}, {}, ("item", None, "label")),
+        ({"item": [1, 2, 3], "worker": ["a", "a", "b"], "score": [3, 1, 2]}, {}, ("item", "worker", "score")),
+        ({"item": [1, 2, 3], "model": ["a", "a", "b"], "score": [3, 1, 2]}, {}, ("item", "model", "score")),
+        ({"item": [1, 2, 3], "model": ["a", "c", "b"], "score": [3, 1, 2]}, {}, ("item", None, "score")),
+        ({"item": [1, 2, 3], "worker": ["a", "a", "b"], "score": [1, 2, 3]}, {}, ("item", "worker", None)),
+        ({"item": [1, 2, 3], "worker": ["a", "a", "b"], "score": [None] * 3}, {}, ("item", "worker", None)),
+        ({"text": [*"xyz"], "row": [*"abc"], "id": [1, 2, 3]}, {}, ("text", None, None)),  # rows are numbered by the id
+        ({"x": [*"xyz"], "id": [1, 2, 3]}, {}, ("id", None, None)),
+        ({"item": [1, 2], "x": [2, 1], "label": [3, 1]}, {"item": "x", "label": "item"}, ("x", None, "item")),
+        ({"item": [1, 1], "name": ["a", "a"], "label": [3, 1]}, {"item": "name"}, ("name", None, "label")),
+    ],
+)  # fmt: skip
+def test_columns_of_item_annotator_and_label(table, told, found):
+    assert tuple(finder(table, **told)._long_roles().values()) == (*found,)
+
+
+def test_of_several_columns_an_id_says_it():
+    one = finder({"text": [1], "text_id": [1], "doc": [1], "doc_ids": [1]})
+    assert one._likeliest("item", ["text", "text_id"]) == ["text_id"]
+    assert one.doubts == []
+    assert one._likeliest("item", ["text_id", "doc_ids"]) == ["text_id", "doc_ids"]
+    assert one._likeliest("label", ["text", "text_id"]) == ["text", "text_id"]
+    assert one._likeliest("annotator", ["text", "doc"]) == ["text", "doc"]
+    assert one.doubts == [
+        "'text_id', 'doc_ids' could each hold the item", "'text', 'text_id' could each hold the label",
+        "'text', 'doc' could each hold the annotator",
+    ]  # fmt: skip
+
+
+def test_several_columns_of_labels_are_the_criteria_of_a_long_table():
+    people = {"item": [*"aabb"], "rater": [*"xyxy"], "warm": [1, 2, 3, 2], "clear": [3, 2, 1, 1], "far": [0, 900, 1, 2]}
+    found = guess(people, annotator="rater")
+    assert found.options == {"annotator": "rater", "label": ["warm", "clear"]}
+    assert {"item": "item", "rater": "annotator", "warm": "label", "clear": "label"}.items() < roles(found).items()
+    assert roles(found)["far"] != "label"
+    assert (why(found, "rater"), why(found, "warm"), why(found, "item")) == ("as said", "by its name", "by its name")
+    one = guess({name: people[name] for name in ("item", "rater", "warm")}, annotator="rater")
+    assert one.options == {"annotator": "rater", "label": "warm"}
+    empty = guess({"thing": [1, 1], "other": [None, None]}, shape="long")
+    assert empty.lacking == (
+        "no column that names the item was found", "no column that names who answered was found",
+    )  # fmt: skip
+
+
+def test_models_alone_in_a_long_table_are_doubted():
+    table = {"item": [*"aabb"], "model": ["gpt-4", "claude-3"] * 2, "label": [1, 2, 3, 2]}
+    words = "'model' names models alone, which may be judges or systems that are rated"
+    assert words in guess(table).doubts
+    assert words not in guess(table | {"model": ["gpt-4", "ann"] * 2}).doubts
+    assert words not in guess({("who" if name == "model" else name): v for name, v in table.items()}).doubts
+    assert guess(table).options["judges"] == ["gpt-4", "claude-3"]
+    assert "judges" not in guess(table | {"kind": ["judge", "human"] * 2}).options
+
+
+@pytest.mark.parametrize(
+    ("names", "judges", "doubt"),
+    [
+        (
+            "ann bob gpt-4 claude-3",
+            ["gpt-4", "claude-3"],
+            "'gpt-4', 'claude-3' look like models, and nothing says who is a judge",
+        ),
+        ("ann bob ML", ["ML"], "'ML' may be a judge, by its name"),
+        ("AB CD AI", None, None),  # others are called by two letters too
+        ("A B AI", None, None),
+        ("rater1 rater2 x", ["x"], "'x' shares nothing with 'rater1', 'rater2' and may be a judge"),
+        ("rater1 rater2 x y", ["x", "y"], "'x', 'y' share nothing with 'rater1', 'rater2' and may be a judge"),
+        ("rater1 rater2 x y z", None, None),  # more others than people
+        ("rater1 x", None, None),
+        ("rater1 rater2", None, None),
+        ("A1 A2 M", ["M"], "'M' shares nothing with 'A1', 'A2' and may be a judge"),
+        ("A1 A2 M1 human", ["M1"], "'M1' shares nothing with 'A1', 'A2', 'human' and may be a judge"),
+        ("A1 A2 zed", None, None),  # a letter tells people from models alone
+        ("A1 human1 human2 zed", ["A1", "zed"], "'A1', 'zed' share nothing with 'human1', 'human2' and may be a judge"),
+    ],
+)
+def test_who_may_be_a_judge_by_the_names(names, judges, doubt):
+    one, options = finder({"x": [1]}), {}
+    one._name_judges(names.split(), options)
+    assert (options.get("judges"), one.doubts) == (judges, [] if doubt is None else [doubt])
+    for told in ({"judges": ()}, {"humans": ()}):
+        said = finder({"x": [1]}, **told)
+        said._name_judges(names.split(), options)
+        assert said.doubts == []
+
+
+@pytest.mark.parametrize(
+    ("table", "item"),
+    [
+        ({"a": [3, 1], "text": ["x", "y"], "ID": ["p", "q"]}, "ID"),
+        ({"text": ["x", "y"], "item": ["p", "p"]}, "text"),  # of several rows one is no name
+        ({"text": ["x", "y"], "doc_no": ["p", "q"]}, "doc_no"),
+        ({"text": ["x", "y"], "doc": ["p", "q"]}, "text"),
+        ({"a": [3, 1], "what": ["x", "y"]}, "what"),
+        ({"a": [3, 1], "what": ["x", "y"], "doc": ["x", "x"]}, "what"),
+        ({"a": [3, 1], "doc": ["x", "x"]}, "doc"),
+        ({"a": [3, 1], "doc": [2, 2]}, None),
+        ({"": [1, 2], "a": [3, 1]}, ""),
+        ({"a": [3, 1], "": [1, 2]}, None),  # only a first column numbers the rows
+        ({"ann": [1, 2], "bob": [2, 2]}, None),
+        ({"doc": [None, None], "a": [3, 1]}, None),
+    ],
+)  # fmt: skip
+def test_the_column_that_names_the_rows(table, item):
+    assert finder(table)._item_of_rows() == item
+    assert finder(table, item="own")._item_of_rows() == "own"
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers", "kept", "doubt"),
+    [
+        (1, 3, "n", False), (3, 1, "t", False), (2, 2, "n", True), (1, 1, "n", True), (2, 1, "t", False),
+        (1, 2, "n", False),
+    ],
+)  # fmt: skip
+def test_of_words_and_numbers_the_larger_group_labels(texts, numbers, kept, doubt):
+    table = {f"t{k}": ["yes", "no", "no"] for k in range(texts)} | {f"n{k}": [3, 1, 2] for k in range(numbers)}
+    one, found = finder(table), {}
+    assert one._keep_one_kind(list(table), found) == [name for name in table if name[0] == kept]
+    beside = "words beside columns of numbers" if kept == "n" else "numbers beside columns of words"
+    assert found == {name: ("item column", beside) for name in table if name[0] != kept}
+    assert bool(one.doubts) is doubt
+    if doubt:
+        wanted = [f"n{k}" for k in range(numbers)]
+        assert one.doubts[0].endswith(f"; name the annotators' columns with columns={wanted}")
+
+
+def test_the_ends_of_most_columns_are_the_middle_one():
+    def kept(*tops):
+        table = {f"c{k}": [0, top] for k, top in enumerate(tops)}
+        found = {}
+        names = finder(table)._keep_one_range(list(table), found)
+        assert set(found) == set(table) - set(names)
+        assert all(role == "item column" for role, _ in found.values())
+        return [tops[int(n[1:])] for n in names]
+
+    assert kept(5, 5, 51) == [5, 5]
+    assert kept(5, 50, 50) == [5, 50, 50]
+    assert kept(5, 51, 51, 51) == [5, 51, 51, 51]
+    assert kept(4, 5, 50, 51) == [4, 5, 50]  # of four the second
+    assert kept(0.1, 0.1, 10) == [0.1, 0.1, 10]
+    assert kept(0.1, 0.1, 10.5) == [0.1, 0.1]
+    assert kept(1, 99) == [1, 99]
+
+
+def test_majorities_of_words():
+    def majority(said, votes):
+        table = {"x": said} | {f"v{k}": [row[k] for row in votes] for k in range(len(votes[0]))}
+        return finder(table)._majority_of_words("x", [n for n in table if n != "x"])
+
+    votes = [("a", "a", "b"), ("b", "c", "b")] * 5
+    most = ["a", "b"] * 5
+    assert majority(most, votes) == "majority"
+    assert majority([*most[:9], None], votes) is None  # nine rows
+    assert majority([*most[:9], "c"], votes) is None
+    assert majority([*most, "z", "z"], [*votes, ("a", "b", "c"), ("a", "a", "a")]) == "majority"  # no row that tells
+    assert majority([*most, "a"], [*votes, ("a", "a", None)]) == "majority"
+    assert majority([*most[:9], "b"], [*votes[:9], ("b", "a", None)]) is None
+    assert finder({"x": most, "v": most, "w": most})._follows("x", ["v", "w"], {}) is None
+    three = {"x": most} | {f"v{k}": [row[k] for row in votes] for k in range(3)}
+    assert finder(three)._follows("x", ["v0", "v1", "v2"], {}) == "majority"
+
+
+def test_rows_that_are_no_item():
+    def rows(*items, labels=("p",), **told):
+        table = {"item": [*items], "p": [3] * len(items)}
+        return finder(table, **told)._computed_rows("item", list(labels))
+
+    reason = "computed from the rows above it"
+    assert rows("a", "b", "Mean", "c", "SD") == {reason: ("Mean", "SD")}
+    assert rows("a", "Mean", "b") == rows("Mean", "a", "b") == rows("a", "b", "Meaning", None) == {}
+    assert rows("a", "b", "Mean", exclude=()) == rows("a", "b", "Mean", labels=()) == {}
+    assert finder({"p": [1, 2, 3]})._computed_rows("item", ["p"]) == {}
+
+
+def test_a_column_may_follow_from_people_alone():
+    people = {"item": [f"i{k}" for k in range(12)], "p": [1, 2, 3] * 4, "q": [2, 4, 5] * 4}
+    found = guess(people | {"gpt-4": [5, 1, 1] * 4, "x": [1.5, 3.0, 4.0] * 4})
+    assert why(found, "x") == "equals the mean of p, q"
+    assert roles(found)["gpt-4"] == "judge"
+    every = guess(people | {"gpt-4": [6, 3, 1] * 4, "x": [3.0, 3.0, 3.0] * 4})
+    assert why(every, "x") == "equals the mean of p, q, gpt-4"
+    assert "'x' equals the mean of 'p', 'q', 'gpt-4' and may be computed from them" in every.doubts  # whole numbers
+    three = people | {"s": [3, 3, 3] * 4}
+    named = guess(three | {"mean": [2, 3, 3.67] * 4})
+    assert (roles(named)["mean"], why(named, "mean")) == ("computed", "equals the mean of p, q, s")
+    other = guess(three | {"mean": [2, 3, 3.6] * 4})
+    assert (roles(other)["mean"], why(other, "mean")) == ("computed", "by its name")
+    # What is computed stands behind what it is computed from.
+    twice = guess(people | {"r": [3, 6, 8] * 4})
+    assert (roles(twice)["r"], roles(twice)["p"]) == ("computed", "person")
+
+
+@pytest.mark.parametrize(
+    ("column", "others", "how"),
+    [
+        ([1.5, 2.5, 3.5], [[1, 2, 3], [2, 3, 4]], "mean"),
+        ([1.5, 2.5], [[1, 2], [2, 3]], None),
+        ([1.5, 2.5, 3.5, 9], [[1, 2, 3, np.nan], [2, 3, 4, 9]], "mean"),  # one number alone tells nothing
+        ([2, 3, 4], [[1, 2, 3], [3, 4, 5]], None),  # whole: a person may stand in the middle of so few
+        ([2, 3, 4] * 4, [[1, 2, 3] * 4, [3, 4, 5] * 4], "mean"),
+        ([3, 5, 7], [[1, 2, 3], [2, 3, 4]], "total"),
+        ([1.33, 1.67, 2.33], [[1, 1, 2], [1, 2, 2], [2, 2, 3]], "mean"),
+        ([1.34, 1.67, 2.33], [[1, 1, 2], [1, 2, 2], [2, 2, 3]], None),
+        ([1.3, 1.7, 2.3], [[1, 1, 2], [1, 2, 2], [2, 2, 3]], "mean"),
+        ([1, 2, 2] * 3, [[1, 2, 3] * 3, [1, 2, 1] * 3], None),  # three rows differ, in which it is whole
+        ([np.nan] * 3, [[1, 2, 3], [2, 3, 4]], None),
+    ],
+)  # fmt: skip
+def test_what_arithmetic_tells_of_a_column(column, others, how):
+    assert _arithmetic(np.array(column, float), np.array(others, float)) == how
+
+
+def test_a_majority_needs_three_and_rows_in_which_one_label_leads():
+    others = np.array([[1, 2], [1, 3], [9, 2]], float).repeat(5, axis=1)
+    most = np.array([1, 2], float).repeat(5)
+    uneven = np.ones(10, bool)
+    assert _is_majority(most, others, uneven)
+    assert not _is_majority(most, others[:2], uneven)
+    assert not _is_majority(most[1:], others[:, 1:], uneven[1:])
+    assert not _is_majority(np.where(np.arange(10) == 4, 9, most), others, uneven)
+    ties = np.concatenate([others, [[1], [2], [3]]], axis=1)  # a tie tells nothing
+    assert _is_majority(np.r_[most, 7], ties, np.ones(11, bool))
+
+
+@pytest.mark.parametrize(
+    ("names", "template", "annotators", "doubt"),
+    [
+        (["gpt-4/x", "gpt-4/y", "ann/x", "ann/y"], "annotator/criterion", ["gpt-4", "ann"], ""),
+        (["x/gpt-4", "x/ann", "y/gpt-4", "y/ann"], "criterion/annotator", ["gpt-4", "ann"], ""),
+        (["human1 x", "human1 y", "human2 x", "human2 y"], "annotator criterion", ["human1", "human2"], ""),
+        (["a b x", "a b y", "c x", "c y"], "annotator criterion", ["a b", "c"],
+         "as in 'a b x', and which of the two comes first is not sure"),
+        (["a / x", "a / y", "b / x", "b / y"], "annotator / criterion", ["a", "b"],
+         "as in 'a / x', and which of the two comes first is not sure"),
+    ],
+)  # fmt: skip
+def test_names_of_an_annotator_and_a_criterion(names, template, annotators, doubt):
+    found = crossed_names(names)
+    assert (found.template, found.annotators, found.doubt) == (template, annotators, doubt)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a/x", "a/y", "a/z", "a/w"], ["a/x", "b/x", "c/x", "d/x"], ["a/x", "a/y", "/x", "/y"],
+        ["a/", "a/y", "b/", "b/y"],
+        ["a/x", "a/y", "b/x", "c"], ["a/1", "a/2", "b/1", "b/2"], ["a/x", "a/x ", "b/x", "b/y"],
+    ],
+)  # fmt: skip
+def test_names_that_are_no_annotator_and_criterion(names):
+    assert crossed_names(names) is None
+
+
+def test_the_rest_of_a_form():
+    days = [f"2024-05-0{k} 10:00" for k in range(1, 4)]
+    form = {"Timestamp": days, "Name": ["ann", "bob", "cho"], "age": [31, 44, 29], **THREE}
+    found = guess(form, shape="transposed", columns=("q1", "q2"))
+    assert found.options == {"layout": "transposed", "annotator": "Name", "columns": ["q1", "q2"]}
+    assert (roles(found)["q3"], why(found, "q3")) == ("technical", "no question")
+    assert (why(found, "Name"), why(found, "q1")) == ("names a person in each row", "a question")
+    assert found.doubts == ()
+    rows = guess(form, shape="transposed", annotator=ROWS)
+    assert (rows.options["annotator"], rows.doubts) == (ROWS, ())
+    stamps = guess({"Timestamp": days, **THREE})
+    assert stamps.options["annotator"] == ROWS
+    assert "judges" not in stamps.options
+    assert roles(stamps)["Timestamp"] == "time stamp"
+
+
+def test_a_column_of_numbers_with_gaps_is_seen_as_it_stands():
+    one = ColumnView(pl.Series("x", [1.0, None, float("nan"), 2.0]), untyped=False)
+    assert (one.filled, one.distinct.to_list(), one.rows) == (2, ["1", "2"], 4)
+    half = ColumnView(pl.Series("x", [1.0, 2.5]), untyped=False)
+    assert half.distinct.to_list() == ["1.0", "2.5"]
+    lists = ColumnView(pl.Series("x", [[1, 2], None]), untyped=False)
+    assert lists.filled == 1
+    assert ColumnView(pl.Series("x", ["a"], dtype=pl.Categorical), untyped=False).declared
+    assert not ColumnView(pl.Series("x", ["a"]), untyped=False).declared
+    dates = ColumnView(pl.Series("x", [datetime.date(2024, 1, 1)]), untyped=False)
+    assert (dates.dates, dates.numbers, dates.is_text, dates.could_be_labels) == (True, None, False, False)
+    assert view("x", "y").ends is None
+    assert view().ends is None
+
+
+def test_what_was_taken_for_what_is_told():
+    columns = (
+        ColumnRole("a", "person", "1 to 5"), ColumnRole("b", "person", "1 to 4"), ColumnRole("m", "computed", "a mean"),
+        ColumnRole("w", "item column", "words"), ColumnRole("v", "item column", "dates"),
+        ColumnRole("g", "gold", "named"), ColumnRole("u", "unknown", "?"),
+    )  # fmt: skip
+    found = Guess("wide", columns, {"item": ROWS}, rows={"computed": ("Mean", "SD", "Sum", "Max")})
+    assert found.notes() == [
+        "'a', 'b' taken as an annotator's labels each", "'m' left out, computed: a mean",
+        "'w', 'v' kept as a column of the items", "'g' kept as a column of the items, no annotator: named",
+        "rows are numbered: no column names the items", "row 'Mean', 'SD', 'Sum' and 1 more left out: computed",
+    ]  # fmt: skip
+    assert found.named("computed", "gold") == ["m", "g"]
+
+
+def test_the_error_that_lists_all_that_is_not_clear():
+    error = unclear("t.csv", ["one", "two"], {"item": "x"})
+    assert str(error) == "t.csv: one; two. If that is right: assay.read('t.csv', item='x')"
+    assert (error.problems, error.source, error.advised) == (("one", "two"), "t.csv", {"item": "x"})
+    assert str(unclear("t.csv", ["one"], {})) == "t.csv: one"
+    assert read_call(["a.csv", "b.csv"], {}) == "assay.read(['a.csv', 'b.csv'])"
+
+
+def test_only_the_first_rows_are_looked_at():
+    frame = pl.DataFrame({"x": [1] * LOOKED_AT + [7], "_row": 0})
+    seen = views_of(frame, untyped=False)
+    assert (list(seen), seen["x"].rows, seen["x"].ends) == (["x"], LOOKED_AT, (1, 1))
