@@ -413,3 +413,118 @@ def test_a_plan_in_words(overlap, of):
     assert sample_size.TripletPlan.summary(plan).splitlines()[1] == (
         "None of these numbers reaches ρ = 0.9 in 80% of studies; look at larger ones."
     )
+
+
+@pytest.mark.parametrize(("options", "agreement"), [({}, 0.6), ({"agreement": 0.7}, 0.7)])
+def test_two_experts_agree_on_six_in_ten_where_nothing_is_said(options, agreement):
+    plan = assay.plan_triplets(5, floors=(1,), n_studies=20, **options)
+    assert plan.run.settings.agreement == agreement
+    assert plan.summary().startswith(f"1 document of 5 texts; two experts name the same odd one on {agreement:.0%}")
+    assert (plan.run.data, plan.run.facts, plan.confidence) == ("none", {"target": 0.9, "power": 0.8}, 0.95)
+    assert [one.estimate for one in plan.row_estimates()] == plan.table["estimate"].to_list()
+
+
+@pytest.mark.parametrize(("agreed", "taken"), [(1.0, 0.99), (0.2, 0.34), (0.5, 0.5), (None, 0.6)])
+def test_the_agreement_of_a_pilot_is_one_that_can_be_simulated(monkeypatch, agreed, taken):
+    row = None if agreed is None else {"agreement": agreed}
+    monkeypatch.setattr(sample_size, "odd_one_out_agreement", lambda *_, **__: SimpleNamespace(humans=row))
+    pilot = SimpleNamespace(fingerprint="abc")
+    plan = assay.plan_triplets(5, floors=(1,), n_studies=20, pilot=pilot)
+    assert (plan.run.settings.agreement, plan.run.data) == (taken, "abc")
+
+
+def test_no_floor_is_none_to_look_at_and_each_is_looked_at_once():
+    with pytest.raises(DesignError, match="floors is empty; give at least one number of comparisons"):
+        assay.plan_triplets(5, floors=())
+    assert assay.plan_triplets(5, floors=(4, 1, 4), n_studies=20).table["floor"].to_list() == [1, 4]
+
+
+@pytest.mark.parametrize(
+    ("halves", "one"),
+    [
+        ([0.5, 0.7, math.nan], 0.6 / 2.6),  # of ten judgments, halves of five, R = .6: R / (5 − 4 R)
+        ([1.0, 1.0], 0.9999 / (5 - 4 * 0.9999)),  # never 1, of which no number of judgments is the least
+        ([-0.1], -0.1 / 5.4),
+        ([math.nan], math.nan),
+    ],
+)
+def test_one_judgment_is_worth_what_halves_step_down_to(monkeypatch, halves, one):
+    monkeypatch.setattr(sample_size, "half_agreement", lambda judged, rng, n_splits: np.array(halves))
+    assert sample_size._single_reliability(range(10), None, 2) == pytest.approx(one, nan_ok=True)
+
+
+class Shares:
+    """Judgments of which only the number is known; a sample's size is its share."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def shares(self):
+        return self.n
+
+    def some(self, rows):
+        return Shares(len(rows))
+
+
+@pytest.mark.parametrize(
+    ("size", "stepped", "value"), [(10, False, 0.25), (11, True, 11 * 0.1 / 2.0), (30, True, 30 * 0.1 / 3.9)]
+)
+@pytest.mark.parametrize(("splits", "runs"), [(40, 10), (44, 11), (20, 10)])
+def test_sets_up_to_half_share_no_judgment_and_larger_ones_are_stepped_up(
+    monkeypatch, size, stepped, value, splits, runs
+):
+    """Of 20 judgments; the published number is the mean over a quarter as many runs, ten at least."""
+    monkeypatch.setattr(sample_size, "half_agreement", lambda judged, rng, n, size: np.array([0.2, 0.3, math.nan]))
+    seen = []
+    monkeypatch.setattr(
+        sample_size, "correlation", lambda some, whole: seen.append((some, whole)) or (math.nan if len(seen) == 1 else
+                                                                               len(seen))
+    )  # fmt: skip
+    one = sample_size._single_estimate(0.1, np.array([0.08, 0.1, 0.14, 0.11]), 0.9)
+    settings = SimpleNamespace(n_splits=splits, confidence=0.9)
+    found, row = sample_size._row(size, one, Shares(20), np.random.default_rng(0), settings)
+    assert found.estimate == pytest.approx(value)
+    assert (row["judgments"], row["stepped"], row["estimate"]) == (size, stepped, found.estimate)
+    assert seen == [(size, 20)] * runs
+    assert row["published"] == pytest.approx(np.mean(range(2, runs + 1)))
+
+
+def test_what_never_agrees_has_no_published_number(monkeypatch):
+    monkeypatch.setattr(sample_size, "half_agreement", lambda judged, rng, n, size: np.array([math.nan]))
+    monkeypatch.setattr(sample_size, "correlation", lambda some, whole: math.nan)
+    one = sample_size._single_estimate(0.0, np.array([0.1, 0.2]), 0.9)
+    settings = SimpleNamespace(n_splits=20, confidence=0.9)
+    found, row = sample_size._row(10, one, Shares(20), np.random.default_rng(0), settings)
+    assert math.isnan(found.estimate)
+    assert row["published"] is None
+
+
+def test_the_curve_is_drawn_with_its_interval_the_published_one_and_the_target():
+    curve = pl.DataFrame({
+        "judgments": [10, 20, 30], "estimate": [-0.2, 0.5, math.nan], "low": [-0.4, 0.3, math.nan],
+        "high": [0.1, 0.6, math.nan], "published": [0.3, 0.7, 0.9],
+    })  # fmt: skip
+    run = SimpleNamespace(settings=SimpleNamespace(target=0.8))
+    ax = sample_size.Judgments(curve, 1, 1, 1, run, ()).plot()
+    names = [one.get_text() for one in ax.get_legend().get_texts()]
+    assert names == ["sets that share none", "bootstrap, as published"]
+    mine, published, target = (list(line.get_ydata()) for line in ax.lines)
+    assert mine[:2] == [-0.2, 0.5]
+    assert (published, target) == ([0.3, 0.7, 0.9], [0.8, 0.8])
+    assert ax.get_ylim() == (-0.2, 1.02)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("judgments", "ρ between rankings of pairs")
+    above = sample_size.Judgments(curve.tail(2), 1, 1, 1, run, ()).plot()
+    assert above.get_ylim() == (0, 1.02)
+
+
+def test_a_plan_is_drawn_against_its_judgments():
+    rows = pl.DataFrame({"judgments": [20, 200], "rho": [0.6, 0.9], "rho_least": [0.4, 0.8]})
+    ax = sample_size.TripletPlan(rows, SimpleNamespace(settings=SimpleNamespace(target=0.85))).plot()
+    assert [list(line.get_ydata()) for line in ax.lines] == [[0.6, 0.9], [0.4, 0.8], [0.85, 0.85]]
+    assert [list(line.get_xdata()) for line in ax.lines[:2]] == [[20, 200]] * 2
+    names = [one.get_text() for one in ax.get_legend().get_texts()]
+    assert names == ["mean of studies", "reached by 90% of studies"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("judgments", "ρ with the true ranking of pairs")
