@@ -416,3 +416,35 @@ def test_a_slope_from_sums():
     assert module.Slope().value(sums)[0] == pytest.approx(2.75 / 3.5)
     assert module.Slope().value(np.stack([sums, sums])).shape == (2, 1)
     assert np.isnan(module.Slope().value(np.array([2.0, 2, 2, 2, 2]))[0])
+
+
+def test_answers_to_probes_are_read_from_the_study_of_the_labels(monkeypatch):
+    """Of the same items and annotators; without probes in the study, or where it cannot be read, there are none."""
+    full = called({"": ["a"] * 4, "repeat": ["b"] * 4}, "nominal:a,b")
+    some = drop_probes(full).where(item=["i00", "i01"])
+    asked, study = [], SimpleNamespace(config=SimpleNamespace(probes=["repeat"]))
+    monkeypatch.setattr(module, "study_of", lambda labels: study)
+    monkeypatch.setattr("assay.reading.study_labels", lambda study, *, probes: asked.append(probes) or full)
+    found = probe_answers(some)
+    assert asked == [True]
+    assert found.labels.select("item", "probe").sort("item", "probe").rows() == [
+        ("i00", None), ("i00", "repeat"), ("i01", None), ("i01", "repeat"),
+    ]  # fmt: skip
+    monkeypatch.setattr("assay.reading.study_labels", lambda study, *, probes: some)
+    assert probe_answers(some) is None
+
+    def broken(study, *, probes):
+        raise assay.errors.StudyError("no store")
+
+    monkeypatch.setattr("assay.reading.study_labels", broken)
+    assert probe_answers(some) is None
+    study.config.probes = None
+    assert probe_answers(some) is None
+    study = None
+    assert probe_answers(some) is None
+
+
+def test_a_table_without_any_answer_to_a_probe_has_none():
+    assert probe_answers(called({"": ["a"] * 4}, "nominal:a,b")) is None
+    full = called({"": ["a"] * 4, "repeat": ["b"] * 4}, "nominal:a,b")
+    assert probe_answers(full) is full
