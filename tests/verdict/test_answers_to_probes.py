@@ -16,6 +16,7 @@ from scipy import stats
 import assay
 from assay import Annotations
 from assay.cli.app import main
+from assay.estimation.intervals import Estimate
 from assay.verdict import probe_calls as module
 from assay.verdict.probe_calls import LEAST_ASKED, ONCE_MORE, AnswersToProbes, drop_probes, probe_answers, sign_p
 from assay.verdict.probe_measures import LEAST_EFFECT, CalledProbe
@@ -448,3 +449,36 @@ def test_a_table_without_any_answer_to_a_probe_has_none():
     assert probe_answers(called({"": ["a"] * 4}, "nominal:a,b")) is None
     full = called({"": ["a"] * 4, "repeat": ["b"] * 4}, "nominal:a,b")
     assert probe_answers(full) is full
+
+
+@pytest.mark.parametrize(
+    ("probe", "change", "value", "more", "words"),
+    [
+        ("repeat", "same", 0.9, {}, "gives the same label when asked again on 0.90 of 30 items [0.80, 1.00]"),
+        ("padded", "change", 0.3, {"in_points": True},
+         "changes its label by 0.30 points when the text is a list [0.20, 0.40]; the probe repeat would tell how much "
+         "of that is chance"),
+        ("sibling", "change", 0.3, {},
+         "changes its label on 0.30 of the items when its sibling is asked [0.20, 0.40]; the probe repeat would tell "
+         "how much of that is chance"),
+        ("stripped", "change", 0.3, {"null": 0.0, "alone": 0.5, "again": 0.2},
+         "changes its label when Markdown is left out: 0.50 of the items, 0.20 when asked the same again, +0.30 "
+         "[0.20, 0.40] more"),
+        ("swapped", "change", 0.3, {"null": 0.0, "alone": 0.5, "again": 0.2, "in_points": True},
+         "changes its label when the options are swapped: 0.50 points, 0.20 when asked the same again, +0.30 "
+         "[0.20, 0.40] more"),
+        ("padded", "shift", 0.3, {"null": 0.0}, "gives higher labels when the text is a list: +0.30 [0.20, 0.40]"),
+        ("padded", "shift", -0.3, {"null": 0.0}, "gives lower labels when the text is a list: −0.30 [−0.40, −0.20]"),
+        ("hint", "hint", 0.3, {"null": 0.0, "in_points": True},
+         "follows a hint: +0.30 [0.20, 0.40] points for each point of the hint"),
+        ("hint", "hint", 0.3, {"null": 0.0},
+         "follows a hint: +0.30 [0.20, 0.40] of the items have the hinted label beyond those without it"),
+        ("swapped", "place", 0.3, {"null": 0.0},
+         "prefers the first place, with both orders asked: first less last +0.30 [0.20, 0.40]"),
+        ("swapped", "place", -0.3, {"null": 0.0},
+         "prefers the last place, with both orders asked: first less last −0.30 [−0.40, −0.20]"),
+    ],
+)  # fmt: skip
+def test_what_changed_in_words(probe, change, value, more, words):
+    found = Estimate(value, value - 0.1, value + 0.1, 0.05)
+    assert module.CalledMeasure(probe, "m", found, n=30, change=change, **more).sentence() == words
