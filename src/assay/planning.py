@@ -230,6 +230,8 @@ class AltTestPlan(Result):
     assumptions: tuple[str, ...]
     run: Run
 
+    counted: ClassVar[str] = "studies"
+
     @property
     def table(self) -> pl.DataFrame:
         """One row a number of annotators, epsilon and number of items.

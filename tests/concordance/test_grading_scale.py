@@ -89,7 +89,7 @@ def test_consistency_across_scales_and_its_average(labels, study):
 def test_the_sentence_a_user_wants(study):
     assert study.best == "0-5"
     text = study.summary()
-    assert text.startswith("Ask on 0-5: ICC(A,1) of people and judges 0.9")
+    assert text.startswith("No scale is shown to be better; ICC(A,1) of people and judges is highest on 0-5, 0.9")
     assert "better than 0-10 (by 0.0" in text
     assert "values of 'benchmark' lie below the pooled figure of people and judges, 0.9" in text
     assert "(essay 0." in text

@@ -356,6 +356,11 @@ def test_the_scale_to_ask_on_is_told_with_what_it_is_better_than(plain):
         "This is a pooled figure; name a column with by=... to see whether it flatters.",
     ]
     assert lines[4] == "On 0-5, 1 of 4 items are further apart than 0.1 of the range."
+    unsure = LESS.with_columns(shown=pl.lit(False))  # of equal scales one is highest, and nobody need ask on it
+    assert dataclasses.replace(found, differences=unsure).summary().splitlines()[0] == (
+        "No scale is shown to be better; ICC(A,1) of people and judges is highest on 0-5, 0.910 [0.850, 0.950], not "
+        "shown to be better than 0-10 (by 0.110 [0.050, 0.200])."
+    )
     settings = dataclasses.replace(found.run.settings, method="jackknife")
     two = dataclasses.replace(found, judges=("j", "k"), run=dataclasses.replace(found.run, settings=settings))
     assert two._one_judge_sentence() == [

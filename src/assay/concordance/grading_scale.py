@@ -151,9 +151,11 @@ class GradingScaleStudy(Result):
             return self._summarize_judges_alone()
         rows = self.alignment.filter(benchmark=POOLED, judge=JUDGES_MEAN, measure="icc").iter_rows(named=True)
         icc = {row["scale"]: _words(row) for row in rows}
-        best = (
-            f"Ask on {self.best}: ICC(A,1) of people and judges {icc[self.best]}{self._comparison_words(JUDGES_MEAN)}."
-        )
+        shown = self.differences.filter(benchmark=POOLED, judge=JUDGES_MEAN, scale=self.best)["shown"].any()
+        start = f"Ask on {self.best}: ICC(A,1) of people and judges"
+        if not shown:
+            start = f"No scale is shown to be better; ICC(A,1) of people and judges is highest on {self.best},"
+        best = f"{start} {icc[self.best]}{self._comparison_words(JUDGES_MEAN)}."
         if not self.alignment["low"].count():
             best = (
                 f"ICC(A,1) of people and judges is highest on {self.best}, {icc[self.best]}; "
