@@ -13,6 +13,7 @@ from scipy import stats
 
 import assay
 from assay.errors import DataError, DesignError
+from assay.estimates import drift
 from assay.estimates.drift import (
     Drift,
     DriftSettings,
@@ -25,6 +26,7 @@ from assay.estimates.drift import (
     _run_of,
     _same_codes,
     _two_means,
+    _unlike,
     few_changed,
     tango,
 )
@@ -451,3 +453,51 @@ def test_categories_have_one_code_in_both_runs():
     assert _same_codes(run(None, [1.0]), run(None, [3.0]))[1].value.tolist() == [3]
     with pytest.raises(DesignError, match="drift is of two categories, and the runs have maybe, no"):
         _same_codes(run(("no", "yes"), [1.0]), run(("maybe", "yes"), [1.0]))
+
+
+# -- whether anchors are a sample of the later run -------------------------------------------------------------
+
+
+def later(value, keys=None, **columns):
+    """A later run of as many items; what the judge says of each, and its text."""
+    names = [f"i{k}" for k in range(len(value))]
+    table = SimpleNamespace(items=pl.DataFrame({"item": names, **columns}))
+    return SimpleNamespace(value=np.array(value, float), table=table, item=names, keys=lambda key: keys or names)
+
+
+def unlike(run, anchors, key="item"):
+    return _unlike(run, {}, SimpleNamespace(names=anchors), key)
+
+
+SIX = ["i0", "i1", "i2", "i3", "i4", "i5"]
+END = "; have the earlier version judge a random sample of its texts (anchors=...)"
+
+
+def test_anchors_that_are_no_sample_of_the_later_run():
+    """Of 12 items six are anchors; in the words the likelier of what differs."""
+    same = [1, 2, 3] * 4
+    assert unlike(later(same), SIX) is None
+    far = [1, 2, 3] * 2 + [6, 7, 8] * 2
+    said = "anchors are no sample of the later run: "
+    assert unlike(later(far), SIX) == f"{said}the judge says 2 of anchors on average, and 7 of the other texts{END}"
+    assert unlike(later(far), ["gone"]) is None  # none of its texts is an anchor
+    assert unlike(later(far), [f"i{k}" for k in range(12)]) is None  # every one is
+    long = ["x" * k for k in (1, 2, 3, 4, 5, 6)] + ["x" * k for k in (81, 82, 83, 84, 85, 87)]
+    assert unlike(later(same, long), long[:6], "text") == (
+        f"{said}anchors have 4 characters on average, and the other texts 84{END}"
+    )
+    assert unlike(later(same, long), long[:6]) is None  # names of items are no texts
+    columns = {"words": [1, 2, 3] * 2 + [60, 70, 80] * 2, "kind": ["x"] * 12}
+    assert unlike(later(same, **columns), SIX) == f"{said}the mean of 'words' is 2 on anchors, 70 else{END}"
+    assert unlike(later(same, **columns), SIX, "words") is None  # the text's own column
+    gaps = {"words": [1.0, 2, 3, None, None, None, 70, 71, 72, None, None, None]}
+    assert "'words' is 2 on anchors, 71 else" in unlike(later(same, **gaps), SIX)
+    for at in (0, 6):  # two numbers of either side are too few
+        assert unlike(later(same, words=[None if k == at else x for k, x in enumerate(gaps["words"])]), SIX) is None
+
+
+@pytest.mark.parametrize(("key", "tested"), [("item", 1), ("text", 2)])
+def test_one_study_in_a_hundred_has_such_anchors_by_chance(monkeypatch, key, tested):
+    for p, said in ((0.01 / tested, False), (0.0099 / tested, True)):
+        monkeypatch.setattr(drift, "_two_means", lambda *both, p=p: p)
+        assert (unlike(later([1, 2] * 6), SIX, key) is not None) is said

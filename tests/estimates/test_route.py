@@ -378,6 +378,10 @@ def test_a_route_from_its_labels_to_its_costs():
     assert found.cost == pytest.approx((1 - found.share) * 100 * 2.01 * 2 + 50)
     assert found.run.facts == {"items": 100, "labelled": 100, "judged": "judge"}
     assert len(found.row_estimates()) == 17
+    # A judge that errs on all but the surest fifth has that fifth, the first share that is tested.
+    fifth = pairs_of(lambda i: {"judge": (i + (i < 80)) % 2, "a": i % 2, "b": i % 2}, n=100, scale="0-1")
+    least = assay.route(fifth, signal="sure", epsilon=0.1)
+    assert (least.share, least.threshold) == (pytest.approx(0.2), pytest.approx(8.0))
     # A judge that errs everywhere has none.
     never = pairs_of(lambda i: {"judge": 1 - i % 2, "a": i % 2, "b": i % 2}, n=100, scale="0-1")
     none = assay.route(never, signal="sure", epsilon=0.1)
