@@ -946,3 +946,17 @@ def test_where_nothing_varies_no_label_is_saved():
     """Every label is 1, and so is every one of the judge's: nothing has an error with it or without."""
     row = estimated(of_arrays(np.ones(6), np.ones(6), np.ones(9)), estimator="ppi++", sampling="trust").table
     assert row.select("estimate", "saved", "weight", "reason").row(0) == (1.0, 0, 0.0, "the labels do not vary")
+
+
+def test_an_output_of_no_system_counts_for_none():
+    names = [f"i{k:02d}" for k in range(13)]
+    items = pl.DataFrame({
+        "item": names, "system": [*"ab" * 6, None], "source": [*(f"s{k // 2}" for k in range(12)), "s9"],
+    })  # fmt: skip
+    rows = [
+        (name, who, float((k * step) % 5)) for who, step in (("ann", 2), ("judge", 3)) for k, name in enumerate(names)
+    ]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    labels = assay.Annotations.from_frame(frame, judges=["judge"], scale="interval:0-4", items=items)
+    found = estimated(labels, contrast="system", sources="source", sampling="trust")
+    assert [(line.slice, line.n, line.n_all) for line in found.lines] == [("a", 6, 6), ("b", 6, 6)]
