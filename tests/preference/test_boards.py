@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -11,8 +12,11 @@ import pytest
 from test_leaderboard import drawn, frame_of, ratings_of, votes_of
 
 import assay
-from assay.preference.boards import covariate_columns
+from assay.estimation.intervals import leave_out_variance
+from assay.preference import boards
+from assay.preference.boards import Board, covariate_columns, covariate_values
 from assay.preference.leaderboard import _covariate_lines
+from assay.preference.votes import BradleyTerrySettings, EloSettings, RatingSettings, weight
 from assay.statistics import tournaments
 
 FLIPPED = ([0, 0.4, 1.2, 1.6], [0, 1.2, 0.4, 1.6])
@@ -289,6 +293,246 @@ def test_resamples_that_leave_systems_out_are_none():
     assert found.rows["reason"].str.contains("undefined").all() or found.rows["low"].is_nan().all()
 
 
+# -- a board by hand --------------------------------------------------------------------------------------
+
+
+def board(values=(), replicates=(), without=(), counts=None, confidence=0.9, reason=None):
+    """A board of systems a, b, c …; equal are ratings within 1e-7 log odds, here 1e-5 points."""
+    found = SimpleNamespace(
+        value=np.array(values, dtype=float), replicates=np.array(replicates, dtype=float),
+        leave_one_out=np.array(without, dtype=float), confidence=confidence,
+    )  # fmt: skip
+    return Board("humans", None, None, tuple("abcdef"[: len(values)]), counts, found, 0.01, reason)
+
+
+def test_who_won_and_tied_whoever_was_named_first():
+    counts = np.array([[[0, 3], [1, 0]], [[0, 2], [5, 0]], [[0, 4], [7, 0]]])  # wins of the first, ties, of the second
+    found = board((0, 0), counts=counts)
+    assert found.won.tolist() == [[0, 3 + 7], [1 + 4, 0]]
+    assert found.tied.tolist() == [[0, 7], [7, 0]]
+    assert found.met.tolist() == [[0, 22], [22, 0]]
+
+
+@pytest.mark.parametrize(
+    ("values", "ranks", "order"),
+    [
+        ((1000, 1200, 1100), [3, 1, 2], [1, 2, 0]),
+        ((1000, 1200, 1000), [2, 1, 2], [1, 0, 2]),
+        ((1000, 1000 + 0.4e-5, 900), [1, 1, 3], [0, 1, 2]),  # within what counts as equal
+        ((1000, 1000 + 2.1e-5, 900), [2, 1, 3], [1, 0, 2]),
+    ],
+)
+def test_equal_ratings_share_the_better_rank(values, ranks, order):
+    found = board(values)
+    assert found.tolerance == pytest.approx(1e-5)
+    assert (found.ranks.tolist(), found.order.tolist()) == (ranks, order)
+    assert found.ranks_of(np.array(values)[::-1]).tolist() == ranks[::-1]
+
+
+def test_ranks_have_the_range_of_the_resamples():
+    """In one resample a leads, and in another all are equal; of 20 both lie outside of 50%, of 4 inside of 99%."""
+    usual = [[0, 2, 1]] * 18
+    low, high = board((0, 2, 1), [*usual, [9, 2, 1], [1, 1, 1]], confidence=0.5).rank_ranges()
+    assert (low.tolist(), high.tolist()) == ([3, 1, 2], [3, 1, 2])
+    low, high = board((0, 2, 1), [*usual[:2], [9, 2, 1], [1, 1, 1]], confidence=0.99).rank_ranges()
+    assert (low.tolist(), high.tolist()) == ([1, 1, 1], [3, 3, 3])
+    assert board((0, 2, 1), np.empty((0, 3))).rank_ranges() == (None, None)
+
+
+@pytest.mark.parametrize(("lost", "told"), [(1, True), (2, False)])
+def test_ranks_have_a_range_where_a_twentieth_of_the_resamples_lacks_a_rating_at_most(lost, told):
+    rows = [[0.0, 1.0]] * (20 - lost) + [[math.nan, 1.0]] * lost
+    low, _ = board((0, 1), rows).rank_ranges()
+    assert (low is not None) is told
+
+
+def test_a_difference_without_intervals_says_why():
+    one = board((1000, 1250, 900)).difference(1, 2)
+    assert (one.estimate, one.reason) == (350, "no interval was asked for")
+    assert math.isnan(one.low)
+    two = board((1000, 1250, 900), reason="a lost no vote").differences(np.array([[0, 1], [2, 0]]))
+    assert [(x.estimate, x.reason) for x in two] == [(-250, "a lost no vote"), (-100, "a lost no vote")]
+
+
+def test_the_covariance_is_that_of_the_resamples_or_of_units_left_out():
+    rows = np.random.default_rng(0).normal(size=(6, 2))
+    known = board((0, 0), [*rows.tolist(), [math.nan, 1.0]]).covariance()
+    np.testing.assert_allclose(known, np.cov(rows.T))
+    assert board((0, 0), [[1.0, 2], [math.nan, 1]]).covariance() is None
+    assert board((0, 0)).covariance() is None
+    without = board((0, 0), without=rows).covariance()
+    np.testing.assert_allclose(np.diagonal(without), leave_out_variance(rows))
+    np.testing.assert_allclose(
+        without[0, 1] / np.sqrt(np.prod(np.diagonal(without))), np.corrcoef(rows.T)[0, 1]
+    )  # fmt: skip
+
+
+# -- who has a board, and about which systems ---------------------------------------------------------------
+
+
+def polls(rows, judges=("gpt",), **options):
+    """Boards as (who, group, component, votes)."""
+    columns = options.pop("columns", {})
+    labels = votes_of(frame_of(rows, **columns), judges=list(judges))
+    settings = BradleyTerrySettings(**options)
+    made = boards.Votes.of(labels, settings, "this", *([settings.by] if settings.by else []))
+    return [(p.who, p.group, p.component, len(p.votes)) for p in boards.polls(made, settings)]
+
+
+ROWS = [("i1", "ann", "a", "b", -1), ("i2", "bob", "b", "a", 0), ("i3", "gpt", "a", "b", 1), ("i4", "gpt", "c", "d", 1),
+        ("i5", "ann", "c", "d", -1)]  # fmt: skip
+
+
+def test_votes_are_parted_by_who_gave_them_and_by_what_they_connect():
+    assert polls(ROWS) == [
+        ("humans", None, "a, b", 2), ("humans", None, "c, d", 1), ("gpt", None, "a, b", 1), ("gpt", None, "c, d", 1),
+    ]  # fmt: skip
+    linked = [*ROWS, ("i6", "bob", "b", "c", 1)]
+    assert polls(linked)[0] == ("humans", None, None, 4)
+    assert polls(linked, who=["together"]) == [("together", None, None, 6)]
+    assert [p[0] for p in polls(linked, who=["annotators"])] == ["ann", "ann", "bob", "gpt", "gpt"]
+    assert [p[0] for p in polls(linked, who=["bob", "humans", "bob"])] == ["bob", "humans"]
+
+
+def test_a_tie_connects_but_where_ties_are_dropped():
+    tied = [("i1", "ann", "a", "b", -1), ("i2", "ann", "b", "c", 0), ("i3", "ann", "c", "d", 1)]
+    assert polls(tied, judges=()) == [("humans", None, None, 3)]
+    assert polls(tied, judges=(), ties="drop") == [("humans", None, "a, b", 1), ("humans", None, "c, d", 1)]
+
+
+def test_each_category_has_a_board_after_all_of_them():
+    found = polls(ROWS[:3], by="topic", columns={"topic": ["t10", "t2", None]})
+    assert found == [
+        ("humans", None, None, 2), ("humans", "t2", None, 1), ("humans", "t10", None, 1), ("gpt", None, None, 1)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "judges", "who", "words"),
+    [
+        (ROWS, ("gpt",), "gpt4", "'gpt4'.*did you mean 'gpt'"),
+        (ROWS[2:4], ("gpt",), "humans", "nobody who voted is a person, so that there is no board of who='humans'"),
+        (ROWS[:2], (), "judges", "nobody who voted is a judge; name the judges with judges="),
+    ],
+)
+def test_who_cannot_have_a_board(rows, judges, who, words):
+    with pytest.raises(assay.DesignError, match=words):
+        polls(rows, judges=judges, who=[who])
+
+
+def test_votes_of_nobody_who_has_a_board_are_counted():
+    labels = votes_of(frame_of(ROWS), judges=["gpt"])
+    votes = boards.Votes.of(labels, RatingSettings(), "this")
+    assert boards.votes_with_board(votes, None) is votes
+    found = boards.votes_with_board(votes, ["ann"])
+    assert [(one.count, one.reason) for one in found.exclusions] == [(3, "by nobody that who=... names")]
+    assert len(found) == 2
+    assert boards.votes_with_board(votes, ["ann", "bob", "gpt"]).exclusions == ()
+
+
+# -- weights, covariates and orders by hand -------------------------------------------------------------------
+
+
+def weighed(values, **options):
+    votes = SimpleNamespace(columns={"s": pl.Series("s", values)})
+    return boards.weights_of(votes, RatingSettings(**options))
+
+
+def test_votes_weigh_by_separability_where_that_is_asked_for():
+    assert weighed([0.1]) is None
+    found = weighed([0.0, 0.4, 1.0, -1.0], separability="s", alpha=3.0, beta=2.0, separability_threshold=0.3)
+    np.testing.assert_allclose(found, weight(np.array([0.0, 0.4, 1.0, -1.0]), 3.0, 2.0, 0.3))
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "words"),
+    [
+        ([0.1], {"beta": 2.0}, r"beta=\.\.\. weighs votes by separability; name its column"),
+        (["a"], {"separability": "s"}, "must be a number of every item; it is String"),
+        ([0.1, None], {"separability": "s"}, "must be a number of every item; 1 vote has none"),
+        ([0.1, math.nan, None], {"separability": "s"}, "must be a number of every item; 2 votes have none"),
+        ([0.1, 1.01], {"separability": "s"}, "separability is from -1 to 1, and 's' goes to 1.01"),
+        ([0.1, -7.0], {"separability": "s"}, "and 's' goes to -7"),
+    ],
+)
+def test_what_is_no_separability_is_refused(values, options, words):
+    with pytest.raises(assay.DesignError, match=words):
+        weighed(values, **options)
+
+
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [
+        (([3, -1],), [3, -1]),  # one column is the difference
+        (([3, 0, 2], [1, 0, 2]), [0.5, 0, 0]),  # (3 − 1) / (3 + 1); of nothing at all there is no difference
+        (([3, -1], [1, 1]), [2, -2]),  # numbers below 0 are no counts
+        (([0.0, 2.0], [0.0, 0.0]), [0, 1]),
+    ],
+)
+def test_a_covariate_is_a_difference_and_of_counts_a_share(columns, found):
+    assert covariate_values("x", [pl.Series(c) for c in columns]).tolist() == pytest.approx(found)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [(["a"], "covariates='x' must be numbers; 'c' is String"), ([1, None], "of every vote; 1 vote has none"),
+     ([1.0, math.nan, None], "of every vote; 2 votes have none")],
+)  # fmt: skip
+def test_a_covariate_is_known_of_every_vote(values, words):
+    with pytest.raises(assay.DesignError, match=words):
+        covariate_values("x", [pl.Series("c", values)])
+
+
+@pytest.mark.parametrize(
+    ("order", "found"),
+    [(None, [0, 1, 2, 3]), ([3, 1, 2, 1], [1, 3, 2, 0]), (["b", "a", "a", "c"], [1, 2, 0, 3])],
+)
+def test_votes_of_one_moment_stay_in_their_order(order, found):
+    votes = SimpleNamespace(columns={"t": pl.Series(order)}, __len__=lambda: 4)
+
+    class Four(SimpleNamespace):
+        def __len__(self):
+            return 4
+
+    runs = boards._EloRuns(Four(**vars(votes)), EloSettings(order=None if order is None else "t"), None)
+    assert runs.order.tolist() == found
+    if order is not None:
+        late = boards._EloRuns(SimpleNamespace(columns={"t": pl.Series([1, None, None])}), runs.settings, None)
+        with pytest.raises(assay.DesignError, match="2 votes have no 't', which says when they came"):
+            late.order  # noqa: B018
+
+
+def test_a_fit_begins_at_the_ratings_of_earlier_votes():
+    settings = BradleyTerrySettings(rating_scale=200.0, base=math.e, start=500.0)
+    rate = boards.BradleyTerryRate(settings, {("humans", None, None): {"a": 700.0, "b": math.nan}})
+    poll = boards.Poll("humans", None, None, SimpleNamespace(systems=("a", "b", "c")))
+    assert rate._start(poll).tolist() == pytest.approx([1.0, 0.0, 0.0])  # one log odd for 200 points; c is new
+    assert rate._start(poll._replace(who="gpt")) is None
+
+
+@pytest.mark.parametrize(
+    ("systems", "best", "wins", "words"),
+    [
+        ("ab", [0], {(0, 1): 4}, "a lost no vote against the other systems, and won 4, so no finite rating is "
+                                 "likeliest; add votes with prior=1"),
+        ("abc", [0], {(0, 1): 4, (0, 2): 1.5}, "a lost no vote against the other systems, and won 5.5, so no finite "
+                                               "rating is likeliest; add votes with prior=1, or leave a out with "
+                                               "systems=..."),
+        ("abc", [0, 2], {(0, 1): 1, (2, 1): 1200}, "b won no vote against the other systems, and lost 1,201, so no "
+                                                   "finite rating is likeliest; add votes with prior=1, or leave b "
+                                                   "out with systems=..."),
+        ("abcd", [0, 1], {(0, 2): 1, (1, 3): 1}, "a, b lost no vote against the other systems, and won 2, so no finite "
+                                                 "rating is likeliest; add votes with prior=1, or leave a, b out with "
+                                                 "systems=..."),
+    ],
+)  # fmt: skip
+def test_who_lost_nothing_or_won_nothing_is_named(systems, best, wins, words):
+    table = np.zeros((len(systems), len(systems)))
+    for place, number in wins.items():
+        table[place] = number
+    assert boards._dominance(SimpleNamespace(systems=tuple(systems)), (np.array(best),), table) == words
+
+
 # -- ranks, categories, users -------------------------------------------------------------------------
 
 
@@ -445,8 +689,6 @@ def test_a_covariate_is_made_of_two_columns_of_one_or_of_the_texts():
 
 
 def test_style_is_counted_in_texts():
-    from assay.preference.boards import covariate_values
-
     texts = pl.Series("first_text", ["# A\n\n**b** and __c__\n- d\n2. e", "plain", None])
     other = pl.Series("second_text", ["plain", "plain", ""])
     for name, counts in {"length": (30, 5), "headers": (1, 0), "bold": (2, 0), "lists": (2, 0)}.items():

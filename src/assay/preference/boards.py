@@ -278,17 +278,20 @@ def weights_of(votes: Votes, settings: RatingSettings) -> Floats | None:
             raise DesignError(f"{changed[0]}=... weighs votes by separability; name its column with separability=...")
         return None
     column, name = votes.columns[settings.separability], settings.separability
-    if not column.dtype.is_numeric() or column.null_count() or column.is_nan().any():
-        raise DesignError(
-            f"separability='{name}' must be a number of every item; "
-            + (f"it is {column.dtype}" if not column.dtype.is_numeric() else f"{column.null_count()} votes have none")
-        )
+    if not column.dtype.is_numeric():
+        raise DesignError(f"separability='{name}' must be a number of every item; it is {column.dtype}")
+    if lacking := column.null_count() + int(column.is_nan().sum()):
+        raise DesignError(f"separability='{name}' must be a number of every item; {_votes_have(lacking)} none")
     delta = column.cast(pl.Float64).to_numpy()
     if len(delta) and (most := delta[np.argmax(np.abs(delta))]) and abs(most) > 1:
         raise DesignError(
             f"separability is from -1 to 1, and '{name}' goes to {most:g}; name the column that assay separability made"
         )
     return weight(delta, settings.alpha, settings.beta, settings.separability_threshold)
+
+
+def _votes_have(number: int) -> str:
+    return f"{counted(number, 'vote')} {'has' if number == 1 else 'have'}"
 
 
 # -- Bradley-Terry ----------------------------------------------------------------------------------
@@ -460,7 +463,7 @@ def covariate_values(name: str, columns: Sequence[pl.Series]) -> Floats:
         if not column.dtype.is_numeric():
             raise DesignError(f"covariates='{name}' must be numbers; '{column.name}' is {column.dtype}")
         if lacking := column.null_count() + int(column.is_nan().sum() or 0):
-            raise DesignError(f"covariates='{name}' must be known of every vote; {counted(lacking, 'vote')} have none")
+            raise DesignError(f"covariates='{name}' must be known of every vote; {_votes_have(lacking)} none")
     values = [column.cast(pl.Float64).to_numpy() for column in columns]
     if len(values) == 1:
         return np.asarray(values[0])
@@ -597,7 +600,7 @@ class _EloRuns:
         column = self.votes.columns[self.settings.order]
         if column.null_count():
             raise DesignError(
-                f"{counted(column.null_count(), 'vote')} have no '{self.settings.order}', which says when they came"
+                f"{_votes_have(column.null_count())} no '{self.settings.order}', which says when they came"
             )
         return column.rank("dense").to_numpy().argsort(kind="stable").astype(np.int64)
 
