@@ -224,7 +224,7 @@ def test_documents_are_a_caution_from_a_design_effect_of_1_2():
     # 3000 / 1.2 = 2500
     assert DocumentEffect(1000, 3000, 1.2).words() == (
         "Caution: 3,000 names share 1,000 stems, and items that share one are alike: design effect 1.20, so these "
-        "items say as much as 2,500 independent ones. Keep the stem in an item column and name it with clusters=…."
+        "items say as much as 2,500 independent ones. Keep the stem in an item column and give clusters=... its name."
     )
 
 

@@ -494,7 +494,7 @@ class DocumentEffect:
         return (
             f"Caution: {what}, and items that share one are alike: design effect {number(self.design)}, so these items "
             f"say as much as {self.n_items / self.design:,.0f} independent ones. Keep the stem in an item column and "
-            "name it with clusters=…."
+            "give clusters=... its name."
         )
 
 

@@ -632,7 +632,7 @@ def _refuse_too_few(labels: Annotations | Chunks, humans: tuple[str, ...], setti
     message = f"the alt-test leaves out each of at least 2 people in turn; the table has {len(humans)}"
     if not labels.judges:
         raise DesignError(f"{message} and no judge; name the judges with judges=[...]")
-    raise DesignError(f"{message}. With a single expert, recruit others and compare both with expert=...")
+    raise DesignError(f"{message}. With a single expert, recruit others; expert=... compares both with them")
 
 
 def _score_for(ratings: Ratings, settings: AltTestSettings) -> AlignmentScore:
