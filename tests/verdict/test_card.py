@@ -14,7 +14,20 @@ import assay
 from assay import Annotations, card
 from assay.errors import DataError, DesignError
 from assay.estimation.intervals import Estimate
-from assay.verdict.card import DIMENSIONS, CardSettings, JudgeCard, _Codes, _group_codes, _mark, _replacement
+from assay.verdict.card import (
+    DIMENSIONS,
+    CardRow,
+    CardSettings,
+    JudgeCard,
+    _Codes,
+    _Criterion,
+    _group_codes,
+    _mark,
+    _mark_rows,
+    _notes,
+    _number_labels,
+    _replacement,
+)
 from assay.verdict.cells import LEAST_PEOPLE, TOWARD, Boundaries, CellMeasure, JudgeCells, SpreadContrast, shown
 
 pytestmark = pytest.mark.xdist_group("card")  # one process, so that each table is made once
@@ -573,3 +586,122 @@ def test_what_options_of_a_card_mean():
         CardSettings(lesson="l")
     with pytest.raises(DesignError, match="both set epsilon"):
         CardSettings(epsilon=0.0, expertise="crowd")
+
+
+@pytest.mark.parametrize(
+    ("repeated", "options", "notes"),
+    [
+        (False, {"epsilon": 0.1}, ()),
+        (True, {"epsilon": 0.1, "repeats": "first"}, ("repeated answers: first",)),
+        (False, {}, ("replacement needs the option expertise or epsilon: what the judge's low cost is worth",)),
+        (True, {}, ("repeated answers: error",
+                    "replacement needs the option expertise or epsilon: what the judge's low cost is worth")),
+    ],
+)  # fmt: skip
+def test_what_stands_beside_a_card(repeated, options, notes):
+    assert _notes(SimpleNamespace(has_repeats=repeated), CardSettings(**options)) == notes
+
+
+def criterion_of(annotators, **options):
+    """The labels of one criterion, of which only the annotators are known."""
+    made = _Criterion.__new__(_Criterion)
+    made.settings, made.criterion, made.tested = CardSettings(**options), None, None
+    made.judges = [name for name, kind, *_ in annotators if kind == "judge"]
+    about = pl.DataFrame(annotators, schema=["annotator", "kind", "maker"], orient="row")
+    made.labels = SimpleNamespace(
+        annotators=about, humans=tuple(name for name, kind, *_ in annotators if kind == "human")
+    )
+    return made
+
+
+PANEL = [("m1", "judge", "a"), ("m2", "judge", "b"), ("m3", "judge", "a"), ("m4", "judge", None), ("h1", "human", "b"),
+         ("h2", "human", None), ("h3", "human", None)]  # fmt: skip
+
+
+def test_a_family_has_two_judges_at_least():
+    assert criterion_of(PANEL)._families() == {}
+    assert criterion_of(PANEL, family="maker")._families() == {"a": ("m1", "m3")}
+    with pytest.raises(DataError, match="'makers' is not in the table of annotators; did you mean 'maker'"):
+        criterion_of(PANEL, family="makers")._families()
+
+
+@pytest.mark.parametrize(("people", "humans", "asked"), [(True, 3, True), (True, 2, False), (False, 3, False)])
+def test_judges_then_families_then_people_have_rows(people, humans, asked):
+    """m2 repeats h2, who is left out beside families; a person stands beside the others of three."""
+    one = criterion_of(PANEL[: 4 + humans], family="maker", people=people)
+    one._test = lambda name, others=None: name
+    rows = []
+
+    def row(name, kind, judge, others, test):
+        rows.append((name, kind, judge, others, test))
+        return SimpleNamespace(repeats="h2" if name == "m2" else None)
+
+    one._row = row
+    list(one.rows())
+    everybody = ("h1", "h2", "h3")[:humans]
+    assert rows[:4] == [(name, "judge", (name,), everybody, name) for name in ("m1", "m2", "m3", "m4")]
+    assert rows[4] == ("a", "family", ("m1", "m3"), tuple(h for h in everybody if h != "h2"), None)
+    others = {"h1": ("h2", "h3"), "h2": ("h1", "h3"), "h3": ("h1", "h2")}
+    assert rows[5:] == ([(h, "person", (h,), others[h], h) for h in everybody] if asked else [])
+
+
+def test_a_person_is_tested_as_a_judge_beside_the_others(monkeypatch):
+    rows = [(f"i{k}", who, k % 2) for k in range(4) for who in ("h1", "h2", "h3", "m")]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    one = _Criterion.__new__(_Criterion)
+    one.labels = Annotations.from_frame(frame, judges=["m"], scale="nominal:0,1")
+    one.criterion, one.tested = "c", None
+    asked = []
+    monkeypatch.setattr(
+        "assay.verdict.card.alt_test", lambda table, name, **options: asked.append((table, name, options)) or "tested"
+    )
+    one.settings = CardSettings(epsilon=0.3, alpha=0.1)
+    assert one._test("h1", ("h2", "h3")) == "tested"
+    ((table, name, options),) = asked
+    assert (name, table.judges, table.humans) == ("h1", ("h1",), ("h2", "h3"))
+    assert options == {"expertise": None, "epsilon": 0.3, "alpha": 0.1}
+    one.settings = CardSettings()  # nothing is told: the test says only whom the judge repeats
+    one._test("m")
+    assert asked[1][0] is one.labels
+    assert asked[1][2] == {"expertise": None, "epsilon": 0.0, "alpha": 0.05}
+    one.settings = CardSettings(expertise="crowd")
+    one._test("m")
+    assert asked[2][2] == {"expertise": "crowd", "epsilon": None, "alpha": 0.05}
+    one.tested = lambda name, criterion: f"{name} on {criterion}"
+    assert one._test("m") == "m on c"
+    assert one._test("h1", ("h2", "h3")) == "tested"
+
+    def refused(*_, **__):
+        raise DesignError("too few")
+
+    monkeypatch.setattr("assay.verdict.card.alt_test", refused)
+    one.tested = None
+    assert one._test("m") == "no test: too few"
+
+
+def test_categories_are_told_apart_by_their_places():
+    frame = pl.DataFrame({"item": ["a", "b", "c"], "annotator": "m", "label": ["y", "x", "y"]})
+    found = _number_labels(Annotations.from_frame(frame, judges=["m"], scale="nominal:x,y"), None)
+    assert sorted(found.labels.select("item", "label").rows()) == [("a", 2.0), ("b", 1.0), ("c", 2.0)]
+    assert found.scale.numeric
+
+
+@pytest.mark.parametrize(("adjust", "marks"), [(True, ("?", "?", "✓")), (False, ("✓", "✓", "✓"))])
+def test_marks_of_judges_are_corrected_among_judges(adjust, marks):
+    """Two judges with p of .03: twice that is .06; the family, alone of its kind, keeps its .03."""
+
+    def row(kind, p, verdict=(1.0, 1.0)):
+        one = {d: (CellMeasure("m", Estimate(0.1, 0, 0.2, 0.1), p, 1.0),) for d in DIMENSIONS}
+        one["replacement"] = (CellMeasure("ρ", Estimate(0.1, 0, 0.2, 0.1), *verdict),)
+        return CardRow(kind, kind, None, one, None)
+
+    rows = [row("judge", 0.03), row("judge", 0.03, (0.0, 1.0)), row("family", 0.03, (1.0, 0.0))]
+    themselves = [rows[0], row("judge", 0.03, (1.0, 0.0)), rows[2]]
+    found = list(_mark_rows(rows, themselves, CardSettings(adjust=adjust)))
+    for dimension in DIMENSIONS:
+        if dimension == "replacement":  # the verdicts were corrected before
+            assert [one.marks[dimension] for one in found] == ["?", "✓", "✗"]
+            assert [one.alone[dimension] for one in found] == ["?", "✗", "✗"]
+        else:
+            assert tuple(one.marks[dimension] for one in found) == marks
+            assert {one.alone[dimension] for one in found} == {"✓"}
