@@ -32,8 +32,8 @@ def test_what_a_table_can_answer():
         "may m stand in for people?": (True, ""),
         "agreement?": (True, "6 items with two labels or more"),
         "on which scale to ask?": (False, "no column says on which scale was asked"),
-        "which is better (votes)?": (False, "no votes; read with scale='preference'"),
-        "the same ideas (triplets)?": (False, "no odd ones out; read with scale='odd-one-out'"),
+        "which is better (votes)?": (False, "no votes; labels are not first, second or tie"),
+        "the same ideas (triplets)?": (False, "no odd ones out; labels are not A, B or C"),
         "lessons and raters (G-study)?": (True, "by lesson"),
         "is the judge fair to groups?": (True, "by lesson"),
         "corrected estimates?": (True, "2 items with the judge's label alone"),
@@ -59,6 +59,9 @@ def test_what_a_table_lacks():
     assert answers(every)["corrected estimates?"] == (
         False, "every item has people's labels: add items that the judge alone has labelled"
     )  # fmt: skip
+    letters = [("a", "p", "A"), ("b", "q", "C")]
+    odd = assay.read(pl.DataFrame(letters, schema=["item", "annotator", "label"], orient="row"))
+    assert answers(odd)["the same ideas (triplets)?"] == (False, "no odd ones out; read with scale='odd-one-out'")
     apart = every.where(annotator="p0")
     assert answers(apart)["agreement?"] == (False, "0 items with two labels or more")
     votes = assay.read(pl.DataFrame({"item": ["a", "b"] * 2, "annotator": list("ppqq"), "label": ["first", "tie"] * 2}),

@@ -309,12 +309,16 @@ def _answerable(labels: Annotations, gold: Collection[str] = ()) -> list[Answera
     alone = int((~only).sum())
     varied = [c for c in (*labels.conditions, "scale", "range") if c in labels.labels.columns]
     ranges = [c for c in varied if c in ("scale", "range") or _says_ranges(labels.labels[c])]
+    kinds_of_label = labels.labels["label"].unique()
+    said = {*map(str, kinds_of_label)} if 0 < len(kinds_of_label) <= 3 else {"more kinds"}
+    no_votes = "read with scale='preference'" if said <= _VOTES else "labels are not first, second or tie"
+    none_odd = "read with scale='odd-one-out'" if said <= set("ABC") else "labels are not A, B or C"
     return [
         Answerable(f"may {who or 'a judge'} stand in for people?", not lacks and not odd, lacks or few),
         Answerable("agreement?", together > 0 and not texts, f"{counted(together, 'item')} with two labels or more"),
         Answerable("on which scale to ask?", bool(ranges), "" if ranges else "no column says on which scale was asked"),
-        Answerable("which is better (votes)?", votes, "" if votes else "no votes; read with scale='preference'"),
-        Answerable("the same ideas (triplets)?", odd, "" if odd else "no odd ones out; read with scale='odd-one-out'"),
+        Answerable("which is better (votes)?", votes, "" if votes else f"no votes; {no_votes}"),
+        Answerable("the same ideas (triplets)?", odd, "" if odd else f"no odd ones out; {none_odd}"),
         Answerable("lessons and raters (G-study)?", bool(nested),
                    f"by {listing(nested, 3)}" if nested else "no column of the items that several share"),
         Answerable("is the judge fair to groups?", bool(groups and judges), nobody if not judges else

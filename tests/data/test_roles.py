@@ -178,7 +178,13 @@ def test_a_column_an_annotator():
     assert why(found, "ann") == "1 to 5"
     assert why(found, "item") == "6 different values"
     few = guess({"item": ["a", "b"], "ann": [1, 2]})
-    assert few.lacking == ("fewer than two columns could hold labels of an annotator",)
+    assert few.lacking == (
+        "'ann' alone could hold labels of an annotator; if it does, say layout='wide' and columns=['ann']",
+    )
+    assert guess({"item": ["a", "b"], "ann": [1, 2]}, judges=("ann",)).lacking == ()
+    assert guess({"item": ["a", "b"]}).lacking == (
+        "no column could hold labels of an annotator; name them with columns=[...]",
+    )
     assert guess({"item": ["a", "b"], "ann": [1, 2]}, alone=False).lacking == ()
     twice = guess({"item": ["a", "a"], "ann": [1, 2], "bob": [1, 2]}, columns=("ann", "bob"))
     assert twice.lacking == ("item 'a' has more than one row; a wide table has one row an item",)

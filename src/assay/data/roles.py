@@ -566,8 +566,13 @@ class _Finder:
         options["columns"] = labels
         if self.told.shape != "wide" and self.told.columns is None:
             self._doubt_who(labels)
-        if len(labels) < (1 if self.told.shape == "wide" or not self.told.alone else 2):
-            self.lacking.append("fewer than two columns could hold labels of an annotator")
+        if not labels:
+            self.lacking.append("no column could hold labels of an annotator; name them with columns=[...]")
+        elif len(labels) == 1 and self.told.alone and self.told.shape != "wide" and not judges.intersection(labels):
+            self.lacking.append(
+                f"'{labels[0]}' alone could hold labels of an annotator; if it does, say layout='wide' and "
+                f"columns=['{labels[0]}']"
+            )
         self._need_one_row_an_item(item)
         if self.told.columns is None:
             for name in (n for n, (role, _) in roles.items() if role == "unknown" and n not in labels):
