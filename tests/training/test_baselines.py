@@ -11,6 +11,7 @@ from teaching import quick, reviews
 
 import assay
 from assay.data.annotations import Annotations
+from assay.estimation.options import IntervalSettings
 from assay.training.baselines import (
     PENALTIES,
     RaterMeasures,
@@ -21,6 +22,7 @@ from assay.training.baselines import (
     _thresholds,
     cross_fitted,
     features,
+    measure,
     ordinal_regression,
     ridge,
 )
@@ -269,3 +271,61 @@ def test_a_straight_line_is_learnt_and_its_lead_is_said():
     best = found.table["baseline"][0]
     assert f"worse than {best} in r and RMSE" in found.summary()
     assert found.lead("encoder", "RMSE").high < 0
+
+
+# -- several raters, and intervals over documents -----------------------------------------------------------
+
+
+def rated(scale, seed=3, n=9, people="xyz"):
+    """What three people said of nine items, of which the last was not answered; a person skips every fourth."""
+    rng = np.random.default_rng(seed)
+    rows = [(f"i{k}", who, int(rng.integers(1, 4))) for k in range(n - 1) for p, who in enumerate(people)
+            if (k + p) % 4]  # fmt: skip
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    if scale.startswith("nominal"):
+        frame = frame.with_columns(pl.col("label").cast(pl.String))
+    labels = Annotations.from_frame(frame, scale=scale, judges=[])
+    return targets_of(labels, list(people), [f"i{k}" for k in range(n)])[0], rng
+
+
+@pytest.mark.parametrize("scale", ["1-3", "nominal:1,2,3"])
+def test_several_raters_are_measured_as_each_alone(scale):
+    target, rng = rated(scale)
+    nominal = scale.startswith("nominal")
+    values = [rng.dirichlet(np.ones(3), 9) if nominal else rng.uniform(1, 3, 9) for _ in range(3)]
+    labels = [target.coordinates(v.argmax(axis=1) if nominal else np.round(v)) for v in values]
+    width = labels[0].shape[1]
+    both = RaterMeasures(3, 3, width, nominal)
+    moments = both.moments(target, values, labels)
+    found = both.value(moments.sum(axis=0))
+    for k in range(3):
+        one = RaterMeasures(1, 3, width, nominal)
+        alone = one.value(one.moments(target, [values[k]], [labels[k]]).sum(axis=0))
+        np.testing.assert_allclose(found[3 * k : 3 * k + 3], alone)
+    stacked = both.value(np.stack([moments.sum(axis=0), moments[:6].sum(axis=0)]))
+    assert stacked.shape == (2, 9)
+    np.testing.assert_allclose(stacked[0], found)
+
+
+def test_what_nobody_labelled_is_not_measured_and_documents_are_left_out_whole():
+    target, rng = rated("1-3", n=13)
+    values = {"ridge": rng.uniform(1, 3, 13), "mean": np.linspace(1, 3, 13)}
+    group = np.array([7, 7, 0, 0, 0, 3, 3, 9, 9, 4, 4, 4, 9])
+    found = measure(target, values, SimpleNamespace(group=group), 3, IntervalSettings(method="jackknife"))
+    assert (found.n_items, len(found)) == (12, 6)
+
+    def slow(keep):
+        rows = []
+        for value in values.values():
+            known = keep & np.isfinite(target.mean)
+            error = value[known] - target.mean[known]
+            rows += [np.corrcoef(value[known], target.mean[known])[0, 1], np.sqrt(np.mean(error**2))]
+        return np.array(rows)
+
+    every = np.ones(13, dtype=bool)
+    np.testing.assert_allclose(found.value[[0, 1, 3, 4]], slow(every))
+    without = [slow(group != one) for one in np.unique(group)]
+    np.testing.assert_allclose(np.sort(found.leave_one_out[:, [0, 1, 3, 4]], axis=0), np.sort(without, axis=0))
+    worse = dict(values, ridge=np.where(np.isfinite(target.mean), values["ridge"], 99.0))
+    again = measure(target, worse, SimpleNamespace(group=group), 3, IntervalSettings(method="none"))
+    np.testing.assert_array_equal(again.value, found.value)
