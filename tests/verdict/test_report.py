@@ -964,3 +964,67 @@ def test_labels_of_four_judges_at_most_are_corrected(
     monkeypatch.setattr(plots, "_ahead_of_people", lambda labels: [f"m{k}" for k in range(judges)])
     monkeypatch.setattr(plots, "_estimate_parts", lambda labels, judge, settings: (Part(judge),))
     assert ask("_estimates", table_with("nominal")) == [f"m{k}" for k in range(asked_of)]
+
+
+def test_where_domains_are_no_criteria_the_card_takes_a_test_over_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+    monkeypatch.setattr(
+        plots, "alt_test", lambda labels, judge, **options: given.append((labels, judge, options)) or "tested"
+    )
+    labels = SimpleNamespace(where=lambda criterion: f"labels of {criterion}")
+    builder = SimpleNamespace(
+        by="topic", labels=labels, _question_settings=lambda kind: AltTestSettings(epsilon=0.3, alpha=0.1)
+    )
+    assert plots.ReportBuilder._find_test(builder, {}, "m", None) == "tested"
+    assert plots.ReportBuilder._find_test(builder, {}, "m", "law") == "tested"
+    assert [(table, judge) for table, judge, _ in given] == [(labels, "m"), ("labels of law", "m")]
+    options = given[0][2]
+    assert (options["epsilon"], options["alpha"]) == (0.3, 0.1)
+    assert None not in options.values()
+
+    def refused(*_: object, **__: object) -> None:
+        raise assay.DesignError("too few")
+
+    monkeypatch.setattr(plots, "alt_test", refused)
+    assert plots.ReportBuilder._find_test(builder, {}, "m", None) == "no test: too few"
+
+
+@pytest.mark.parametrize(
+    ("options", "asked_for"),
+    [
+        ({}, [{}]),
+        ({"clusters": "book"}, [{"object": "book"}, {}]),  # the clusters are objects, where that can be
+        ({"clusters": "book", "object": "poet"}, [{"object": "poet"}]),
+        ({"family": "maker", "clusters": "book"}, [{"object": "book", "family": "maker"}, {"family": "maker"}]),
+    ],
+)
+def test_the_card_is_of_objects_that_are_named_or_of_clusters(
+    options: dict[str, str], asked_for: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[dict[str, object]] = []
+
+    def refused(labels: object, settings: object, tested: object) -> None:
+        given.append({k: v for k in ("object", "lesson", "family", "group") if (v := getattr(settings, k)) is not None})
+        assert (settings.judges, settings.epsilon, settings.alpha, settings.repeats) == (("m",), 0.3, 0.1, "mean")
+        raise assay.DesignError("nobody is beside")
+
+    monkeypatch.setattr(plots, "judge_card", refused)
+    settings = ReportSettings(epsilon=0.3, alpha=0.1, repeats="mean", **options)
+    builder = SimpleNamespace(settings=settings, labels=None, old=None, no_card="")
+    if {"object", "family"} & set(options):
+        with pytest.raises(assay.DesignError, match="nobody is beside"):
+            plots.ReportBuilder._card(builder, ["m"], None)
+    else:
+        assert plots.ReportBuilder._card(builder, ["m"], None) is None
+        assert builder.no_card == "There is no card: nobody is beside. "
+        builder.old = "an older report"  # whose card it is to be compared with
+        with pytest.raises(assay.DesignError, match="nobody is beside"):
+            plots.ReportBuilder._card(builder, ["m"], None)
+    assert given[: len(asked_for)] == asked_for
+    monkeypatch.setattr(plots, "judge_card", lambda labels, settings, tested: settings.object)
+    assert plots.ReportBuilder._card(builder, ["m"], None) == asked_for[0].get("object")
+
+
+def test_the_call_that_makes_a_report_again_names_what_was_chosen() -> None:
+    s = ReportSettings(epsilon=0.1, score=len, by="topic", progress=print)
+    assert plots.call(s, "labels") == "assay.report(labels, score=len, epsilon=0.1, by='topic')"
