@@ -318,3 +318,328 @@ def test_what_is_wrong_with_a_file_is_one_line(error, words):
     with pytest.raises(DataError) as caught:
         tables.read_safely(Path("f.csv"), read)
     assert str(caught.value) == words
+
+
+# -- function by function ------------------------------------------------------------------------------------
+
+
+def rows_of(untyped: bool = False, **columns) -> Rows:
+    frame = pl.DataFrame(columns, strict=False)
+    return Rows(frame, reading=Reading("t", frame.height), untyped=untyped)
+
+
+def test_a_form_becomes_rows_of_items():
+    form = rows_of(who=["ann", "bob"], q1=[1, None], q2=[3, 4], age=[30, 40], _row=[2, 3])
+    found = tables.transpose(form, "who", ["q1", "q2"])
+    assert sorted(found.labels.select("annotator", "item", "label", "_row").rows()) == [
+        ("ann", "q1", 1, 2), ("ann", "q2", 3, 2), ("bob", "q2", 4, 3),
+    ]  # fmt: skip
+    assert (found.reading.rows, found.orders, found.untyped) == (3, {}, False)
+    every = tables.transpose(form, "who", None)
+    assert set(every.labels["item"]) == {"q1", "q2", "age"}
+    rows = tables.transpose(form, "_row", ["q1", "q2"])
+    assert set(rows.labels["annotator"]) == {"row 2", "row 3"}
+    for name in ("label", "item", "annotator", "who"):
+        taken = tables.transpose(rows_of(**{name: ["ann", "bob"], "q1": [1, 2]}), name, None)
+        assert taken.labels.select("annotator", "item", "label").rows() == [("ann", "q1", 1), ("bob", "q1", 2)]
+    with pytest.raises(DataError, match=r"t: 'ann' has more than one row; a transposed table has one row a person"):
+        tables.transpose(rows_of(who=["ann", "ann"], q1=[1, 2]), "who", None)
+    with pytest.raises(DataError, match="t: beside 'who' there is no column that could be an item"):
+        tables.transpose(rows_of(who=["ann"], _row=[1]), "who", None)
+    with pytest.raises(DataError, match=r"'name' is not in t.*\(it should name the person\)"):
+        tables.transpose(form, "name", None)
+    with pytest.raises(DataError, match="'q9' is not in t"):
+        tables.transpose(form, "who", ["q9"])
+
+
+LOW, HIGH = pl.Enum(["low", "high"]), pl.Enum(["high", "low"])
+
+
+def test_orders_of_categories_are_one_or_none():
+    size = pl.Series(["low", "high"], dtype=LOW)
+    two = rows_of(who=["ann", "bob"], q1=size, q2=size)
+    assert tables.transpose(two, "who", None).orders == {None: ("low", "high")}
+    other = rows_of(who=["ann", "bob"], q1=size, q2=pl.Series(["low", "high"], dtype=HIGH))
+    assert tables.transpose(other, "who", None).orders == {}
+    assert unpivot(two, "who", None).orders == {None: ("low", "high")}
+    with pytest.raises(DataError, match="columns q1, q2 declare different orders of their categories"):
+        unpivot(other, "who", None)
+    assert stack_criteria(other, ["q1", "q2"]).orders == {"q1": ("low", "high"), "q2": ("high", "low")}
+    assert unpivot(rows_of(who=["ann"], q1=pl.Series(["x"], dtype=pl.Categorical)), "who", None).orders == {}
+
+
+def test_a_wide_table_without_names_of_columns():
+    found = unpivot(rows_of(q=["a", "b"], ann=[1, 2], bob=[2, 3], _row=[2, 3]), "q", None)
+    assert set(found.labels["annotator"]) == {"ann", "bob"}
+    assert found.items is None
+    for name in ("label", "annotator", "criterion", "item", "doc"):
+        taken = unpivot(rows_of(**{name: ["a", "b"], "ann": [1, 2]}), name, None)
+        assert taken.labels.select("item", "annotator", "label").rows() == [("a", "ann", 1), ("b", "ann", 2)]
+    beside = unpivot(rows_of(q=["a"], item=["x"], ann=[1]), "q", ["ann"])
+    assert beside.items.rows(named=True) == [{"item": "a", "item (original)": "x"}]
+    numbered = unpivot(rows_of(ann=[1, 2], bob=[2, 3], _row=[2, 3]), "_row", None)
+    assert set(numbered.labels["item"]) == {"row 2", "row 3"}
+    with pytest.raises(DataError, match="t: beside 'q' there is no column that could be an annotator's"):
+        unpivot(rows_of(q=["a"], _row=[1]), "q", None)
+    with pytest.raises(DataError, match=r"'id' is not in t.*\(it should hold the item\)"):
+        unpivot(rows_of(q=["a"], ann=[1]), "id", None)
+    with pytest.raises(DataError, match="t: item 'a' has more than one row; a wide table has one row an item"):
+        unpivot(rows_of(q=["a", "a"], ann=[1, 2]), "q", None)
+    mixed = rows_of(q=["a", "b"], ann=[1, 2], bob=["x", "y"], cho=["x", "y"])
+    assert unpivot(mixed, "q", ["bob", "cho"]).labels.height == 4
+    with pytest.raises(
+        DataError, match=r"columns 'bob', 'cho' hold text and column 'ann' holds numbers; .*=\['bob', 'cho'\]"
+    ):
+        unpivot(mixed, "q", None)
+    with pytest.raises(DataError, match=r"column 'x' holds text and columns 'a', 'b' hold numbers; .*=\['a', 'b'\]"):
+        unpivot(rows_of(q=["i"], x=["w"], a=[1], b=[2]), "q", None)
+    words = rows_of(q=["a", "b"], ann=["x", "y"], Notes=["so", "hm"])
+    with pytest.raises(DataError, match=r"column 'Notes' holds no labels by its name; .* columns=\['ann'\]"):
+        unpivot(words, "q", None)
+    assert unpivot(words, "q", ["ann", "Notes"]).labels.height == 4
+    assert unpivot(words, "q", None, check=False).labels.height == 4
+    assert unpivot(rows_of(q=["a"], Notes=["so"]), "q", None).labels.height == 1  # nothing else could be labels
+
+
+@pytest.mark.parametrize(
+    ("cells", "untyped", "held"),
+    [
+        ([1, 2], False, "numbers"), ([1, None], False, "numbers"), ([1.5, 2], True, "numbers"),
+        (["1", "2"], False, "text"), (["1", "2"], True, "numbers"), (["1", " 2 ", "n/a", ""], True, "numbers"),
+        (["1", "x"], True, "both"), (["x", "y"], True, "text"), (["NA", " "], True, "nothing"),
+        ([None, None], True, "nothing"), ([None, None], False, "nothing"), ([True, False], True, "text"),
+    ],
+)  # fmt: skip
+def test_what_a_column_holds(cells, untyped, held):
+    assert tables._holds(rows_of(untyped, x=cells), "x") == held
+
+
+def test_a_column_of_numbers_without_any_holds_nothing():
+    empty = Rows(pl.DataFrame({"x": pl.Series([None, None], dtype=pl.Int64)}), reading=Reading("t", 2))
+    assert tables._holds(empty, "x") == "nothing"
+
+
+def test_rows_are_numbered_where_they_are_to_be_named_by_it():
+    plain = rows_of(a=[5, 6])
+    assert tables.number_rows(plain, {"item": "_row"}).labels["_row"].to_list() == [1, 2]
+    assert tables.number_rows(plain, {"item": "a"}) is plain
+    there = rows_of(a=[5, 6], _row=[7, 8])
+    assert tables.number_rows(there, {"annotator": "_row"}) is there
+    assert tables._rows_named(plain.labels, "_row", "item") is plain.labels
+    assert tables._rows_named(there.labels, "a", "item") is there.labels
+    assert tables._rows_named(there.labels, "_row", "item")["_row"].to_list() == ["row 7", "row 8"]
+
+
+def test_several_columns_name_an_item_together():
+    found = tables.join_items(rows_of(lesson=["x", "y"], part=[1, 2], label=[3, 4]), ["lesson", "part"])
+    assert found.labels["item"].to_list() == ["x/1", "y/2"]
+    with pytest.raises(DataError, match=r"'page' is not in t.*\(it should name the item\)"):
+        tables.join_items(rows_of(lesson=["x"]), ["lesson", "page"])
+    numbered = stack_criteria(
+        rows_of(item=["a", "b"], criterion=["u", "v"], p=[1, 2], q=[3, 4], _row=[5, 6]), ["p", "q"]
+    )
+    assert numbered.labels.rows(named=True)[1] == {
+        "item": "b", "criterion (original)": "v", "_row": 6, "criterion": "p", "label": 2,
+    }  # fmt: skip
+    with pytest.raises(DataError, match=r"'r' is not in t.*\(it should hold labels\)"):
+        stack_criteria(rows_of(item=["a"]), ["r"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "read"),
+    [
+        (["1", "-2", None], [1, -2, None]), (["1", "2.5"], [1.0, 2.5]),
+        (["0", "0.5", "-0.1"], [0.0, 0.5, -0.1]), (["01", "2"], ["01", "2"]), (["-02"], ["-02"]),
+        (["1", "x"], ["1", "x"]), ([" 01"], [" 01"]), ([None, None], [None, None]),
+    ],
+)  # fmt: skip
+def test_texts_that_are_numbers(cells, read):
+    frame = pl.DataFrame({"a": cells, "b": cells}, schema={"a": pl.String, "b": pl.String})
+    found = tables.numbers_where_all_are(frame, leave=["b"])
+    assert found["a"].to_list() == read
+    assert found["b"].to_list() == cells
+
+
+def test_lists_of_objects_are_tables():
+    found = tables.records([{"a": 1}, {"b": "x", "a": 2}], "t")
+    assert found.to_dict(as_series=False) == {"a": [1, 2], "b": [None, "x"]}
+    loose = tables.records([{"a": 1}, {"a": "x"}], "t", strict=False)
+    assert loose["a"].to_list() == ["1", "x"]
+    with pytest.raises(DataError, match="mixes numbers and text"):
+        tables.records([{"a": 1}, {"a": "x"}], "t")
+    for values in ({"a": 1}, [1], [{"a": 1}, [2]]):
+        with pytest.raises(DataError, match="t must hold a list of objects, one an answer"):
+            tables.records(values, "t")
+
+
+def test_json_that_is_none_is_named_by_its_line(tmp_path):
+    def refused(read, content: bytes) -> str:
+        (tmp_path / "t.jsonl").write_bytes(content)
+        with pytest.raises(DataError) as error:
+            read(tmp_path / "t.jsonl")
+        return str(error.value).removeprefix(f"{tmp_path / 't.jsonl'}")
+
+    assert refused(tables.json_objects, b'{"a": 1}\n\n{"a": \n') == ", line 3: not JSON (Expecting value)"
+    assert refused(tables.json_objects, b'{"a": "\xff"}\n') == " is not UTF-8 text; save it as UTF-8"
+    assert refused(tables.load_json, b'[\n{"a": }]') == ", line 2: not JSON (Expecting value)"
+    assert refused(tables.load_json, b'["\xff"]') == " is not UTF-8 text; save it as UTF-8"
+    (tmp_path / "t.jsonl").write_text('\ufeff{"a": 1}\n \n{"a": 2}\n', "utf-8")
+    assert tables.json_objects(tmp_path / "t.jsonl") == [{"a": 1}, {"a": 2}]
+
+
+def test_shapes_of_json(tmp_path):
+    def read(content, name="t.json"):
+        (tmp_path / name).write_text(json.dumps(content))
+        return tables._json(tmp_path / name)
+
+    nested = {"ann": {"a": 1, "b": 2}, "bob": {"a": 3}}
+    assert read(nested).rows() == [("a", "ann", 1), ("b", "ann", 2), ("a", "bob", 3)]
+    assert read(nested, "llm_annotations.json")["kind"].to_list() == ["judge"] * 3
+    assert read(nested, "human_annotations.json")["kind"].to_list() == ["human"] * 3
+    assert read({"item": ["a", "b"], "label": [1, 2]}).rows() == [("a", 1), ("b", 2)]
+    assert read([{"item": "a", "label": 1}]).rows() == [("a", 1)]
+    with pytest.raises(DataError, match="the columns have different lengths"):
+        read({"item": ["a", "b"], "label": [1]})
+    for content in ({}, {"a": 1}, {"a": {}, "b": []}):
+        with pytest.raises(DataError, match="must hold a list of objects"):
+            read(content)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("t.docx", b"x", ": this file type is not supported (.arrow, .csv, "),
+        ("t.csv", b"", " is empty"),
+        ("t.csv", b"PAR1", " is a Parquet file, whatever its name says"),
+        ("t.parquet", b"a,b", " is not a Parquet file, whatever its name says"),
+        ("t.csv", b"PK\0", " is a binary file (a spreadsheet or zip archive), not a text table; save it as CSV"),
+        ("t.csv", b"a\0", " is a binary file, not a text table; save it as CSV or Parquet"),
+        ("t.csv", b"PKa,b", None), ("t.csv", b"\xff\xfea\0", None), ("t.csv", b"\xfe\xff\0a", None),
+        ("t.xlsx", b"PK\0", None), ("t.arrow", b"\0", None), ("t.sav", b"\0", None), ("t.PQ", b"PAR1\0", None),
+        ("t.CSV", b"a,b", None),
+    ],
+)  # fmt: skip
+def test_files_that_are_no_tables(tmp_path, name, content, words):
+    (tmp_path / name).write_bytes(content)
+    if words is None:
+        tables._refuse_what_is_no_table(tmp_path / name)
+        return
+    with pytest.raises(DataError) as error:
+        tables._refuse_what_is_no_table(tmp_path / name)
+    assert str(error.value).startswith(f"{tmp_path / name}{words}")
+
+
+def test_columns_to_the_right_of_a_table(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,,\n1,2,,\n3,4,,x\n")
+    assert read_delimited(path).columns == ["a", "b", "column 4"]
+    path.write_text("a,b,a\n1,2,3\n")
+    with pytest.raises(DataError, match="has two columns 'a'; rename one of them"):
+        read_delimited(path)
+
+
+def test_battles_whose_columns_are_there_or_not():
+    battles = {"model_a": ["m", "m"], "model_b": ["n", "n"], "winner": ["a", "b"]}
+    own = arena_rows(
+        pl.DataFrame({**battles, "prompt": ["x", "x"], "annotator": ["u", "v"], "_row": [5, 6]}), item="prompt"
+    )
+    assert own.labels.select("item", "annotator", "_row").rows() == [("x", "u", 5), ("x", "v", 6)]
+    assert "repeat" not in own.labels.columns
+    assert "prompt" not in own.labels.columns
+    again = pl.DataFrame({**battles, "id": ["x", "x"], "repeat": [4, 9]})
+    assert arena_rows(again).labels["repeat"].to_list() == [4, 9]
+    assert len(arena_rows(again).reading.notes) == 1
+    assert arena_rows(again).reading.exclusions == ()
+    first = arena_rows(pl.DataFrame({**battles, "id": [1, 2], "question_id": [8, 9], "judge": ["j", "k"]}))
+    assert first.labels.select("item", "annotator", "id").rows() == [("8", "j", 1), ("9", "k", 2)]
+    with pytest.raises(DataError, match="t has no column 'winner'; a table of battles has model_a, model_b, winner"):
+        arena_rows(pl.DataFrame({"model_a": ["m"], "model_b": ["n"]}), "t")
+    with pytest.raises(DataError, match="t has no column 'prompt'; it has model_a, model_b, winner"):
+        arena_rows(pl.DataFrame(battles), "t", item="prompt")
+    with pytest.raises(DataError, match="t: no row names a winner; it is one of model_a, a, model_b"):
+        arena_rows(pl.DataFrame({**battles, "winner": ["m", None]}), "t")
+    assert [tables.is_arena(c) for c in ([*battles], [*battles, "x"], [*battles, "label"], ["model_a", "winner"])] == [
+        True, True, False, False,
+    ]  # fmt: skip
+
+
+def test_lists_of_answers_a_line(tmp_path):
+    def read(*lines):
+        path = tmp_path / "t.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return tables.read_hugging_face(path)
+
+    one = {"item": "a", "text": "t", "annotator": ["ann", "bob"], "label": [1, 2], "time": [5, 6], "criterion": "q"}
+    found = read(
+        one, {**one, "text": "other", "criterion": "p"}, {"item": "b", "annotator": [], "label": [], "text": "u"}
+    )
+    assert found.labels.select("item", "annotator", "label", "time", "criterion", "_row").rows() == [
+        ("a", "ann", 1, 5, "q", "line 1"), ("a", "bob", 2, 6, "q", "line 1"), ("a", "ann", 1, 5, "p", "line 2"),
+        ("a", "bob", 2, 6, "p", "line 2"),
+    ]  # fmt: skip
+    assert found.items.rows() == [("a", "t"), ("b", "u")]
+    assert found.reading.rows == 4
+    needed = "line 2: 'item', and lists 'annotator' and 'label' must be there"
+    for bad in ({**one, "label": 1}, {**one, "annotator": "ann"}, {k: v for k, v in one.items() if k != "item"}):
+        with pytest.raises(DataError, match=needed):
+            read(one, bad)
+    with pytest.raises(DataError, match="line 1: 'time' has 1 entries and 'label' 2"):
+        read({**one, "time": [5]})
+    with pytest.raises(DataError, match="is empty"):
+        read({"item": "b", "annotator": [], "label": []})
+
+
+def test_folders_of_people_and_judges(tmp_path):
+    def read(humans=None, judges=None):
+        for name, content in (("human_annotations.json", humans), ("llm_annotations.json", judges)):
+            (tmp_path / name).unlink(missing_ok=True)
+            if content is not None:
+                (tmp_path / name).write_text(json.dumps(content))
+        return tables.read_alt_test(tmp_path)
+
+    found = read({"ann": {"a": 1, "b": 2}}, {"gpt": {"a": 2.5}})
+    assert found.labels.rows() == [
+        ("a", "ann", 1.0, "human", "ann: a"), ("b", "ann", 2.0, "human", "ann: b"),
+        ("a", "gpt", 2.5, "judge", "gpt: a"),
+    ]  # fmt: skip
+    assert (found.items, found.reading.rows) == (None, 3)
+    assert read({"ann": {"a": 1}}).labels.height == 1
+    assert read({"ann": {"a": "x"}}, {"gpt": {}}).labels.height == 1
+    with pytest.raises(DataError, match="'ann' is both among the people and among the judges; rename one of them"):
+        read({"ann": {"a": 1}, "bob": {}}, {"bob": {}, "ann": {}})
+    with pytest.raises(DataError, match="holds no labels"):
+        read({"ann": {}}, {})
+    with pytest.raises(DataError, match="holds text labels, the other numbers"):
+        read({"ann": {"a": 1}}, {"gpt": {"a": "x"}})
+    for bad in ([], {"ann": [1]}):
+        with pytest.raises(DataError, match=r"human_annotations.json must hold \{annotator: \{item: label\}\}"):
+            read(bad)
+
+
+def test_orders_that_pandas_wrote():
+    about = {"columns": [{"name": "a", "metadata": {"ordered": True}}, {"name": "b", "metadata": {"ordered": False}},
+                         {"name": "c", "metadata": None}, {"name": "d"}]}  # fmt: skip
+    assert tables.pandas_orders({"pandas": json.dumps(about)}) == ["a"]
+    assert tables.pandas_orders({}) == tables.pandas_orders({"pandas": "{}"}) == []
+
+
+def test_splits_of_a_folder(tmp_path):
+    def put(*names):
+        for name in names:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).touch()
+
+    put("one/x.txt", "two/b.arrow", "two/a.arrow", "four/train/x.arrow", "four/none/x.txt")
+    put("three/data/train-00000-of-00002.parquet", "three/data/train-00001-of-00002.parquet", "three/data/a.parquet")
+
+    def names(folder):
+        return {name: [one.name for one in files] for name, files in tables._splits(tmp_path / folder).items()}
+
+    assert names("one") == names("four") == {}
+    assert names("two") == {"": ["a.arrow", "b.arrow"]}
+    assert names("three") == {
+        "a": ["a.parquet"], "train": ["train-00000-of-00002.parquet", "train-00001-of-00002.parquet"]
+    }  # fmt: skip
+    put("four/dataset_dict.json", "five/x.parquet")
+    assert names("four") == {"train": ["x.arrow"]}
+    assert [tables.is_dataset(tmp_path / n) for n in ("one", "two", "three", "four", "five")] == [False, *[True] * 4]

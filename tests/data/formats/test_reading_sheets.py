@@ -88,6 +88,12 @@ def test_tables_as_r_writes_them(tmp_path: Path) -> None:
     assert (columns, rows, first, notes) == (["", "item", "label"], [("r1", "a", "1"), ("r2", "b", "2")], 2, ())
     assert read(tmp_path, "sep=;\nitem;label\nr1;a;1\nr2;b;2\n")[:3] == (columns, rows, 3)
     assert read(tmp_path, "item,label\na,1\nb,2\n")[0] == ["item", "label"]
+    titled = read(tmp_path, "Our labels\nitem,label,more\nr1,a,1,2\nr2,b,2,3\n")
+    assert titled[:3] == (["", "item", "label", "more"], [("r1", "a", "1", "2"), ("r2", "b", "2", "3")], 3)
+    # One longer line below others is no name of a row, and neither is the only one.
+    for ragged in ("item,label\na,1\nb,2,3\n", "item,label\nr1,a,1\n"):
+        with pytest.raises(DataError, match="cannot be read as a table"):
+            read(tmp_path, ragged)
 
 
 # -- where the header is ---------------------------------------------------------------------------------
@@ -213,6 +219,7 @@ def test_a_key_of_codes_is_known_by_its_heads() -> None:
         ('item,ann,ben\n"a",1,2\n', False),
         ('item,ann,ben\na,1,2\n"b",1,2\n', True),
         ("item,ann,ben\na,1,2\n,1,2\n", False),
+        ("item,ann,ben\n,1,2\na,1,2\n", False),
         ("item,ann,ben\n" + "a,1,2\n" * 38 + ",1,2\n", False),
         ("item,ann,ben\n" + "a,1,2\n" * 39 + ",1,2\n", True),
         ("item,ann,ben\nImportId,1,2\n", False),

@@ -195,7 +195,8 @@ def unpivot(rows: Rows, item: str, columns: Sequence[str] | None, *, check: bool
     # A cell nobody filled in is not a row that was left out.
     long = long.filter(pl.col("label").is_not_null())
     reading = _reading_of(rows, long)
-    return Rows(long.rename({item: "item"}), items=items, reading=reading, untyped=rows.untyped, orders=order)
+    long = long.rename({_beside(item, "annotator"): "item"})
+    return Rows(long, items=items, reading=reading, untyped=rows.untyped, orders=order)
 
 
 def number_rows(rows: Rows, options: Mapping[str, Any]) -> Rows:
@@ -226,11 +227,11 @@ def transpose(rows: Rows, annotator: str, columns: Sequence[str] | None) -> Rows
         )
     index = list(dict.fromkeys(c for c in (annotator, "_row") if c in frame.columns))
     long = _stack(frame, columns, index, "item").filter(pl.col("label").is_not_null())
-    named = annotator if annotator in long.columns else _own_name(annotator)
     declared = set(orders.values())
     order: dict[str | None, tuple[str, ...]] = {None: declared.pop()} if len(declared) == 1 else {}
     reading = _reading_of(rows, long)
-    return Rows(long.rename({named: "annotator"}), reading=reading, untyped=rows.untyped, orders=order)
+    long = long.rename({_beside(annotator, "item"): "annotator"})
+    return Rows(long, reading=reading, untyped=rows.untyped, orders=order)
 
 
 def split_annotators(rows: Rows, template: str) -> Rows:
@@ -276,13 +277,19 @@ def _reading_of(rows: Rows, long: pl.DataFrame) -> Reading:
 def _stack(frame: pl.DataFrame, columns: Sequence[str], index: Sequence[str], named: str) -> pl.DataFrame:
     """The columns one below the other, their names in one called ``named``, whatever other columns are called."""
     long = frame.unpivot(list(columns), index=list(index), variable_name="_name of column", value_name="_label of it")
-    clash = {c: _own_name(c) for c in index if c in (named, "label")}
-    return long.rename(clash).rename({"_name of column": named, "_label of it": "label"})
+    return long.rename({c: _beside(c, named) for c in index}).rename(
+        {"_name of column": named, "_label of it": "label"}
+    )
+
+
+def _beside(name: str, named: str) -> str:
+    """What a column is called beside the stacked ones' names and labels."""
+    return _own_name(name) if name in (named, "label") else name
 
 
 def _own_name(name: str) -> str:
     """The name of a column that bears the name of a role and does not play it."""
-    return f"{name} (original)" if name in ("annotator", "criterion", "label") else name
+    return f"{name} (original)" if name in ("item", "annotator", "criterion", "label") else name
 
 
 def _refuse_what_is_no_annotator(rows: Rows, columns: Sequence[str], *, named: bool) -> None:
