@@ -430,6 +430,16 @@ def test_who_is_repeated_is_held_against_the_mean_of_the_others_of_an_item():
     assert repeated(judge, ann, ann.copy()) is None
 
 
+@pytest.mark.parametrize("seed", [4, 9])
+def test_a_judge_that_says_one_thing_only_repeats_nobody(seed):
+    """What it shares with each person is 0; by rounding it was 1e-17 more with one of them, on every item alike."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=60)
+    people = [np.clip(np.round(3 + truth + 0.7 * rng.normal(size=60)), 1, 5) for _ in range(3)]
+    panel, three = panel_of(np.column_stack(people)), np.full(60, 3.0)
+    assert look_at(NegRMSE(), panel, three, [], None, 0.5, 0, ["p0", "p1", "p2"]).repeated is None
+
+
 # -- planted judges ---------------------------------------------------------------------------------------
 
 

@@ -929,6 +929,10 @@ def _copy_test(
     at = Arrangement(codes_of(part[has]), codes_of(units[has]))
     if at.n_units < FEWEST_UNITS:
         return 1.0, j, math.nan, math.nan
+    said = np.unique(np.column_stack([at.part, mine.judge]), axis=0)
+    if len(said) == at.part.max() + 1:
+        # One label where items are alike repeats nobody: what it shares is 0, and rounding would test as more.
+        return 1.0, j, math.nan, math.nan
     pairs = [(mine.own, mine.people), (mine.own, others.people), (mine.people, others.people)]
     several = bool((np.bincount(others.people.item) > 1).all())
     met = [meet(distance, a, b, at) for a, b in pairs]
