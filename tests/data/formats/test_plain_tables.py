@@ -200,6 +200,7 @@ def save_to_disk(folder: Path, frame: pl.DataFrame, shards: int = 1) -> Path:
 def test_a_data_set_on_disk(tmp_path: Path, shards: int) -> None:
     labels = assay.read(save_to_disk(tmp_path / "visits", VISITS, shards))
     assert labels.labels["label"].to_list() == ["yes", "no", "yes"]
+    assert not any("split" in note for note in labels.reading.notes)
     assert [(one.reason, one.count) for one in labels.reading.exclusions] == [("no label in it", 1)]
 
 

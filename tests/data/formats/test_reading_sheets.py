@@ -141,6 +141,9 @@ def test_what_is_above_the_header_is_said(tmp_path: Path) -> None:
         ([["item", "clarity", "", "tone", ""], ["", "ann", "ben", "ann", "ben"], ["a", "1", "2", "3", "4"]],
          ["item", "clarity / ann", "clarity / ben", "tone / ann", "tone / ben"]),
         ([["item", "q", "q"], ["", "ann", "ben"], ["a", "1", "2"]], ["item", "q / ann", "q / ben"]),
+        ([["", "q", ""], ["item", "ann", "ben"], ["a", "1", "2"]], None),  # a title above a row of names
+        ([["", "q", ""], ["", "ann", "ben"], ["a", "1", "2"]], ["", "q / ann", "q / ben"]),
+        ([["", "q", "q"], ["item", "ann", "ben"], ["a", "1", "2"]], ["item", "q / ann", "q / ben"]),
         ([["item", "q", ""], ["", "ann", "2"], ["a", "1", "2"]], None),  # a number names no column
         ([["item", "q", "r"], ["", "ann", "ben"], ["a", "1", "2"]], None),
         ([["item", "q", ""], ["", "ann", "ben"], ["a", "1", "x"]], None),  # one number below
@@ -469,3 +472,117 @@ def test_a_rounded_mean_is_doubted(tmp_path: Path) -> None:
     said = "'agreed' equals the rounded mean of 'ann', 'bob' and may be computed from them"
     with pytest.raises(DataError, match=said):
         assay.read(tmp_path / "t.csv")
+
+
+# -- text in any encoding ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "head", "notes"),
+    [
+        (b"a,b\n1,\xc3\xa9", "a,b\n1,é", []),
+        (b"\xef\xbb\xbfa,b\n", "a,b\n", []),
+        (b"a,b\n1,\xe9\n", "a,b\n1,é\n", []),
+        ("a\n1".encode("utf-16"), "a\n1", ["the file is UTF-16 text, read as such"]),
+        ("a\n1".encode("utf-16") + b"x", "a\n1", ["the file is UTF-16 text, read as such"]),
+        (b"\xfe\xff\0a", "a", ["the file is UTF-16 text, read as such"]),
+        (b"x\n" * 2**15, "x\n" * 2**15, []),
+        (b"ab\n" * 2**15, "ab\n" * (2**16 // 3), []),  # of a longer file whole lines
+        (b"y" * (2**16 - 1), "y" * (2**16 - 1), []),
+    ],
+)
+def test_the_first_lines_of_a_file(tmp_path: Path, data: bytes, head: str, notes: list[str]) -> None:
+    (tmp_path / "t.csv").write_bytes(data)
+    assert sheets._read_head(tmp_path / "t.csv") == (head, notes)
+
+
+def test_text_that_is_no_utf8(tmp_path: Path) -> None:
+    def grid(data: bytes, skip: int = 0) -> tuple[list[tuple[Any, ...]], list[str]]:
+        (tmp_path / "t.csv").write_bytes(data)
+        notes: list[str] = []
+        return sheets._read_rows(tmp_path / "t.csv", ";", skip, notes).rows(), notes
+
+    assert grid(b"a;b\n1;\xc3\xa9\n") == ([("a", "b"), ("1", "é")], [])
+    windows = ["the file is no UTF-8 text and is read as Windows text (cp1252)"]
+    assert grid(b"a;b\n1;\xe9\n") == ([("a", "b"), ("1", "é")], windows)
+    assert grid("x\na;b\n1;é\n".encode("utf-16"), 1) == ([("a", "b"), ("1", "é")], [])
+    with pytest.raises(DataError, match=r"is neither UTF-8 nor UTF-16 nor Windows text \(cp1252\); save it as UTF-8"):
+        grid(b"a;b\n1;\x81\xe9\n")
+    for empty in (b"", "".encode("utf-16")):
+        with pytest.raises(DataError, match=r"t\.csv is empty$"):
+            grid(empty)
+    with pytest.raises(DataError, match=r"t\.csv cannot be read as a table: "):
+        grid(b"a;b\n1;2;3\n")
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [("1", True), (" -2.5 ", True), ("+1,5", True), ("40 %", True), ("1.", False), ("1e3", False), (None, False)],
+)  # fmt: skip
+def test_cells_that_are_numbers(cell: str | None, value: bool) -> None:
+    assert sheets._is_value(cell) is value
+
+
+def test_columns_without_a_name_and_sheets_without_rows(tmp_path: Path) -> None:
+    def table(*rows: tuple[str | None, ...], first: int = 1, **how: Any) -> sheets.Sheet:
+        grid = pl.DataFrame([*rows], schema=[f"c{k}" for k in range(len(rows[0]))], orient="row")
+        return sheets._table_of(grid, Path("t.xlsx"), first, ["said"], **how)
+
+    found = table(("", "ann", None, "", "bob"), ("a", "1", None, "x", "2"), ("b", "2", None, None, "3"), first=5)
+    assert found.frame.columns == ["", "ann", "column 4", "bob"]
+    assert (found.frame.rows(), found.first, found.notes) == (
+        [("a", "1", "x", "2"), ("b", "2", None, "3")],
+        6,
+        ("said",),
+    )
+    titled = table(("Title", None, None), ("item", "ann", "bob"), ("a", "1", "2"), first=3)
+    assert (titled.frame.columns, titled.first) == (["item", "ann", "bob"], 5)
+    assert titled.notes == ("said", "1 row above the header passed over: 'Title'")
+    kept = table(("Title", None, None), ("item", "ann", "bob"), ("a", "yes", "no"), titles=False)
+    assert (kept.frame.columns, kept.first) == (["Title", "column 2", "column 3"], 2)
+    two = table(("Title", None, None), (None, None, None), ("item", "ann", "bob"), ("a", "1", "2"))
+    assert two.notes[1] == "2 rows above the header passed over: 'Title'"
+    with pytest.raises(DataError, match=r"t\.xlsx has two columns 'ann'; rename one of them"):
+        table(("ann", "item", "ann"), ("1", "a", "2"))
+    empty = sheets._table_of(pl.DataFrame(schema={"a": pl.String}), Path("t.xlsx"), 4, [])
+    assert (empty.frame.height, empty.first, empty.notes) == (0, 4, ())
+    (tmp_path / "t.csv").write_text("a,b\n")
+    with pytest.raises(DataError, match=r"t\.csv is a text file and has no sheets; leave sheet=\.\.\. out"):
+        sheets.read_sheet(tmp_path / "t.csv", "one")
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([["a", None, "b"]], "'a b'"), ([["x" * 39]], f"'{'x' * 39}'"), ([["x" * 40]], f"'{'x' * 37}...'"),
+        ([["", None], [" "]], "blank"), ([["a"], [""], ["b"], ["c"]], "'a', 'b' and 1 more"),
+    ],
+)  # fmt: skip
+def test_rows_that_are_passed_over_are_quoted(rows: list[list[str | None]], words: str) -> None:
+    assert sheets._quote_rows(rows) == words
+
+
+def test_sheets_that_are_no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    def book(found: Any, wanted: str | None = None) -> tuple[pl.DataFrame, list[str]]:
+        def read(*args: Any, **options: Any) -> Any:
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+        monkeypatch.setattr(sheets.pl, "read_excel", read)
+        return sheets._spreadsheet(Path("b.xlsx"), wanted)
+
+    row, column = pl.DataFrame({"a": ["1"], "b": ["2"]}), pl.DataFrame({"a": ["1", "2"]})
+    for none in ({}, {"x": row, "y": column}):
+        with pytest.raises(DataError, match=r"b\.xlsx holds no sheet with a table"):
+            book(none)
+    grid = pl.DataFrame({"a": ["1", "2"], "b": ["3", "4"]})
+    assert book({"x": row, "y": grid})[1] == ["sheet 'y' is read, not 'x'"]
+    assert book({"x": row}, "x")[0] is row
+    with pytest.raises(DataError, match=r"sheet 'z' is not in b\.xlsx"):
+        book({"x": grid}, "z")
+    for error, words in ((ValueError("bad\nmore"), "bad"), (ValueError(" "), "ValueError")):
+        with pytest.raises(DataError, match=rf"^b\.xlsx cannot be read as a spreadsheet: {words}$"):
+            book(error)
+    with pytest.raises(DataError, match=r"spreadsheets need fastexcel: pip install fastexcel \(none\)"):
+        book(ImportError("none"))

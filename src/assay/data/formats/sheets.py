@@ -295,7 +295,7 @@ def _two_rows(texts: Sequence[Sequence[str]]) -> bool:
     named = [name for name in first if name]
     repeated = len(named) - len(set(named))
     under = [second[i] for i in range(len(second)) if second[i]]
-    if not (blanks or repeated) or (blanks and any(first[i] == "" and i < blanks[0] and second[i] for i in (0,))):
+    if not (blanks or repeated) or (blanks and not first[0] and second[0]):
         return False
     # Below a header stand labels: numbers, or words that differ from the names above them.
     values = sum(_is_value(cell) for cell in third)
