@@ -75,9 +75,11 @@ def test_ends_are_cut_to_0_and_1_and_shares_beyond_have_none():
     assert low.estimate == pytest.approx(0.02 / 0.7)
     assert low.low == 0.0
     assert 0 < low.high < 0.2
-    none = true_shares([0.0, 1.0], GOLD, JUDGED, np.zeros(20_000), 0.5)[1]  # p = −.1 / .7
-    assert none.reason == "the judge's shares lie outside what its errors allow"
-    assert np.isnan(none.low)
+    high = true_shares([0.0, 1.0], GOLD, JUDGED, few, 0.95)[0]  # the other label's share is one less that
+    assert (high.low, high.high) == (pytest.approx(1 - low.high), 1.0)
+    for none in true_shares([0.0, 1.0], GOLD, JUDGED, np.zeros(20_000), 0.5):  # p = −.1 / .7, and one less that
+        assert none.reason == "the judge's shares lie outside what its errors allow"
+        assert np.isnan(none.low)
 
 
 def test_too_few_gold_items_or_a_judge_that_guesses_is_refused():

@@ -578,3 +578,13 @@ def test_columns_that_nobody_has_named():
         registry.find_columns(rows, ReadSettings(annotator="who"))
     with pytest.raises(DataError, match=r"column 'cho' is not in t\.csv"):
         registry.find_columns(rows, ReadSettings(columns=["ann", "cho"]))
+
+
+def test_words_beside_numbers_are_refused_unless_the_scale_is_of_words():
+    rows = part(id=["a", "b", "c"], ann=["x", "y", "x"], bob=[1, 2, 1], _row=["2", "3", "4"])
+    how = {"item": "id", "layout": "wide", "columns": ["ann", "bob"]}
+    for scale in (None, parse_scale("1-5")):
+        with pytest.raises(DataError, match="column 'ann' holds text and column 'bob' holds numbers"):
+            registry.table_of(rows, ReadSettings(**how, scale=scale))
+    read = registry.table_of(rows, ReadSettings(**how, scale=parse_scale("nominal")))
+    assert sorted(set(read.labels["label"])) == ["1", "2", "x", "y"]
