@@ -209,6 +209,11 @@ def test_a_shape_that_cannot_be_is_refused(options, words):
         validate(**{**SMALL, **options})
 
 
+def test_two_people_are_enough_for_a_pilot():
+    s, _ = _shape_of_pilot(ValidateVerdictSettings(pilot=simulate(20, 2, scale="1-5", seed=1), epsilon=0.1))
+    assert (s.n_items, s.n_annotators, s.labels_per_item, len(s.prior)) == (20, 2, None, 5)
+
+
 def test_a_pilot_that_shows_nothing_is_refused():
     one = simulate(20, 1, scale="1-5", seed=1)
     with pytest.raises(DesignError, match="a pilot shows how people agree, and this one has 1"):
