@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import numpy as np
@@ -11,7 +12,16 @@ from scipy import stats
 
 import assay
 from assay.errors import DataError, DesignError
-from assay.estimates.route import Route, RouteSettings, _advantages, _signal, _test_advantage, _thresholds, largest
+from assay.estimates.route import (
+    Route,
+    RouteSettings,
+    _advantages,
+    _p_blind,
+    _signal,
+    _test_advantage,
+    _thresholds,
+    largest,
+)
 from assay.estimation.result import Run
 
 
@@ -231,7 +241,7 @@ def test_the_advantage_is_agreement_with_people_less_theirs_plus_epsilon():
         rows += [(f"i{i:02}", who, label, i) for who, label in given.items()]
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label", "sure"], orient="row")
     labels = assay.read(frame, judges=["judge"], scale="1-5")
-    d, agree, position, n_all, _, _ = _advantages(labels, "judge", RouteSettings(signal="sure", epsilon=0.1))
+    d, agree, position, n_all, *_ = _advantages(labels, "judge", RouteSettings(signal="sure", epsilon=0.1))
     assert (len(position), n_all) == (24, 24)
     with_judge = [(1 + 0.75 + 0) / 3, 0.5]  # on a span of 4
     among = [(0.75 + 0 + 0.25) / 3, 0.0]
@@ -241,11 +251,11 @@ def test_the_advantage_is_agreement_with_people_less_theirs_plus_epsilon():
     assert found.cost_of_people == pytest.approx(24 * 2.5 * 2)
     named = assay.read(frame.with_columns(pl.col("label").replace_strict({1: "a", 3: "b", 4: "c", 5: "d"})),
                        judges=["judge"], scale="nominal:a,b,c,d")  # fmt: skip
-    _, agree, _, _, _, _ = _advantages(named, "judge", RouteSettings(signal="sure", epsilon=0.1))
+    _, agree, *_ = _advantages(named, "judge", RouteSettings(signal="sure", epsilon=0.1))
     assert agree[:2].tolist() == pytest.approx([1 / 3, 0.0])
     # Without ends of the scale the span is that of the labels: from 3 to 7 here, of 4.
     open_ended = assay.read(frame.with_columns(pl.col("label") + 2), judges=["judge"], scale="interval")
-    _, agree, _, _, _, _ = _advantages(open_ended, "judge", RouteSettings(signal="sure", epsilon=0.1))
+    _, agree, *_ = _advantages(open_ended, "judge", RouteSettings(signal="sure", epsilon=0.1))
     assert agree[:2].tolist() == pytest.approx(with_judge)
     fewer = labels.where(item=labels.items["item"].to_list()[:20])
     assert len(_advantages(fewer, "judge", RouteSettings(signal="sure", epsilon=0.1))[2]) == 20
@@ -437,3 +447,29 @@ def test_a_signal_that_most_items_lack_is_that_of_the_others():
 def test_parts_of_the_error_at_the_four_starts(p, place):
     """.4, .2, .2 and .2 of .05, each handed on while shares hold."""
     assert largest(np.array([0.2, 0.4, 0.7, 1.0]), np.array(p, dtype=float) - 1e-12, 0.05) == place
+
+
+def test_a_judge_that_is_not_shown_to_look_has_no_items():
+    """Always 3 is within ε = .2 of people in the middle of a scale; as close as people, who look, is another thing."""
+    for seed in (1, 3):
+        rng = np.random.default_rng(seed)
+        truth = rng.normal(size=80)
+        says = {f"p{k}": np.clip(np.round(3 + truth + 0.7 * rng.normal(size=80)), 1, 5) for k in range(4)}
+        rows = [(f"i{i:02d}", who, int(v)) for who, each in says.items() for i, v in enumerate(each)]
+        rows += [(f"i{i:02d}", "always", 3) for i in range(80)]
+        items = pl.DataFrame({"item": [f"i{i:02d}" for i in range(80)], "sure": rng.random(80)})
+        table = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+        labels = assay.Annotations.from_frame(table, judges=["always", "p3"], scale="1-5", items=items)
+        found, person = (assay.route(labels, who, signal="sure", epsilon=0.2) for who in ("always", "p3"))
+        assert (found.share, found.curve["kept"].any()) == (0.0, False)
+        assert found.curve["p"].min() < 0.01
+        assert "it is as close, less 0.2, but it is not shown to look at them (p = 1.000)" in found.summary()
+        assert person.share > 0.5
+
+
+def test_whether_a_judge_looks_is_by_all_permutations_of_its_labels():
+    every = np.random.default_rng(0).random((5, 5))
+    sums = [sum(every[i, j] for i, j in enumerate(order)) for order in itertools.permutations(range(5))]
+    z = (np.trace(every) - np.mean(sums)) / np.std(sums)
+    assert _p_blind(np.diag(every), every) == pytest.approx(stats.norm.sf(z))
+    assert _p_blind(np.ones(5), np.ones((5, 5))) == 1

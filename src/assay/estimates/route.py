@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 import polars as pl
+from scipy.special import ndtr
 
 from assay._version import __version__
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
@@ -47,6 +48,9 @@ STEP = 0.05
 
 LEAST_KEPT = 20
 """Labelled items that a share must keep to be tested."""
+
+MOST_LOOKED = 2_000
+"""Labelled items at most on which the judge is asked whether it looks: their square is laid out, 32 MB."""
 
 REPEATS, JUDGES = "repeats", "judges"
 """Signals that are made of labels: agreement of the judge's repeats, and of the other judges with it."""
@@ -206,7 +210,7 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
     labels = labels.in_memory("a route")
     judge = judge_of(labels, settings.judge, "is to have items")
     signal = _signal(labels, judge, settings)
-    d, agreement, position, n_all, items, ratings = _advantages(labels, judge, settings)
+    d, agreement, position, n_all, items, ratings, every = _advantages(labels, judge, settings)
     known = dict(zip(labels.items["item"].to_list(), signal.tolist(), strict=True))
     everywhere = np.array([known.get(i, math.nan) for i in items])
     if not np.isfinite(everywhere[position]).any() or len(np.unique(everywhere[np.isfinite(everywhere)])) < 2:
@@ -220,6 +224,17 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
     shares, thresholds = _thresholds(everywhere)
     tested = [_test_advantage(d, agreement, here >= c, units, settings) for c in thresholds]
     kept = largest(shares, np.array([one[0] for one in tested]), settings.alpha)
+    taken = np.flatnonzero(here >= thresholds[kept]) if kept >= 0 else np.empty(0, dtype=np.int64)
+    taken = taken[:: -(-len(taken) // MOST_LOOKED) or 1]
+    blind = _p_blind(agreement[taken], every(taken)) if kept >= 0 else 0.0
+    notes: tuple[str, ...] = ()
+    if blind > settings.alpha:
+        notes = (
+            f"on {100 * float(np.mean(everywhere >= thresholds[kept])):.0f}% of the items it is as close, less "
+            f"{settings.epsilon:g}, but it is not shown to look at them ({p_value(blind)}): its labels of other items "
+            "would agree as well",
+        )
+        kept = -1
     rows: list[dict[str, Any]] = [
         {"share": float(np.mean(everywhere >= c)), "threshold": float(c), **found.row(), "n": n, "p": p,
          "kept": bool(i <= kept), "agreement": agree, "reason": found.reason}
@@ -230,7 +245,7 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
     used = fingerprint_with(
         ratings.fingerprint, **digest_of_columns(labels, settings.clusters), signal=signal.tobytes()
     )
-    run = Run("route", settings, used, {"items": n_all, "labelled": len(position), "judged": judge})
+    run = Run("route", settings, used, {"items": n_all, "labelled": len(position), "judged": judge}, notes=notes)
     cost = (1 - share) * n_all * m * settings.price + n_all * settings.judge_price
     return Route(
         judge, share, threshold, pl.DataFrame(rows, schema_overrides={"reason": pl.String}), len(position), n_all, cost,
@@ -254,6 +269,26 @@ def largest(shares: Floats, p: Floats, alpha: float) -> int:
         else:
             level = 0.0
     return found
+
+
+def _p_blind(agreement: Floats, every: Floats) -> float:
+    """One-sided p of a judge that agrees with people on its items no more than its labels of other items would.
+
+    By the mean and variance over all permutations of its labels (Hoeffding 1951), whose sum is as good as normal from
+    `LEAST_KEPT` items on. A constant in the middle of a scale is as close as people, less ε; it has p = 1.
+
+    Parameters
+    ----------
+    agreement : (items,) float
+        Of each item's own label with its people.
+    every : (items, items) float
+        Of the label of every item, in columns, with the people of each.
+    """
+    n = len(every)
+    left = every - every.mean(axis=1, keepdims=True) - every.mean(axis=0) + every.mean()
+    error = math.sqrt(float((left**2).sum()) / (n - 1))
+    above = float(agreement.sum()) - n * float(every.mean())
+    return float(ndtr(-above / error)) if error > 1e-9 * n else 1.0
 
 
 def _thresholds(signal: Floats) -> tuple[Floats, Floats]:
@@ -310,8 +345,11 @@ def _test_advantage(
 
 def _advantages(
     labels: Annotations, judge: str, settings: RouteSettings
-) -> tuple[Floats, Floats, Ints, int, list[str], Ratings]:
-    """On items that two people labelled: the judge's agreement with people less theirs with each other, plus ε."""
+) -> tuple[Floats, Floats, Ints, int, list[str], Ratings, Callable[[Ints], Floats]]:
+    """On items that two people labelled: the judge's agreement with people less theirs with each other, plus ε.
+
+    Beside it the agreement, and what gives that of the labels of some of the items with the people of each of them.
+    """
     people = tuple(settings.annotators or labels.humans)
     if len(people) < 2:
         raise DesignError(f"a route needs two people, who say how well people agree; the table has {len(people)}")
@@ -340,10 +378,16 @@ def _advantages(
         return 1 - np.abs(a - b) / max(span, 1e-12) if ordered else np.where(np.isnan(a - b), np.nan, (a == b) * 1.0)
 
     some = theirs[position]
-    with_judge = np.nanmean(agree(mine[position][:, None], some), axis=1)
+    own = mine[position]
+    with_judge = np.nanmean(agree(own[:, None], some), axis=1)
+
+    def every(keep: Ints) -> Floats:
+        kinds, code = np.unique(own[keep], return_inverse=True)
+        return np.column_stack([np.nanmean(agree(kind, some[keep]), axis=1) for kind in kinds])[:, code]
+
     pairs = [agree(some[:, a], some[:, b]) for a in range(some.shape[1]) for b in range(a)]
     among = np.nanmean(np.stack(pairs), axis=0)
-    return with_judge - among + settings.epsilon, with_judge, position, n, list(answers.items), ratings
+    return with_judge - among + settings.epsilon, with_judge, position, n, list(answers.items), ratings, every
 
 
 def _signal(labels: Annotations, judge: str, settings: RouteSettings) -> Floats:
