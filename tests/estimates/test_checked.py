@@ -434,3 +434,33 @@ def test_doubts_are_corrected_for_their_number_and_the_worst_comes_first():
     many = eight(n_all=3000, values=np.zeros((3000, 1)), position=np.arange(4), judged=np.ones((4, 1)))
     first = doubts(replace(many, values=np.r_[np.ones(4), np.zeros(2996)][:, None]))
     assert [one.p for one in first] == pytest.approx([2 * 2 / math.comb(3000, 4)] * 2)
+
+
+class Folder:
+    """A folder of chunks, which is never held whole."""
+
+    judges, humans = ("m",), ("ann",)
+
+    def in_memory(self, what: str):
+        raise DesignError(f"not for {what}")
+
+
+@pytest.mark.parametrize(
+    ("columns", "first"),
+    [
+        ({"strata": "s", "probabilities": "p"}, "s"), ({"probabilities": "p", "gold": "g"}, "p"),
+        ({"gold": "g", "clusters": "c"}, "g"), ({"clusters": "c", "columns": ("x",)}, "c"),
+        ({"columns": ("x", "y")}, "x"),
+    ],
+)  # fmt: skip
+def test_a_column_of_the_items_needs_the_table_in_memory(columns, first):
+    with pytest.raises(DesignError) as refused:
+        SpotChecks.of(Folder(), ["m"], **columns)
+    assert str(refused.value) == f"not for an estimate with a column of the items ('{first}')"
+
+
+def test_without_a_column_of_the_items_a_folder_may_be_read():
+    with pytest.raises(DataError, match="judge 'z' is not in the judges of the table"):
+        SpotChecks.of(Folder(), ["z"])
+    with pytest.raises(DesignError, match="'m' is the judge, and cannot be one of the people"):
+        SpotChecks.of(Folder(), ["m"], ["m"])

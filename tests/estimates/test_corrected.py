@@ -895,7 +895,9 @@ def test_at_most_forty_numbers_are_told_and_then_differences():
     apart = SystemContrast("a", "b", none, none, none, none, math.nan, 0, 0)
     assert len(told((a_line(),) * 41, contrasts=(apart,)).sentences()) == 41
     assert told((), contrasts=(apart,)).sentences()[0].startswith("a against b: ")
-    assert len(told((a_line(),) * 41).row_estimates()) == 41
+    many = told((a_line(), *(a_line(of=str(k)) for k in range(40))))
+    assert len(many.row_estimates()) == 41
+    assert many.at() is many.lines[0].found  # the first is the answer
 
 
 def test_the_columns_of_the_table():
