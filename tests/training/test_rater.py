@@ -259,6 +259,32 @@ def test_ratings_say_where_they_come_from(by_fold):
         rater.rate(pl.DataFrame({"text": ["x"]}))
 
 
+def test_times_are_no_words_where_they_were_none_in_training(by_fold):
+    seen = []
+    rater = saved("tone", settings={"starts": "begins"})
+    object.__setattr__(rater, "_values", lambda sentences, folds: seen.append(sentences) or [{"encoder": np.ones(1)}])
+    rater.rate(["[0:01] One. Two."])
+    plain = saved("tone")
+    object.__setattr__(plain, "_values", lambda sentences, folds: seen.append(sentences) or [{"encoder": np.ones(1)}])
+    plain.rate(["[0:01] One."])
+    assert " ".join(seen[0][0]).split() == ["One.", "Two."]
+    assert "".join(seen[1][0]).startswith("[0:01]")
+
+
+def test_what_is_rated_has_its_scale_and_no_labels():
+    (target,) = saved("tone").targets
+    assert (target.criterion, target.categories, target.number.tolist(), target.whole) == (
+        "tone", (1, 2, 3, 4, 5), [1, 2, 3, 4, 5], True,
+    )  # fmt: skip
+    assert (target.share.shape, len(target.mean), len(target.item), target.nominal) == ((0, 5), 0, 0, False)
+    assert target.label_of(np.array([0.2, 4.6])) == [1, 5]
+
+
+@pytest.mark.parametrize(("one", "other", "same"), [("a  b\nc", " a b c ", True), ("a b", "ab", False)])
+def test_a_text_is_known_again_whatever_its_spaces(one, other, same):
+    assert (digest_of_text(one) == digest_of_text(other)) is same
+
+
 def test_one_text_is_rated_by_a_criterion_in_words(by_fold):
     rater = saved("tone", "fact", known=("Known",))
     assert rater.rate_one("New", "tone") == ("1", "1.50 before it was rounded; new")

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from assay.training.documents import Texts
-from assay.training.page import _course_parts, _curves, _drop_empty, _sentence_parts
+from assay.training.page import _along, _comparison, _course_parts, _curves, _drop_empty, _sentence_parts
 
 
 def texts_of(*lengths: int) -> Texts:
@@ -85,3 +85,28 @@ def test_a_training_was_best_after_the_epoch_of_least_loss():
 def test_columns_without_anything_are_left_out_and_n_is_the_number_of_items():
     frame = pl.DataFrame({"rater": ["a"], "low": [None], "n": [3]}, schema_overrides={"low": pl.Float64})
     assert _drop_empty(frame).to_dicts() == [{"rater": "a", "items": 3}]
+
+
+def test_the_rating_of_a_window_stands_at_its_middle():
+    asked = []
+    rows = pl.DataFrame({"start": [0, 2, 5], "end": [4, 6, 9], "value": [1.0, 3.0, 2.0]})
+    found = SimpleNamespace(along=lambda item, criterion: asked.append((item, criterion)) or rows)
+    ax = _along(found, "b", "tone")
+    assert asked == [("b", "tone")]
+    assert (list(ax.lines[0].get_xdata()), list(ax.lines[0].get_ydata())) == ([2, 4, 7], [1, 3, 2])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("sentence", "rating")
+
+
+@pytest.mark.parametrize(("leads", "tables"), [(1, 2), (0, 1)])
+def test_the_comparison_has_its_sentences_then_what_is_cautioned_about(leads, tables):
+    side = pl.DataFrame({"rater": ["encoder"], "r": [0.5], "n": [3]})
+    found = SimpleNamespace(
+        sentences=lambda: ["the encoder has r .5.", "against ridge."], cautions=("few.",), exclusions=(1, "two"),
+        notes=("a note",), side_by_side=lambda: side, lead_table=lambda: side.head(leads),
+    )  # fmt: skip
+    part = _comparison(found)
+    assert part.title == "Does the trained rater rate as people do?"
+    assert part.words == ("The encoder has r .5.", "Against ridge.", "few.")
+    assert part.lines == ("1", "two", "a note")
+    assert len(part.frames) == tables
+    assert part.frames[0][1].columns == ["rater", "r", "items"]
