@@ -38,6 +38,7 @@ from assay.ideas.validate import (
     Needed,
     TextInference,
     _numbers_for_one,
+    _smaller_need,
     decide,
     numbers_needed,
 )
@@ -334,6 +335,63 @@ def test_each_answer_has_its_sentence():
         needed = Needed(2, None) if answer in (ANSWERS[2], ANSWERS[4]) else None
         said = MeasureVerdict(answer, 0.9, 0.2, ("a", "b"), needed).sentence(row)
         assert said.startswith(words), said
+
+
+@pytest.mark.parametrize(
+    ("p", "beaten", "reason"),
+    [
+        (0.0501, (), "permuted texts reach as much (p = 0.050)"),
+        (0.05, ("a",), "it is not shown to see more than a"),
+        (0.2, ("a", "b"), "permuted texts reach as much (p = 0.200) and it is not shown to see more than a or b"),
+    ],
+)
+def test_why_it_is_not_shown_or_cannot_be_told(p, beaten, reason):
+    row = {"measure": "gpt", "estimate": 0.5, "low": 0.4, "high": 0.6, "n": 1}
+    rho = "ρ = 0.50 [0.40, 0.60] over 1 pair"
+    assert MeasureVerdict(ANSWERS[3], 0.4, p, beaten).sentence(row) == (
+        f"gpt is not shown to see what experts see, and sees at most half of it: {rho}; {reason}."
+    )
+    assert MeasureVerdict(ANSWERS[4], 0.4, p, beaten, Needed(None, 5)).sentence(row) == (
+        f"Whether gpt sees what experts see cannot be told yet: {rho}; {reason}. About 5 more judgments of these texts "
+        "would tell."
+    )
+    assert MeasureVerdict(ANSWERS[4], 0.4, p, beaten).sentence(row).endswith(f"{reason}.")
+
+
+def test_what_is_shown_is_said_with_its_share():
+    row = {"measure": "gpt", "estimate": 0.5, "low": 0.4, "high": 0.6, "n": 66}
+    rho = "ρ = 0.50 [0.40, 0.60] over 66 pairs, 0.90 of the best possible"
+    assert [MeasureVerdict(answer, 0.9, 0.01, needed=need).sentence(row) for answer, need in (
+        (ANSWERS[0], None), (ANSWERS[1], None), (ANSWERS[2], None), (ANSWERS[2], Needed(2, None)))] == [
+        f"gpt sees what experts see: {rho}, and more than 0.8 of it is shown.",
+        f"gpt sees some of what experts see, less than experts do: {rho}.",
+        f"gpt sees some of what experts see; whether it sees all of it is open: {rho}.",
+        f"gpt sees some of what experts see; whether it sees all of it is open: {rho}. About 2 more texts, judged as "
+        "often, would tell.",
+    ]  # fmt: skip
+    flat = MeasureVerdict(ANSWERS[3], math.nan, 1.0, constant=True).sentence(row)
+    assert flat == "gpt says the same of all pairs: it cannot see what experts see."
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "smaller"),
+    [
+        (Needed(3, 40), Needed(5, 20), Needed(3, 20)),
+        (Needed(None, 40), Needed(5, None), Needed(5, 40)),
+        (Needed(None, None), Needed(None, None), Needed(None, None)),
+        (Needed(2, None), Needed(None, None), Needed(2, None)),
+    ],
+)
+def test_of_two_ways_to_tell_the_shorter_is_named(one, other, smaller):
+    assert _smaller_need(one, other) == _smaller_need(other, one) == smaller
+
+
+def test_of_several_contrasts_the_hardest_says_how_many(monkeypatch):
+    each = {1.0: Needed(3, 40), 2.0: Needed(5, 20), 3.0: Needed(None, 10)}
+    monkeypatch.setattr("assay.ideas.validate._numbers_for_one", lambda of, *_: each[of.value])
+    top = SimpleNamespace(again=SimpleNamespace(estimate=0.5))
+    found = [numbers_needed([certain(v) for v in some], INFERENCE, top, 9) for some in ((1.0, 2.0), (2.0, 3.0))]
+    assert found == [Needed(5, 40), Needed(None, 20)]
 
 
 # -- names --------------------------------------------------------------------------------------------
