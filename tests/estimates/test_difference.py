@@ -250,6 +250,8 @@ def test_numbers_of_which_few_are_off_the_commonest_have_the_interval_of_a_share
         forced = MeanSpread.of(found, (1.0, 5.0), random=False, score=True)
         assert (forced.bounds, forced.seen) == ((1.0, 5.0), pytest.approx(off / 2))  # each is half of the way up
         assert one.seen == (pytest.approx(off / 2) if score else math.inf)
+        down = MeanSpread.of(difference(checked(), 6 - y, NOBODY, 0.0), (1.0, 5.0), random=False, score=True)
+        assert down.seen == forced.seen  # of the rarer side, whichever that is
     assert MeanSpread.of(found, None, random=True).between != MeanSpread.of(found, None, random=False).between
 
 

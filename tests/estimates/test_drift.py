@@ -309,6 +309,8 @@ def test_closeness_and_sentences():
     assert found.lines["closeness"].estimate == pytest.approx(np.mean(d))
     assert found.lines["closeness"].standard_error == pytest.approx(np.std(d, ddof=1) / np.sqrt(150))
 
+    assert found.at() is next(iter(found.lines.values()))  # the first is the answer
+
     def words(judge: float, system: float, close: float) -> list[str]:
         lines = {name: Estimate(v, v - 0.1, v + 0.1, 0.05) for name, v in
                  (("whole change", 0.3), ("judge's change", judge), ("flips", 0.25), ("systems' change", system),

@@ -104,3 +104,17 @@ def test_too_few_gold_items_or_a_judge_that_guesses_is_refused():
     same = np.tile(np.repeat([1.0, 2.0, 3.0], [10, 10, 20]), 3)
     with pytest.raises(DesignError, match="hardly tells labels apart"):
         true_shares([1.0, 2.0, 3.0], gold, same, gold, 0.9)
+
+
+@pytest.mark.parametrize(("right", "told"), [(30, True), (28, False)])
+def test_of_three_labels_none_is_nearly_a_mixture_of_others(right, told):
+    """Of 1,000 items that are 3 the judge calls 30 or 28 so and half of the rest each of the others: the matrix of its
+    errors has the condition 49.0 or 52.6 (NumPy), and 50 is the most."""
+    half = (1000 - right) // 2
+    gold, judged = np.repeat([1.0, 2, 3], [10, 10, 1000]), np.repeat([1.0, 2, 1, 2, 3], [10, 10, half, half, right])
+    if told:
+        found = true_shares([1.0, 2.0, 3.0], gold, judged, np.repeat([1.0, 2.0, 3.0], [90, 90, 3]), 0.9)
+        assert found[2].estimate == pytest.approx(3 / 183 / (right / 1000))
+    else:
+        with pytest.raises(DesignError, match="hardly tells labels apart"):
+            true_shares([1.0, 2.0, 3.0], gold, judged, np.repeat([1.0, 2.0, 3.0], [90, 90, 3]), 0.9)
