@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 from studies import from_grid
 
+from assay.concordance import grading_scale as module
 from assay.concordance.coefficient import GradingScaleSettings
 from assay.concordance.grading_scale import (
     JUDGES_MEAN,
@@ -22,6 +24,7 @@ from assay.concordance.icc import icc
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval
 from assay.errors import DataError, DesignError
+from assay.estimation.intervals import Estimate
 from assay.statistics.variance import Components, TwoWay
 
 SCALES = (("0-5", 5.0), ("0-10", 10.0))
@@ -440,3 +443,61 @@ def test_judges_alone_are_told_with_themselves_over_all_scales(plain, scales, jo
         f"j with itself on {joint}: ICC(A,1) 0.900 [0.800, 0.950].",
         "On which scale to ask cannot be said without people: there is nobody to agree with.",
     ]
+
+
+class Values(list):
+    """The pooled value, then that of each benchmark."""
+
+    def __init__(self, values):
+        super().__init__(Estimate(v, v - 0.1, v + 0.1, 0.05) for v in values)
+
+
+def pooled(monkeypatch, values, p, *, judges=("j",), confidence=0.95, scale="0-5"):
+    """Pooling of two benchmarks with these values and p-values of their differences."""
+    names = ["pooled", "law", "art"][: len(values)]
+    weights, seen = [], iter(p)
+    monkeypatch.setattr(module, "_each_part", lambda one, parts: one)
+    monkeypatch.setattr(module, "_fisher_scale", lambda found: found)
+    monkeypatch.setattr(
+        module, "_combine", lambda found, w: weights.append(w) or SimpleNamespace(p=lambda null: next(seen))
+    )
+    tables = SimpleNamespace(
+        benchmarks=lambda: [(name, None) for name in names], humans=("p", "q"), judges=judges,
+        _means=lambda *_: "both", _panels=lambda *_: "panel",
+        _estimate=lambda one, items, transform, groups: (Values(values), list(range(9, 9 + len(values)))),
+        how=SimpleNamespace(confidence=confidence),
+    )  # fmt: skip
+    return ScaleTables.pooling(tables, scale), weights
+
+
+@pytest.mark.parametrize(
+    ("values", "p", "confidence", "shown"),
+    [
+        ((0.8, 0.5, 0.7), (0.02, 0.05), 0.95, [True, True]),  # Holm: .04 and .05
+        ((0.8, 0.5, 0.7), (0.02, 0.06), 0.95, [True, False]),
+        ((0.8, 0.9, 0.7), (0.01, 0.01), 0.95, [False, True]),  # pooling makes the first look worse
+        ((0.8, 0.8, 0.7), (0.01, 0.01), 0.95, [False, True]),
+        ((0.8, 0.5, 0.7), (0.02, 0.05), 0.9, [True, True]),
+        ((0.8, 0.5, 0.7), (0.06, 0.06), 0.85, [True, True]),  # twice .06 is .12
+        ((0.8, 0.5, 0.7), (0.06, 0.06), 0.95, [False, False]),
+    ],
+)
+def test_pooling_flatters_where_it_is_higher_and_that_is_shown(monkeypatch, values, p, confidence, shown):
+    found, weights = pooled(monkeypatch, values, [np.array(p)], confidence=confidence)
+    assert weights == [[{0: 1.0, 1: -1.0}, {0: 1.0, 2: -1.0}]]
+    assert found["shown"].to_list() == shown
+    assert found.select("what", "benchmark", "n").rows() == [
+        ("people and judges", "law", 10), ("people and judges", "art", 11)
+    ]  # fmt: skip
+    assert found["pooled"].to_list() == [values[0]] * 2
+    assert found["flatters"].to_list() == pytest.approx([values[0] - v for v in values[1:]])
+    assert found["estimate"].to_list() == list(values[1:])
+    assert found["p"].to_list() == list(p)
+
+
+def test_pooling_is_of_judges_as_a_panel_too_where_there_are_several(monkeypatch):
+    found, _ = pooled(monkeypatch, (0.8, 0.5, 0.7), [np.array([0.01, 0.2]), np.array([0.02, 0.04])], judges=("j", "k"))
+    assert found["what"].to_list() == ["people and judges"] * 2 + ["judges' panel"] * 2
+    assert found["p_adjusted"].to_list() == pytest.approx([0.04, 0.2, 0.06, 0.08])  # of four, together
+    for values, scale in (((0.8,), "0-5"), ((0.8, 0.5), None)):
+        assert pooled(monkeypatch, values, [], scale=scale)[0].height == 0
