@@ -962,3 +962,18 @@ def test_an_output_of_no_system_counts_for_none():
     labels = assay.Annotations.from_frame(frame, judges=["judge"], scale="interval:0-4", items=items)
     found = estimated(labels, contrast="system", sources="source", sampling="trust")
     assert [(line.slice, line.n, line.n_all) for line in found.lines] == [("a", 6, 6), ("b", 6, 6)]
+
+
+def test_the_mean_of_two_labels_is_a_share_and_that_of_three_is_a_number():
+    def row(scale, labels, target="mean"):
+        rows = [(f"i{k:02d}", "ann", v) for k, v in enumerate(labels)]
+        rows += [(f"i{k:02d}", "judge", v) for k, v in enumerate([*labels[::-1], *labels])]
+        frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+        found = assay.Annotations.from_frame(frame, judges=["judge"], scale=scale)
+        return estimated(found, target=target, sampling="trust").table.select("estimate", "low", "high").rows()[-1]
+
+    share = row("0-1", [0, 1] * 10)
+    assert share == pytest.approx(row("0-1", [0, 1] * 10, "shares"))
+    number = row("interval:0-1", [0.0, 1.0] * 10)  # two of many numbers
+    assert number != pytest.approx(share, abs=1e-3)
+    assert row("0-2", [0, 2] * 10) == pytest.approx([2 * one for one in number])
