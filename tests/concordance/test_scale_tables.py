@@ -501,3 +501,29 @@ def test_pooling_is_of_judges_as_a_panel_too_where_there_are_several(monkeypatch
     assert found["p_adjusted"].to_list() == pytest.approx([0.04, 0.2, 0.06, 0.08])  # of four, together
     for values, scale in (((0.8,), "0-5"), ((0.8, 0.5), None)):
         assert pooled(monkeypatch, values, [], scale=scale)[0].height == 0
+
+
+class Differences(Values):
+    confidence = 0.9
+
+    def p(self, null):
+        return np.array([0.03, 0.04, 0.03, 0.5, 0.04, 0.5])
+
+
+def test_scales_less_each_other_are_corrected_over_pairs_whichever_is_named_first(monkeypatch):
+    """Of three pairs with p of .03, .04 and .5: .09, and .09 again, and .5; at 90% the first two are shown."""
+    asked = []
+    values = [0.1, 0.2, -0.1, 0.05, -0.2, -0.05]
+    monkeypatch.setattr(module, "_combine", lambda found, weights: asked.append(weights) or Differences(values))
+    rows = ScaleTables._compare(SimpleNamespace(scales=("s", "t", "u")), "found", 7)
+    pairs = [("s", "t"), ("s", "u"), ("t", "s"), ("t", "u"), ("u", "s"), ("u", "t")]
+    assert [(row["scale"], row["other"]) for row in rows] == pairs
+    places = {"s": 0, "t": 1, "u": 2}
+    assert asked == [[{places[a]: 1.0, places[b]: -1.0} for a, b in pairs]]
+    assert [row["estimate"] for row in rows] == values
+    assert [row["p_adjusted"] for row in rows] == pytest.approx([0.09, 0.09, 0.09, 0.5, 0.09, 0.5])
+    assert [row["shown"] for row in rows] == [True, True, True, False, True, False]
+    assert {row["n"] for row in rows} == {7}
+    monkeypatch.setattr(Differences, "confidence", 0.95)
+    rows = ScaleTables._compare(SimpleNamespace(scales=("s", "t", "u")), "found", 7)
+    assert not any(row["shown"] for row in rows)
