@@ -802,7 +802,8 @@ def test_quantiles_are_looked_for_at_so_many_places(monkeypatch):
     y, f, rest = some_numbers()
     monkeypatch.setattr(corrected, "MOST_THRESHOLDS", 3)
     found = estimated(of_arrays(y, f, rest), target="quantiles", quantiles=(0.2, 0.8), sampling="trust").table
-    assert set(found["estimate"]) <= {-1.0, 5.0, 6.0, 12.0}
+    assert found["estimate"][0] in (5.0, 6.0)
+    assert found["estimate"][1] == 12.0
     lone = estimated(of_arrays(y, f, rest), target="quantiles", raters="random", sampling="trust").table
     assert lone["reason"].str.starts_with("one person cannot show").all()
     monkeypatch.setattr(corrected, "LEAST_VALUES", 2)

@@ -145,18 +145,31 @@ def test_items_that_lie_as_a_random_sample_does_are_no_clusters():
 
 def test_strata_of_known_sizes():
     """Two strata of 20 and 60 items, six labels of each: Σ (N_h / N)² s_h² / n_h, and what strata differ by."""
+    y = Y + np.repeat([0.0, 1.5], 6)
     stratum, sizes = np.repeat([0, 1], 6), np.array([20, 60])
     weight = np.repeat(sizes / 6, 6)
     one = checked(n_all=80, weight=weight, stratum=stratum, stratum_sizes=sizes, finite=True)
-    found = difference(one, Y, NOBODY, 0.0)
-    means = np.array([Y[:6].mean(), Y[6:].mean()])
+    found = difference(one, y, NOBODY, 0.0)
+    means = np.array([y[:6].mean(), y[6:].mean()])
     share = sizes / 80
     assert found.value == pytest.approx(share @ means)
-    squares = share**2 * np.array([Y[:6].var(ddof=1), Y[6:].var(ddof=1)]) / 6 * N / (N - 1)
+    squares = share**2 * np.array([y[:6].var(ddof=1), y[6:].var(ddof=1)]) / 6 * N / (N - 1)
     assert found.variance == pytest.approx(squares @ (1 - 6 / sizes))
     other = checked(n_all=80, weight=weight, stratum=stratum, stratum_sizes=sizes)
     between = share @ (means - share @ means) ** 2 / 80 * N / (N - 1)
-    assert difference(other, Y, NOBODY, 0.0).variance == pytest.approx(squares.sum() + between)
+    assert difference(other, y, NOBODY, 0.0).variance == pytest.approx(squares.sum() + between)
+    # With a judge: what it says of the strata is of the difference, and its own mean of all items is added.
+    judged = JudgeMean(F, 3.1, 1.7)
+    found = difference(other, y, judged, 0.5)
+    by_item = weight / weight.sum()
+    residual = y - by_item @ y - 0.5 * (F - by_item @ F)
+    e = by_item * residual * math.sqrt(N / (N - 1))
+    inside = [(e[part] - e[part].mean()) * math.sqrt(6 / 5) for part in (slice(0, 6), slice(6, 12))]
+    lies = sum(e[part].sum() ** 2 / size for part, size in zip((slice(0, 6), slice(6, 12)), sizes, strict=True))
+    v = by_item * (F - by_item @ F)
+    line = (N - 1) / (N - 2) * (1 + (3.1 - by_item @ F) ** 2 / (N * v @ v))
+    own = 0.25 * 1.7 / 80 + 2 * 0.5 * e @ (F - 3.1) / 80
+    assert found.variance == pytest.approx(line * float(np.square(inside).sum()) + lies + own)
 
 
 def test_a_stratum_of_two_labels_has_a_variance_of_its_own():
