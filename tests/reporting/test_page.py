@@ -19,7 +19,7 @@ import pytest
 import assay
 from assay.errors import AssayError, DesignError
 from assay.reporting import page as pages
-from assay.reporting import tables
+from assay.reporting import pictures, tables
 from assay.reporting.page import Card, Copy, Marks, NextStep, Page, Part, Picture, Section, page_of, print_page
 
 pytestmark = pytest.mark.xdist_group("page")  # one process, so that the page is made once
@@ -410,3 +410,12 @@ def test_a_pdf_holds_what_the_page_folds(written: Path) -> None:
     text = subprocess.run(["pdftotext", pdf, "-"], capture_output=True, text=True, check=True).stdout
     assert "We used the alternative annotator test" in text
     assert not re.search(r"\bCopy\b", text)
+
+
+def test_a_picture_has_letters_that_matplotlib_lacks_as_text_and_warns_of_none():
+    def draw() -> Any:
+        ax = pictures.axes()
+        pictures.title(ax, "通义千问")
+        return ax
+
+    assert "通义千问</text>" in pictures.svg(draw, "names")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import math
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -160,7 +161,12 @@ def svg(draw: Callable[[], Axes], title: str) -> str:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    with mpl.rc_context({"svg.hashsalt": title, "svg.fonttype": "none", "font.family": "sans-serif"}):
+    with (
+        mpl.rc_context({"svg.hashsalt": title, "svg.fonttype": "none", "font.family": "sans-serif"}),
+        warnings.catch_warnings(),
+    ):
+        # Letters are written as text, and the reader's browser has those that Matplotlib's font lacks.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from")
         figure = draw().figure
         assert isinstance(figure, Figure)
         for patch in (figure.patch, *(ax.patch for ax in figure.axes)):
