@@ -32,7 +32,7 @@ from assay.data.values import MOST_CATEGORIES
 
 def guess(table: dict[str, list[Any]], /, **told: Any) -> Guess:
     frame = pl.DataFrame(table, strict=False)
-    return find_roles(frame, Told(**told), views_of(frame, untyped=False))
+    return find_roles(frame, Told(**told), views_of(frame))
 
 
 def roles(found: Guess) -> dict[str, str]:
@@ -44,7 +44,7 @@ def why(found: Guess, name: str) -> str:
 
 
 def view(*cells: Any) -> ColumnView:
-    return ColumnView(pl.Series("x", cells, strict=False), untyped=True)
+    return ColumnView(pl.Series("x", cells, strict=False))
 
 
 # -- what a column holds -----------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def view(*cells: Any) -> ColumnView:
 
 def test_cells_of_a_column():
     one = view("1", "2", "", "2", "n/a", None)
-    assert (one.rows, one.filled, one.marks) == (6, 3, {"n/a": 1})
+    assert (one.rows, one.filled) == (6, 3)
     assert one.distinct.to_list() == ["1", "2"]
     assert one.numbers.to_list() == [1, 2, None, 2, None, None]
     assert (one.ends, one.whole, one.is_text, one.unique) == ((1, 2), True, False, False)
@@ -408,7 +408,7 @@ def test_the_call_that_reads_a_table():
 
 def finder(table: dict[str, list[Any]], /, **told: Any) -> _Finder:
     frame = pl.DataFrame(table, strict=False)
-    return _Finder(views_of(frame, untyped=False), Told(**told), frame)
+    return _Finder(views_of(frame), Told(**told), frame)
 
 
 def of_name(name: str, cells: list[Any], *beside: str) -> str | None:
@@ -797,15 +797,13 @@ def test_the_rest_of_a_form():
 
 
 def test_a_column_of_numbers_with_gaps_is_seen_as_it_stands():
-    one = ColumnView(pl.Series("x", [1.0, None, float("nan"), 2.0]), untyped=False)
+    one = ColumnView(pl.Series("x", [1.0, None, float("nan"), 2.0]))
     assert (one.filled, one.distinct.to_list(), one.rows) == (2, ["1", "2"], 4)
-    half = ColumnView(pl.Series("x", [1.0, 2.5]), untyped=False)
+    half = ColumnView(pl.Series("x", [1.0, 2.5]))
     assert half.distinct.to_list() == ["1.0", "2.5"]
-    lists = ColumnView(pl.Series("x", [[1, 2], None]), untyped=False)
+    lists = ColumnView(pl.Series("x", [[1, 2], None]))
     assert lists.filled == 1
-    assert ColumnView(pl.Series("x", ["a"], dtype=pl.Categorical), untyped=False).declared
-    assert not ColumnView(pl.Series("x", ["a"]), untyped=False).declared
-    dates = ColumnView(pl.Series("x", [datetime.date(2024, 1, 1)]), untyped=False)
+    dates = ColumnView(pl.Series("x", [datetime.date(2024, 1, 1)]))
     assert (dates.dates, dates.numbers, dates.is_text, dates.could_be_labels) == (True, None, False, False)
     assert view("x", "y").ends is None
     assert view().ends is None
@@ -836,5 +834,5 @@ def test_the_error_that_lists_all_that_is_not_clear():
 
 def test_only_the_first_rows_are_looked_at():
     frame = pl.DataFrame({"x": [1] * LOOKED_AT + [7], "_row": 0})
-    seen = views_of(frame, untyped=False)
+    seen = views_of(frame)
     assert (list(seen), seen["x"].rows, seen["x"].ends) == (["x"], LOOKED_AT, (1, 1))

@@ -127,21 +127,16 @@ def plain_name(name: str) -> str:
 class ColumnView:
     """A column looked at once: what its cells are, without marks of no answer."""
 
-    def __init__(self, column: pl.Series, *, untyped: bool) -> None:
+    def __init__(self, column: pl.Series) -> None:
         self.name, self.rows = column.name, len(column)
         self.temporal = column.dtype.is_temporal()
         if column.dtype.is_float():
             column = column.fill_nan(None)
-        self.declared = column.dtype in (pl.Enum, pl.Categorical)
         cells = strip_spaces(_texts(column)).to_frame("cell")
         cell, marked = pl.col("cell"), pl.col("cell").str.to_lowercase().is_in(list(MARKS)).fill_null(False)
         # One pass: a call for each step costs more than the steps do on a sheet of some hundred rows.
-        self.texts, said = cells.select(pl.when(~marked & (cell != "")).then(cell), said=marked).get_columns()
-        self.marks: dict[str, int] = {}
-        if said.any():
-            self.marks = dict(cells["cell"].filter(said).value_counts(sort=True).iter_rows())
+        self.texts = cells.select(pl.when(~marked & (cell != "")).then(cell)).to_series()
         self.filled = len(self.texts) - self.texts.null_count()
-        self.untyped = untyped
 
     @cached_property
     def distinct(self) -> pl.Series:
@@ -338,10 +333,10 @@ def unclear(source: str, problems: Sequence[str], options: Mapping[str, Any]) ->
     return UnclearTableError(f"{source}: {'; '.join(problems)}{remedy}", problems, options, source)
 
 
-def views_of(frame: pl.DataFrame, *, untyped: bool) -> dict[str, ColumnView]:
-    """Every column of a table looked at; ``untyped`` where numbers are written as text, and ``_row`` is none."""
+def views_of(frame: pl.DataFrame) -> dict[str, ColumnView]:
+    """Every column of a table looked at; ``_row`` is none."""
     frame = frame.head(LOOKED_AT)
-    return {name: ColumnView(frame[name], untyped=untyped) for name in frame.columns if name != "_row"}
+    return {name: ColumnView(frame[name]) for name in frame.columns if name != "_row"}
 
 
 def find_roles(frame: pl.DataFrame, told: Told, views: Mapping[str, ColumnView]) -> Guess:

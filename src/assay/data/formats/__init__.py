@@ -51,7 +51,7 @@ class Rows:
     @cached_property
     def views(self) -> dict[str, ColumnView]:
         """What the columns of ``labels`` hold: once, for one table is tried with several options."""
-        return views_of(self.labels, untyped=self.untyped)
+        return views_of(self.labels)
 
 
 @dataclass(frozen=True, kw_only=True)
