@@ -111,6 +111,8 @@ def test_a_column_without_a_name_and_cells_has_no_width():
     table = Table(("who", "", "n"), (("ann", "", "1"), ("b", "", "12")), (False, False, True))
     assert tables.to_text(table).splitlines() == ["who     n", "ann     1", "b      12"]
     assert tables.to_text(table, 5).splitlines() == ["who     n", "ann     1", "b      12"]
+    named = Table(("who", "n"), [("通义", "1"), ("ann", "12")], (False, True))  # two columns of a terminal a letter
+    assert tables.to_text(named).splitlines() == ["who    n", "通义   1", "ann   12"]
 
 
 def test_lines_of_a_terminal_are_of_80_characters_and_keep_their_indentation():

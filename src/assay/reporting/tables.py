@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
+from unicodedata import east_asian_width
 
 import polars as pl
 
@@ -319,7 +320,7 @@ def to_text(table: Table, width: int | None = None) -> str:
 
     Reasons for which a column of `REASON` characters is not left stand below the table, each once.
     """
-    widths = [max(len(cell) for cell in column) for column in zip(table.columns, *table.rows, strict=True)]
+    widths = [max(map(_terminal_width, column)) for column in zip(table.columns, *table.rows, strict=True)]
     if width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
         natural, widths = widths, _narrower(table, width)
         if "reason" in table.columns and widths[i := table.columns.index("reason")] < min(natural[i], REASON):
@@ -330,13 +331,17 @@ def to_text(table: Table, width: int | None = None) -> str:
         return "\n".join(map(line, zip_longest(*wrapped, fillvalue="")))
 
     def line(cells: Sequence[str]) -> str:
-        padded = (
-            cell.rjust(width) if number else cell.ljust(width)
-            for cell, width, number in zip(cells, widths, table.numeric, strict=True)
-        )
+        spaces = [" " * (width - _terminal_width(cell)) for cell, width in zip(cells, widths, strict=True)]
+        padded = (f"{s}{cell}" if right else f"{cell}{s}"
+                  for cell, s, right in zip(cells, spaces, table.numeric, strict=True))  # fmt: skip
         return "  ".join(padded).rstrip()
 
     return "\n".join([lines(table.columns), *map(lines, table.rows)])
+
+
+def _terminal_width(text: str) -> int:
+    """Columns of a terminal that a text takes: letters of Chinese, Japanese and Korean take two."""
+    return len(text) if text.isascii() else len(text) + sum(east_asian_width(one) in "WF" for one in text)
 
 
 REASON = 30
