@@ -255,7 +255,7 @@ def _advice(test: AltTest) -> list[str]:
             f"What it agrees with people on is mostly what needs no reading{within}: look at its labels and its prompt."
         )
     elif test.verdict == "do not replace":
-        found.append("More items would not change this: look at its labels (below), its prompt, or another judge.")
+        found.append("More items would not change this: look at its labels, its prompt, or another judge.")
     elif test.verdict == "people differ":
         found.append(f"It loses to {listing(test.worse_than, 4) or 'some of them'}: for whom may it stand in?")
     elif test.reason == "nobody has enough items":
