@@ -287,7 +287,7 @@ def test_more_items_are_counted_from_those_there_are():
         ("do not replace", "it hardly looks",
          {"looked": SimpleNamespace(kept=SimpleNamespace(structure="topic"))},
          "What it agrees with people on is mostly what needs no reading once “topic” is known: look at its labels"),
-        ("do not replace", None, {}, "More items would not change this: look at its labels (below), its prompt, or"),
+        ("do not replace", None, {}, "More items would not change this: look at its labels, its prompt, or"),
         ("people differ", None, {"worse_than": ("ann",)}, "It loses to ann: for whom may it stand in?"),
         ("people differ", None, {}, "It loses to some of them: for whom may it stand in?"),
         ("cannot tell yet", "nobody has enough items", {}, "Have the same people label more of the same items."),
