@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 import assay
-from assay.data.formats import intake
+from assay.data.formats import FormatSettings, intake, label_studio
 from assay.data.formats.exports import write
 from assay.data.formats.intake import name_table
+from assay.data.scales import parse_scale
 from assay.errors import AssayError, DataError
 from assay.estimation.result import Exclusion
 
@@ -365,3 +367,136 @@ def test_judges_labels_are_written_as_predictions(tmp_path):
     assert '"told": "é"' in text
     alone = assay.read(frame.filter(pl.col("annotator") == "gpt"), scale="1-5")
     assert write(alone, tmp_path / "out.json", "label-studio").notes == ()
+
+
+# -- function by function ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "found"),
+    [
+        ({"type": "rating", "value": {"rating": 3}}, ("q", "rating", 3)),
+        ({"type": "rating", "value": {"rating": 3, "start": 1}}, ("q", "rating", None)),  # of a region of the item
+        ({"type": "number", "value": {"number": 0}}, ("q", "number", 0)),
+        ({"type": "choices", "value": {"choices": ["b", "a"]}}, ("q", "choices", "a|b")),
+        ({"type": "choices", "value": {"choices": []}}, ("q", "choices", None)),
+        ({"type": "textarea", "value": {"text": ["x", "y"]}}, ("q", "textarea", "x\ny")),
+        ({"type": "pairwise", "value": {"selected": "left"}}, ("q", "pairwise", "left")),
+        ({"type": "pairwise", "value": None}, ("q", "pairwise", None)),
+        ({"type": "labels", "value": {"labels": ["x"]}}, ("q", "labels", None)),
+        ({"value": {"rating": 3}}, ("q", "", None)),
+    ],
+)
+def test_a_result_is_a_label_of_the_whole_item_or_none(one, found):
+    assert list(label_studio._controls([{"from_name": "q", **one}])) == [found]
+
+
+@pytest.mark.parametrize(
+    ("cell", "found"),
+    [
+        ('{"choices": ["b", "a"]}', ("choices", "a|b")), ({"choices": ["b"]}, ("choices", "b")),
+        ('{"choices": []}', None), ('{"choices": "b"}', None), ("[1]", None), ('[{"rating": 3}]', ("rating", 3)),
+        ('[{"number": 2.5}]', ("number", 2.5)),
+        ('[{"selected": "left"}]', ("pairwise", "left")), ('[{"rating": 3}, {"rating": 4}]', None),
+        ('[{"rating": 3, "start": 1}]', None), ("Food", None), (None, None), ("[", None),
+    ],
+)  # fmt: skip
+def test_a_flat_cell_says_its_type_where_it_is_written_as_json(cell, found):
+    assert label_studio._typed_cell(cell) == found
+    answered = cell not in (None, "")
+    assert label_studio._is_answer(cell, None) is label_studio._is_answer(cell, "choices") is answered
+    assert label_studio._is_answer(cell, "rating") is (found is not None)
+
+
+def test_empty_cells_are_no_answers_and_seconds_are_numbers():
+    assert [label_studio._is_answer(cell, None) for cell in (None, "", [], 0, "x")] == [False] * 3 + [True] * 2
+    assert [label_studio._seconds(cell) for cell in (None, "", "2.5", 0)] == [None, None, 2.5, 0.0]
+
+
+def test_scales_that_a_configuration_may_leave_open(put):
+    config = """<View><Rating name="a"/><Number name="b" min="1"/><Number name="c" max="1"/><Choices name="d"/>
+      <Choices name="e"><View><Choice alias="x" value="y"/><Choice value="z"/></View></Choices>
+      <Choices name="f" choice="single-radio"><Choice value="z"/></Choices><Header name="g" value="h"/></View>"""
+    found = label_studio.read_config(put("config.xml", config))
+    assert {name: scale.spec for name, scale in found.items()} == {
+        "a": "ordinal:1-5", "b": "interval", "c": "interval", "d": "nominal", "e": "nominal:x,z", "f": "nominal:z",
+    }  # fmt: skip
+    for wrong in ("<View>", "x"):
+        with pytest.raises(DataError, match=r"config\.xml cannot be read as a labelling configuration"):
+            label_studio.read_config(put("config.xml", wrong))
+
+
+@pytest.mark.parametrize(
+    ("who", "keep", "name"),
+    [
+        (7, False, "ann"), ("7", False, "ann"), (8, False, "8"), ({"id": 7}, False, "ann"),
+        ({"id": 7, "email": "eve@x"}, False, "eve@x"), (None, False, None), ("None", False, None), ("", False, None),
+        (None, True, "unknown"), ("None", True, "unknown"), ({}, True, "unknown"), (7, True, "ann"),
+    ],
+)  # fmt: skip
+def test_who_completed_an_annotation(who, keep, name):
+    export = label_studio._Export(Path("x.json"), None, FormatSettings(users={7: "ann"}, keep_unknown=keep))
+    assert export.person(who) == name
+
+
+def test_items_of_several_tasks_and_annotations_by_number(put):
+    export = label_studio._Export(Path("x.json"), "key", FormatSettings())
+    assert [export.name_of({"id": n}, {"key": key}, "here") for n, key in ((1, "a"), (2, "b"), (1, "a"))] == [
+        "a",
+        "b",
+        "a",
+    ]
+    assert export.intake.notes == []
+    assert export.name_of({"id": 3}, {"key": "b"}, "here") == "b"
+    assert export.intake.notes == ["some items are several tasks: what the same annotator said later of one counts"]
+    with pytest.raises(DataError, match=r"x\.json gives annotations by number only; export them in full"):
+        export.annotation(5, {"id": 1}, "a", {})
+    for tasks in ({"id": 1}, [1], [{"id": 1}, 2]):
+        with pytest.raises(DataError, match="must hold a list of tasks, as Label Studio exports them"):
+            assay.read(put("x.json", tasks), format="label-studio")
+    with pytest.raises(DataError, match="names the two or three fields that stood side by side; got 4"):
+        label_studio._Export(Path("x.json"), None, FormatSettings(shown=list("abcd")))
+
+
+def test_what_is_edited_is_changed_by_somebody_else():
+    def edited(**made):
+        export = label_studio._Export(Path("x.json"), None, FormatSettings())
+        export.annotation(annotation(1, 7, stars(3), **made), {"id": 1}, "a", {})
+        return export.edited
+
+    assert [edited(), edited(updated_by=None), edited(updated_by=7), edited(updated_by=9)] == [0, 0, 0, 1]
+    assert edited(completed_by={"id": 7, "email": "x"}, updated_by=7) == 0
+
+
+@pytest.mark.parametrize(
+    ("scale", "label", "kind", "value"),
+    [
+        ("preference", -1, "choices", {"choices": ["first"]}), ("preference", 0, "choices", {"choices": ["tie"]}),
+        ("preference", 1, "choices", {"choices": ["second"]}), ("1-5", 4, "rating", {"rating": 4}),
+        ("interval:0-1", 0.5, "number", {"number": 0.5}), ("text", "so", "textarea", {"text": ["so"]}),
+        ("nominal:a,b", "b", "choices", {"choices": ["b"]}),
+    ],
+)  # fmt: skip
+def test_a_label_is_written_as_a_result(scale, label, kind, value):
+    assert label_studio._result(parse_scale(scale), label, "q", "text") == {
+        "from_name": "q", "to_name": "text", "type": kind, "value": value,
+    }  # fmt: skip
+
+
+def test_predictions_are_one_task_an_item(tmp_path):
+    frame = pl.DataFrame({
+        "item": ["a", "a", "a", "b"], "annotator": ["m", "n", "ann", "m"], "label": [4, 5, 3, 2],
+        "kind": ["judge", "judge", "human", "judge"], "topic": ["x", "x", "x", "y"], "mood": ["u", "v", "u", "u"],
+    })  # fmt: skip
+    labels = assay.read(frame, scale="1-5", items=pl.DataFrame({"item": ["a", "b"], "text": ["t", None]}))
+    written = write(labels, tmp_path / "p.json", "label-studio")
+    assert written.notes == ("1 label of people not written: predictions are of models",)
+    tasks = json.loads((tmp_path / "p.json").read_text("utf-8"))
+    assert [one["data"] for one in tasks] == [{"item": "a", "text": "t", "topic": "x"}, {"item": "b", "topic": "y"}]
+    first = tasks[0]["predictions"]
+    assert [(p["model_version"], p["result"][0]["value"]["rating"]) for p in first] == [("m", 4), ("n", 5)]
+    assert (first[0]["result"][0]["from_name"], first[0]["result"][0]["to_name"]) == ("label", "text")
+    alone = labels.where(annotator=["m", "n"])
+    assert write(alone, tmp_path / "p.json", "label-studio").notes == ()
+    with pytest.raises(DataError, match="predictions are labels of judges; the table has none"):
+        write(labels.where(annotator="ann"), tmp_path / "p.json", "label-studio")

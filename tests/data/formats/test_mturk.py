@@ -189,3 +189,67 @@ def test_un_swapping_shows_in_the_real_separability_votes(real_data):
         return sums["total"].list.sum().abs().mean() / 5
 
     assert extremity(numbered=["pref"], swap="id") > 1.4 * extremity(numbered=["pref"])
+
+
+# -- function by function ------------------------------------------------------------------------------
+
+
+def test_questions_whose_answers_are_sides():
+    def sides(*answers, numbered=()):
+        return mturk._sides("b.csv", answers, numbered)
+
+    assert sides({"a": "-1", "b": "1"}, {"a": None, "b": "0"}) == {"a"}
+    assert sides({"p1": "-1", "p2": "1"}, numbered=["p"]) == {"p"}
+    with pytest.raises(DataError, match=r"b\.csv: swap=\.\.\. needs answers of −1, 0 and 1; the questions are a, b"):
+        sides({"a": "1", "b": None}, {"b": "0"})
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"label": "yes"}, "yes"), ({"label": {"a": True}}, "a"), ({"label": "true", "b": "true"}, "b|label"),
+        ({"a": "TRUE", "b": False}, "a"), ({"a": False}, None), ({}, None), (None, None), ("", None), (0, "0"),
+        ("a &lt; b", "a < b"),
+    ],
+)  # fmt: skip
+def test_an_answer_in_one_word(given, word):
+    assert mturk._answer_word(given) == word
+
+
+def test_names_for_equal_inputs_and_for_workers():
+    assert (
+        mturk._digest({"a": "1", "b": "2"})
+        == mturk._digest({"b": "2", "a": "1"})
+        != mturk._digest({"a": "12", "b": ""})
+    )
+    assert mturk._digest({}).startswith("input-")
+    assert len(mturk._digest({})) == len("input-") + 12
+    assert mturk._code("A1", "") != mturk._code("A2", "")
+    assert mturk._code("A1", "x" * 64) == mturk._code("A1", "x" * 65) != mturk._code("A1", "x" * 63)
+
+
+def test_what_is_said_of_a_batch(put):
+    def notes(*rows, **options):
+        return assay.read(put("batch.csv", batch(*rows)), item="key", scale="interval", **options).reading.notes
+
+    plain = [row("A1", "k1", **{"Answer.q": "1"}), row("A2", "k1", **{"Answer.q": "0"})]
+    assert notes(*plain) == ("workers are named by codes; workers='ids' keeps their ids",)
+    assert notes(*plain, workers="ids") == ()
+    waiting = [row("A1", "k1", "Submitted", **{"Answer.q": "-1"}), row("A2", "k1", "Submitted", **{"Answer.q": "1"})]
+    assert notes(*waiting, workers="ids") == (
+        "2 assignments submitted but not yet approved",
+        "answers −1 and 1 are taken as they stand: the first and the second shown. If sides were swapped, name the "
+        "input that says so with swap=...",
+    )
+    unnamed = assay.read(put("batch.csv", batch(*plain)), scale="interval", workers="ids").reading.notes
+    assert unnamed == ("equal inputs count as one item; name your own id with item=... (key, text)",)
+    with pytest.raises(DataError, match=r"has no column 'WorkerId'; it is not a batch file of Mechanical Turk"):
+        assay.read(put("batch.csv", "a,b\n1,2\n"), format="mturk")
+
+
+def test_a_rejected_assignment_without_answers_counts_once(put, excluded):
+    rows = [row("A1", "k1", **{"Answer.q": "1"}), row("A2", "k1", "Rejected", **{"Answer.q": ""})]
+    assert excluded(assay.read(put("b.csv", batch(*rows)), item="key", scale="interval")) == {intake.REJECTED: 1}
+    found = assay.read(put("b.csv", batch(*rows)), item="key", scale="interval", rejected=True)
+    assert excluded(found) == {intake.EMPTY: 1}
+    assert found.labels["seconds"].to_list() == [30.0]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import polars as pl
 import pytest
 
 import assay
@@ -232,3 +234,78 @@ def test_a_real_project(real_data, expected, answers):
 
     found = {(i, a, c, value(i, c, v)) for i, a, c, v in answers(labels)}
     assert found == {(r["item"], r["annotator"], r["schema"], r["value"]) for r in expected("formats/potato")}
+
+
+# -- function by function ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "written"),
+    [
+        ("t", {"any": "so"}, True), ("t", {"any": "so", "more": "x"}, False), ("l", {"text_box": "so"}, False),
+        ("new", {"text_box": "so"}, True), ("new", {"text": "so"}, True), ("new", {"text": "true"}, False),
+        ("new", {"text": "on"}, False), ("new", {"text": "text"}, False), ("new", {"other": "so"}, False),
+    ],
+)  # fmt: skip
+def test_answers_that_are_text(schema, given, written):
+    schemes = {"t": {"annotation_type": "text"}, "l": {"annotation_type": "likert"}}
+    project = potato._Project(None, schemes, {}, None)
+    assert project.is_written(schema, given) is written
+
+
+def test_what_a_user_said_of_an_item_is_an_answer_or_counted():
+    project = potato._Project(intake.Intake(Path("p")), {}, {}, None)
+    project.entry("ann", "k", {}, {})
+    project.entry("ann", "k", {"a": {}, "b": {"text": "so"}, "c": {"x": "x"}, "d": {"selection": "A"}}, {"seconds": 2})
+    project.entry("ann", "k", {"d": {"selection": "A"}, "e": {"selection": "B"}}, {"order": {"d": ["x"]}})
+    assert [(a.criterion, a.label, a.where, a.about) for a in project.intake.answers] == [
+        ("b", "so", "ann: k", {"seconds": 2}), ("c", "x", "ann: k", {"seconds": 2}),
+        ("d", -1, "ann: k", {"seconds": 2, "position": 1}), ("e", 1, "ann: k", {"position": 2}),
+    ]  # fmt: skip
+    assert project.intake.excluded == {intake.EMPTY: 2, potato.SHUFFLED: 1}
+    assert {name: scale.spec for name, scale in project.intake.scales.items()} == {
+        "b": "text", "d": "preference", "e": "preference",
+    }  # fmt: skip
+
+
+def test_where_a_project_keeps_what(put, tmp_path):
+    put("a/config.yaml", "x: 1")
+    output = put("a/annotation_output/ann/user_state.json", {}).parents[1]
+    put("b/ann/user_state.json", {})
+    assert potato._project(tmp_path / "a", None) == (output, tmp_path / "a" / "config.yaml")
+    assert potato._project(output, None) == (output, tmp_path / "a" / "config.yaml")
+    assert potato._project(output, tmp_path / "own.yaml") == (output, tmp_path / "own.yaml")
+    assert potato._project(tmp_path / "b", None) == (tmp_path / "b", None)
+    file = tmp_path / "b" / "x.jsonl"
+    assert potato._project(file, None) == (file, None)
+    assert [potato.is_potato(p) for p in (tmp_path / "a", output, tmp_path / "b", output / "ann")] == [True] * 3 + [
+        False
+    ]
+
+
+def test_entries_of_every_kind_of_export(put, tmp_path):
+    def entries(path):
+        return list(potato._entries(path))
+
+    frame = {"instance_id": [1, 2], "user_id": ["ann", "bob"], "stars": [4.0, None], "tags": [["x", "y"], None]}
+    pl.DataFrame(frame).write_parquet(tmp_path / "t.parquet")
+    assert entries(tmp_path / "t.parquet") == [
+        ("ann", "1", {"stars": {"4": "4"}, "tags": {"x": "x", "y": "y"}}, {}), ("bob", "2", {}, {}),
+    ]  # fmt: skip
+    table = put("t.tsv", "instance_id\tuser_id\ta.x\ta.y\tplain\nk\tann\t1\t\tz\n")
+    assert entries(table) == [("ann", "k", {"a": {"x": "1"}}, {})]
+    lines = put("t.jsonl", [{"instance_id": 1, "user_id": 2, "labels": None}])
+    assert entries(lines) == [("2", "1", {}, {})]
+    made = state("", {"k": {"a": {"x": 1}}}, instance_id_to_behavioral_data={"k": {"total_time_ms": 0}})
+    path = put("ann/user_state.json", made)
+    wanted = [("ann", "k", {"a": {"x": 1}}, {"changes": (), "order": {}, "seconds": 0.0})]
+    assert entries(path) == entries(path.parent) == entries(tmp_path) == wanted
+
+
+def test_a_configuration_that_is_none_is_refused(put):
+    for text, words in (("a: [", "cannot be read as potato's configuration"), ("- a", "it holds no settings")):
+        with pytest.raises(DataError, match=words):
+            potato._yaml(put("c.yaml", text))
+    assert potato._items(put("d/config.yaml", "").parent, {}) == {}
+    put("d/x.jsonl", [{"id": 7, "text": "so"}, {"text": "nameless"}])
+    assert potato._items(put("d/c.yaml", "").parent, {"data_files": ["x.jsonl"]}) == {"7": {"text": "so"}}
