@@ -340,3 +340,11 @@ def test_small_things_that_platforms_share(tmp_path):
         3,
         "",
     ]
+
+
+def test_what_is_beside_an_answer_may_be_of_any_kind():
+    found = gathered(given("a", "ann", 1, about={"x": 1}), given("b", "ann", 2, about={"x": "so", "y": 2}))
+    labels = found.rows().labels
+    assert labels.select("x", "y").rows() == [("1", None), ("so", 2)]
+    with pytest.raises(DataError, match="mixes numbers and text"):
+        gathered(given("a", "ann", 1), given("b", "ann", "x")).rows()
