@@ -346,5 +346,8 @@ def test_what_is_beside_an_answer_may_be_of_any_kind():
     found = gathered(given("a", "ann", 1, about={"x": 1}), given("b", "ann", 2, about={"x": "so", "y": 2}))
     labels = found.rows().labels
     assert labels.select("x", "y").rows() == [("1", None), ("so", 2)]
+    found.item("a", {"z": 1})
+    found.item("b", {"z": "so"})
+    assert found.rows().items.rows() == [("a", "1"), ("b", "so")]
     with pytest.raises(DataError, match="mixes numbers and text"):
         gathered(given("a", "ann", 1), given("b", "ann", "x")).rows()
