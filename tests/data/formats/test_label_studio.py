@@ -500,3 +500,26 @@ def test_predictions_are_one_task_an_item(tmp_path):
     assert write(alone, tmp_path / "p.json", "label-studio").notes == ()
     with pytest.raises(DataError, match="predictions are labels of judges; the table has none"):
         write(labels.where(annotator="ann"), tmp_path / "p.json", "label-studio")
+
+
+def test_a_configuration_tells_a_flat_export_s_answers_from_its_data(put, answers):
+    path, config = put("export.csv", FLAT), put("config.xml", CONFIG)
+    labels = assay.read(path, config=config)
+    assert answers(labels) == {("1", "7", "stars", "3"), ("1", "7", "topic", "Food")}
+    assert labels.scale_of("topic").spec == "nominal:Food,other"
+    assert not any("taken as data" in note for note in labels.reading.notes)
+    nameless = put("nameless.xml", '<View><Rating maxRating="4"/></View>')
+    assert answers(assay.read(path, config=nameless, scale="1-4")) == {("1", "7", "stars", 3)}
+
+
+def test_pairs_that_nobody_has_chosen_from_are_ties_where_the_configuration_names_them(put, answers):
+    def seen(number):
+        return annotation(number, number, result("topic", "choices", choices=["Food"]))
+
+    path, config = put("pairs.json", [task(1, seen(7)), task(2, seen(8))]), put("config.xml", CONFIG)
+    ties = assay.read(path, config=config, unchosen_is_tie=True, criteria=["better"])
+    assert answers(ties, "item", "label", "annotator") == {
+        ("1", 0, "7"), ("2", 0, "8"),
+    }  # fmt: skip
+    assert assay.read(path, config=config).criteria == ("topic",)
+    assert assay.read(path, unchosen_is_tie=True, scale="nominal").criteria == ("topic",)
