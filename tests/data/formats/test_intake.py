@@ -349,5 +349,8 @@ def test_what_is_beside_an_answer_may_be_of_any_kind():
     found.item("a", {"z": 1})
     found.item("b", {"z": "so"})
     assert found.rows().items.rows() == [("a", "1"), ("b", "so")]
+    empty = gathered(given("a", "ann", 1, about={"x": None, "y": 2}), given("b", "ann", 2, about={"x": None}))
+    assert "x" not in empty.rows().labels.columns
+    assert empty.rows().labels["y"].to_list() == [2, None]
     with pytest.raises(DataError, match="mixes numbers and text"):
         gathered(given("a", "ann", 1), given("b", "ann", "x")).rows()
