@@ -198,6 +198,33 @@ def test_studies_of_what_is_kept_are_a_walk_around_a_truth_that_is_drawn():
     assert np.corrcoef(found.T)[0, 1] == pytest.approx((2 + 0.5) / np.sqrt(2 * 5), abs=0.03)
 
 
+def test_truths_of_what_is_kept_are_one_in_each_part_of_the_distribution():
+    # Beyond all sampling, A(judge, people) stands at errors / √items: of a study of 10¹² items as many parts as truths.
+    far = Retained(2.0, 50).studies((10**12,), 40, 1, np.random.default_rng(3))[:, 0]
+    part = stats.norm.cdf(far / 1e6 * np.sqrt(50) - 2.0)
+    assert sorted(np.floor(part * 40)) == list(range(40))
+    assert list(np.floor(part * 40)) != list(range(40))
+
+
+def test_truths_are_spread_evenly_over_how_far_the_judge_is_behind_and_as_likely_as_before():
+    of = pilot(drawn(60, 3, 0.1, seed=7))
+    behind = (of.posterior.rows[..., 2] - of.posterior.rows[..., 0]).sum(axis=2)
+
+    def mean_behind(share: np.ndarray) -> np.ndarray:
+        return (share @ behind / share.sum(axis=1, keepdims=True)).mean(axis=1)
+
+    all_ = mean_behind(of.posterior.truths(200_000, np.random.default_rng(0)))
+    kept = [mean_behind(of._truths(40, np.random.default_rng(seed))) for seed in range(60)]
+    # Means over 40 truths that were drawn at random would differ by σ / √40 between seeds, over 320 by σ / √320.
+    assert all_.std() / np.sqrt(500) < np.std([one.mean() for one in kept]) < all_.std() / np.sqrt(200)
+    whole = np.concatenate(kept)
+    assert whole.mean() == pytest.approx(all_.mean(), abs=0.002)
+    assert np.quantile(whole, [0.05, 0.25, 0.75, 0.95]) == pytest.approx(
+        np.quantile(all_, [0.05, 0.25, 0.75, 0.95]), abs=0.006
+    )
+    assert (np.diff([one.mean() for one in np.array_split(kept[0], 4)]) > 0).all()
+
+
 def test_domains_are_planned_at_their_level():
     labels = random_study(8, n_items=60, n_humans=3, missing=0)
     frame = pl.concat([labels.labels.with_columns(criterion=pl.lit(c)) for c in "abcd"])

@@ -247,10 +247,11 @@ def test_the_items_that_would_tell_do_tell():
 
 
 def test_no_number_of_items_tells_where_nothing_is_to_be_told():
-    # Judge and annotators differ by exactly epsilon: 4 wins, 8 losses, 28 ties in 40.
-    humans = columns(ann="a" * 40, bob="a" * 28 + "b" * 12)
+    # Judge and annotators differ by exactly epsilon, in 400 items: of fewer, one seed in ten or more names a number
+    # little below the largest that is looked at.
+    humans = columns(ann="a" * 400, bob="a" * 280 + "b" * 120)
     gold = dict.fromkeys(humans["ann"], "a")
-    labels = table({"bob": humans["bob"]}, columns(judge="a" * 24 + "b" * 12 + "a" * 4))
+    labels = table({"bob": humans["bob"]}, columns(judge="a" * 240 + "b" * 120 + "a" * 40))
     test = alt_test(labels, "judge", gold=gold, epsilon=0.0)
     assert test.annotators["difference"].to_list() == [0]
     assert test.items_to_decide() is None

@@ -375,6 +375,78 @@ def test_very_many_kinds_are_merged_into_blocks(monkeypatch):
     assert found.weight.tolist() == pytest.approx([1, 1, 1, *[wins.PRIOR * 3 / 7] * 3])
 
 
+def three_kinds() -> wins.Posterior:
+    """A win and a tie against two annotators, a loss and a win, a tie against the first alone."""
+    rows = np.zeros((3, 2, 1, 3))
+    rows[0, 0, 0, 0] = rows[0, 1, 0, 1] = rows[1, 0, 0, 2] = rows[1, 1, 0, 0] = rows[2, 0, 0, 1] = 1
+    return wins.Posterior(rows, np.ones(3), 1.0)
+
+
+@pytest.mark.parametrize("units", [[40, 90], [90, 200], [100, 101], [101, 150], [20, 100, 300]])
+def test_totals_have_the_mean_and_covariances_of_a_multinomial(units):
+    of, share = three_kinds(), np.array([[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]])
+    units = np.array(units)
+    found = of.totals(share, 4000, units, np.random.default_rng(1))
+    assert found.shape == (8000, len(units), 2, 1, 3)
+    rows = of.rows.reshape(3, 6)
+    for t, one in enumerate(share):
+        drawn = found.reshape(2, 4000, len(units), 6)[t]
+        within = rows.T @ np.diag(one) @ rows - np.outer(one @ rows, one @ rows)
+        for s, n in enumerate(units):
+            np.testing.assert_allclose(drawn[:, s].mean(axis=0), n * (one @ rows), atol=4 * math.sqrt(n * 0.25 / 4000))
+            np.testing.assert_allclose(np.cov(drawn[:, s].T), n * within, atol=0.025 * n)
+            # A smaller study is the beginning of a larger one: what they share varies alike.
+            both = np.cov(np.hstack([drawn[:, 0], drawn[:, s]]).T)[:6, 6:]
+            np.testing.assert_allclose(both, units[0] * within, atol=0.035 * math.sqrt(units[0] * n))
+
+
+def test_up_to_a_hundred_units_are_drawn_one_at_a_time():
+    of, share = three_kinds(), np.array([[0.2, 0.3, 0.5]])
+    found = of.totals(share, 300, np.array([1, 60, 100, 101]), np.random.default_rng(2))
+    assert (found[:, :3] == np.rint(found[:, :3])).all()
+    assert (found[:, 3] != np.rint(found[:, 3])).any(axis=(1, 2, 3)).all()
+    assert (np.diff(found[:, :3], axis=1) >= 0).all()
+    # In each unit the first annotator is compared once; that holds where units are drawn as normal, too.
+    np.testing.assert_allclose(found[:, :, 0, 0].sum(axis=-1), np.tile([1, 60, 100, 101], (300, 1)), atol=1e-3)
+    # A win of the second annotator is a loss of the first.
+    np.testing.assert_allclose(found[..., 1, 0, 0], found[..., 0, 0, 2], atol=1e-3)
+
+
+def test_a_number_of_units_that_occurs_twice_adds_nothing_the_second_time():
+    found = three_kinds().totals(
+        np.array([[0.2, 0.3, 0.5]]), 50, np.array([1, 1, 30, 400, 400]), np.random.default_rng(3)
+    )
+    assert (found[:, 0] == found[:, 1]).all()
+    assert (found[:, 3] == found[:, 4]).all()
+
+
+@pytest.mark.parametrize("units", [[30, 90], [30, 500], [200, 500]])
+def test_where_one_kind_alone_is_left_all_studies_are_that_kind(units):
+    found = three_kinds().totals(np.array([[0.0, 1.0, 0.0]]), 20, np.array(units), np.random.default_rng(4))
+    for s, n in enumerate(units):
+        np.testing.assert_allclose(found[:, s], np.tile(three_kinds().rows[1] * n, (20, 1, 1, 1)), atol=1e-9)
+
+
+def test_totals_of_rare_losses_never_fall_below_none():
+    found = three_kinds().totals(np.array([[0.999, 0.001, 0.0]]), 500, np.array([101, 150]), np.random.default_rng(5))
+    losses = found[:, :, 0, 0, 2]
+    assert losses.min() == 0
+    assert losses.max() > 0
+
+
+def test_normal_sums_of_more_columns_than_kinds_are_those_of_fewer():
+    # Twelve columns of three kinds, the same six twice: drawn from the kinds, not by a factor of the covariance.
+    of, share = three_kinds(), np.array([[0.2, 0.3, 0.5]])
+    rows = of.rows.reshape(3, 6)
+    many = np.array([400])
+    narrow = wins._drawn_as_normal(np.repeat(rows, 3, axis=0)[:, :4], np.repeat(share / 3, 3, axis=1), 4000, many,
+                                   np.random.default_rng(6))  # fmt: skip
+    wide = wins._drawn_as_normal(np.hstack([rows, rows]), share, 4000, many, np.random.default_rng(7))
+    np.testing.assert_allclose(wide[..., :6], wide[..., 6:])
+    np.testing.assert_allclose(np.cov(wide[0, :, 0, :4].T), np.cov(narrow[0, :, 0].T), atol=8)
+    np.testing.assert_allclose(wide[0, :, 0, :4].mean(axis=0), narrow[0, :, 0].mean(axis=0), atol=0.9)
+
+
 # -- the score, where nothing is near -----------------------------------------------------------------
 
 

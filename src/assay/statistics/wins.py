@@ -8,6 +8,7 @@ label, because inverse probability weights make every mean a mean over classes.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -200,6 +201,14 @@ MOST_KINDS = 500
 """Where more different items occur, they are merged at random into that many blocks: time and memory of a draw grow
 with them, and the variance that 500 blocks show is unsure by 6% only (√(2 / 500))."""
 
+SINGLY = 100
+"""Units of a study that are drawn one at a time; the sum of more is as good as normal. Assurances of 19 pilots (1 to 13
+annotators, losses in 1% of comparisons and more) so differ from those of studies drawn one at a time throughout by .03
+at most, within what chance makes of 1,800 studies; with none drawn one at a time, by .2."""
+
+FLATTEST = 1e-12
+"""Added to variances, as a share of their sum, so that rounding leaves none below 0."""
+
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
@@ -240,6 +249,65 @@ class Posterior:
         """The share of each kind, drawn: (n, kinds)."""
         drawn = rng.standard_gamma(self.weight, (n, len(self.weight)))
         return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
+
+    def totals(self, share: Floats, n_each: int, units: Ints, rng: np.random.Generator) -> Floats:
+        """What studies of several sizes add up to, the smaller ones the beginning of the larger.
+
+        Up to `SINGLY` units are drawn one at a time; what more units add is drawn as if normal, with the mean and the
+        covariances of as many draws, which takes no longer for 2,000 units than for 200.
+
+        Parameters
+        ----------
+        share : (truths, kinds) float
+            How common each kind of unit is.
+        n_each : int
+            Studies of each truth.
+        units : (sizes,) int
+            Ascending.
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        (truths · n_each, sizes, comparisons, classes, 3) float
+            From 0 upward; whole numbers of whole rows where they are drawn one at a time, else between them.
+        """
+        rows = self.rows.reshape(len(self.rows), -1)
+        few = units[units <= SINGLY]
+        steps = np.diff(units, prepend=few[-1:] if len(few) else 0)[len(few) :]
+        added = [_drawn_singly(rows, share, n_each, few, rng), _drawn_as_normal(rows, share, n_each, steps, rng)]
+        found = np.maximum(np.concatenate(added, axis=2).cumsum(axis=2), 0.0)
+        return np.asarray(found.reshape(-1, len(units), *self.rows.shape[1:]))
+
+
+def _drawn_singly(rows: Floats, share: Floats, n_each: int, units: Ints, rng: np.random.Generator) -> Floats:
+    """Sums of rows drawn between one number of units and the next: (truths, n_each, sizes, columns)."""
+    (n_truths, n_kinds), n = share.shape, int(units.max(initial=0))
+    # The shares of all truths are searched at once, those of truth t between t and t + 1.
+    truth = np.arange(n_truths)[:, None]
+    edges, at = np.minimum(share.cumsum(axis=1), 1.0) + truth, rng.random((n_truths, n_each * n)) + truth
+    kind = np.searchsorted(edges.ravel(), at.ravel(), side="right").reshape(at.shape) - truth * n_kinds
+    # A number beyond the last edge, which rounding leaves below 1, is of the last kind.
+    kind = np.minimum(kind, n_kinds - 1).reshape(n_truths * n_each, n)
+    step = np.arange(len(kind))[:, None] * len(units) + np.searchsorted(units, np.arange(n), side="right")
+    shape = (n_truths, n_each, len(units), n_kinds)
+    return np.bincount((step * n_kinds + kind).ravel(), minlength=math.prod(shape)).reshape(shape) @ rows
+
+
+def _drawn_as_normal(rows: Floats, share: Floats, n_each: int, steps: Ints, rng: np.random.Generator) -> Floats:
+    """Sums of so many rows as if they were normal: (truths, n_each, steps, columns)."""
+    n_kinds, n_columns = rows.shape
+    mean = share @ rows
+    moved = np.empty((len(share), n_each, len(steps), n_columns))
+    for t, of_kind in enumerate(share):
+        # Its square, transposed times itself, is the covariance of one row.
+        root = np.sqrt(of_kind)[:, None] * (rows - mean[t])
+        if n_columns < n_kinds:
+            square = root.T @ root
+            square.flat[:: n_columns + 1] += max(FLATTEST * np.trace(square), 1e-300)
+            root = np.linalg.cholesky(square).T
+        moved[t] = rng.standard_normal((*moved.shape[1:3], len(root))) @ root
+    n = steps[:, None].astype(float)
+    return np.asarray(n * mean[:, None, None, :] + np.sqrt(n) * moved)
 
 
 def _different_rows(rows: Floats) -> tuple[Floats, Ints]:
