@@ -354,3 +354,5 @@ def test_what_is_beside_an_answer_may_be_of_any_kind():
     assert empty.rows().labels["y"].to_list() == [2, None]
     with pytest.raises(DataError, match="mixes numbers and text"):
         gathered(given("a", "ann", 1), given("b", "ann", "x")).rows()
+    every = gathered(given("a", "ann", 1, criterion="x"), given("b", "ann", 2, criterion="x")).rows(["x"])
+    assert every.reading.exclusions == ()  # nothing was left out

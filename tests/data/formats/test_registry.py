@@ -588,3 +588,13 @@ def test_words_beside_numbers_are_refused_unless_the_scale_is_of_words():
             registry.table_of(rows, ReadSettings(**how, scale=scale))
     read = registry.table_of(rows, ReadSettings(**how, scale=parse_scale("nominal")))
     assert sorted(set(read.labels["label"])) == ["1", "2", "x", "y"]
+
+
+def test_files_that_do_not_go_together_are_named():
+    words, numbers = part("a.csv", label=["x"], scales={}), part("b.csv", label=[1])
+    with pytest.raises(DataError, match=r"a\.csv and b\.csv: labels are text in one and numbers in the other"):
+        registry._unify_types([words, numbers])
+    with pytest.raises(DataError, match=r"b\.csv and a\.csv: labels are text in one and numbers in the other"):
+        registry._unify_types([numbers, words])
+    with pytest.raises(DataError, match=r"a\.csv and c\.csv have different columns; read them one by one"):
+        registry._unify_types([words, part("c.csv", stars=[1])])
