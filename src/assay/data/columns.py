@@ -729,6 +729,8 @@ def _settle_criterion(
     """The labels of one criterion in the type of its scale, and the scale (none without a label); notes; marks."""
     scale = given if given is None or isinstance(given, Scale) else given.get(part.criterion or "")
     if isinstance(given, Mapping) and scale is None and not bool(_blank(part.labels).all()):
+        if part.criterion is None:
+            raise DataError(f"a column 'criterion' must say which of {listing(list(given))} each label answers")
         raise DataError(unknown("criterion", part.criterion, [str(s) for s in given], "scale=..."))
     found = settle_labels(part, scale, settings)
     notes, blank = list(found.notes), _blank(found.labels)
