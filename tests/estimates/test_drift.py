@@ -17,6 +17,7 @@ from assay.estimates import drift
 from assay.estimates.drift import (
     Drift,
     DriftSettings,
+    ScoredRun,
     _changes,
     _mean_estimate,
     _moments_of,
@@ -503,3 +504,12 @@ def test_one_study_in_a_hundred_has_such_anchors_by_chance(monkeypatch, key, tes
     for p, said in ((0.01 / tested, False), (0.0099 / tested, True)):
         monkeypatch.setattr(drift, "_two_means", lambda *both, p=p: p)
         assert (unlike(later([1, 2] * 6), SIX, key) is not None) is said
+
+
+def test_items_are_named_by_themselves_or_by_their_text():
+    table = SimpleNamespace(items=pl.DataFrame({"item": ["a", "b", "c"], "text": ["x", None, "z"], "size": [1, 2, 3]}))
+    run = ScoredRun("m", table, None, ["c", "b"], np.array([3.0, 2.0]), {"b": [1.0], "a": [2.0, 4.0]}, "none")
+    assert (run.keys("item"), run.keys("text"), run.keys("size")) == (["c", "b"], ["z", ""], ["3", "2"])
+    assert (run.labels_by("item"), run.labels_by("text")) == ({"c": 3.0, "b": 2.0}, {"z": 3.0, "": 2.0})
+    assert run.people_by("item") == {"b": [1.0], "a": [2.0, 4.0]}
+    assert run.people_by("text") == {"": [1.0], "x": [2.0, 4.0]}
