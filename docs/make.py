@@ -69,8 +69,8 @@ COMMANDS_HEAD = """\
 <!-- Written by docs/make.py; change the commands, not this page. -->
 
 `assay COMMAND --help` shows an example and the options that most people need, `--help-all` every option. `assay
---install-completion` completes commands and options by the tab key in bash, zsh, fish or PowerShell (`--shell`
-names the shell): it adds a line to the shell's startup file and says where.
+--install-completion` completes them by the tab key in bash, zsh, fish or PowerShell (`--shell` names it): it adds a
+line to the shell's startup file and says where.
 
 | exit status | when |
 |---|---|
@@ -80,10 +80,10 @@ names the shell): it adds a line to the shell's startup file and says where.
 
 `assay gate` and `assay monitor` have statuses of their own. Notes and progress go to standard error.
 
-`=…` takes a text, `,…` is a list separated by commas, `--seed=0` has the default 0, and brackets hold another default
-and the range. A table is written as .csv, .tsv, .jsonl or .parquet. Options that many commands take are described once,
-in the first sections, and a command names them under *Also*: a link stands for a whole section. `SOURCE` and `STUDY`
-are as described there where a command says nothing else.
+`=…` takes a text, `,…` is a list separated by commas, `--seed=0` has the default 0; brackets hold another default, and
+ranges other than these: shares and levels lie between 0 and 1, counts and amounts are not negative. A table is written
+as .csv, .tsv, .jsonl or .parquet. Options of many commands are described once, in the first sections; *Also* names
+them, or links to a whole section. So are `SOURCE` and `STUDY`, where a command says nothing else.
 
 """
 
@@ -228,8 +228,8 @@ def _entry(argument: Any) -> str:
 
 
 def _range(words: str) -> str:
-    """A range in signs: >0, <1; nothing where it only says that a count or an amount is no less than 0 or 1."""
-    if words in ("at least 0", "at least 1"):
+    """A range in signs: >0, <0.5; nothing where it only says what the head of the page says of shares and amounts."""
+    if words in ("at least 0", "at least 1", "above 0", "0 to 1", "above 0 and below 1"):
         return ""
     for word, sign in {"at least ": "≥", "at most ": "≤", "above ": ">", "below ": "<", " and ": ", "}.items():
         words = words.replace(word, sign)
