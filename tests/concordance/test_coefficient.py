@@ -469,3 +469,14 @@ def test_a_bias_is_of_two(given, got):
 def test_words_of_before_name_those_of_today(word, now):
     with pytest.raises(DesignError, match=f"annotators='{word}' is now {now}"):
         CoefficientSettings(word)
+
+
+def test_items_without_two_labels_to_compare_are_counted():
+    rows = [(f"i{k}", who, k % 3 + 1) for k in range(9) for who in ("p", "q") if who == "p" or k > 3]
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    found = assay.exact_agreement(Annotations.from_frame(frame, judges=[], scale=Ordinal(1, 3)), method="none")
+    assert [(one.what, one.count, one.reason) for one in found.run.exclusions] == [
+        ("item", 4, "no two labels to compare")
+    ]  # fmt: skip
+    whole = Annotations.from_frame(frame.filter(pl.col("item") > "i3"), judges=[], scale=Ordinal(1, 3))
+    assert assay.exact_agreement(whole, method="none").run.exclusions == ()

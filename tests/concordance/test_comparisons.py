@@ -291,3 +291,9 @@ def test_labels_are_swapped_with_those_of_a_place():
     for place, swapped in ((0, {}), (1, {1: 4, 4: 1}), (2, {2: 4, 4: 2}), (3, {})):
         found = _swap_labels(labels, slot, place)
         assert found.value.tolist() == [swapped.get(v, v) for v in labels.value]
+
+
+@pytest.mark.parametrize(("chunks", "items"), [(True, 5), (False, 10_001), (True, 10_001)])
+def test_places_are_not_swapped_in_chunks_or_in_very_many_items(chunks, items):
+    ratings = SimpleNamespace(in_chunks=chunks, n_items=items)
+    assert module.swapping_p(ratings, None, "m", swaps=9, seed=0) is None

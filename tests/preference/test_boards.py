@@ -420,6 +420,15 @@ def test_who_cannot_have_a_board(rows, judges, who, words):
         polls(rows, judges=judges, who=[who])
 
 
+def test_who_cast_no_vote_on_these_systems_has_no_board():
+    labels = votes_of(frame_of([*ROWS, ("i6", "cho", "y", "z", 1), ("i7", "llm", "y", "z", 1)]), judges=["gpt", "llm"])
+    settings = BradleyTerrySettings(who=["annotators"], systems=["a", "b", "c", "d"])
+    votes = boards.Votes.of(labels, settings, "this")
+    assert {p.who for p in boards.polls(votes, settings)} == {"ann", "bob", "gpt"}
+    people = BradleyTerrySettings(systems=["y", "z"])
+    assert [p.who for p in boards.polls(boards.Votes.of(labels, people, "this"), people)] == ["humans", "llm"]
+
+
 def test_votes_of_nobody_who_has_a_board_are_counted():
     labels = votes_of(frame_of(ROWS), judges=["gpt"])
     votes = boards.Votes.of(labels, RatingSettings(), "this")
