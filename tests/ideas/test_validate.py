@@ -642,3 +642,33 @@ def test_a_sweep_is_permuted_as_the_best_of_its_settings_and_what_does_not_vary_
     assert comparison(nested={}, **parts).permutation_p().tolist() == pytest.approx([2 / 5, 2 / 5, 1])
     sweep = {"x": (np.array([0, 1]), 1, 0.0)}
     assert comparison(nested=sweep, **parts).permutation_p().tolist() == pytest.approx([2 / 5, 3 / 5, 1])
+
+
+def test_percent_of_another_rho_to_first_order():
+    """ρ of .6 and .5 with errors of .1 and .2: 20%, with errors of .1 / .5 and .6 · .2 / .25, 1.96 times their root."""
+
+    class Sums:
+        def variance(self, of):
+            return SimpleNamespace(total=float((of.pair**2).sum()), df=math.inf)
+
+    def of(value, *pair):
+        return Influence(value, np.array(pair), *np.zeros((3, 2)))
+
+    known = {
+        "one": of(0.6, 0.1, 0.0),
+        "other": of(0.5, 0.0, 0.2),
+        "none": of(0.1, 0.0, 0.2),
+        "less": of(-0.5, 0.0, 0.2),
+    }
+    made = SimpleNamespace(influences=known, inference=validate.TextInference(Sums(), 0.95))
+    found = validate.SimilarityValidation.difference(made, "one", "other")
+    half = 196 * math.sqrt(0.2**2 + 0.48**2)
+    wanted = [20, 20 - half, 20 + half]
+    assert [found["percent"], found["percent_low"], found["percent_high"]] == pytest.approx(wanted, rel=1e-4)
+    assert found["difference"] == pytest.approx(0.1)
+    assert found["high"] - found["difference"] == pytest.approx(1.959964 * math.sqrt(0.05))
+    nothing = validate.SimilarityValidation.difference(made, "one", "none")
+    assert math.isnan(nothing["percent"])
+    assert math.isnan(nothing["percent_low"])
+    below = validate.SimilarityValidation.difference(made, "one", "less")
+    assert below["percent"] == pytest.approx(220)  # 1.1 more than −.5, of .5
