@@ -5,7 +5,8 @@
 
 Each item has a true label, the rarer of two with the share that is named. A person gives it or, with probability .3, a
 draw from the same shares; so does the judge, with a probability of its own. A judge with .3, too, is exchangeable with
-people, and is called closer by mistake. The t-test is of the difference, on its standard error by the jackknife.
+people, and is called closer by mistake, as is one that repeats the first person. The t-test is of the difference, by the
+jackknife.
 """
 
 from __future__ import annotations
@@ -22,15 +23,23 @@ from assay.data.annotations import Annotations
 from assay.data.scales import Ordinal
 
 NOISE = 0.3
-JUDGES = {"exchangeable": NOISE, "somewhat closer": 0.2, "closer": 0.1, "knows the truth": 0.0}
+JUDGES = {
+    "exchangeable": NOISE,
+    "repeats a person": None,
+    "somewhat closer": 0.2,
+    "closer": 0.1,
+    "knows the truth": 0.0,
+}
 SHARES = (0.5, 0.2, 0.05)
 COEFFICIENTS = ("krippendorff-alpha-nominal", "exact-agreement")
 
 
-def study(rng: np.random.Generator, n: int, m: int, share: float, noise: float) -> Annotations:
+def study(rng: np.random.Generator, n: int, m: int, share: float, noise: float | None) -> Annotations:
     truth = rng.random((n, 1)) < share
-    often = np.append(np.full(m, NOISE), noise)
+    often = np.append(np.full(m, NOISE), NOISE if noise is None else noise)
     cells = np.where(rng.random((n, m + 1)) < often, rng.random((n, m + 1)) < share, truth)
+    if noise is None:
+        cells[:, m] = cells[:, 0]
     names = [*(f"p{j}" for j in range(m)), "judge"]
     frame = pl.DataFrame(
         {

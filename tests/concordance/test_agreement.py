@@ -648,8 +648,76 @@ def test_a_judge_is_closer_where_the_difference_is_shown_and_on_the_better_side(
     found = module._differences_table([row], "none", 0.05)
     assert found["closer"].to_list() == [closer]
     assert found.columns == ["criterion", "group", "judge", "coefficient", "title", "estimate", "low", "high", "n",
-                             "p", "test", "reason", "p_adjusted", "closer"]  # fmt: skip
+                             "p", "test", "without", "p_without", "reason", "p_adjusted", "closer"]  # fmt: skip
     assert module._differences_table([], "holm", 0.05).columns == found.columns
+
+
+@pytest.mark.parametrize(
+    ("estimate", "p", "without", "p_without", "closer"),
+    [
+        (0.1, 0.01, "ann", 0.05, "yes"), (0.1, 0.01, "ann", 0.051, "by one"), (0.1, 0.01, "ann", None, "by one"),
+        (0.1, 0.01, None, None, "yes"), (0.1, 0.06, "ann", 0.9, "not shown"), (-0.1, 0.01, None, None, "no"),
+    ],
+)  # fmt: skip
+def test_a_judge_is_closer_only_where_that_is_shown_without_whom_it_is_closest_to(
+    estimate, p, without, p_without, closer
+):
+    row = {"judge": "j", "coefficient": "x", "title": "X", "estimate": estimate, "p": p, "better": 1.0, "n": 7,
+           "without": without, "p_without": p_without}  # fmt: skip
+    assert module._differences_table([row], "none", 0.05)["closer"].to_list() == [closer]
+
+
+def errs(n: int, m: int, seed: int, judge: str) -> Annotations:
+    """People who err in three of ten items, and a judge that repeats the second or knows the truth."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n)
+    cells = [np.where(rng.random(n) < 0.3, 1 - truth, truth) for _ in range(m)]
+    cells.append(cells[1] if judge == "repeats" else truth)
+    return from_grid(
+        np.array(cells, dtype=float).T, Nominal([0, 1]), names=[*(f"p{k}" for k in range(m)), "j"], judges=["j"]
+    )
+
+
+def test_a_judge_that_repeats_a_person_is_closer_by_that_one_alone():
+    found = agreement(errs(80, 3, 1, "repeats"), coefficients=["exact-agreement"], who=["human pairs"])
+    row = found.differences.row(0, named=True)
+    assert (row["closer"], row["without"]) == ("by one", "p1")
+    assert row["p"] < 0.01
+    # Without p1 the judge is one of three exchangeable raters: p0 and p2 with each other, and the judge with both.
+    alone = agreement(
+        errs(80, 3, 1, "repeats").where(annotator=["p0", "p2", "j"]), coefficients=["exact-agreement"],
+        who=["human pairs"],
+    )  # fmt: skip
+    assert row["p_without"] == alone.differences["p"][0]
+    assert found.comparisons()[0].startswith(
+        "j is closer to the people than they are to each other, but that is not shown without p1, whom it is the "
+        f"closest to: {row['estimate']:.3f} ["
+    )
+
+
+def test_a_judge_that_knows_the_truth_is_closer_whoever_is_left_out():
+    found = agreement(errs(80, 4, 2, "knows"), coefficients=["exact-agreement", "cohen-kappa"], who=["human pairs"])
+    assert found.differences["closer"].to_list() == ["yes", "yes"]
+    assert set(found.differences["without"]) <= {"p0", "p1", "p2", "p3"}
+    assert (found.differences["p_without"] <= 0.05).all()
+    assert "j is closer to the people than they are to each other: " in found.summary()
+
+
+def test_of_two_people_it_is_said_that_nobody_was_left_out():
+    found = agreement(errs(80, 2, 3, "repeats"), coefficients=["exact-agreement"], who=["human pairs"])
+    assert found.differences.row(0, named=True)["without"] is None
+    (line,) = found.comparisons()
+    assert line.startswith(
+        "j is closer to the people than they are to each other (of two people, a judge that repeats either is, too): "
+    )
+
+
+def test_for_a_judge_that_is_not_shown_to_be_closer_nobody_is_left_out():
+    labels = panel(seed=3, judge_noise=0.7)
+    found = agreement(labels, coefficients=["qwk"], who=["human pairs"]).differences
+    assert found["closer"].to_list() == ["not shown", "no"]
+    assert found["without"].is_null().all()
+    assert found["p_without"].is_null().all()
 
 
 NAMES = ("krippendorff-alpha-nominal", "krippendorff-alpha-ordinal", "icc(a,1)")

@@ -106,6 +106,22 @@ def test_a_judge_that_knows_the_truth_is_called_closer():
     assert "Closer or further: labels swapped within items; holm over 1 comparison of a judge" in found.summary()
 
 
+@pytest.mark.parametrize(
+    ("cells", "scale", "person"),
+    [
+        # As far apart in sum, but beside "a" others are much farther: of an order |difference|, else the same or not.
+        ([[1, 3, 2], [1, 3, 2], [3, 1, 2], [3, 3, 3]], Ordinal(1, 3), "a"),
+        ([[1, 2, 2], [2, 1, 2], [1, 2, 2], [1, 2, 3]], Nominal([1, 2, 3]), "b"),
+        # "b" gave the judge's label once and only once, "a" in two of three: what few items show counts for little.
+        ([[2, np.nan, 2], [2, np.nan, 2], [1, 2, 2], [1, np.nan, 2]], Nominal([1, 2]), "b"),
+        ([[1, 1, np.nan], [1, 2, 2], [np.nan, 1, 2]], Nominal([1, 2]), "b"),  # items without the judge do not count
+    ],
+)
+def test_the_closest_person_leads_the_others_of_the_same_items(cells, scale, person):
+    labels = from_grid(np.array(cells, dtype=float), scale, names=["a", "b", "judge"], judges=["judge"])
+    assert module.closest_person(Ratings.of(labels), "judge") == person
+
+
 def test_clusters_are_swapped_whole():
     rng = np.random.default_rng(6)
     cells = np.repeat(exchangeable(rng, 6, 0.5), 5, axis=0)

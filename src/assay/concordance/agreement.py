@@ -34,6 +34,7 @@ from assay.concordance.comparisons import (
     Comparisons,
     Families,
     Pairing,
+    closest_person,
     draw_humans,
     swapping_p,
 )
@@ -107,7 +108,9 @@ class Agreement(ResultOfRows):
         For each judge and coefficient: its agreement with people less that of people with each other,
         with its interval under the same resamples; ``p`` from swapping the judge's label with a person's within items
         (``test``; of more than 3,000 items a t-test), ``p_adjusted`` over the judges, criteria and groups of a
-        coefficient, ``closer`` "yes", "no" or "not shown" by that.
+        coefficient, ``closer`` "yes", "no" or "not shown" by that. Of a judge that is closer to three people and more,
+        ``without`` is the person whom it is the closest to, and ``p_without`` its p-value without that person; where
+        that is above 1 − ``confidence``, as for a judge that repeats somebody, ``closer`` is "by one".
     headline : str
         The coefficient that the summary and the picture show.
     run : Run
@@ -179,13 +182,16 @@ class Agreement(ResultOfRows):
         rows = self.differences.filter(coefficient=self.headline)
         words = {
             "yes": "is closer to the people than they are to each other",
+            "by one": "is closer to the people than they are to each other, but that is not shown without {}, whom "
+            "it is the closest to",
             "no": "is further from the people than they are from each other",
             "not shown": "is not shown to be closer to the people, nor further away, than they are from each other",
         }
-        lines = [
-            f"{_place(row)}{row['judge']} {words[row['closer']]}: {_number(row)}."
-            for row in rows.head(MOST_COMPARISONS).iter_rows(named=True)
-        ]
+        two = " (of two people, a judge that repeats either is, too)" if len(self.humans) == 2 else ""
+        lines = []
+        for row in rows.head(MOST_COMPARISONS).iter_rows(named=True):
+            said = words[row["closer"]].format(row["without"]) + (two if row["closer"] == "yes" else "")
+            lines.append(f"{_place(row)}{row['judge']} {said}: {_number(row)}.")
         if rows.height > MOST_COMPARISONS:
             lines.append(
                 f"The differences have {counted(rows.height - MOST_COMPARISONS, 'comparison')} more of a judge"
@@ -487,6 +493,7 @@ class _Block:
         self.width_limit = width_limit(ratings.n_items)
         self.families: Families = ()
         self.with_people: list[tuple[Pairing, list[_Ready]]] | None = None
+        self.leaves_out = True
         self._inner: dict[str, PanelStatistic | Ranks] = {}
         self._again: tuple[Pairing, dict[str, Estimate]] | None = None
 
@@ -588,14 +595,38 @@ class _Block:
             self.ratings, joint, judge.second, swaps=self.how.n_resamples, seed=self.how.seed
         )  # fmt: skip
         p = found.p(0.0) if swapped is None else swapped
+        better = np.array([-1.0 if one.measure.lower_is_better else 1.0 for one in ready])
+        closer = (p <= 1 - self.how.confidence) & (found.value * better > 0)
+        person, p_without = self._without_the_closest(
+            judge.second, [one.measure for one, yes in zip(ready, closer, strict=True) if yes]
+        )
         for i, one in enumerate(ready):
             n = min(sums.n_items[i], sums.n_items[k + i])
             yield {
                 "judge": judge.second,
                 **_columns(one.measure, found[i], n, None if np.isnan(p[i]) else float(p[i])),
                 "test": T_TEST if swapped is None else SWAPPED,
-                "better": -1.0 if one.measure.lower_is_better else 1.0,
+                "better": better[i],
+                "without": person if closer[i] else None,
+                "p_without": p_without.get(one.measure.name),
             }
+
+    def _without_the_closest(
+        self, judge: str, measures: Sequence[Measure]
+    ) -> tuple[str | None, dict[str, float | None]]:
+        """The person whom a judge that is closer is the closest to, and the p-values without that person.
+
+        A judge that repeats one person is closer to all of them than they are to each other, as none of them repeats
+        another. Of two people neither can be left out, and chunks are not read again.
+        """
+        if not (measures and self.leaves_out and len(self.ratings.humans) > 2) or self.ratings.in_chunks:
+            return None, {}
+        person = closest_person(self.ratings, judge)
+        fewer = _Block(self.ratings.without((person,)), measures, self.how, {}, self.place)
+        fewer.leaves_out = False
+        pairings = Comparisons(fewer.ratings).of(["human pairs"])
+        fewer.with_people = [(c, list(fewer._prepare(c))) for c in pairings if c.second in (A_HUMAN, judge)]
+        return person, {row["coefficient"]: row["p"] for row in fewer.differences()}
 
     def _prepare(self, comparison: Pairing) -> Iterator[_Ready]:
         """The coefficients that this comparison can have, with their labels and statistics."""
@@ -828,11 +859,13 @@ def _differences_table(rows: list[dict[str, Any]], adjust: Adjustment, alpha: fl
     kept = ("coefficient", "title", "estimate", "low", "high", "n", "p")
     words = dict.fromkeys(("criterion", "group", "judge"), pl.String)
     schema = {**words, **{name: SCHEMA[name] for name in kept}, "test": pl.String, "better": pl.Float64}
-    schema["reason"] = pl.String
+    schema |= {"without": pl.String, "p_without": pl.Float64, "reason": pl.String}
     frame = _adjust(pl.DataFrame(rows, schema=schema), adjust)
     shown = pl.col("p_adjusted").fill_null(1.0) <= alpha
     nearer = pl.col("estimate") * pl.col("better") > 0
-    closer = pl.when(~shown).then(pl.lit("not shown")).when(nearer).then(pl.lit("yes")).otherwise(pl.lit("no"))
+    by_one = pl.col("without").is_not_null() & (pl.col("p_without").fill_null(1.0) > alpha)
+    closer = pl.when(by_one).then(pl.lit("by one")).when(nearer).then(pl.lit("yes")).otherwise(pl.lit("no"))
+    closer = pl.when(shown).then(closer).otherwise(pl.lit("not shown"))
     return frame.with_columns(closer=closer).drop("better")
 
 

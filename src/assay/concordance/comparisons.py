@@ -352,6 +352,20 @@ def swapping_p(ratings: Ratings, joint: Together, judge: str, *, swaps: int, see
     return np.where(np.isnan(observed), np.nan, np.minimum(p, 1.0))
 
 
+def closest_person(ratings: Ratings, judge: str) -> str:
+    """The person whose labels are closer to the judge's than other people's of the same items, over all items."""
+    labels = Slice.of(ratings.answers)
+    own = labels.annotator == ratings.annotators.index(judge)
+    mine = np.full(labels.n_items, np.nan)
+    mine[labels.item[own]] = labels.value[own]
+    beside = np.isin(ratings.annotators, ratings.humans)[labels.annotator] & ~np.isnan(mine[labels.item])
+    item, who, other = labels.item[beside], labels.annotator[beside], labels.value[beside]
+    away = np.abs(other - mine[item]) if ratings.scale.ordered else (other != mine[item]).astype(float)
+    mean = np.bincount(item, away, labels.n_items) / np.maximum(np.bincount(item, minlength=labels.n_items), 1)
+    lead = np.bincount(who, mean[item] - away, len(ratings.annotators))
+    return max(ratings.humans, key=lambda name: float(lead[ratings.annotators.index(name)]))
+
+
 def _draw_places(places: Ints, start: int, swaps: int, seed: int) -> Ints:
     """The place whose label stands in the judge's, for a block of swaps: (swaps, units)."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(start // SWAPS_PER_BLOCK,)))
