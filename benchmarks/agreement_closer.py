@@ -5,8 +5,8 @@
 
 Each item has a true label, the rarer of two with the share that is named. A person gives it or, with probability .3, a
 draw from the same shares; so does the judge, with a probability of its own. A judge with .3, too, is exchangeable with
-people, and is called closer by mistake, as is one that repeats the first person. The t-test is of the difference, by the
-jackknife.
+people, and is called closer by mistake, as is one that repeats the first person. The t-test is of the difference, by
+the jackknife.
 """
 
 from __future__ import annotations
