@@ -1,4 +1,4 @@
-"""Each row of the table of providers in docs/judging.md, asked over real HTTP at a local server."""
+"""Each provider of the table in docs/judging.md, asked over real HTTP at a local server."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ KEY = "test-key-0123456789"
 
 def documented():
     """The rows of the table: provider -> (effort, form, probabilities, batches)."""
-    rows = re.findall(r"^\| `(\w[\w-]*)` \|(.+)\|$", DOCS.read_text(encoding="utf-8"), re.MULTILINE)
-    return {name: [cell.strip().strip("`") for cell in rest.split("|")] for name, rest in rows}
+    rows = re.findall(r"^\| (`[^|]*`) \|(.+)\|$", DOCS.read_text(encoding="utf-8"), re.MULTILINE)
+    cells = {names: [cell.strip().strip("`") for cell in rest.split("|")] for names, rest in rows}
+    return {name: row for names, row in cells.items() for name in re.findall(r"`([\w-]+)`", names)}
 
 
 TOKENS = [('{"label', {}), ('":', {}), (" ", {}), ("4", {"4": 0.6, "5": 0.3, "3": 0.1}), ("}", {"}": 1.0})]
