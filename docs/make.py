@@ -72,19 +72,14 @@ COMMANDS_HEAD = """\
 --install-completion` completes them by the tab key in bash, zsh, fish or PowerShell (`--shell` names it): it adds a
 line to the shell's startup file and says where.
 
-| exit status | when |
-|---|---|
-| 0 | the command did what was asked |
-| 1 | `--fail-under` was not reached, or a run stopped before its end |
-| 2 | bad input: one line on standard error says what to change |
-
-`assay gate` and `assay monitor` have statuses of their own. Notes and progress go to standard error.
+**Exit status** 0: done as asked; 1: `--fail-under` was not reached, or a run stopped before its end; 2: bad input, and
+one line on standard error says what to change. `assay gate` and `assay monitor` have their own. Notes and progress go
+to standard error.
 
 `=…` takes a text, `,…` is a list separated by commas, `--seed=0` has the default 0; brackets hold another default, and
 ranges other than these: shares and levels lie between 0 and 1, counts and amounts are not negative. A table is written
 as .csv, .tsv, .jsonl or .parquet. Options of many commands are described once, in the first sections; *Also* names
 them, or links to a whole section. So are `SOURCE` and `STUDY`, where a command says nothing else.
-
 """
 
 REFERENCE_HEAD = """\
@@ -92,8 +87,7 @@ REFERENCE_HEAD = """\
 
 <!-- Written by docs/make.py from assay.__all__. -->
 
-Every public name, by question. `import assay` brings them all, and imports each when it is first used;
-`assay.__version__` is the version.
+Every public name, by question; `import assay` brings them all. `assay.__version__` is the version.
 """
 
 
@@ -106,8 +100,6 @@ def commands_page() -> str:
     shared |= {title: {name: several.pop(name) for name in names} for title, (_, names) in TOGETHER.items()}
     shared[SEVERAL] = several
     found = [COMMANDS_HEAD]
-    for group, rows in COMMANDS.items():
-        found.append(f"- **{group}**: " + ", ".join(f"[{row.name}](#assay-{row.name})" for row in rows) + "\n")
     for title, section in shared.items():
         found += [f"\n## {title}\n\n", *(f"{entry}\n" for entry in section.values())]
     earlier: dict[str, str] = {}
@@ -118,9 +110,9 @@ def commands_page() -> str:
         also = [words for title, section in shared.items() if (words := _also(title, section, entries))]
         beside = [", ".join(also)] if also else []  # with semicolons between what stands in different places
         entries = {n: entry for n, entry in entries.items() if all(entry != said.get(n) for said in shared.values())}
-        for name in dict.fromkeys(earlier[entry] for entry in entries.values() if entry in earlier):
+        for i, name in enumerate(dict.fromkeys(earlier[entry] for entry in entries.values() if entry in earlier)):
             names = [_first(n) for n, entry in entries.items() if earlier.get(entry) == name]
-            beside.append(f"as in [{name}](#assay-{name}): {', '.join(names)}")
+            beside.append(f"{'' if i else 'as in '}[{name}](#assay-{name}): {', '.join(names)}")
         alone = [entry for entry in entries.values() if entry not in earlier]
         earlier.update(dict.fromkeys(alone, row.name))
         found += ["\n", *(f"{entry}\n" for entry in alone)] if alone else []
