@@ -237,6 +237,16 @@ def test_rows_without_a_label_are_left_out_and_counted():
     assert text.reading.lines()[0] == "2 rows excluded: no label in it"
 
 
+def test_blank_labels_and_marks_of_no_answer_are_counted_apart():
+    rows = [("a", "ann", "1"), ("b", "ann", "n/a"), ("c", "ann", "n/a"), ("d", "ann", ""), ("e", "ann", "skip"),
+            ("f", "ann", "2")]  # fmt: skip
+    labels = labels_of(*rows, scale="1-2", missing=["n/a", "skip"])
+    assert labels.reading.lines()[:2] == [
+        "1 row excluded: no label in it",
+        "3 rows excluded: its label is a mark of no answer (n/a, skip)",
+    ]
+
+
 @pytest.mark.parametrize(
     ("values", "scale"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -410,3 +411,15 @@ def test_keys_of_the_page_are_no_keys_of_labels(tmp_path):
     for key in RESERVED_KEYS:
         config = StudyFile.model_validate(on(STARS, scale=["no", "yes"], keys={"no": key, "yes": "x"}))
         assert [where for where, _ in contradictions(config, tmp_path)] == [("questions", 0, "keys", "no")], key
+
+
+@pytest.mark.parametrize(
+    ("varied", "wanted", "compared"),
+    [((), None, None), ((0.9, 0.2), None, 0.9), ((0.9, 0.2), 0.2, 0.2), ((0.9, 0.0), 0.0, 0.0)],
+)
+def test_outputs_are_compared_at_the_temperature_asked_for_or_the_first(folder, varied, wanted, compared):
+    study = load_study(folder)
+    conditions = study.config.conditions.model_copy(update={"system_temperature": varied})
+    comparisons = study.config.comparisons.model_copy(update={"temperature": wanted})
+    config = study.config.model_copy(update={"conditions": conditions, "comparisons": comparisons})
+    assert replace(study, config=config).compared_temperature == compared
