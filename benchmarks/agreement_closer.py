@@ -3,6 +3,8 @@
     python benchmarks/agreement_closer.py                  # every cell, 300 studies each
     python benchmarks/agreement_closer.py --items 60       # some of them
 
+A cell has the share that is called closer, the share that is so "by one", and in brackets the first by the t-test.
+
 Each item has a true label, the rarer of two with the share that is named. A person gives it or, with probability .3, a
 draw from the same shares; so does the judge, with a probability of its own. A judge with .3, too, is exchangeable with
 people, and is called closer by mistake, as is one that repeats the first person. The t-test is of the difference, by
@@ -52,11 +54,11 @@ def study(rng: np.random.Generator, n: int, m: int, share: float, noise: float |
 
 
 def called(labels: Annotations, *, swapping: bool) -> np.ndarray:
-    """Of each coefficient, whether the judge is called closer."""
+    """Of each coefficient, whether the judge is called closer, and whether by one person alone: (2, coefficients)."""
     setattr(agreement, "swapping_p", swapping_p if swapping else lambda *_, **__: None)  # noqa: B010
     found = agreement.agreement(labels, coefficients=COEFFICIENTS, who=["human pairs"], n_resamples=1000)
     rows = dict(found.differences.select("coefficient", "closer").iter_rows())
-    return np.array([rows.get(name) == "yes" for name in COEFFICIENTS])
+    return np.array([[rows.get(name) == said for name in COEFFICIENTS] for said in ("yes", "by one")])
 
 
 def main() -> None:
@@ -74,7 +76,7 @@ def main() -> None:
             made = [study(rng, n, how.people, share, noise) for _ in range(how.studies)]
             cells.append([np.mean([called(one, swapping=s) for one in made], axis=0) for s in (True, False)])
         for i, name in enumerate(COEFFICIENTS):
-            words = [f"{swapped[i]:.2f} ({by_t[i]:.2f})" for swapped, by_t in cells]
+            words = [f"{swapped[0, i]:.2f}, {swapped[1, i]:.2f} ({by_t[0, i]:.2f})" for swapped, by_t in cells]
             print(f"| {name} | {share:.0%} | {judge} | " + " | ".join(words) + " |", flush=True)
 
 
