@@ -54,6 +54,7 @@ def test_what_a_table_lacks():
     many = answers(table(seven=[*"abcdefg", "g"], six=[*"abcdef", "f", "f"]))
     assert many["lessons and raters (G-study)?"] == (True, "by seven, six")
     assert many["is the judge fair to groups?"] == (True, "by six")
+    assert answers(table(two=["a", "b"] * 4))["lessons and raters (G-study)?"] == (True, "by two")
     some = table()
     every = some.where(item=[f"i{i}" for i in range(6)])
     assert answers(every)["corrected estimates?"] == (

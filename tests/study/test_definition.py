@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from assay.errors import StudyError
+from assay.study import definition
 from assay.study.definition import RESERVED_KEYS, contradictions, load_study
 from assay.study.schema import StudyFile
 from assay.study.starter import SCHEMA_FILE, init_study, study_schema
@@ -372,6 +373,16 @@ def test_aliases_of_aliases_are_refused_before_they_grow(folder, text):
     (folder / "study.yaml").write_text(text)
     with pytest.raises(StudyError, match=r"grows beyond 200,000 values by its aliases \(\*\); write them out"):
         load_study(folder)
+
+
+def test_as_many_values_as_may_be_are_fine_and_one_more_is_not(folder, monkeypatch):
+    # A mapping, its key and its value: three values and nothing else.
+    (folder / "small.yaml").write_text("title: x\n")
+    monkeypatch.setattr(definition, "MOST_NODES", 3)
+    assert definition.parse_yaml(folder / "small.yaml")[0] == {"title": "x"}
+    monkeypatch.setattr(definition, "MOST_NODES", 2)
+    with pytest.raises(StudyError, match="grows beyond 2 values"):
+        definition.parse_yaml(folder / "small.yaml")
 
 
 def test_aliases_that_repeat_a_little_are_fine(folder):

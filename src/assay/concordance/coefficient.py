@@ -769,13 +769,6 @@ def without_each(
             yield np.array([np.nan]), np.full((len(sums.used), 1), np.nan)
 
 
-def value_of(ratings: Ratings, statistic: PanelStatistic | Ranks) -> float:
-    """The first value of a statistic of all labels, without an interval."""
-    if isinstance(statistic, Ranks):
-        return float(statistic.value_of_items(np.arange(ratings.n_items))[0])
-    return float(statistic.value(ratings.totals(Together((statistic,))))[0])
-
-
 def sums_of(ratings: Ratings, statistic: PanelStatistic | Ranks, units: Units | None = None) -> Sums:
     """What is resampled for a statistic; in the units of other labels of the same items, where they are given."""
     if isinstance(statistic, Ranks):
