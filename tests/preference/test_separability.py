@@ -19,6 +19,7 @@ from assay.preference.separability import (
     _cross_alignment,
     _nearness,
     _uneven,
+    side_by_side,
 )
 from assay.reporting import pictures
 from assay.reporting.tables import decimals, interval
@@ -342,6 +343,19 @@ def test_benchmarks_side_by_side_are_one_table_of_all():
     alone = assay.separability(near, span="none").items["separability"].to_list()
     both = assay.separability({"near": near, "far": far}, span="none").items
     assert both.filter(pl.col("group") == "near")["separability"].to_list() == pytest.approx(alone)
+
+
+def test_benchmarks_keep_their_conditions_and_their_repeats():
+    one, other = told_apart(3, 0.5, 1, hot=True), told_apart(4, 0.5, 2)
+    found = side_by_side({"a": one, "b": other})
+    assert found.conditions == ("heat",)
+    counted = found.labels.group_by("annotator", "heat").agg(pl.len(), pl.col("repeat").n_unique().alias("k")).sort(
+        "annotator", "heat", nulls_last=True
+    )  # fmt: skip
+    # 4 outputs of each system on each item: under two temperatures in three items, and in four without any.
+    assert counted.rows() == [(who, heat, n, 4) for who in ("m1", "m2") for heat, n in
+                              (("cold", 12), ("hot", 12), (None, 16))]  # fmt: skip
+    assert found.items["item"].to_list()[:4] == ["a: q00", "a: q01", "a: q02", "b: q00"]
 
 
 def test_benchmarks_that_are_none_are_refused():

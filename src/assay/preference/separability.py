@@ -210,15 +210,15 @@ def side_by_side(tables: Mapping[str, Annotations]) -> Annotations:
     if not tables:
         raise DesignError("separability of several benchmarks needs one table of outputs each; there is none")
     labels, items = [], []
-    keys = ("item", "annotator", "repeat", "label")
+    keys = ("annotator", "repeat", "label")
     for name, table in tables.items():
         if len(table.criteria) > 1 or table.scale.kind != "text":
             raise DesignError(f"'{name}' has no outputs: labels on the scale text, read with scale='text'")
         if BENCHMARK in table.items.columns and len(tables) > 1:
             raise DesignError(f"the items of '{name}' have a column '{BENCHMARK}' of their own; rename it")
         before = pl.concat_str(pl.lit(f"{name}: "), pl.col("item").cast(pl.String)).alias("item")
-        extra = [c for c in table.conditions if c in table.labels.columns]
-        labels.append(table.labels.select(before, *(c for c in (*keys[1:], *extra) if c in table.labels.columns)))
+        there = [c for c in (*keys, *table.conditions) if c in table.labels.columns]
+        labels.append(table.labels.select(before, *there))
         items.append(table.items.with_columns(before, pl.lit(name).alias(BENCHMARK)))
     known = dict.fromkeys(c for table in tables.values() for c in table.conditions)
     people = dict.fromkeys(who for table in tables.values() for who in (*table.humans, *table.judges))
