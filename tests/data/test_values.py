@@ -14,7 +14,15 @@ import pytest
 
 import assay
 from assay.data.scales import Interval, Nominal, Ordinal
-from assay.data.values import MOST_CATEGORIES, LabelColumn, looks_like_dates, parse_numbers, refuse_slips
+from assay.data.values import (
+    LADDERS,
+    MOST_CATEGORIES,
+    LabelColumn,
+    looks_like_dates,
+    parse_numbers,
+    refuse_slips,
+    word_order,
+)
 from assay.errors import DataError
 from assay.estimation.result import Exclusion
 
@@ -470,3 +478,56 @@ def test_slips_are_named_with_the_others_their_rows_and_the_way_out():
         "labels are far from the others, which are 1 to 7 (rows [49]): mend them, say missing=[44] if they are no "
         "answer, or scale='interval:1-44' if they are labels"
     )
+
+
+# -- words that have an order -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "order"),
+    [
+        (["high", "low", "medium"], ["low", "medium", "high"]),
+        (["Agree", "Strongly  agree", "Neutral", "DISAGREE"], ["DISAGREE", "Neutral", "Agree", "Strongly  agree"]),
+        (["always", "never", "seldom"], ["never", "seldom", "always"]),
+        (["severe", "none", "mild"], ["none", "mild", "severe"]),
+        (["correct", "wrong", "partly correct"], ["wrong", "partly correct", "correct"]),
+        (["high", "low"], []),  # of two, nothing is known that matters
+        (["high", "low", "often"], []),  # words of two ladders
+        (["high", "low", "medium", "other"], []),
+        (["high", "low", "medium", "moderate"], []),  # two in one place
+        (["often", "Often", "never", "always"], []),
+        ([1, 2, 3], []),
+    ],
+)
+def test_words_of_questionnaires_have_an_order(words, order):
+    assert word_order(pl.Series([*words, None, words[0]])) == order
+
+
+def test_no_word_stands_twice_on_a_ladder():
+    for ladder in LADDERS:
+        words = [word for rung in ladder for word in rung]
+        assert len(words) == len(set(words))
+        assert all(word == " ".join(word.lower().split()) for word in words)
+
+
+def test_categories_with_an_order_are_read_without_it_and_the_note_has_the_scale(tmp_path):
+    labels = assay.read(sheet(tmp_path, ["Low", "High", "Medium", "High"]))
+    assert labels.scale == assay.Nominal()
+    (note,) = (line for line in labels.reading.lines() if "without order" in line)
+    assert note == (
+        "labels taken as 3 categories without order; say scale='ordinal:Low<Medium<High' if they have the order of "
+        "their words"
+    )
+    again = assay.read(sheet(tmp_path, ["Low", "High", "Medium", "High"]), scale="ordinal:Low<Medium<High")
+    assert again.scale == assay.Ordinal(["Low", "Medium", "High"])
+    assert not any("order" in line for line in again.reading.lines())
+
+
+def test_of_several_criteria_each_has_its_own_order():
+    frame = pl.DataFrame(
+        {"item": ["a", "a", "b", "b", "c", "c"], "annotator": "ann", "criterion": ["tone", "speed"] * 3,
+         "label": ["bad", "red", "good", "blue", "fair", "red"]}
+    )  # fmt: skip
+    lines = assay.Annotations.from_frame(frame).reading.lines()
+    assert any("say scale={'tone': 'ordinal:bad<fair<good'} if they have" in line for line in lines)
+    assert any("2 categories without order; say so with scale=... if they are something else" in line for line in lines)

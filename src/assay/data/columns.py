@@ -30,7 +30,7 @@ from assay.data.names import (
     unify_spelling,
 )
 from assay.data.names import natural as natural
-from assay.data.scales import Label, Scale, scale_of
+from assay.data.scales import Label, Nominal, Ordinal, Scale, scale_of
 from assay.data.values import (
     LabelColumn,
     LabelSettings,
@@ -39,6 +39,7 @@ from assay.data.values import (
     refuse_off_scale,
     refuse_slips,
     settle_labels,
+    word_order,
 )
 from assay.errors import DataError, counted, listing, unknown
 from assay.estimation.options import option
@@ -740,7 +741,12 @@ def _settle_criterion(
     if scale is None:
         refuse_slips(part._replace(labels=found.labels), there)
         scale, note = infer_scale(there, found.scale)
-        notes.append(f"{note}; say so with scale=... if they are something else")
+        say = "say so with scale=... if they are something else"
+        if isinstance(scale, Nominal) and (order := word_order(there)):
+            spec = f"'{Ordinal(order).spec}'"
+            one = spec if part.criterion is None else f"{{'{part.criterion}': {spec}}}"
+            say = f"say scale={one} if they have the order of their words"
+        notes.append(f"{note}; {say}")
     off = ~scale.valid(found.labels).fill_null(False) & ~blank
     if off.any():
         refuse_off_scale(part._replace(labels=found.labels), off, scale, settings)

@@ -722,3 +722,39 @@ def infer_scale(labels: pl.Series, said: Scale | None) -> tuple[Scale, str]:
     if is_free_text(distinct, len(labels)):
         return Text(), f"labels taken as free text ({distinct} different ones)"
     return Nominal(), f"labels taken as {distinct} categories without order"
+
+
+LADDERS = tuple(
+    tuple(frozenset(rung.split("|")) for rung in ladder.split(" < "))
+    for ladder in (
+        "strongly disagree|totally disagree|completely disagree < disagree|mostly disagree < somewhat disagree < "
+        "slightly disagree < neutral|neither|neither agree nor disagree|undecided < slightly agree < somewhat agree < "
+        "agree|mostly agree < strongly agree|totally agree|completely agree",
+        "never < almost never < rarely|seldom < sometimes|occasionally < often|frequently < usually < almost always < "
+        "always",
+        "terrible < very poor|very bad < poor|bad < fair|average|okay|ok|acceptable < good < very good < great < "
+        "excellent",
+        "none < very low < low < medium|moderate|mid < high < very high",
+        "none < mild < moderate < severe < very severe",
+        "not at all < a little|slightly < somewhat|moderately < mostly|very|very much < completely|extremely",
+        "very unlikely < unlikely < neutral|possible < likely < very likely",
+        "very dissatisfied < dissatisfied < neutral|neither satisfied nor dissatisfied < satisfied < very satisfied",
+        "very negative < negative < neutral < positive < very positive",
+        "incorrect|wrong < partially correct|partly correct < correct",
+        "irrelevant|not relevant < partially relevant|partly relevant|somewhat relevant < relevant < very relevant|"
+        "highly relevant",
+    )
+)
+"""Words of questionnaires from the least to the most; those between bars have the same place."""
+
+
+def word_order(labels: pl.Series) -> list[str]:
+    """Categories in the order of their words, where all of three and more are on one of the `LADDERS`; else none."""
+    if labels.dtype != pl.String:
+        return []
+    words = [(" ".join(word.lower().split()), word) for word in labels.drop_nulls().unique().to_list()]
+    for ladder in LADDERS:
+        found = [[word for plain, word in words if plain in rung] for rung in ladder]
+        if 3 <= len(words) == sum(map(len, found)) and max(map(len, found)) == 1:
+            return [word for rung in found for word in rung]
+    return []
