@@ -14,7 +14,7 @@ import pytest
 
 from assay import __version__
 from assay.cli import output
-from assay.cli.output import Output, range_words, typed_value
+from assay.cli.output import Output, as_typed, range_words, typed_value
 from assay.errors import AssayError
 from assay.estimation.options import Limits
 
@@ -204,3 +204,11 @@ def test_what_an_option_s_help_says_of_its_range(limits, words):
     assert (lists.n_tokens, lists.show_default, lists.negative) == (1, False, None)
     on, off = (output._parameter("--n", bool, bool, limits, default) for default in ("True", "False"))
     assert (on.negative, on.show_default, off.negative, off.show_default) == (None, "True", (), "False")
+
+
+def test_scales_of_several_criteria_are_an_option_each():
+    said = "say scale={'speed': 'nominal', 'tone': 'ordinal:bad<good'} if the labels have it"
+    assert as_typed(said, {"scale": "--scale"}) == (
+        "say --scale 'speed=nominal' --scale 'tone=ordinal:bad<good' if the labels have it"
+    )
+    assert as_typed("say scale={'tone': '1-5'}", {"scale": "--scale"}) == "say --scale 'tone=1-5'"

@@ -712,6 +712,21 @@ def test_of_two_people_it_is_said_that_nobody_was_left_out():
     )
 
 
+def test_where_only_two_of_the_people_answered_it_is_said_that_nobody_was_left_out():
+    labels = errs(80, 3, 3, "repeats")
+    rare = labels.labels.with_columns(
+        criterion=pl.when(pl.col("annotator") == "p2").then(pl.lit("other")).otherwise(pl.lit("tone"))
+    )
+    both = Annotations.from_frame(
+        pl.concat([rare, rare.filter(pl.col("annotator") == "p0").with_columns(criterion=pl.lit("other"))]),
+        judges=["j"], scale=labels.scale,
+    )  # fmt: skip
+    found = agreement(both, coefficients=["exact-agreement"], who=["human pairs"])
+    assert len(found.humans) == 3
+    (line,) = (line for line in found.comparisons() if line.startswith("tone: j"))
+    assert "is closer to the people than they are to each other (a judge that repeats one is, too): " in line
+
+
 def test_for_a_judge_that_is_not_shown_to_be_closer_nobody_is_left_out():
     labels = panel(seed=3, judge_noise=0.7)
     found = agreement(labels, coefficients=["qwk"], who=["human pairs"]).differences

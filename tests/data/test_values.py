@@ -529,5 +529,18 @@ def test_of_several_criteria_each_has_its_own_order():
          "label": ["bad", "red", "good", "blue", "fair", "red"]}
     )  # fmt: skip
     lines = assay.Annotations.from_frame(frame).reading.lines()
-    assert any("say scale={'tone': 'ordinal:bad<fair<good'} if they have" in line for line in lines)
     assert any("2 categories without order; say so with scale=... if they are something else" in line for line in lines)
+    scales = {"speed": "nominal", "tone": "ordinal:bad<fair<good"}
+    assert lines[-1] == f"the words of tone have an order; say scale={scales} if the labels have it"
+    read = assay.Annotations.from_frame(frame, scale=scales)
+    assert read.scales == {"speed": assay.Nominal(), "tone": assay.Ordinal(["bad", "fair", "good"])}
+    assert not read.reading.lines()
+
+
+def test_criteria_with_the_same_words_have_one_scale():
+    frame = pl.DataFrame(
+        {"item": ["a", "a", "b", "b", "c", "c"], "annotator": "ann", "criterion": ["tone", "speed"] * 3,
+         "label": ["low", "high", "high", "low", "medium", "medium"]}
+    )  # fmt: skip
+    line = assay.Annotations.from_frame(frame).reading.lines()[-1]
+    assert line == "the words of speed, tone have an order; say scale='ordinal:low<medium<high' if the labels have it"

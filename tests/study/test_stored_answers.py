@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,18 +10,12 @@ import pytest
 sa = pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
 pytest.importorskip("alembic", reason='a study needs the extra "judge"')
 
-from small_store import answer, assign, rows, small_store  # noqa: E402
+from small_store import answer, assign, rows  # noqa: E402
 
 from assay.study.store import answers, tables  # noqa: E402
 from assay.study.store.answers import FileLabel, HumanLabel, put_file_labels  # noqa: E402
 from assay.study.store.connection import Store  # noqa: E402
 from assay.study.store.items import digests_of  # noqa: E402
-
-
-@pytest.fixture
-def store(tmp_path) -> Iterator[Store]:
-    with small_store(tmp_path) as opened:
-        yield opened
 
 
 def given(store: Store, *columns: str) -> list[Any]:

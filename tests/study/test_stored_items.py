@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 sa = pytest.importorskip("sqlalchemy", reason='a study needs the extra "judge"')
 pytest.importorskip("alembic", reason='a study needs the extra "judge"')
 
-from small_store import answer, assign, small_store  # noqa: E402
+from small_store import answer, assign  # noqa: E402
 
 from assay.errors import StudyError  # noqa: E402
 from assay.study.items import Item  # noqa: E402
@@ -18,12 +17,6 @@ from assay.study.schema import OutputPairs, Question  # noqa: E402
 from assay.study.store import items, tables  # noqa: E402
 from assay.study.store.connection import Store  # noqa: E402
 from assay.study.store.items import NewItem, SystemOutput, WrittenOutputs, put_items, put_questions  # noqa: E402
-
-
-@pytest.fixture
-def store(tmp_path) -> Iterator[Store]:
-    with small_store(tmp_path) as opened:
-        yield opened
 
 
 def names(store: Store, role: Any = "item") -> list[str]:

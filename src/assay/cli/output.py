@@ -479,7 +479,8 @@ def _option(match: re.Match[str], typed: Mapping[str, str]) -> str:
     if name == "layout" and value == "wide" and "wide" in typed:
         return typed["wide"]
     if name in typed:
-        return f"{typed[name]} {value}{more}"
+        each = re.findall(r"'([^']*)': '([^']*)'", match[2]) if match[2][:1] == "{" else []
+        return " ".join(f"{typed[name]} '{key}={one}'" for key, one in each) or f"{typed[name]} {value}{more}"
     return f"--option {name}={value}{more}" if name in _reader_options() else match[0]
 
 

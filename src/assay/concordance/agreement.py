@@ -187,11 +187,14 @@ class Agreement(ResultOfRows):
             "no": "is further from the people than they are from each other",
             "not shown": "is not shown to be closer to the people, nor further away, than they are from each other",
         }
-        two = " (of two people, a judge that repeats either is, too)" if len(self.humans) == 2 else ""
+        # Nobody was left out: of two people, here or in all, or of labels that come in chunks.
+        whom = "of two people, a judge that repeats either" if len(self.humans) == 2 else "a judge that repeats one"
         lines = []
         for row in rows.head(MOST_COMPARISONS).iter_rows(named=True):
-            said = words[row["closer"]].format(row["without"]) + (two if row["closer"] == "yes" else "")
-            lines.append(f"{_place(row)}{row['judge']} {said}: {_number(row)}.")
+            answer = words[row["closer"]].format(row["without"])
+            if row["closer"] == "yes" and row["without"] is None:
+                answer += f" ({whom} is, too)"
+            lines.append(f"{_place(row)}{row['judge']} {answer}: {_number(row)}.")
         if rows.height > MOST_COMPARISONS:
             lines.append(
                 f"The differences have {counted(rows.height - MOST_COMPARISONS, 'comparison')} more of a judge"

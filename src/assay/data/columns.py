@@ -498,6 +498,8 @@ class _Sheet:
         column = cast[0] if whole else pl.concat(cast).gather(np.argsort(np.concatenate(at)))
         self.table = table.with_columns(column.alias("label"))
         self.notes += [("" if None in scales else listing(c, 4) + ": ") + note for note, c in assumed.items()]
+        if scale is None and not whole:
+            self.notes += _ordered_words(found)
         self.notes += _marks_not_found(self.settings.marks or (), marks)
         self._drop_unlabelled(marks)
         return scales
@@ -742,15 +744,25 @@ def _settle_criterion(
         refuse_slips(part._replace(labels=found.labels), there)
         scale, note = infer_scale(there, found.scale)
         say = "say so with scale=... if they are something else"
-        if isinstance(scale, Nominal) and (order := word_order(there)):
-            spec = f"'{Ordinal(order).spec}'"
-            one = spec if part.criterion is None else f"{{'{part.criterion}': {spec}}}"
-            say = f"say scale={one} if they have the order of their words"
+        if part.criterion is None and isinstance(scale, Nominal) and (order := word_order(there)):
+            say = f"say scale='{Ordinal(order).spec}' if they have the order of their words"
         notes.append(f"{note}; {say}")
     off = ~scale.valid(found.labels).fill_null(False) & ~blank
     if off.any():
         refuse_off_scale(part._replace(labels=found.labels), off, scale, settings)
     return scale.cast(found.labels).alias("label"), scale, notes, found.marks
+
+
+def _ordered_words(found: Mapping[str | None, tuple[pl.Series, Scale | None]]) -> list[str]:
+    """A note on criteria whose words have an order; it names every criterion's scale, as who names one names all."""
+    specs = {criterion: one.spec for criterion, (_, one) in found.items() if one is not None}
+    nominal = {criterion: labels for criterion, (labels, one) in found.items() if isinstance(one, Nominal)}
+    ordered = {c: Ordinal(order).spec for c, labels in nominal.items() if (order := word_order(labels))}
+    if not ordered:
+        return []
+    each = specs | ordered
+    scale = repr(next(iter(each.values())) if len(set(each.values())) == 1 else each)
+    return [f"the words of {listing(list(ordered), 4)} have an order; say scale={scale} if the labels have it"]
 
 
 def _cast_alike(columns: list[pl.Series]) -> list[pl.Series]:
