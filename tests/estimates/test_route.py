@@ -473,3 +473,21 @@ def test_whether_a_judge_looks_is_by_all_permutations_of_its_labels():
     z = (np.trace(every) - np.mean(sums)) / np.std(sums)
     assert _p_blind(np.diag(every), every) == pytest.approx(stats.norm.sf(z))
     assert _p_blind(np.ones(5), np.ones((5, 5))) == 1
+
+
+def test_who_is_offered_items_is_told_what_was_not_tested():
+    rng = np.random.default_rng(8)
+    truth, n = rng.integers(1, 6, 120), 120
+    said = {who: np.clip(truth + rng.choice([-1, 0, 0, 0, 1], n), 1, 5) for who in ("a", "b", "m")}
+    frame = pl.DataFrame({
+        "item": [f"i{k}" for k in range(n)] * 3, "annotator": np.repeat(list(said), n),
+        "label": np.concatenate(list(said.values())),
+    })  # fmt: skip
+    items = pl.DataFrame({"item": [f"i{k}" for k in range(n)], "sure": rng.random(n)})
+    labels = assay.Annotations.from_frame(frame, judges=["m"], scale="1-5", items=items)
+    found = assay.route(labels, "m", signal="sure", epsilon=0.1)
+    assert found.share > 0
+    assert any("repeats a person, is not tested here" in note for note in found.run.notes)
+    assert "the alternative annotator test asks both" in found.summary()
+    none = assay.route(labels, "m", signal="sure", epsilon=0.0, alpha=1e-9)
+    assert (none.share, none.run.notes) == (0, ())

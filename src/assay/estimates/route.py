@@ -235,6 +235,11 @@ def route(labels: Annotations | Chunks, settings: RouteSettings) -> Route:
             "would agree as well",
         )
         kept = -1
+    elif kept >= 0:
+        notes = (
+            "whether it knows more than which question is asked, or repeats a person, is not tested here: the "
+            "alternative annotator test asks both",
+        )
     rows: list[dict[str, Any]] = [
         {"share": float(np.mean(everywhere >= c)), "threshold": float(c), **found.row(), "n": n, "p": p,
          "kept": bool(i <= kept), "agreement": agree, "reason": found.reason}
