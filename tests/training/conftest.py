@@ -9,7 +9,7 @@ import pytest
 MISSING = [name for name in ("torch", "sentencex", "safetensors") if importlib.util.find_spec(name) is None]
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="session", autouse=True)  # before every fixture of a module: those train raters too
 def _torch() -> None:
     if MISSING:
         pytest.skip(f'training a rater needs the extra "train": {", ".join(MISSING)} is missing')
