@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -25,6 +26,7 @@ from assay.reading import read
 from assay.replacement import decision
 from assay.replacement.alt_test import alt_test
 from assay.replacement.compare import compare_judges
+from assay.replacement.page import card
 from assay.replacement.panel import EPSILON, AltTestSettings, AltTestTable
 from assay.statistics.wins import exact_p, robust_p
 
@@ -618,7 +620,7 @@ def test_a_judge_that_is_always_farther_is_shown_to_be_worse():
     assert (test.winning_rate, test.losing_rate, test.verdict) == (0, 1, "do not replace")
     assert test.annotators["p_reverse"].to_list() == pytest.approx([0.6**30] * 2)
     assert "must not stand in for these annotators" in test.summary()
-    assert "Shown to be worse, by more than ε = 0.2, than at least 1 of 2 annotators" in test.summary()
+    assert "worse than at least 1 of 2 annotators, beyond the margin ε = 0.2" in test.summary()
 
 
 def test_a_judge_that_is_always_closer():
@@ -629,7 +631,7 @@ def test_a_judge_that_is_always_closer():
     # Twelve right answers that are all the same: as published it outperforms ann, but so would one who never looked.
     assert test.passed
     assert (test.verdict, test.reason) == ("cannot tell yet", "people are not shown to agree")
-    assert "Not shown to look at the items (p = 1.000)." in test.summary()
+    assert "Item-level agreement: not demonstrated (p = 1.000)." in test.summary()
 
 
 def test_one_annotator_for_most_items():
@@ -777,7 +779,7 @@ def test_what_is_refused_and_how(options, kind, words):
     ("judge", "words"),
     [
         ("goood", "judge 'goood' is not in the judges of the table; did you mean 'good'?"),
-        ("h1", "'h1' is among the people; name all judges with judges=['good', 'poor', 'h1']"),
+        ("h1", "'h1' is among the people; read the table with judges=['good', 'poor', 'h1']"),
     ],
 )
 def test_a_judge_who_is_not_there(judge, words):
@@ -881,9 +883,10 @@ def test_the_summary_has_what_a_reviewer_asks_for():
     rho = test.advantage_probability
     for words in (
         "good: ",
-        f"Shown to be as good, less ε = 0.1, as at least {test.as_good_as} of 4 annotators (p ",
-        "Shown to look at the items (p < 0.001).",
-        f"R = {test.retention.estimate:.2f} [{test.retention.low:.2f}, {test.retention.high:.2f}].",
+        f"Non-inferiority: as good as at least {test.grounds.least} of 4 annotators within the margin ε = 0.1 (p ",
+        f"Notes: as good as at least {test.as_good_as} of 4 annotators within the margin ε = 0.1 (p ",
+        "Item-level agreement: matches annotators of the same item better than of other items (p < 0.001).",
+        f"R = {test.retention.estimate:.2f} [{test.retention.low:.2f}, {test.retention.high:.2f}], above the required",
         f"As published: passes, winning rate {test.winning_rate:.2f} ({test.n_won} of 4 annotators, epsilon = 0.1, ",
         f"advantage probability {rho.estimate:.2f} [{rho.low:.2f}, {rho.high:.2f}]",
         "95% Wilson interval, effective sample size by the jackknife over",
@@ -891,6 +894,57 @@ def test_the_summary_has_what_a_reviewer_asks_for():
         test.signature,
     ):
         assert words in summary
+
+
+SHEET = Path(__file__).parents[2] / "examples" / "sheet.csv"
+
+
+def sheet():
+    return assay.read(
+        SHEET, layout="wide", item="Review ID", columns=["Ann", "Bob", "Cho", "gpt-4o"], judges=["gpt-4o"], scale="1-5"
+    )
+
+
+def test_summary_has_each_count_with_its_own_p_value():
+    """Wins and losses of the judge: Ann 33 and 16 of 120 items, Bob 21 and 19 of 120, Cho 25 and 13 of 117.
+
+    The p-values of being as good, less .1, are .00004, .0150 and .0001: for 2 of 3 annotators (Simes, the smallest set
+    aside) min(2 · .0001, .0150) = .0002, for 3 of 3 the largest, .0150.
+    """
+    test = alt_test(sheet(), "gpt-4o", expertise="crowd")
+    p = np.sort(test.annotators["p_as_good"])
+    assert p.tolist() == pytest.approx([0.00004, 0.0001, 0.0150], abs=5e-5)
+    assert (test.grounds.least, test.as_good_as) == (2, 3)
+    assert test.grounds.p_as_good == pytest.approx(2 * p[1], abs=1e-12)
+    lines = test.summary().splitlines()
+    assert lines[1] == ("Non-inferiority: as good as at least 2 of 3 annotators within the margin ε = 0.1 (p < 0.001).")
+    assert "Notes: as good as at least 3 of 3 annotators within the margin ε = 0.1 (p = 0.015)." in lines
+    found = card(test)
+    assert found.evidence.splitlines()[0] == lines[1]
+    assert "As good as at least 3 of 3 annotators within the margin ε = 0.1 (p = 0.015)." in found.beside
+
+
+def test_refusal_by_the_agreement_ratio_has_no_second_reason():
+    """A judge with 80% of random labels looks at the items; it agrees with people less than half as they do."""
+    labels = assay.simulate(400, 3, annotator_noise=0.1, judges={"noisy": 0.8}, scale="1-5", seed=3)
+    test = alt_test(labels, "noisy", epsilon=0.9)  # so wide that it is not worse than the annotators by more
+    assert (test.verdict, test.reason) == ("do not replace", "agreement_ratio_too_low")
+    assert test.grounds.p_looks < 0.001
+    assert test.retention.high < 0.5
+    summary, found = test.summary(), card(test)
+    assert summary.startswith("noisy: must not stand in for these annotators: its agreement ratio is below 0.50.")
+    assert (
+        "Item-level agreement: matches annotators of the same item better than of other items (p < 0.001)." in summary
+    )
+    assert "below the required 0.50 (p < 0.001)." in summary
+    assert found.headline == "Do not replace one of these annotators with noisy: its agreement ratio is below 0.50."
+    assert found.advice.startswith(
+        "It agrees with annotators less than 0.50 times as much as they agree with each other."
+    )
+    report = assay.report(labels, epsilon=0.9, judges=["noisy"])
+    said = " ".join([summary, found.evidence, found.advice, *found.beside, report.summary(), report.markdown()])
+    assert "hardly look" not in said
+    assert "needs no reading" not in said
 
 
 def test_the_table_has_a_row_an_annotator():

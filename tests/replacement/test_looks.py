@@ -526,7 +526,7 @@ def test_what_deserves_nothing_earns_no_replace_and_is_told_why(kind, how):
     assert told["replace", None] <= allowed.get((kind, how), 0.05) * SEEDS, told
     for test in found:
         if how in ("coin", "constant", "lazy") and test.verdict == "do not replace":
-            assert test.reason == "it hardly looks" or test.worse_than
+            assert test.reason == "agreement_ratio_too_low" or test.worse_than
         if "copy" in how and test.verdict == "cannot tell yet":
             assert test.reason == "it repeats an annotator"
             assert "h0" in card(test).advice
@@ -572,7 +572,10 @@ def test_a_judge_that_knows_the_question_alone_earns_nothing(how):
         options = {"split_item": "no"} if how == "names" else {}
         labels = study(people, {"blind": blind, "good": good}, names, items, **options)
         found, deserving = (alt_test(labels, judge, expertise="expert", method="none") for judge in ("blind", "good"))
-        assert (found.verdict, found.reason) in (("do not replace", "it hardly looks"), ("do not replace", None))
+        assert (found.verdict, found.reason) in (
+            ("do not replace", "agreement_ratio_too_low"),
+            ("do not replace", None),
+        )
         assert found.looked.kept.structure == ("suffix" if how == "names" else "question")
         assert found.retention.estimate == 0
         assert deserving.verdict == "replace"

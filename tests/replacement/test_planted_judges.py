@@ -108,7 +108,7 @@ def test_a_judge_that_always_says_4_passes_as_published_and_is_found_out():
     found = verdicts(ratings, "always 4", expertise="expert")
     assert sum(test.passed for test in found) >= 0.9 * SEEDS
     told = Counter((test.verdict, test.reason) for test in found)
-    assert told["do not replace", "it hardly looks"] >= 0.95 * SEEDS, told
+    assert told["do not replace", "agreement_ratio_too_low"] >= 0.95 * SEEDS, told
     good = Counter(test.verdict for test in verdicts(ratings, "as good", expertise="expert"))
     assert good["replace"] >= 0.95 * SEEDS, good
     drawn = Counter(test.verdict for test in verdicts(ratings, "random", expertise="expert"))
@@ -134,7 +134,7 @@ def test_rare_labels_that_the_judge_never_gives():
     found = verdicts(make, "always ok", expertise="crowd")
     assert sum(test.passed for test in found) >= 0.9 * SEEDS
     told = Counter((test.verdict, test.reason) for test in found)
-    assert told["do not replace", "it hardly looks"] >= 0.7 * SEEDS, told
+    assert told["do not replace", "agreement_ratio_too_low"] >= 0.7 * SEEDS, told
     assert not any(test.verdict == "replace" for test in found)
 
 

@@ -70,11 +70,15 @@ def alt(verdict="cannot tell yet", reason=None, *, kind="nominal", **more):
         "mean_difference": Estimate(0.1, -0.02, 0.22, 0.06), "people_in_its_place": {}, "constant": None,
         "document_effect": None, "smallest_epsilon": 0.03, "needed_epsilon": Estimate(-0.1, -0.2, 0.01, 0.05),
         "retention": Estimate(0.9, 0.6, 1.2, 0.1), "looked": SimpleNamespace(
-            kept=SimpleNamespace(structure=None), least_sure=SimpleNamespace(structure=None), repeated=None),
+            kept=SimpleNamespace(structure=None, p_people=0.06), least_sure=SimpleNamespace(structure=None),
+            repeated=None),
         "annotators": pl.DataFrame({"test": ["t", "t", "wilcoxon"]}), "score": "accuracy", "interval_method": "",
-        "human_agreement": Estimate(0.5, 0.4, 0.6, 0.05),
+        "human_agreement": Estimate(0.5, 0.4, 0.6, 0.05), "larger_count": list,
     }  # fmt: skip
-    return SimpleNamespace(**common | more)
+    test = SimpleNamespace(**common | more)
+    test.reason_words = AltTest.reason_words.fget(test)
+    test.p_of = lambda what: AltTest.p_of(test, what)
+    return test
 
 
 # -- the question and the rule ------------------------------------------------------------------------
@@ -107,9 +111,8 @@ def test_the_rule_is_that_of_the_test_with_most_annotators():
     few = alt(n_annotators=2, epsilon=0.3)
     many = alt(n_annotators=3, epsilon=0.15, settings=settings(level=0.025, threshold=0.6, least_retention=0.4))
     assert rule_words([few, many]) == (
-        "“May replace” wants three things to be shown, each at level 0.025: the judge is as good as at least 60% of "
-        "the annotators, where its low cost is worth ε = 0.15 of closeness; it looks at the items; it keeps at least "
-        "0.40 of what people agree on."
+        "The verdict “Replace” requires three tests at α = 0.025: non-inferiority to at least 60% of the annotators "
+        "(margin ε = 0.15), item-level agreement, and an agreement ratio above 0.40."
     )
 
 
@@ -126,13 +129,20 @@ def test_the_rule_is_that_of_the_test_with_most_annotators():
         ("do not replace", {}, "Do not replace one of these annotators with m."),
         ("do not replace", {"settings": settings(gold="truth"), "domain": "topic=law"},
          "Do not replace these people against the gold labels with m for law."),
-        ("do not replace", {"reason": "it hardly looks"},
-         "Do not replace one of these annotators with m: it hardly looks at the items."),
-        ("these labels cannot tell", {}, "These labels cannot tell for m: people hardly agree with each other."),
+        ("do not replace", {"reason": "agreement_ratio_too_low"},
+         "Do not replace one of these annotators with m: its agreement ratio is below 0.50."),
+        ("do not replace", {"reason": "agreement_ratio_too_low", "settings": settings(least_retention=0.6)},
+         "Do not replace one of these annotators with m: its agreement ratio is below 0.60."),
+        ("cannot tell yet", {"reason": "item_level_agreement_undecided"},
+         "Cannot tell yet for m: item-level agreement is not demonstrated."),
+        ("cannot tell yet", {"reason": "agreement_ratio_undecided"},
+         "Cannot tell yet for m: an agreement ratio above 0.50 is not demonstrated."),
+        ("these labels cannot tell", {"reason": "people hardly agree"},
+         "These labels cannot tell for m: people hardly agree with each other."),
         ("people differ", {"domain": "topic=law"},
          "m is as good as some of these annotators and worse than others for law."),
         ("cannot tell yet", {"reason": "too few clusters"}, "Cannot tell yet for m: too few clusters of items."),
-        ("cannot tell yet", {}, "Cannot tell yet for m: too few items."),
+        ("cannot tell yet", {"reason": "too few items"}, "Cannot tell yet for m: too few items."),
     ],
 )  # fmt: skip
 def test_the_headline_has_the_verdict_whom_and_where(verdict, more, words):
@@ -267,7 +277,7 @@ def test_more_items_are_counted_from_those_there_are():
     assert _step(alt(reason="too few items", items_needed=needed(1160))) == NextStep(
         "have these 3 annotators label about 1,100 more items, and make this page again."
     )
-    assert _step(alt(reason="it is not shown to look", items_needed=needed(61))).words.startswith(
+    assert _step(alt(reason="item_level_agreement_undecided", items_needed=needed(61))).words.startswith(
         "have these 3 annotators label about 1 more item, and"
     )
     # As many as there are: the first advice takes the place.
@@ -282,11 +292,14 @@ def test_more_items_are_counted_from_those_there_are():
 @pytest.mark.parametrize(
     ("verdict", "reason", "more", "start"),
     [
-        ("do not replace", "it hardly looks", {},
-         "What it agrees with people on is mostly what needs no reading: look at its labels and its prompt."),
-        ("do not replace", "it hardly looks",
+        ("do not replace", "agreement_ratio_too_low", {},
+         "It agrees with annotators less than 0.50 times as much as they agree with each other. Check its label "
+         "distribution and its prompt."),
+        ("do not replace", "agreement_ratio_too_low",
          {"looked": SimpleNamespace(kept=SimpleNamespace(structure="topic"))},
-         "What it agrees with people on is mostly what needs no reading once “topic” is known: look at its labels"),
+         "Within “topic” it agrees with annotators less than 0.50 times as much as they agree with each other. Check"),
+        ("do not replace", "agreement_ratio_too_low", {"settings": settings(fixed_reference=True)},
+         "It agrees with the reference less than 0.50 times as much as annotators do. Check"),
         ("do not replace", None, {}, "More items would not change this: look at its labels, its prompt, or"),
         ("people differ", None, {"worse_than": ("ann",)}, "It loses to ann: for whom may it stand in?"),
         ("people differ", None, {}, "It loses to some of them: for whom may it stand in?"),
@@ -296,8 +309,8 @@ def test_more_items_are_counted_from_those_there_are():
         ("these labels cannot tell", "people hardly agree", {}, "No judge can be tested on these labels, however"),
         ("cannot tell yet", "people are not shown to agree", {}, "Whether people agree at all is open, so what a"),
         ("cannot tell yet", "too few items", {}, "About 100 items labelled by these 3 annotators (40 more than now)"),
-        ("cannot tell yet", "it is not shown to look", {}, "About 100 items labelled by these 3 annotators"),
-        ("cannot tell yet", "it is not shown to keep enough", {}, "About 100 items labelled by these 3 annotators"),
+        ("cannot tell yet", "item_level_agreement_undecided", {}, "About 100 items labelled by these 3 annotators"),
+        ("cannot tell yet", "agreement_ratio_undecided", {}, "About 100 items labelled by these 3 annotators"),
     ],
 )  # fmt: skip
 def test_each_reason_has_its_advice_and_cautions_follow(verdict, reason, more, start):
@@ -329,16 +342,25 @@ def test_items_that_would_tell():
 
 
 @pytest.mark.parametrize(
-    ("passed", "verdict", "more", "start"),
+    ("passed", "verdict", "reason", "more", "start"),
     [
-        (False, "replace", {}, "The published rule counts annotators whose test survives a correction"),
-        (True, "cannot tell yet", {"p_as_good": 0.051}, "The published rule lets it pass: it counts wins and asks for"),
-        (True, "people differ", {"p_as_good": 0.01}, "The published rule lets it pass: it counts wins and asks for"),
-        (True, "cannot tell yet", {"p_as_good": 0.05}, "The published rule lets it pass: it does not ask whether"),
+        (False, "replace", None, {}, "The published rule counts annotators whose test survives a correction"),
+        (True, "cannot tell yet", "too few items", {"p_as_good": 0.051},
+         "The published rule lets it pass: it counts wins and asks for"),
+        (True, "people differ", None, {"p_as_good": 0.01},
+         "The published rule lets it pass: it counts wins and asks for"),
+        (True, "cannot tell yet", "item_level_agreement_undecided", {"p_as_good": 0.05, "p_looks": 0.06},
+         "The published rule passes it: it does not test item-level agreement."),
+        (True, "cannot tell yet", "agreement_ratio_undecided", {},
+         "The published rule passes it: it does not test the agreement ratio."),
+        (True, "do not replace", "agreement_ratio_too_low", {},
+         "The published rule passes it: it does not test the agreement ratio."),
+        (True, "cannot tell yet", "people are not shown to agree", {},
+         "The published rule passes it: it does not test agreement among annotators."),
     ],
-)
-def test_why_the_published_rule_and_the_verdict_differ(passed, verdict, more, start):
-    test = alt(verdict, "people hardly agree", passed=passed, grounds=grounds(**more))
+)  # fmt: skip
+def test_why_the_published_rule_and_the_verdict_differ(passed, verdict, reason, more, start):
+    test = alt(verdict, reason, passed=passed, grounds=grounds(**more))
     assert _disagreement(test).startswith(start)
     assert [one for one in _advice(test) if one.startswith(start)]
     # Where both say the same, or nobody is compared, nothing is said of it.
@@ -400,29 +422,50 @@ def test_the_next_step_of_domains_is_that_of_the_passed_ones_then_of_failures():
 
 
 @pytest.mark.parametrize(
-    ("verdict", "more", "p"),
+    ("verdict", "reason", "more", "p"),
     [
-        ("replace", {}, "p = 0.012"),  # p_replace
-        ("do not replace", {"p_worse": 0.004, "p_loses": 0.02}, "p = 0.004"),
-        ("do not replace", {"p_worse": 0.04, "p_loses": 0.003}, "p = 0.003"),
-        ("people differ", {"p_as_good": 0.011}, "p = 0.011"),
+        ("replace", None, {}, " (p = 0.012)"),  # of all three tests, the largest
+        ("do not replace", None, {"p_worse": 0.004, "p_loses": 0.02}, " (p = 0.004)"),
+        # It is worse; that its agreement ratio is low has another p-value.
+        ("do not replace", None, {"p_worse": 0.04, "p_loses": 0.003}, " (p = 0.040)"),
+        ("do not replace", "agreement_ratio_too_low", {"p_worse": 0.2, "p_loses": 0.02},
+         ", its agreement ratio is below 0.50 (p = 0.020)"),
+        ("people differ", None, {"p_as_good": 0.011, "p_worse": 0.04}, " (p = 0.040)"),  # both were shown
+        ("cannot tell yet", "too few clusters", {}, ", too few clusters of items"),  # a count, no test
+        ("cannot tell yet", "people are not shown to agree", {},
+         ", people are not shown to agree with each other (p = 0.060)"),
+        ("these labels cannot tell", "people hardly agree", {}, ", people hardly agree with each other"),
     ],
-)
-def test_a_domain_on_a_line_has_the_p_value_of_its_verdict(verdict, more, p):
+)  # fmt: skip
+def test_domain_line_has_the_p_value_of_its_verdict_or_reason(verdict, reason, more, p):
     words = page._DOMAIN_VERDICTS[verdict]
-    assert _domain_line("law", alt(verdict, grounds=grounds(**more))) == (
-        f"law: {words}; ρ = 0.80 [0.70, 0.90], ω = 0.67, R = 0.90, 60 items, {p}."
+    assert _domain_line("law", alt(verdict, reason, grounds=grounds(**more))) == (
+        f"law: {words}{p}; ρ = 0.80 [0.70, 0.90], ω = 0.67, R = 0.90, 60 items."
     )
 
 
-def test_a_domain_that_is_open_says_why_and_what_would_tell():
-    assert _domain_line("law", alt(reason="too few items")) == (
-        "law: cannot tell yet, too few items; ρ = 0.80 [0.70, 0.90], ω = 0.67, R = 0.90, 60 items, p = 0.012. "
+@pytest.mark.parametrize(
+    ("reason", "p", "words"),
+    [
+        ("too few items", {"p_as_good": 0.2, "p_looks": 0.3}, "too few items (p = 0.200)"),
+        ("item_level_agreement_undecided", {"p_looks": 0.3, "p_keeps": 0.4},
+         "item-level agreement is not demonstrated (p = 0.300)"),
+        ("agreement_ratio_undecided", {"p_keeps": 0.4},
+         "an agreement ratio above 0.50 is not demonstrated (p = 0.400)"),
+    ],
+)  # fmt: skip
+def test_domain_line_of_an_open_domain_has_the_reason_its_p_value_and_a_sample_size(reason, p, words):
+    assert _domain_line("law", alt(reason=reason, grounds=grounds(**p))) == (
+        f"law: cannot tell yet, {words}; ρ = 0.80 [0.70, 0.90], ω = 0.67, R = 0.90, 60 items. "
         "About 100 items labelled by these 3 annotators (40 more than now) would tell, yes or no, in four studies out "
         "of five. The number itself is not sure: 90 to 700, in 80% of what these items leave open."
     )
-    assert _domain_line("law", alt(reason="too few clusters")).endswith("p = 0.012.")
-    assert _domain_line("law", alt(n_annotators=0)) == "law: nobody has enough items."
+
+
+def test_domain_line_without_annotators():
+    assert _domain_line("law", alt(reason="nobody has enough items", n_annotators=0)) == (
+        "law: nobody has enough items."
+    )
 
 
 # -- what a paper says --------------------------------------------------------------------------------
@@ -438,8 +481,8 @@ SEES = "to look at the items (p = 0.002), and to keep what people agree on (R = 
          f"was shown to be as good as at least 2 of 3 annotators, allowing ε = 0.10 (p = 0.010), {SEES}"),
         ("do not replace", None, {"p_worse": 0.02},
          "was shown to be worse than at least 3 of 3 annotators, even allowing ε = 0.10 (p = 0.020)"),
-        ("do not replace", "it hardly looks", {"p_loses": 0.03},
-         "was shown to keep less than 0.50 of what people agree on (R = 0.90 [0.60, 1.20], p = 0.030)"),
+        ("do not replace", "agreement_ratio_too_low", {"p_loses": 0.03},
+         "has an agreement ratio below 0.50 (R = 0.90 [0.60, 1.20], p = 0.030)"),
         ("people differ", None, {"p_worse": 0.02},
          "was shown to be as good as at least 2 of 3 annotators, allowing ε = 0.10 (p = 0.010), and worse than at "
          "least 3 (p = 0.020)"),
@@ -531,17 +574,17 @@ def reason_of(verdict, clusters=None, n_annotators=3, **more):
         ("replace", {}, None),
         ("people differ", {}, None),
         ("do not replace", {"p_worse": 0.05}, None),
-        ("do not replace", {"p_worse": 0.051}, "it hardly looks"),
+        ("do not replace", {"p_worse": 0.051}, "agreement_ratio_too_low"),
         ("these labels cannot tell", {}, "people hardly agree"),
         ("cannot tell yet", {"n_annotators": 0}, "nobody has enough items"),
         ("cannot tell yet", {"clusters": [12, 9]}, "too few clusters"),
-        ("cannot tell yet", {"clusters": [12, 10], "p_looks": 0.06}, "it is not shown to look"),
+        ("cannot tell yet", {"clusters": [12, 10], "p_looks": 0.06}, "item_level_agreement_undecided"),
         ("cannot tell yet", {"p_as_good": 0.051, "repeats": "ann"}, "too few items"),
         ("cannot tell yet", {"p_as_good": math.nan}, "too few items"),
         ("cannot tell yet", {"p_as_good": 0.05, "repeats": "ann", "people_agree": False}, "it repeats an annotator"),
         ("cannot tell yet", {"people_agree": False, "p_looks": 0.06}, "people are not shown to agree"),
-        ("cannot tell yet", {"p_looks": 0.051}, "it is not shown to look"),
-        ("cannot tell yet", {"p_looks": 0.05}, "it is not shown to keep enough"),
+        ("cannot tell yet", {"p_looks": 0.051}, "item_level_agreement_undecided"),
+        ("cannot tell yet", {"p_looks": 0.05}, "agreement_ratio_undecided"),
     ],
 )
 def test_the_first_thing_that_is_not_shown_is_the_reason(verdict, more, reason):
@@ -579,69 +622,89 @@ def test_each_caution_has_its_cause():
 
 
 def evidence(p=None, *, agreement=True, structure=None, **more):
-    test = alt(**{"as_good_as": 2, "people_agreement": Estimate(0.4, 0.3, 0.5, 0.05)} | more)
+    test = alt(**{"people_agreement": Estimate(0.4, 0.3, 0.5, 0.05)} | more)
     test.grounds = grounds(**(p or {}))
     test.looked = SimpleNamespace(
         kept=SimpleNamespace(structure=structure), least_sure=SimpleNamespace(structure=structure)
     )
-    test._retention_sentence = lambda agreement: AltTest._retention_sentence(test, agreement)
+    test._count_sentence = lambda: AltTest._count_sentence(test)
+    test._item_level_sentence = lambda: AltTest._item_level_sentence(test)
+    test._ratio_sentence = lambda agreement: AltTest._ratio_sentence(test, agreement)
     return AltTest.evidence(test, agreement=agreement)
 
 
 @pytest.mark.parametrize(
     ("p", "more", "words"),
     [
-        ({"p_as_good": 0.05}, {}, "Shown to be as good, less ε = 0.1, as at least 2 of 3 annotators (p = 0.050)."),
-        ({}, {"as_good_as": 3}, "Shown to be as good, less ε = 0.1, as at least 3 of 3 annotators (p = 0.010)."),
-        ({}, {"as_good_as": 0}, "Shown to be as good, less ε = 0.1, as at least 2 of 3 annotators (p = 0.010)."),
+        ({"p_as_good": 0.05}, {}, "as good as at least 2 of 3 annotators within the margin ε = 0.1 (p = 0.050)."),
         ({"p_as_good": 0.051, "p_worse": 0.05}, {"worse_than": ("ann", "bob")},
-         "Shown to be worse, by more than ε = 0.1, than at least 3 of 3 annotators (p = 0.050); shown to be worse than "
-         "ann, bob."),
-        ({"p_as_good": 0.051}, {}, "Not shown to be as good, less ε = 0.1, as 2 of 3 annotators (p = 0.051)."),
+         "worse than at least 3 of 3 annotators, beyond the margin ε = 0.1 (p = 0.050); worse than ann, bob (each, "
+         "Holm-adjusted)."),
+        ({"p_as_good": 0.051}, {}, "not demonstrated for at least 2 of 3 annotators, margin ε = 0.1 (p = 0.051)."),
         ({"p_worse": 0.02}, {"worse_than": ("cho",)},
-         "Shown to be as good, less ε = 0.1, as at least 2 of 3 annotators (p = 0.010); shown to be worse than cho."),
+         "as good as at least 2 of 3 annotators within the margin ε = 0.1 (p = 0.010); worse than cho (each, "
+         "Holm-adjusted)."),
     ],
 )  # fmt: skip
-def test_as_how_many_annotators_it_is_as_good(p, more, words):
-    assert evidence(p, **more)[0] == words
+def test_evidence_has_the_required_count_with_its_p_value(p, more, words):
+    assert evidence(p, **more)[0] == f"Non-inferiority: {words}"
 
 
 @pytest.mark.parametrize(
     ("p", "structure", "words"),
     [
-        (0.05, None, "Shown to look at the items (p = 0.050)."),
-        (0.051, None, "Not shown to look at the items (p = 0.051)."),
-        (0.01, "topic", "Shown to look at the items beyond what “topic” tells (p = 0.010)."),
+        (0.05, None, "matches annotators of the same item better than of other items (p = 0.050)."),
+        (0.051, None, "not demonstrated (p = 0.051)."),
+        (0.01, "topic", "matches annotators of the same item better than of other items with the same “topic” "
+                        "(p = 0.010)."),
+        (0.06, "topic", "not demonstrated within “topic” (p = 0.060)."),
     ],
-)
-def test_whether_it_looks_at_the_items(p, structure, words):
-    assert evidence({"p_looks": p}, structure=structure)[1] == words
-
-
-AGREE = "people's chance-corrected agreement"
+)  # fmt: skip
+def test_evidence_of_item_level_agreement(p, structure, words):
+    assert evidence({"p_looks": p}, structure=structure)[1] == f"Item-level agreement: {words}"
 
 
 @pytest.mark.parametrize(
     ("p", "more", "words"),
     [
-        ({"p_keeps": 0.05}, {}, f"Shown to keep more than 0.50 (p = 0.050) of {AGREE}, A = 0.40 [0.30, 0.50]: R = 0.90 "
-                                "[0.60, 1.20]."),
+        ({"p_keeps": 0.05}, {}, ": R = 0.90 [0.60, 1.20], above the required 0.50 (p = 0.050). Annotators agree with "
+                                "each other at A = 0.40 [0.30, 0.50]."),
         ({"p_keeps": 0.051, "loses": True, "p_loses": 0.02}, {"agreement": False},
-         f"Shown to keep less than 0.50 (p = 0.020) of {AGREE}: R = 0.90 [0.60, 1.20]."),
+         ": R = 0.90 [0.60, 1.20], below the required 0.50 (p = 0.020)."),
         ({"p_keeps": 0.051}, {"agreement": False, "structure": "topic"},
-         f"Not shown to keep more than 0.50 (p = 0.051) of {AGREE} within “topic”: R = 0.90 [0.60, 1.20]."),
-        ({}, {"agreement": False, "settings": settings(fixed_reference=True, least_retention=0.4)},
-         f"Shown to keep more than 0.40 (p = 0.003) of {AGREE} with the reference: R = 0.90 [0.60, 1.20]."),
+         " within “topic”: R = 0.90 [0.60, 1.20]; not demonstrated to exceed 0.50 (p = 0.051)."),
+        ({}, {"settings": settings(fixed_reference=True, least_retention=0.4)},
+         ": R = 0.90 [0.60, 1.20], above the required 0.40 (p = 0.003). Annotators agree with the reference at "
+         "A = 0.40 [0.30, 0.50]."),
         ({}, {"agreement": False, "retention": Estimate(NONE, NONE, NONE, NONE, "why")},
-         f"Shown to keep more than 0.50 (p = 0.003) of {AGREE}."),
-        ({}, {"agreement": False, "retention": Estimate(0.0, NONE, NONE, NONE, "one label only")},
-         f"Shown to keep more than 0.50 (p = 0.003) of {AGREE}: R = 0; one label only."),
+         ": no estimate (why), above the required 0.50 (p = 0.003)."),
+        ({"p_keeps": 1.0}, {"agreement": False, "retention": Estimate(0.0, NONE, NONE, NONE, "one label only")},
+         ": R = 0.00 (one label only); not demonstrated to exceed 0.50 (p = 1.000)."),
         ({}, {"people_agreement": Estimate(NONE, NONE, NONE, NONE, "too few items decide")},
-         "How much it keeps of what people agree on is not known: too few items decide."),
+         ": not estimable: too few items decide."),
     ],
 )  # fmt: skip
-def test_what_it_keeps_of_peoples_agreement(p, more, words):
-    assert evidence(p, **more)[2] == words
+def test_evidence_of_the_agreement_ratio(p, more, words):
+    assert evidence(p, **more)[2] == f"Agreement ratio{words}"
+
+
+@pytest.mark.parametrize(
+    ("as_good_as", "n_verdicts", "p_as_good", "words"),
+    [
+        # The conjunction of 3 of 3 is the largest p-value; of 2 of 3 it is min(2 · .015 / 1, .02 · 2 / 2) = .02.
+        (3, 1, 0.02, ["as good as at least 3 of 3 annotators within the margin ε = 0.1 (p = 0.020)"]),
+        (3, 2, 0.02, ["as good as at least 3 of 3 annotators within the margin ε = 0.1 (p = 0.040, Bonferroni-adjusted "
+                      "for 2 verdicts)"]),
+        (2, 1, 0.02, []), (0, 1, 0.02, []), (3, 1, 0.051, []),
+    ],
+)  # fmt: skip
+def test_larger_count_has_a_p_value_of_its_own(as_good_as, n_verdicts, p_as_good, words):
+    p = np.array([0.001, 0.015, 0.02])
+    tally = SimpleNamespace(verdict_p=(p,), table=alt().tally.table)
+    test = alt(
+        "replace", as_good_as=as_good_as, n_verdicts=n_verdicts, tally=tally, grounds=grounds(p_as_good=p_as_good)
+    )
+    assert AltTest.larger_count(test) == words
 
 
 def test_nobody_has_enough_items_for_evidence():
@@ -653,7 +716,7 @@ def test_nobody_has_enough_items_for_evidence():
     [
         ("too few items", needed(1160, power=0.8),
          ["About 1,160 items (90 to 700) by these annotators would tell, yes or no, with assurance 0.8."]),
-        ("it is not shown to look", needed(None),
+        ("item_level_agreement_undecided", needed(None),
          ["No number of items up to 3,000 would probably tell: hopeless."]),
         ("too few clusters", needed(100), []),
         (None, needed(100), []),

@@ -404,7 +404,7 @@ def test_why_there_is_no_card_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setattr("assay.verdict.report.judge_card", refused)
     found = report(labels, epsilon=0.2, n_resamples=40)
     assert found.card is None
-    assert "There is no card: nobody is beside the judge. “May replace” wants three things" in found.html()
+    assert "There is no card: nobody is beside the judge. The verdict “Replace” requires three tests" in found.html()
     for more in ({"compare": str(old)}, {"group": "truth"}):
         with pytest.raises(assay.DesignError, match="nobody is beside the judge"):
             report(labels, epsilon=0.2, n_resamples=40, **more)

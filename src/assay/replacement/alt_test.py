@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -23,9 +23,9 @@ from assay.estimation.intervals import Estimate, Estimates, adjust_p, missing, p
 from assay.estimation.options import number_in, question, question_of_two
 from assay.estimation.result import Result, Run, json_safe
 from assay.estimation.statistic import Floats
-from assay.replacement import decision, studies
+from assay.replacement import decision, studies, words
 from assay.replacement.closeness import Constant, PairwiseScore
-from assay.replacement.decision import Tally, Verdict, tally
+from assay.replacement.decision import Reason, Tally, Verdict, tally
 from assay.replacement.looks import Looked
 from assay.replacement.panel import AltTestSettings, AltTestTable, human_agreement
 from assay.replacement.studies import Enough
@@ -35,13 +35,6 @@ from assay.statistics.wins import advantage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-Reason = Literal[
-    "nobody has enough items", "too few clusters", "it repeats an annotator", "too few items",
-    "people are not shown to agree", "it is not shown to look", "it is not shown to keep enough", "people hardly agree",
-    "it hardly looks",
-]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +232,7 @@ class AltTest(Result):
         """What keeps the labels from telling, or why not to replace anybody; None where that needs no reason."""
         g = self.grounds
         if self.verdict == "do not replace" and not g.p_worse <= g.alpha:
-            return "it hardly looks"
+            return "agreement_ratio_too_low"
         if self.verdict == "these labels cannot tell":
             return "people hardly agree"
         if self.verdict != "cannot tell yet":
@@ -255,7 +248,29 @@ class AltTest(Result):
             return "it repeats an annotator"
         if not g.people_agree:
             return "people are not shown to agree"
-        return "it is not shown to look" if g.p_looks > g.alpha else "it is not shown to keep enough"
+        return "item_level_agreement_undecided" if g.p_looks > g.alpha else "agreement_ratio_undecided"
+
+    @property
+    def reason_words(self) -> str:
+        """The reason as a sentence; empty without one."""
+        return words.reason_words(self.reason, self.settings.least_retention) if self.reason else ""
+
+    @property
+    def verdict_line(self) -> str:
+        """The judge, its verdict by its word and the reason, on a line."""
+        return f"{self.judge}: {self.verdict}{': ' if self.reason else ''}{self.reason_words}."
+
+    def p_of(self, what: Verdict | Reason) -> float:
+        """The p-value behind a verdict or a reason; NaN for one that is a count of items or rests on an interval."""
+        g, repeated = self.grounds, self.looked.repeated
+        found: Mapping[Verdict | Reason, float] = {
+            "replace": g.p_replace, "do not replace": g.p_worse, "people differ": max(g.p_as_good, g.p_worse),
+            "too few items": g.p_as_good, "item_level_agreement_undecided": g.p_looks,
+            "agreement_ratio_undecided": g.p_keeps, "agreement_ratio_too_low": g.p_loses,
+            "people are not shown to agree": self.looked.kept.p_people,
+            "it repeats an annotator": math.nan if repeated is None else repeated.p,
+        }  # fmt: skip
+        return found.get(what, math.nan)
 
     @property
     def settings(self) -> AltTestSettings:
@@ -298,7 +313,7 @@ class AltTest(Result):
         if self.settings.clusters is not None:
             tests += f" with standard errors robust to clusters of '{self.settings.clusters}'"
         lines = [
-            f"{self.judge}: {_VERDICT_WORDS[self.verdict]}" + (f": {self.reason}." if self.reason else "."),
+            f"{self.judge}: {_VERDICT_WORDS[self.verdict]}" + (f": {self.reason_words}." if self.reason else "."),
             *self.evidence(),
             f"As published: {'passes' if self.passed else 'does not pass'}, winning rate {said(self.winning_rate)} "
             f"({self.n_won} of {self.n_annotators} annotators, "
@@ -312,54 +327,77 @@ class AltTest(Result):
             lines.append(f"No interval: {rho.reason}.")
         if self.n_annotators:
             lines += [f"Smallest epsilon: {epsilon_words(self)}.", *self._items_sentences()]
+            lines += [f"Notes: {one}." for one in self.larger_count()]
             if self.document_effect is not None and self.document_effect.design >= MATTERS:
                 lines.append(self.document_effect.words())
         return "\n".join([*lines, *self.run.closing()])
 
     def evidence(self, *, agreement: bool = True) -> list[str]:
-        """What the verdict rests on, in three sentences: as good as whom, whether it looks, what it keeps.
+        """The three tests of the verdict in a sentence each: non-inferiority, item-level agreement, agreement ratio.
 
         ``agreement=False`` leaves out the figure of people's agreement, for a page that has their α elsewhere.
         """
         if not self.n_annotators:
             return [f"Nobody has the {self.settings.min_items} comparable items that the test asks for."]
-        g, n = self.grounds, self.n_annotators
-        losing = f"; shown to be worse than {listing(self.worse_than, 4)}" if self.worse_than else ""
-        eps = f"ε = {self.epsilon:g}"
-        if g.p_as_good <= g.alpha:
-            good = f"Shown to be as good, less {eps}, as at least {max(self.as_good_as, g.least)} of {n}"
-        elif g.p_worse <= g.alpha:
-            good = f"Shown to be worse, by more than {eps}, than at least {g.least_worse} of {n}"
-        else:
-            good = f"Not shown to be as good, less {eps}, as {g.least} of {n}"
-        p = g.p_worse if g.p_worse <= g.alpha < g.p_as_good else g.p_as_good
-        lines = [f"{good} annotators ({p_value(p)}){losing}."]
-        where = self.looked.least_sure.structure
-        beyond = f" beyond what “{where}” tells" if where else ""
-        lines.append(
-            f"{'Shown' if g.p_looks <= g.alpha else 'Not shown'} to look at the items{beyond} ({p_value(g.p_looks)})."
-        )
-        return [*lines, self._retention_sentence(agreement)]
+        return [self._count_sentence(), self._item_level_sentence(), self._ratio_sentence(agreement)]
 
-    def _retention_sentence(self, agreement: bool) -> str:
-        """What it keeps of people's agreement, in a sentence."""
-        g, people, least = self.grounds, self.people_agreement, number(self.settings.least_retention)
-        if people.reason:
-            return f"How much it keeps of what people agree on is not known: {people.reason}."
-        within = f" within “{self.looked.kept.structure}”" if self.looked.kept.structure else ""
-        found = f", A = {number(people.estimate)} {interval(people.low, people.high)}" if agreement else ""
-        whom = " with the reference" if self.settings.fixed_reference else ""
-        agree = f"people's chance-corrected agreement{whom}{within}{found}"
-        kept = self.retention
-        if g.p_keeps <= g.alpha:
-            said = f"Shown to keep more than {least} ({p_value(g.p_keeps)})"
-        elif g.loses:
-            said = f"Shown to keep less than {least} ({p_value(g.p_loses)})"
+    def _count_sentence(self) -> str:
+        """Non-inferiority to the required number of annotators, with the p-value of that number."""
+        g, n = self.grounds, counted(self.n_annotators, "annotator")
+        margin = f"margin ε = {self.epsilon:g}"
+        if g.p_as_good <= g.alpha:
+            found = f"as good as at least {g.least} of {n} within the {margin} ({p_value(g.p_as_good)})"
+        elif g.p_worse <= g.alpha:
+            found = f"worse than at least {g.least_worse} of {n}, beyond the {margin} ({p_value(g.p_worse)})"
         else:
-            said = f"Not shown to keep more than {least} ({p_value(g.p_keeps)})"
-        if kept.reason:
-            return f"{said} of {agree}." if math.isnan(kept.estimate) else f"{said} of {agree}: R = 0; {kept.reason}."
-        return f"{said} of {agree}: R = {number(kept.estimate)} {interval(kept.low, kept.high)}."
+            found = f"not demonstrated for at least {g.least} of {n}, {margin} ({p_value(g.p_as_good)})"
+        each = f"; worse than {listing(self.worse_than, 4)} (each, Holm-adjusted)" if self.worse_than else ""
+        return f"Non-inferiority: {found}{each}."
+
+    def _item_level_sentence(self) -> str:
+        """Whether the labels depend on the item, within the strata that decided."""
+        g, stratum = self.grounds, self.looked.least_sure.structure
+        p = p_value(g.p_looks)
+        if g.p_looks <= g.alpha:
+            alike = f" with the same “{stratum}”" if stratum else ""
+            return f"Item-level agreement: matches annotators of the same item better than of other items{alike} ({p})."
+        return f"Item-level agreement: not demonstrated{f' within “{stratum}”' if stratum else ''} ({p})."
+
+    def _ratio_sentence(self, agreement: bool) -> str:
+        """The agreement ratio R with the p-value of the side of the required one on which it was demonstrated."""
+        g, people, least = self.grounds, self.people_agreement, number(self.settings.least_retention)
+        within = f" within “{self.looked.kept.structure}”" if self.looked.kept.structure else ""
+        if people.reason:
+            return f"Agreement ratio{within}: not estimable: {people.reason}."
+        kept = self.retention
+        value = f"R = {number(kept.estimate)}"
+        value += f" ({kept.reason})" if kept.reason else f" {interval(kept.low, kept.high)}"
+        if math.isnan(kept.estimate):
+            value = f"no estimate ({kept.reason})"
+        if g.p_keeps <= g.alpha:
+            found = f"{value}, above the required {least} ({p_value(g.p_keeps)})"
+        elif g.loses:
+            found = f"{value}, below the required {least} ({p_value(g.p_loses)})"
+        else:
+            found = f"{value}; not demonstrated to exceed {least} ({p_value(g.p_keeps)})"
+        if not agreement:
+            return f"Agreement ratio{within}: {found}."
+        whom = "the reference" if self.settings.fixed_reference else "each other"
+        a = f"A = {number(people.estimate)} {interval(people.low, people.high)}"
+        return f"Agreement ratio{within}: {found}. Annotators agree with {whom} at {a}."
+
+    def larger_count(self) -> list[str]:
+        """That it is as good as more annotators than are asked for, with the p-value of that number; empty if not.
+
+        The p-value is corrected for several verdicts (Bonferroni), as the number itself is.
+        """
+        g, k = self.grounds, self.as_good_as
+        if not (self.n_annotators and g.p_as_good <= g.alpha and k > g.least):
+            return []
+        p = min(1.0, self.n_verdicts * float(partial_conjunction(self.tally.verdict_p[0], k)))
+        together = f", Bonferroni-adjusted for {self.n_verdicts} verdicts" if self.n_verdicts > 1 else ""
+        n = counted(self.n_annotators, "annotator")
+        return [f"as good as at least {k} of {n} within the margin ε = {self.epsilon:g} ({p_value(p)}{together})"]
 
     def _items_sentences(self) -> list[str]:
         """How many items would tell, where too few are why these do not."""
@@ -501,7 +539,7 @@ class DocumentEffect:
 MATTERS = 1.2
 """A design effect from which on it is a caution: standard errors are a tenth too small then."""
 
-MORE_ITEMS_TELL = ("too few items", "it is not shown to look", "it is not shown to keep enough")
+MORE_ITEMS_TELL = ("too few items", "item_level_agreement_undecided", "agreement_ratio_undecided")
 """Reasons that more items by the same people would remove, so that their number is told."""
 
 FEW_CLUSTERS = 20

@@ -46,6 +46,13 @@ T = TypeVar("T")
 
 Verdict = Literal["replace", "do not replace", "people differ", "cannot tell yet", "these labels cannot tell"]
 
+Reason = Literal[
+    "nobody has enough items", "too few clusters", "it repeats an annotator", "too few items",
+    "people are not shown to agree", "people hardly agree", "item_level_agreement_undecided",
+    "agreement_ratio_undecided", "agreement_ratio_too_low",
+]  # fmt: skip
+"""Why a verdict is no yes: the first of the tests that failed. Their sentences are in `assay.replacement.words`."""
+
 TONES: Mapping[Verdict, Tone] = {
     "replace": "good", "do not replace": "bad", "people differ": "split", "cannot tell yet": "open",
     "these labels cannot tell": "open",
@@ -426,8 +433,8 @@ def verdicts(
 ) -> NDArray[np.int64]:
     """The verdict from its p-values, as its position in `VERDICTS`; NaN shows nothing.
 
-    ``p_sees`` is the larger of those by which the judge looks and keeps. A judge that is shown to keep too little is
-    not to replace anybody, though it be as close as some: it hardly looks.
+    ``p_sees`` is the larger of those of item-level agreement and of the agreement ratio. A judge whose agreement ratio
+    is shown below the required one is not to replace an annotator, even if it is as close as some.
     """
     with np.errstate(invalid="ignore"):
         as_good, worse, sees, loses = (np.asarray(p) <= alpha for p in (p_as_good, p_worse, p_sees, p_loses))

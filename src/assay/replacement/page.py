@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from assay._version import __version__
 from assay.errors import counted, listing
 from assay.estimation.options import short
-from assay.replacement.alt_test import MORE_ITEMS_TELL, AltTest, Reason, epsilon_words
+from assay.replacement.alt_test import MORE_ITEMS_TELL, AltTest, epsilon_words
 from assay.replacement.decision import FEWEST, TONES, Verdict
 from assay.replacement.domains import AltTestBy
 from assay.replacement.panel import AltTestSettings
@@ -96,17 +96,6 @@ _DOMAIN_VERDICTS: Mapping[Verdict, str] = {
     "these labels cannot tell": "these labels cannot tell",
     "do not replace": "do not replace people",
 }
-_REASONS: Mapping[Reason, str] = {
-    "nobody has enough items": "nobody has enough items",
-    "too few clusters": "too few clusters of items",
-    "too few items": "too few items",
-    "it repeats an annotator": "it repeats an annotator's labels",
-    "people are not shown to agree": "people are not shown to agree with each other",
-    "it is not shown to look": "it is not shown to look at the items",
-    "it is not shown to keep enough": "it is not shown to keep enough of what people agree on",
-    "people hardly agree": "people hardly agree with each other",
-    "it hardly looks": "it hardly looks",
-}
 
 
 def question_words(tests: Sequence[AltTest]) -> str:
@@ -132,9 +121,9 @@ def rule_words(tests: Sequence[AltTest]) -> str:
     test = max(tests, key=lambda t: t.n_annotators)
     s = test.settings
     return (
-        f"“May replace” wants three things to be shown, each at level {s.level:.2g}: the judge is as good as at least "
-        f"{100 * s.threshold:g}% of the annotators, where its low cost is worth ε = {number(test.epsilon, 3)} of "
-        f"closeness; it looks at the items; it keeps at least {number(s.least_retention)} of what people agree on."
+        f"The verdict “Replace” requires three tests at α = {s.level:.2g}: non-inferiority to at least "
+        f"{100 * s.threshold:g}% of the annotators (margin ε = {number(test.epsilon, 3)}), item-level agreement, and "
+        f"an agreement ratio above {number(s.least_retention)}."
     )
 
 
@@ -185,13 +174,13 @@ def _headline(test: AltTest) -> str:
     if test.verdict == "replace":
         return f"{test.judge} {'outperforms' if test.settings.gold is not None else 'may replace'} {who}{where}."
     if test.verdict == "do not replace":
-        hardly = ": it hardly looks at the items" if test.reason == "it hardly looks" else ""
-        return f"Do not replace {who} with {test.judge}{where}{hardly}."
+        why = f": {test.reason_words}" if test.reason else ""
+        return f"Do not replace {who} with {test.judge}{where}{why}."
     if test.verdict == "these labels cannot tell":
-        return f"These labels cannot tell for {test.judge}{where}: {_REASONS['people hardly agree']}."
+        return f"These labels cannot tell for {test.judge}{where}: {test.reason_words}."
     if test.verdict == "people differ":
         return f"{test.judge} is as good as some of these annotators and worse than others{where}."
-    return f"Cannot tell yet for {test.judge}{where}: {_REASONS[test.reason or 'too few items']}."
+    return f"Cannot tell yet for {test.judge}{where}: {test.reason_words}."
 
 
 def _side_lines(test: AltTest) -> list[str]:
@@ -208,6 +197,7 @@ def _side_lines(test: AltTest) -> list[str]:
         f"{number(test.winning_rate)}, losing rate {number(test.losing_rate)}; {number(s.threshold)} is needed.",
         f"The smallest ε: {epsilon_words(test)}; read off these labels, so for exploring: ε is chosen before.",
     ]
+    lines += [f"{one[:1].upper()}{one[1:]}." for one in test.larger_count()]
     if test.speaks_of:
         lines.append(
             f"This speaks of these {test.n_annotators} annotators. If they are a random sample, the judge is as good "
@@ -249,10 +239,14 @@ def _closer(test: AltTest) -> str:
 def _advice(test: AltTest) -> list[str]:
     """What would change the verdict, and what a reader must know."""
     found, g = [], test.grounds
-    if test.reason == "it hardly looks":
-        within = f" once “{test.looked.kept.structure}” is known" if test.looked.kept.structure else ""
+    if test.reason == "agreement_ratio_too_low":
+        within = f"Within “{test.looked.kept.structure}” it" if test.looked.kept.structure else "It"
+        whom, others = "annotators", "they agree with each other"
+        if test.settings.fixed_reference:
+            whom, others = "the reference", "annotators do"
         found.append(
-            f"What it agrees with people on is mostly what needs no reading{within}: look at its labels and its prompt."
+            f"{within} agrees with {whom} less than {number(test.settings.least_retention)} times as much as {others}. "
+            "Check its label distribution and its prompt."
         )
     elif test.verdict == "do not replace":
         found.append("More items would not change this: look at its labels, its prompt, or another judge.")
@@ -304,7 +298,12 @@ def _disagreement(test: AltTest) -> str:
         )
     if not g.p_as_good <= g.alpha or test.verdict == "people differ":
         return "The published rule lets it pass: it counts wins and asks for no proof that they are half of the people."
-    return "The published rule lets it pass: it does not ask whether the judge looks at the items."
+    untested = "item-level agreement" if g.p_looks > g.alpha else "the agreement ratio"
+    if test.reason == "it repeats an annotator":
+        untested = "whether the labels match one annotator's"
+    elif test.reason in ("people hardly agree", "people are not shown to agree"):
+        untested = "agreement among annotators"
+    return f"The published rule passes it: it does not test {untested}."
 
 
 def _items_words(test: AltTest) -> str:
@@ -369,15 +368,16 @@ def _step_by(result: AltTestBy, found: Mapping[Verdict, Sequence[str]]) -> NextS
 def _domain_line(name: str, test: AltTest) -> str:
     """One domain on a line: verdict and reason, what they rest on, and the items that would tell."""
     if not test.n_annotators:
-        return f"{name}: {_REASONS['nobody has enough items']}."
-    g, rho = test.grounds, test.advantage_probability
-    p = {"do not replace": min(g.p_worse, g.p_loses), "people differ": g.p_as_good}.get(test.verdict, g.p_replace)
-    reason = f", {_REASONS[test.reason]}" if test.reason else ""
+        return f"{name}: {test.reason_words}."
+    rho = test.advantage_probability
+    reason = f", {test.reason_words}" if test.reason else ""
+    decisive = test.p_of(test.reason or test.verdict)
+    p = f" ({p_value(decisive)})" if math.isfinite(decisive) else ""
     more = " " + _items_words(test) if test.reason in MORE_ITEMS_TELL else ""
     return (
-        f"{name}: {_DOMAIN_VERDICTS[test.verdict]}{reason}; ρ = {number(rho.estimate)} {interval(rho.low, rho.high)}, "
-        f"ω = {number(test.winning_rate)}, R = {number(test.retention.estimate)}, {counted(test.n_items, 'item')}, "
-        f"{p_value(p)}.{more}"
+        f"{name}: {_DOMAIN_VERDICTS[test.verdict]}{reason}{p}; ρ = {number(rho.estimate)} "
+        f"{interval(rho.low, rho.high)}, ω = {number(test.winning_rate)}, R = {number(test.retention.estimate)}, "
+        f"{counted(test.n_items, 'item')}.{more}"
     )
 
 
@@ -400,9 +400,8 @@ def _result(test: AltTest) -> str:
     sees = (
         f"to look at the items ({p_value(g.p_looks)}), and to keep what people agree on ({kept}, {p_value(g.p_keeps)})"
     )
-    if test.reason == "it hardly looks":
-        found = f"was shown to keep less than {number(test.settings.least_retention)} of what people agree on ({kept}, "
-        found += f"{p_value(g.p_loses)})"
+    if test.reason == "agreement_ratio_too_low":
+        found = f"has an agreement ratio below {number(test.settings.least_retention)} ({kept}, {p_value(g.p_loses)})"
     elif test.verdict == "replace":
         found = f"was shown to be {as_good} ({p_value(g.p_as_good)}), {sees}"
     elif test.verdict == "do not replace":
