@@ -28,6 +28,7 @@ def assert_may_replace(
     ----------
     labels : Annotations or path
     judge : str
+        A judge, whatever its name; other models of a file are named with ``read``.
     read : mapping, optional
         Options of `assay.read`, where labels are a path.
     **options
@@ -42,16 +43,19 @@ def assert_may_replace(
     AssertionError
         With the verdict, what it rests on, and the labels that would tell.
     """
-    table = labels if isinstance(labels, Annotations) else read_labels(labels, **(read or {}))
+    # A path goes to the question as it is, so that whoever is named there is read as a judge.
+    table: Any = labels if isinstance(labels, Annotations) or read is None else read_labels(labels, **read)
     test = alt_test(table, judge, **options)
     if test.verdict != "replace":
         advice = " ".join(card(test).advice.split())
-        raise AssertionError(f"{judge}: {test.verdict}. {' '.join(test.evidence())} {advice}".strip())
+        raise AssertionError(" ".join([test.verdict_line, *test.evidence(), advice]).strip())
     return test
 
 
 def assert_gate(policy: str | os.PathLike[str] = "assay.toml") -> GateResult:
     """Fail unless every check of a policy file holds.
+
+    A policy without [verdict] does not test whether the judge can replace annotators.
 
     Raises
     ------

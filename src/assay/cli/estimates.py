@@ -137,7 +137,7 @@ def gate(
     force: Force = False,
     ask: Ask = ASK,
 ) -> int:
-    """May the judge go on replacing people? Exit 0 replace, 1 do not, 2 cannot tell, 3 could not run.
+    """Check a policy in CI. Exit status: 0 pass, 1 fail, 2 undecided, 3 error.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def gate(
         target(junit, policy, force=force, suffixes=(".xml",))
     except AssayError as error:
         note(f"assay: {as_typed(str(error), NAMES)}")
-        return 3  # 2 is "cannot tell" here
+        return 3  # 2 is "undecided" here
     with progress_bar("Checking"):
         found = hold(policy, **ask.options.options())
     for path, text in ((comment, found.markdown), (junit, found.junit)):

@@ -1,7 +1,7 @@
-"""May this judge go on replacing people? A verdict, drift and estimates held against a policy file, for a pipeline.
+"""Does a judge still meet a policy file? A verdict, drift and estimates as checks of a pipeline.
 
-``assay.toml`` says what must hold; the exit status says whether it does: 0 replace, 1 do not, 2 cannot tell, 3 could
-not run. The verdict comes in by the door that every verdict takes, `before_verdict`.
+``assay.toml`` says what must hold; the exit status says whether it does: 0 pass, 1 fail, 2 undecided, 3 error. The
+verdict comes in by the door that every verdict takes, `before_verdict`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,20 @@ from assay.reporting.page import GATE_MARK
 from assay.reporting.tables import interval, signed
 from assay.verdict.preregistration import before_verdict, plan_beside
 
-Status = Literal["replace", "do not replace", "cannot tell", "could not run"]
+Status = Literal["pass", "fail", "undecided", "error"]
 
-EXIT: Mapping[Status, int] = {"replace": 0, "do not replace": 1, "cannot tell": 2, "could not run": 3}
+EXIT: Mapping[Status, int] = {"pass": 0, "fail": 1, "undecided": 2, "error": 3}
 """The exit status of each answer."""
+
+HEADLINES: Mapping[Status, str] = {
+    "pass": "all checks hold", "fail": "a check does not hold", "undecided": "a check is undecided",
+    "error": "a check could not run",
+}  # fmt: skip
+
+NO_VERDICT = (
+    "The policy has no [verdict], so the judge is not tested against the annotators; a judge that ignores the items "
+    "can pass these checks."
+)
 
 POLICY = "assay.toml"
 """The policy file, where none is named."""
@@ -65,11 +75,11 @@ class GateCheck:
     name : str
         ``verdict``, ``verdict of CRITERION``, ``drift``, ``estimate NAME``.
     status : str
-        One of the four answers.
+        ``pass``, ``fail``, ``undecided`` or ``error``.
     words : str
         What was found.
     advice : str
-        What would tell, where it cannot be told.
+        What would decide an undecided check.
     """
 
     name: str
@@ -82,12 +92,13 @@ class GateCheck:
 
 @dataclass(frozen=True, eq=False)
 class GateResult(Result):
-    """What a policy's checks say together.
+    """The checks of a policy together.
 
     Attributes
     ----------
-    status : {"replace", "do not replace", "cannot tell", "could not run"}
-        The worst of the checks: one that could not run, then one that fails, then one that cannot tell.
+    status : {"pass", "fail", "undecided", "error"}
+        The worst of the checks: ``error``, then ``fail``, then ``undecided``. Whether the judge can replace annotators
+        is the verdict of a policy with [verdict]; a ``pass`` of other checks does not say so.
     checks : tuple of GateCheck
     exit_code : int
         0, 1, 2 or 3.
@@ -101,7 +112,7 @@ class GateResult(Result):
 
     @property
     def exit_code(self) -> int:
-        """0 replace, 1 do not, 2 cannot tell, 3 could not run."""
+        """0 pass, 1 fail, 2 undecided, 3 error."""
         return EXIT[self.status]
 
     @property
@@ -129,7 +140,7 @@ class GateResult(Result):
 
     def summary(self) -> str:
         """The answer, and what each check found."""
-        lines = [f"{self.status[:1].upper()}{self.status[1:]} (exit {self.exit_code})."]
+        lines = [f"{self.status.capitalize()} (exit {self.exit_code}): {HEADLINES[self.status]}."]
         for one in self.checks:
             lines.append(f"{one.name}: {one.status}. {one.words}")
             if one.advice:
@@ -138,8 +149,9 @@ class GateResult(Result):
 
     def markdown(self) -> str:
         """A comment for a pull request."""
-        marks = {"replace": "✅", "do not replace": "❌", "cannot tell": "❔", "could not run": "⚠️"}
-        lines = [f"### {marks[self.status]} {GATE_MARK}: {self.status}", "", "| check | | found |", "|---|---|---|"]
+        marks = {"pass": "✅", "fail": "❌", "undecided": "❔", "error": "⚠️"}
+        head = f"### {marks[self.status]} {GATE_MARK}: {self.status} ({HEADLINES[self.status]})"
+        lines = [head, "", "| check | | found |", "|---|---|---|"]
         for one in self.checks:
             words = " ".join(f"{one.words} {one.advice}".split()).replace("|", "\\|")
             lines.append(f"| {one.name} | {marks[one.status]} {one.status} | {words} |")
@@ -147,7 +159,7 @@ class GateResult(Result):
         return "\n".join([*lines, "", *notes, f"`{self.signature}`", ""])
 
     def junit(self) -> str:
-        """The checks as JUnit XML: what fails is a failure, what could not run an error, what cannot tell skipped."""
+        """The checks as JUnit XML: ``fail`` is a failure, ``error`` an error, ``undecided`` skipped."""
         number = {kind: sum(one.status == status for one in self.checks) for kind, status in _JUNIT.items()}
         counts = " ".join(f'{kind}="{number[name]}"' for kind, name in (("failures", "failure"), ("errors", "error"),
                                                                          ("skipped", "skipped")))  # fmt: skip
@@ -165,14 +177,14 @@ class GateResult(Result):
         return "\n".join([*lines, "</testsuite>", ""])
 
 
-_JUNIT: Mapping[str, Status] = {"failure": "do not replace", "error": "could not run", "skipped": "cannot tell"}
+_JUNIT: Mapping[str, Status] = {"failure": "fail", "error": "error", "skipped": "undecided"}
 
 
 @question_alone(GateSettings)
 def gate(settings: GateSettings) -> GateResult:
-    """May the judge go on replacing people, by a policy file? An answer with an exit status, for a pipeline.
+    """Check a policy file in a pipeline: a verdict, drift, estimates, each pass, fail, undecided or error.
 
-    Nothing is raised for what is wrong with policy or labels: the answer is then ``could not run``, with the reason.
+    Nothing is raised for what is wrong with policy or labels: the status is then ``error``, with the reason.
     """
     policy: dict[str, Any] = {}
     data = ""
@@ -185,8 +197,8 @@ def gate(settings: GateSettings) -> GateResult:
         data = labels.fingerprint
         checks, cautions = _checks(policy, labels, folder, settings)
     except AssayError as error:
-        checks = [GateCheck("policy", "could not run", _sentence(str(error)))]
-    order: tuple[Status, ...] = ("could not run", "do not replace", "cannot tell", "replace")
+        checks = [GateCheck("policy", "error", _sentence(str(error)))]
+    order: tuple[Status, ...] = ("error", "fail", "undecided", "pass")
     status = next(one for one in order if any(check.status == one for check in checks))
     run = Run("gate", settings, fingerprint_with(data, policy=repr(sorted(policy.items(), key=repr))),
               {"checks": len(checks)}, cautions=tuple(cautions))  # fmt: skip
@@ -241,13 +253,13 @@ def _checks(
 ) -> tuple[list[GateCheck], tuple[str, ...]]:
     """Every check, each run by itself, so that one that cannot run does not hide the others."""
     checks: list[GateCheck] = []
-    cautions: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = () if "verdict" in policy else (NO_VERDICT,)
     if "verdict" in policy:
         try:
             found, cautions = _verdicts(policy, labels)
             checks += found
         except AssayError as error:
-            checks.append(GateCheck("verdict", "could not run", _sentence(str(error))))
+            checks.append(GateCheck("verdict", "error", _sentence(str(error))))
     if "drift" in policy:
         checks.append(_try_check("drift", lambda: _drift_check(policy, labels, folder, settings)))
     for i, wanted in enumerate(policy.get("estimate", [])):
@@ -260,7 +272,7 @@ def _try_check(name: str, make: Any) -> GateCheck:
     try:
         made: GateCheck = make()
     except AssayError as error:
-        return GateCheck(name, "could not run", _sentence(str(error)))
+        return GateCheck(name, "error", _sentence(str(error)))
     return made
 
 
@@ -287,13 +299,13 @@ def _verdicts(policy: Mapping[str, Any], labels: Annotations) -> tuple[list[Gate
         test = alt_test(part, policy["judge"], **options)
         shown = card(test)
         status: Status = (
-            "replace" if test.verdict == "replace"
-            else "do not replace" if test.verdict in ("do not replace", "people differ")
-            else "cannot tell"
+            "pass" if test.verdict == "replace"
+            else "fail" if test.verdict in ("do not replace", "people differ")
+            else "undecided"
         )  # fmt: skip
         name = "verdict" if criterion is None else f"verdict of {criterion}"
-        words = f"{test.judge}: {test.verdict}. {' '.join(test.evidence())}"
-        advice = "" if status == "replace" else " ".join(shown.advice.split())
+        words = " ".join([test.verdict_line, *test.evidence()])
+        advice = "" if status == "pass" else " ".join(shown.advice.split())
         checks.append(GateCheck(name, status, words, advice, test.retention, test.n_items))
     return checks, first
 
@@ -315,16 +327,16 @@ def _drift_check(policy: Mapping[str, Any], labels: Annotations, folder: Path, s
     found = drift(_read(source, {**policy, "judge": options["judge"]}), labels, **DriftSettings.of(options).changed())
     one = found.lines[JUDGE]
     if one.reason is not None:
-        return GateCheck("drift", "cannot tell", _sentence(one.reason), "", one, found.n[JUDGE])
+        return GateCheck("drift", "undecided", _sentence(one.reason), "", one, found.n[JUDGE])
     status: Status = (
-        "replace" if -most <= one.low and one.high <= most
-        else "do not replace" if one.low > most or one.high < -most
-        else "cannot tell"
+        "pass" if -most <= one.low and one.high <= most
+        else "fail" if one.low > most or one.high < -most
+        else "undecided"
     )  # fmt: skip
     words = f"the judge's change is {signed(one.estimate)} {interval(one.low, one.high)}, at most ±{most:g} is allowed."
     half = (one.high - one.low) / 2
     advice = ""
-    if status == "cannot tell":
+    if status == "undecided":
         # The width goes with one over the root of the anchors.
         room = max(most - abs(one.estimate), 0.1 * most)
         advice = (
@@ -348,16 +360,16 @@ def _estimate_check(wanted: Mapping[str, Any], name: str, policy: Mapping[str, A
     line = lines[0]
     one = line.found
     if math.isnan(one.low):
-        return GateCheck(name, "cannot tell", _sentence(one.reason or "no interval"), "", one, line.n)
+        return GateCheck(name, "undecided", _sentence(one.reason or "no interval"), "", one, line.n)
     half = (one.high - one.low) / 2
     fails = (low is not None and one.high < low) or (high is not None and one.low > high)
     holds = (low is None or one.low >= low) and (high is None or one.high <= high) and (most is None or half <= most)
-    status: Status = "do not replace" if fails else "replace" if holds else "cannot tell"
+    status: Status = "fail" if fails else "pass" if holds else "undecided"
     asked = (("at least", low), ("at most", high), ("a half-width of at most", most))
     bounds = [f"{what} {bound:g}" for what, bound in asked if bound is not None]
     words = f"{line.of} {one.estimate:.3f} {interval(one.low, one.high, 3)}; the policy wants {' and '.join(bounds)}."
     advice = ""
-    if status == "cannot tell":
+    if status == "undecided":
         off = [abs(one.estimate - bound) for bound in (low, high) if bound is not None]
         room = min([*off, *([] if most is None else [most])])
         needed = math.ceil(line.n * (half / max(room, half / 10)) ** 2)
