@@ -45,6 +45,74 @@ def test_the_lead_is_a_paired_difference():
     assert found.lead_is_clear
 
 
+def piled_up(seed, other, *, share=0.9, good=0.2, n=120):
+    """Three people and two judges where ``share`` of the labels are one value, of each topic another one."""
+    rng = np.random.default_rng(seed)
+    topic = rng.integers(0, 3, n)
+    usual = np.array([3, 4, 2])[topic] if other == "column" else np.full(n, 3)
+    truth = np.where(rng.random(n) < share, usual, rng.integers(1, 6, n))
+
+    def noisy(noise):
+        return np.where(rng.random(n) < noise, rng.integers(1, 6, n), truth)
+
+    useless = {"constant": np.full(n, 3), "column": usual, "coin": rng.permutation(truth)}
+    labels = {f"h{j}": noisy(0.2) for j in range(3)} | {"good": noisy(good)}
+    labels["other"] = useless[other] if other in useless else noisy(other)
+    item = [f"i{k}" for k in range(n)]
+    frame = pl.concat([pl.DataFrame({"item": item, "annotator": who, "label": one}) for who, one in labels.items()])
+    items = pl.DataFrame({"item": item, "topic": [f"t{t}" for t in topic]})
+    return Annotations.from_frame(frame, judges=["good", "other"], scale=Ordinal(1, 5), items=items)
+
+
+SEEDS = 30
+
+
+@pytest.mark.parametrize(("other", "leads"), [("constant", 0.3), ("column", 0.3), ("coin", 0.0)])
+def test_compare_judges_ranks_no_useless_judge_ahead(other, leads):
+    """Where nine of ten labels are one value, a constant is closer to people than they are to each other.
+
+    Its larger rho is shown in more than ``leads`` of studies; it is called ahead in at most 5% (1 of 30).
+    """
+    found = [compare_judges(piled_up(seed, other), epsilon=0.1) for seed in range(SEEDS)]
+    mine = [one for one in found if one.best == "other" and one.lead.low > 0]
+    assert len(mine) >= leads * SEEDS
+    assert sum(one.lead_is_clear for one in mine) <= 1
+    for one in mine:
+        if one.lead_is_clear:
+            continue
+        assert one.lead_doubt in ("item_level_agreement_undecided", "agreement_ratio_too_low")
+        assert "ahead" not in one.summary()
+        assert "This does not rank other higher: item-level agreement is not demonstrated (p = " in one.summary()
+        assert one.to_dict()["lead_is_clear"] is False
+
+
+def test_compare_judges_ranks_no_judge_ahead_that_repeats_an_annotator():
+    """The labels of the first person again: closer to the others than a judge with 60% of random labels."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(1, 6, 200)
+        labels = {who: np.where(rng.random(200) < noise, rng.integers(1, 6, 200), truth)
+                  for who, noise in (("h0", 0.25), ("h1", 0.25), ("h2", 0.25), ("good", 0.6))}  # fmt: skip
+        labels["copy"] = labels["h0"]
+        humans, judges = (
+            {name: dict(enumerate(labels[name].tolist())) for name in names}
+            for names in (("h0", "h1", "h2"), ("good", "copy"))
+        )  # fmt: skip
+        found = compare_judges(table(humans, judges), epsilon=0.1)
+        assert found.best == "copy"
+        assert found.lead.low > 0.2
+        assert (found.lead_is_clear, found.lead_doubt) == (False, "it repeats an annotator")
+        assert "This does not rank copy higher: it repeats an annotator's labels (p < 0.001)." in found.summary()
+
+
+def test_compare_judges_keeps_its_power_for_two_good_judges():
+    """The lead of the better judge is called so wherever its interval shows it, in four fifths of studies or more."""
+    found = [compare_judges(piled_up(seed, 0.25, share=0.8, good=0.05), epsilon=0.1) for seed in range(SEEDS)]
+    shown = [one.best == "good" and one.lead.low > 0 for one in found]
+    assert sum(shown) >= 0.8 * SEEDS
+    assert [one.lead_is_clear for one in found] == shown
+
+
 def test_pairing_sees_a_small_lead():
     # Two judges alike but for three items: each rho is uncertain, their difference hardly.
     frame = STUDY.labels
@@ -250,11 +318,13 @@ def compared(*judges, ceiling=None, lead=None, clear=False, n_verdicts=1, level=
         )  # fmt: skip
 
     names = [name for name, *_ in judges]
-    return SimpleNamespace(
+    found = SimpleNamespace(
         tests={name: one(name, *how) for name, *how in judges}, best=names[0], lead=lead, lead_is_clear=clear,
         next_best=names[1] if len(names) > 1 else None, ceiling=None if ceiling is None else one("mean", "", ceiling),
-        run=SimpleNamespace(closing=lambda: ["End."]),
+        run=SimpleNamespace(closing=lambda: ["End."]), lead_doubt=None,
     )  # fmt: skip
+    found._lead_sentence = lambda other: JudgeComparison._lead_sentence(found, other)
+    return found
 
 
 LEAD = Estimate(0.1, 0.02, 0.18, 0.04)
@@ -276,6 +346,16 @@ def test_two_judges_in_words():
         "told to replace in up to 10% of studies.",
         "End.",
     ]
+
+
+def test_lead_of_a_judge_in_doubt_is_a_difference_without_a_rank():
+    found = compared(("a", "cannot tell yet", True), ("b", "replace", False), lead=LEAD)
+    found.lead_doubt, test = "item_level_agreement_undecided", found.tests["a"]
+    test.settings.least_retention, test.p_of = 0.5, {"item_level_agreement_undecided": 0.31}.get
+    assert JudgeComparison.summary(found).splitlines()[1] == (
+        "a − b: 0.10 [0.02, 0.18], on the same items. This does not rank a higher: item-level agreement is not "
+        "demonstrated (p = 0.310)."
+    )
 
 
 def test_the_interval_of_the_best_is_widened_by_the_number_of_judges():
@@ -315,7 +395,7 @@ def test_a_correction_and_a_ceiling_that_is_too_low_are_said():
 
 @pytest.mark.parametrize(
     ("reason", "numbers"),
-    [("too few items", [90, 60, None]), ("it is not shown to look", [90, 60, None]), (None, [None] * 3),
+    [("too few items", [90, 60, None]), ("item_level_agreement_undecided", [90, 60, None]), (None, [None] * 3),
      ("too few clusters", [None] * 3)],
 )  # fmt: skip
 def test_items_needed_are_in_the_table_where_more_of_them_would_tell(reason, numbers):

@@ -19,12 +19,13 @@ from assay.estimation.options import question
 from assay.estimation.resampling import Units, estimate_sums
 from assay.estimation.result import Result, Run
 from assay.estimation.statistic import Floats, Ints
+from assay.replacement import words
 from assay.replacement.alt_test import MORE_ITEMS_TELL, AltTest, table_of, wrap
 from assay.replacement.closeness import Accuracy, NegRMSE, PairwiseScore, Panel, majority_share
-from assay.replacement.decision import OPTIMAL, TONES, Grounds, Tally, correct_grounds, tally
+from assay.replacement.decision import OPTIMAL, TONES, Grounds, Reason, Tally, correct_grounds, tally
 from assay.replacement.panel import AltTestTable, CompareSettings, Rule, labels_of
 from assay.reporting import pictures
-from assay.reporting.tables import estimated, interval, said
+from assay.reporting.tables import estimated, interval, p_value, said
 from assay.statistics.wins import SideBySide
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class JudgeComparison(Result):
     lead : Estimate
         rho of the best less rho of the next, under the same resamples; NaN where there is one judge.
     lead_is_clear : bool
-        Whether that interval lies above 0.
+        Whether that interval lies above 0 and the best judge's own labels earn the lead; see `lead_doubt`.
     """
 
     symbol: ClassVar[str] = "ρ"
@@ -71,6 +72,16 @@ class JudgeComparison(Result):
     lead: Estimate
     lead_is_clear: bool
     run: Run
+
+    @property
+    def lead_doubt(self) -> Reason | None:
+        """Why a lead of the best judge in rho is no evidence that it is better than the next; None without a doubt.
+
+        Where ratings pile up on one label, a constant is closer to annotators than they are to each other. So a lead
+        asks of the best judge what its verdict does: item-level agreement, and neither a low agreement ratio nor a
+        match with one annotator.
+        """
+        return _doubt(self.tests[self.best])
 
     @property
     def table(self) -> pl.DataFrame:
@@ -115,11 +126,7 @@ class JudgeComparison(Result):
         chosen = f", widened for having been chosen among {k}, to cover at least as often as it says" if k > 1 else ""
         lines = [f"{self.best} has the largest advantage probability, {estimated(best.estimate, low, high)}{chosen}."]
         if self.next_best is not None:
-            clear = "ahead of" if self.lead_is_clear else "not clearly ahead of"
-            lines.append(
-                f"It is {clear} {self.next_best}: difference {said(self.lead.estimate)} "
-                f"{interval(self.lead.low, self.lead.high)}, on the same items."
-            )
+            lines.append(self._lead_sentence(self.next_best))
         for verdict in dict.fromkeys(test.verdict for test in self.tests.values()):
             names = [name for name, test in self.tests.items() if test.verdict == verdict]
             lines.append(f"{verdict[:1].upper()}{verdict[1:]} ({len(names)} of {k}): {', '.join(names)}.")
@@ -145,6 +152,18 @@ class JudgeComparison(Result):
             )
         return "\n".join([*lines, *self.run.closing()])
 
+    def _lead_sentence(self, other: str) -> str:
+        """Whether the best judge is ahead of the next, or why its larger rho does not say so."""
+        difference = f"{said(self.lead.estimate)} {interval(self.lead.low, self.lead.high)}"
+        if self.lead.low > 0 and not self.lead_is_clear and (doubt := self.lead_doubt) is not None:
+            test = self.tests[self.best]
+            return (
+                f"{self.best} − {other}: {difference}, on the same items. This does not rank {self.best} higher: "
+                f"{words.reason_words(doubt, test.settings.least_retention)} ({p_value(test.p_of(doubt))})."
+            )
+        clear = "ahead of" if self.lead_is_clear else "not clearly ahead of"
+        return f"It is {clear} {other}: difference {difference}, on the same items."
+
     def plot(self, ax: Axes | None = None) -> Axes:
         """rho with its interval, a row a judge."""
         rows = self._rows()
@@ -158,6 +177,16 @@ class JudgeComparison(Result):
         pictures.tones_legend(ax, {t.verdict: TONES[t.verdict] for _, t, k in rows if k != "ceiling"})
         ax.set_xlabel("advantage probability ρ")
         return ax
+
+
+def _doubt(test: AltTest) -> Reason | None:
+    """What the verdict's tests found against a judge's labels, whoever it is compared with."""
+    g = test.grounds
+    if g.p_looks > g.alpha:
+        return "item_level_agreement_undecided"
+    if g.loses:
+        return "agreement_ratio_too_low"
+    return None if g.repeats is None else "it repeats an annotator"
 
 
 def _three(test: AltTest) -> tuple[float, float, float]:
@@ -222,7 +251,7 @@ def compare(labels: Annotations | Chunks, settings: CompareSettings) -> JudgeCom
         best=order[0],
         next_best=order[1] if len(order) > 1 else None,
         lead=lead,
-        lead_is_clear=bool(lead.low > 0),
+        lead_is_clear=bool(lead.low > 0) and _doubt(first) is None,
         run=Run(
             "compare-judges", settings, table.fingerprint, facts, first.run.interval, notes=(*first.run.notes, *notes)
         ),
