@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,98 @@ def test_the_only_judge_need_not_be_named() -> None:
         assay.alt_test(assay.read(LABELS, judges=["gpt-4o", "llama"]), epsilon=0.1)
     with pytest.raises(DataError, match=r"judges=\['gpt-4o', 'llama'\]"):
         assay.alt_test(LABELS, epsilon=0.1)
+
+
+def one_model() -> pl.DataFrame:
+    return pl.read_csv(LABELS).filter(pl.col("worker") != "llama")
+
+
+ASKED = {
+    "alt_test": lambda table: assay.alt_test(table, "gpt-4o", epsilon=0.1),
+    "alt_test by keyword": lambda table: assay.alt_test(table, judge="gpt-4o", epsilon=0.1),
+    "alt_test by place": lambda table: assay.alt_test(labels=table, judge="gpt-4o", epsilon=0.1),
+    "alt_test_paired": lambda table: assay.alt_test_paired(
+        table, "gpt-4o", sets=[["ann", "bob"], ["cho", "dee"]], epsilon=0.1
+    ),
+    "compare_judges": lambda table: assay.compare_judges(table, judges=["gpt-4o"], epsilon=0.1),
+    "compare_judges by place": lambda table: assay.compare_judges(table, "gpt-4o", epsilon=0.1),
+    "card": lambda table: assay.card(table, judges=["gpt-4o"], epsilon=0.1),
+    "probes": lambda table: assay.probes(table, judges=["gpt-4o"]),
+    "report": lambda table: assay.report(table, judges=["gpt-4o"], epsilon=0.1),
+    "estimate": lambda table: assay.estimate(table, "gpt-4o"),
+    "estimate of several": lambda table: assay.estimate(table, judge=["gpt-4o"]),
+    "monitor": lambda table: assay.monitor(table, "gpt-4o", baseline=40),
+    "drift": lambda table: assay.drift(table, table, judge="gpt-4o"),
+    "drift by keyword": lambda table: assay.drift(before=table, after=table, judge="gpt-4o"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_question_reads_the_judge_that_it_names_as_a_judge(name: str, tmp_path: Path) -> None:
+    frame = pl.concat([one_model(), one_model().filter(pl.col("worker") == "cho").with_columns(worker=pl.lit("dee"))])
+    frame.write_csv(tmp_path / "labels.csv")
+    wanted = ASKED[name](assay.read(frame, judges=["gpt-4o"])).signature
+    assert ASKED[name](frame).signature == wanted
+    assert ASKED[name](frame.to_pandas()).signature == wanted
+    assert ASKED[name](tmp_path / "labels.csv").signature == wanted
+
+
+@pytest.mark.parametrize("name", [name for name in ASKED if name != "alt_test_paired"])
+@pytest.mark.parametrize("source", [LABELS, pl.read_csv(LABELS)], ids=["path", "frame"])
+def test_question_refuses_a_second_model_with_calls_that_work(name: str, source: object) -> None:
+    with pytest.raises(DataError) as refused:
+        ASKED[name](source)
+    said = str(refused.value)
+    assert "'llama' looks like a model, and this call names only gpt-4o as a judge" in said
+    assert "judges=" not in re.sub(r"assay\.read\([^)]*\)", "", said)  # no option that the question does not have
+    judges, people = (
+        eval(call, {"assay": assay, "frame": source}) for call in re.findall(r"assay\.read\([^)]*\)", said)
+    )
+    assert (judges.judges, judges.humans) == (("gpt-4o", "llama"), ("ann", "bob", "cho"))
+    assert (people.judges, people.humans) == (("gpt-4o",), ("ann", "bob", "cho", "llama"))
+
+
+def test_question_takes_all_models_that_it_names() -> None:
+    wanted = assay.read(LABELS, judges=["gpt-4o", "llama"])
+    for source in (LABELS, pl.read_csv(LABELS)):
+        found = assay.compare_judges(source, judges=["gpt-4o", "llama"], epsilon=0.1)
+        assert found.signature == assay.compare_judges(wanted, judges=["gpt-4o", "llama"], epsilon=0.1).signature
+
+
+def test_question_refuses_an_option_of_reading_with_the_call_that_takes_it() -> None:
+    frame = pl.read_csv(LABELS)
+    with pytest.raises(DesignError) as refused:
+        assay.alt_test(frame, "gpt-4o", judges=["gpt-4o", "llama"], epsilon=0.1)
+    assert str(refused.value) == (
+        "alt_test has no option 'judges'; assay.read has. Read the table first: "
+        "assay.read(frame, judges=['gpt-4o', 'llama'])"
+    )
+    assert assay.read(frame, judges=["gpt-4o", "llama"]).judges == ("gpt-4o", "llama")
+    with pytest.raises(DesignError, match="did you mean 'epsilon'"):
+        assay.alt_test(one_model(), "gpt-4o", epsilonn=0.1)
+
+
+def test_question_names_a_judge_of_any_name() -> None:
+    frame = one_model().with_columns(worker=pl.col("worker").replace({"gpt-4o": "zed"}))
+    assert assay.alt_test(frame, "zed", epsilon=0.1).n_annotators == 3
+    with pytest.raises(DataError, match="'zedd' is not in a table in memory; did you mean 'zed'"):
+        assay.alt_test(frame, "zedd", epsilon=0.1)
+    # A table that says who is a judge is taken at its word.
+    told = frame.with_columns(
+        kind=pl.when(pl.col("worker") == "zed").then(pl.lit("judge")).otherwise(pl.lit("human"))
+    )  # fmt: skip
+    assert assay.alt_test(told, "zed", epsilon=0.1).n_annotators == 3
+    with pytest.raises(DataError, match=r"'ann' is among the people; read the table with judges=\['zed', 'ann'\]"):
+        assay.alt_test(told, "ann", epsilon=0.1)
+
+
+def test_question_refuses_an_unclear_table_with_a_call_that_works() -> None:
+    frame = one_model().with_columns(stars=pl.when(pl.int_range(pl.len()) == 9).then(pl.lit("-")).otherwise("stars"))
+    with pytest.raises(DataError, match=r"If that is right, read the table first: (.*)$") as refused:
+        assay.alt_test(frame, "gpt-4o", epsilon=0.1)
+    (call,) = re.findall(r"assay\.read\([^)]*\)", str(refused.value))
+    assert call == "assay.read(frame, judges=['gpt-4o'], missing=['-'])"
+    assert assay.read(frame, judges=["gpt-4o"], missing=["-"]).judges == ("gpt-4o",)
 
 
 @pytest.mark.parametrize(

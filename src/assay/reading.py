@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +24,10 @@ from assay.data.formats.registry import (
 )
 from assay.data.formats.sheets import SPREADSHEETS
 from assay.data.formats.tables import arena_rows, is_arena, numbers_where_all_are, read_table
+from assay.data.names import IN_MEMORY, KindUnknownError
+from assay.data.roles import UnclearTableError, read_call, unclear
 from assay.data.scales import parse_scale
-from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError
+from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError, listing
 from assay.estimation.options import question
 from assay.reporting.page import READING_MARK, atomic_write, writable
 
@@ -94,7 +96,7 @@ ARRAYS = "first", "second"
 """Whose labels two plain arrays are."""
 
 
-def labels_of(question: str, given: tuple[Any, ...], judge: str | None) -> tuple[Any, ...]:
+def labels_of(question: str, given: tuple[Any, ...], judges: str | Sequence[str] | None) -> tuple[Any, ...]:
     """What a question was given by place, with the one table in the place of a path, a frame or plain arrays.
 
     Parameters
@@ -103,13 +105,14 @@ def labels_of(question: str, given: tuple[Any, ...], judge: str | None) -> tuple
         Its name, for messages.
     given : tuple
         A path, several, or a frame; two arrays of labels, item by item; or a matrix, whose longer side is the items.
-    judge : str or None
-        Who is named as the judge; nobody else is taken for one by the name alone.
+    judges : str, sequence of str or None
+        The annotators that the call names as judges. They are judges, whatever they are called, unless the table itself
+        says who is one. Somebody else whose name looks like a model's is refused, as `read` does.
 
     Raises
     ------
     DataError
-        Where it is none of these.
+        Where it is none of these, or not clear; with the call of `read` that settles it.
     """
     first = given[0]
     if isinstance(first, Mapping) and question in TAKE_SEVERAL:
@@ -118,12 +121,76 @@ def labels_of(question: str, given: tuple[Any, ...], judge: str | None) -> tuple
         return (_read_arrays(question, first, given[1]), *given[2:])
     if _is_array(first) and not _is_paths(first):
         return (_read_matrix(question, first), *given[1:])
+    named = [judges] if isinstance(judges, str) else [one for one in judges or () if isinstance(one, str)]
+    return (_read_with_judges(question, first, named), *given[1:])
+
+
+def refuse_read_option(question: str, source: Any, name: str, value: Any) -> None:
+    """Refuse an option of `read` that is given to a question, with the call that takes it.
+
+    Raises
+    ------
+    DesignError
+        Where `read` has the option.
+    """
+    if name in {f.name for f in fields(ReadSettings)} and not _is_array(source):
+        call = read_call(_source_name(source), {name: value})
+        raise DesignError(
+            f"{question} has no option '{name}'; assay.read has. Read the table first: {call}", option=name
+        )
+
+
+def _read_with_judges(question: str, source: Any, named: list[str]) -> Annotations:
+    """The table in which those who are named are judges; what `read` refuses is refused with the call that reads it."""
     try:
-        return (read(first), *given[1:])
+        table = read(source)
+        if table.judges or not named:
+            return table
     except AssayError as error:
-        if judge is None or "judges" not in error.advised:
-            raise
-    return (read(first, judges=[judge]), *given[1:])
+        if not named or "judges" not in error.advised:
+            raise _with_call(error, source, {}) from error
+    try:
+        return read(source, judges=named)
+    except KindUnknownError as error:
+        raise DataError(_unnamed_words(question, source, named, error.names), advised=error.advised) from error
+    except AssayError as error:
+        raise _with_call(error, source, {"judges": named}) from error
+
+
+def _unnamed_words(question: str, source: Any, named: list[str], models: Sequence[str]) -> str:
+    """Words for annotators who look like models and whom the call does not name, with both calls that settle it."""
+    looks, who = (
+        ("look like models", "they are people") if len(models) > 1 else ("looks like a model", "it is a person")
+    )
+    judges = read_call(_source_name(source), {"judges": [*named, *models]})
+    people = read_call(_source_name(source), {"judges": named, "humans": list(models)})
+    return (
+        f"{question}: {listing([repr(one) for one in models])} {looks}, and this call names only {listing(named)} as a "
+        f"judge. Read the table first, with all judges: {judges}; or, if {who}: {people}"
+    )
+
+
+def _with_call(error: AssayError, source: Any, options: Mapping[str, Any]) -> AssayError:
+    """A refusal of `read` with the whole call that it advises: a question has none of its options."""
+    if not error.advised:
+        return error
+    advised = {**options, **error.advised}
+    if isinstance(error, UnclearTableError):
+        return unclear(error.source, error.problems, advised)
+    kind = DesignError if isinstance(error, DesignError) else DataError
+    call = read_call(_source_name(source), advised)
+    return kind(
+        f"{str(error).rstrip('.')}. If that is right, read the table first: {call}",
+        option=error.option,
+        value=error.value,
+        advised=advised,
+    )
+
+
+def _source_name(source: Any) -> str | list[str]:
+    """A source as a call names it."""
+    paths = [str(one) for one in _paths(source)]
+    return paths if len(paths) > 1 else paths[0] if paths else IN_MEMORY
 
 
 TAKE_SEVERAL = ("separability",)

@@ -159,7 +159,7 @@ def test_epsilon_is_that_of_the_expertise_and_0_against_gold(options, tolerance)
     ("humans", "judges", "options", "words"),
     [
         (("a",), ("m",), {}, "at least 2 people in turn; the table has 1. With a single expert, recruit others"),
-        (("a",), (), {}, "the table has 1 and no judge; name the judges with judges="),
+        (("a",), (), {}, "the table has 1 and no judge; read it with judges="),
         ((), ("m",), {"gold": "truth"}, "the table has 0. With"),
         (("a", "b"), (), {}, None),
         (("a",), ("m",), {"gold": "truth"}, None),

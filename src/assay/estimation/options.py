@@ -235,15 +235,20 @@ def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[...
     required = [f.name for f in dataclasses.fields(settings) if f.default is dataclasses.MISSING]
     most = len(own) + len(by_place)
 
+    places = [*(one.name for one in own), *by_place]
+    known = {*places, *(f.name for f in dataclasses.fields(settings)), *settings.renamed}
     opens = bool(own) and own[0].name in OPENED
-    judged = [one.name for one in own[1:2] if one.name == "judge"]
+    judged = [one.name for one in own[1:2]] == ["judge"]
 
     @functools.wraps(function)
     def call(*given: Any, **options: Any) -> Any:
         if opens and not given and own[0].name in options:
             given = (options.pop(own[0].name),)
-        if opens:
-            given = _open_labels(function.__name__, given, options, judged)
+        if opens and given:
+            strange = [one for one in options if one not in known]
+            given, options = _open_tables(function.__name__, given, options, places, strange)
+            if judged:
+                given = _add_only_judge(function.__name__, given, options)
         if len(given) > most:
             raise TypeError(f"{function.__name__}() takes at most {most} arguments by position; got {len(given)}")
         placed = dict(zip(by_place, given[len(own) :], strict=False))
@@ -276,28 +281,56 @@ def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[...
     return call
 
 
-OPENED = ("labels", "votes")
-"""What a question calls the table of labels that it takes first."""
+OPENED: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("labels", "votes"), ("judge", "judges")),
+    **dict.fromkeys(("before", "anchors"), ("judge",)), "after": ("judge_after", "judge"),
+}  # fmt: skip
+"""What questions call a table of labels that they take, and the parameters that name its judges: the first that is
+given counts."""
 
 READER = "assay.reading:labels_of"
 """What makes that table of a path, a frame or plain arrays; named, and not imported, because imports run downward."""
 
+REFUSER = "refuse_read_option"
+"""What refuses, beside the reader, an option of reading that a question does not have."""
 
-def _open_labels(name: str, given: tuple[Any, ...], options: dict[str, Any], judged: Sequence[str]) -> tuple[Any, ...]:
-    """What was given by place, with the one table first, whatever it was given as; and the only judge where none is."""
-    if len(given) == 0:
-        return given
-    if not type(given[0]).__module__.startswith("assay."):
+
+def _open_tables(
+    name: str, given: tuple[Any, ...], options: dict[str, Any], places: Sequence[str], strange: Sequence[str]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What was given by place and by name, with a table in place of a path, a frame or plain arrays.
+
+    ``strange`` names options that the question does not have: those of reading are refused as such.
+    """
+    said = {**dict(zip(places, given, strict=False)), **options}
+    for table in [one for one in said if one in OPENED]:
+        value = said[table]
+        if type(value).__module__.startswith("assay.") or (value is None and table != places[0]):
+            continue
         module, _, function = READER.partition(":")
-        said = given[1] if judged and len(given) > 1 else options.get("judge") if judged else None
-        given = getattr(importlib.import_module(module), function)(name, given, said)
-    if judged and len(given) == 1 and "judge" not in options:
-        judges: Sequence[str] = getattr(given[0], "judges", ())
-        if len(judges) != 1:
-            known = f"one of {listing(judges)}" if judges else "and the table has none: read it with judges=[...]"
-            raise DesignError(f"{name} needs the name of a judge, {known}", option="judge")
-        given = (given[0], judges[0])
-    return given
+        for one in strange:
+            getattr(importlib.import_module(module), REFUSER)(name, value, one, options[one])
+        judges = next((said[one] for one in OPENED[table] if said.get(one) is not None), None)
+        reader = getattr(importlib.import_module(module), function)
+        if table == places[0]:
+            given = reader(name, given, judges)  # two arrays are one table, and the places behind them move up
+        elif table in options:
+            options = {**options, table: reader(name, (value,), judges)[0]}
+        else:
+            at = places.index(table)
+            given = (*given[:at], reader(name, (value,), judges)[0], *given[at + 1 :])
+    return given, options
+
+
+def _add_only_judge(name: str, given: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The only judge of the table behind it, where none is named."""
+    if len(given) > 1 or "judge" in options:
+        return given
+    judges: Sequence[str] = getattr(given[0], "judges", ())
+    if len(judges) != 1:
+        known = f"one of {listing(judges)}" if judges else "and the table has none: read it with judges=[...]"
+        raise DesignError(f"{name} needs the name of a judge, {known}", option="judge")
+    return (given[0], judges[0])
 
 
 def _order_options(settings: type[Settings]) -> list[dataclasses.Field[Any]]:

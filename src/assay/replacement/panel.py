@@ -577,7 +577,7 @@ class AltTestTable:
         if judge not in self.ratings.judges:
             if judge in self.ratings.humans:
                 raise DataError(
-                    f"'{judge}' is among the people; name all judges with judges={[*self.ratings.judges, judge]}"
+                    f"'{judge}' is among the people; read the table with judges={[*self.ratings.judges, judge]}"
                 )
             raise DataError(unknown("judge", judge, self.ratings.judges, "the judges of the table"))
         return self.ratings.annotators.index(judge)
@@ -631,7 +631,7 @@ def _refuse_too_few(labels: Annotations | Chunks, humans: tuple[str, ...], setti
         return
     message = f"the alt-test leaves out each of at least 2 people in turn; the table has {len(humans)}"
     if not labels.judges:
-        raise DesignError(f"{message} and no judge; name the judges with judges=[...]")
+        raise DesignError(f"{message} and no judge; read it with judges=[...]")
     raise DesignError(f"{message}. With a single expert, recruit others; expert=... compares both with them")
 
 

@@ -47,7 +47,7 @@ from assay.psychometrics.g_study import g_study
 from assay.psychometrics.page import disattenuation_parts, g_study_parts, rater_parts
 from assay.psychometrics.raters.model import rater_model
 from assay.psychometrics.raters.table import RepeatsKept
-from assay.reading import read
+from assay.reading import labels_of
 from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.compare import JudgeComparison, compare
 from assay.replacement.decision import TONES
@@ -160,13 +160,13 @@ class ReportSettings(AltTestSettings):
 
 
 @question(ReportSettings)
-def report(source: Annotations | Chunks | str | os.PathLike[str], settings: ReportSettings) -> Report:
+def report(source: Any, settings: ReportSettings) -> Report:
     """What do these labels say about the judges, top-down?
 
     Parameters
     ----------
-    source : Annotations or path
-        Labels, or what `assay.read` reads without further options.
+    source : Annotations, Chunks, path or frame
+        Labels, or what `assay.read` reads without further options; those named by ``judges`` are judges.
 
     Raises
     ------
@@ -175,13 +175,15 @@ def report(source: Annotations | Chunks | str | os.PathLike[str], settings: Repo
     """
     old = None if settings.compare is None else OldReport.read(settings.compare)
     read_already = isinstance(source, Annotations | Chunks)
-    labels = (source if isinstance(source, Annotations | Chunks) else read(source)).in_memory("a report")
+    labels = source if read_already else labels_of("report", (source,), settings.judges)[0]
+    labels = labels.in_memory("a report")
     judges = list(settings.judges or labels.judges)
     if not judges:
         raise DesignError("the table has no judge to report on; name the judges with judges=[...] when reading")
     settings, first = before_verdict(labels, judges, settings, settings.plan or plan_beside(labels))
     by = settings.by or ("criterion" if len(labels.criteria) > 1 else None)
-    named = "labels" if read_already else repr(os.fspath(source))  # type: ignore[arg-type]
+    a_path = isinstance(source, str | os.PathLike)
+    named = "labels" if read_already else repr(os.fspath(source)) if a_path else "frame"
     return ReportBuilder(labels, named, judges, by, settings, first, old).report()
 
 
