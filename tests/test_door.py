@@ -139,6 +139,12 @@ def test_question_refuses_a_second_model_with_calls_that_work(name: str, source:
     assert (people.judges, people.humans) == (("gpt-4o",), ("ann", "bob", "cho", "llama"))
 
 
+def test_drift_reads_anchors_of_a_path_or_frame() -> None:
+    table = assay.read(one_model(), judges=["gpt-4o"])
+    wanted = assay.drift(table, table, anchors=table, judge="gpt-4o").summary().splitlines()[:-1]
+    assert assay.drift(table, table, anchors=one_model(), judge="gpt-4o").summary().splitlines()[:-1] == wanted
+
+
 def test_question_takes_all_models_that_it_names() -> None:
     wanted = assay.read(LABELS, judges=["gpt-4o", "llama"])
     for source in (LABELS, pl.read_csv(LABELS)):
@@ -155,6 +161,11 @@ def test_question_refuses_an_option_of_reading_with_the_call_that_takes_it() -> 
         "assay.read(frame, judges=['gpt-4o', 'llama'])"
     )
     assert assay.read(frame, judges=["gpt-4o", "llama"]).judges == ("gpt-4o", "llama")
+    # The judges that the call names stay named.
+    with pytest.raises(DesignError, match=r"assay\.read\(frame, judges=\['gpt-4o'\], scale='1-5'\)$"):
+        assay.alt_test(frame, "gpt-4o", scale="1-5", epsilon=0.1)
+    with pytest.raises(DesignError, match=r"no option 'judge'; .*assay\.read\(frame, judges=\['gpt-4o'\]\)$"):
+        assay.krippendorff_alpha(frame, judge="gpt-4o")
     with pytest.raises(DesignError, match="did you mean 'epsilon'"):
         assay.alt_test(one_model(), "gpt-4o", epsilonn=0.1)
 

@@ -121,23 +121,34 @@ def labels_of(question: str, given: tuple[Any, ...], judges: str | Sequence[str]
         return (_read_arrays(question, first, given[1]), *given[2:])
     if _is_array(first) and not _is_paths(first):
         return (_read_matrix(question, first), *given[1:])
-    named = [judges] if isinstance(judges, str) else [one for one in judges or () if isinstance(one, str)]
-    return (_read_with_judges(question, first, named), *given[1:])
+    return (_read_with_judges(question, first, _names(judges)), *given[1:])
 
 
-def refuse_read_option(question: str, source: Any, name: str, value: Any) -> None:
-    """Refuse an option of `read` that is given to a question, with the call that takes it.
+def _names(judges: object) -> list[str]:
+    """The names among what a call gives for its judges; an array of labels has none."""
+    if isinstance(judges, str):
+        return [judges]
+    return [one for one in judges if isinstance(one, str)] if isinstance(judges, list | tuple) else []
+
+
+def refuse_read_options(question: str, source: Any, judges: object, options: Mapping[str, Any]) -> None:
+    """Refuse options of `read` that are given to a question which has none of them, with the call that takes them.
 
     Raises
     ------
     DesignError
-        Where `read` has the option.
+        Where `read` has one of the options.
     """
-    if name in {f.name for f in fields(ReadSettings)} and not _is_array(source):
-        call = read_call(_source_name(source), {name: value})
-        raise DesignError(
-            f"{question} has no option '{name}'; assay.read has. Read the table first: {call}", option=name
-        )
+    reads = {f.name for f in fields(ReadSettings)}
+    given = {name: value for name, value in options.items() if name in reads}
+    if not given or _is_array(source):
+        return
+    first = next(iter(given))
+    named = _names(given.pop("judge", judges))  # the option of read that is called judge is of exports of a platform
+    call = read_call(_source_name(source), {**({"judges": named} if named else {}), **given})
+    raise DesignError(
+        f"{question} has no option '{first}'; assay.read has. Read the table first: {call}", option=first
+    )  # fmt: skip
 
 
 def _read_with_judges(question: str, source: Any, named: list[str]) -> Annotations:
@@ -147,6 +158,8 @@ def _read_with_judges(question: str, source: Any, named: list[str]) -> Annotatio
         if table.judges or not named:
             return table
     except AssayError as error:
+        if not error.advised:
+            raise
         if not named or "judges" not in error.advised:
             raise _with_call(error, source, {}) from error
     try:
@@ -154,6 +167,8 @@ def _read_with_judges(question: str, source: Any, named: list[str]) -> Annotatio
     except KindUnknownError as error:
         raise DataError(_unnamed_words(question, source, named, error.names), advised=error.advised) from error
     except AssayError as error:
+        if not error.advised:
+            raise
         raise _with_call(error, source, {"judges": named}) from error
 
 
@@ -172,8 +187,6 @@ def _unnamed_words(question: str, source: Any, named: list[str], models: Sequenc
 
 def _with_call(error: AssayError, source: Any, options: Mapping[str, Any]) -> AssayError:
     """A refusal of `read` with the whole call that it advises: a question has none of its options."""
-    if not error.advised:
-        return error
     advised = {**options, **error.advised}
     if isinstance(error, UnclearTableError):
         return unclear(error.source, error.problems, advised)

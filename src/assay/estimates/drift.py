@@ -166,7 +166,7 @@ def drift(before: Annotations, after: Annotations, settings: DriftSettings) -> D
 
     Parameters
     ----------
-    before, after : Annotations
+    before, after : Annotations, path or frame
         Labels of the two runs, on one scale; people's labels where there are some.
 
     Raises

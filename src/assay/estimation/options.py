@@ -245,7 +245,7 @@ def _ask(function: Callable[..., Any], settings: type[Settings]) -> Callable[...
         if opens and not given and own[0].name in options:
             given = (options.pop(own[0].name),)
         if opens and given:
-            strange = [one for one in options if one not in known]
+            strange = {one: value for one, value in options.items() if one not in known}
             given, options = _open_tables(function.__name__, given, options, places, strange)
             if judged:
                 given = _add_only_judge(function.__name__, given, options)
@@ -291,16 +291,16 @@ given counts."""
 READER = "assay.reading:labels_of"
 """What makes that table of a path, a frame or plain arrays; named, and not imported, because imports run downward."""
 
-REFUSER = "refuse_read_option"
-"""What refuses, beside the reader, an option of reading that a question does not have."""
+REFUSER = "refuse_read_options"
+"""What refuses, beside the reader, options of reading that a question does not have."""
 
 
 def _open_tables(
-    name: str, given: tuple[Any, ...], options: dict[str, Any], places: Sequence[str], strange: Sequence[str]
+    name: str, given: tuple[Any, ...], options: dict[str, Any], places: Sequence[str], strange: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """What was given by place and by name, with a table in place of a path, a frame or plain arrays.
 
-    ``strange`` names options that the question does not have: those of reading are refused as such.
+    ``strange`` are options that the question does not have: those of reading are refused as such.
     """
     said = {**dict(zip(places, given, strict=False)), **options}
     for table in [one for one in said if one in OPENED]:
@@ -308,9 +308,9 @@ def _open_tables(
         if type(value).__module__.startswith("assay.") or (value is None and table != places[0]):
             continue
         module, _, function = READER.partition(":")
-        for one in strange:
-            getattr(importlib.import_module(module), REFUSER)(name, value, one, options[one])
-        judges = next((said[one] for one in OPENED[table] if said.get(one) is not None), None)
+        judges = next((said[one] for one in OPENED[table] if one not in strange and said.get(one) is not None), None)
+        if strange:
+            getattr(importlib.import_module(module), REFUSER)(name, value, judges, strange)
         reader = getattr(importlib.import_module(module), function)
         if table == places[0]:
             given = reader(name, given, judges)  # two arrays are one table, and the places behind them move up
