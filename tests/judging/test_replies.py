@@ -22,6 +22,7 @@ from assay.judging.replies import (
     DOUBTFUL,
     NO_LABEL,
     OFF_SCALE,
+    OTHER_CRITERIA,
     REFUSED,
     TRUNCATED,
     UNFINISHED,
@@ -699,3 +700,137 @@ def test_the_reasons_beside_spans_and_what_was_thought():
 def test_what_is_much_longer_than_the_longest_label_is_a_text(more, label):
     words = "good" + "." * (replies._NEAR + len("excellent") - len("good") + more)
     assert replies.label_on_scale(words, Nominal(("good", "excellent"))) == label
+
+
+# -- several criteria in one reply ---------------------------------------------------------------------------
+
+FOUR = ["relevance", "coherence", "consistency", "overall"]
+BY_CRITERION = '{"relevance": 4, "coherence": 3.5, "consistency": 2, "overall": 3}'
+
+
+def read_of(text, criterion, scale="interval:0-5", others=tuple(FOUR), **more):
+    others = [one for one in others if one != criterion]
+    found = read_reply(text, parse_scale(scale), criterion=criterion, others=others, **more)
+    return found.label if found.label is not None else found.reason
+
+
+@pytest.mark.parametrize(
+    ("criterion", "fractions", "whole"),
+    [("relevance", 4, 4), ("coherence", 3.5, OFF_SCALE), ("consistency", 2, 2), ("overall", 3, 3),
+     ("fluency", OTHER_CRITERIA, OTHER_CRITERIA)],
+)  # fmt: skip
+def test_read_reply_gives_each_criterion_the_value_of_its_own_key(criterion, fractions, whole):
+    assert read_of(BY_CRITERION, criterion) == fractions
+    assert read_of(BY_CRITERION, criterion, "1-5") == whole
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"scores": {"relevance": 1, "coherence": 3, "overall": 2}}',
+        '{"result": {"scores": {"relevance": 1, "coherence": 3}}, "overall": 2}',
+        '{"coherence": {"score": 3, "reason": "It jumps."}, "overall": {"score": 2, "reason": "Well."}}',
+        '{"coherence": [3], "overall": [2]}',
+        '{"COHERENCE": "3", "Overall": "2"}',
+        '{"Coherence ": "3/5", "overall": "2/5"}',
+        "{'relevance': 1, 'coherence': 3, 'overall': 2,}",
+        '```json\n{"relevance": 1, "coherence": 3, "overall": 2}\n```',
+        'My scores: {"relevance": 1, "coherence": 3, "overall": 2}. Overall rating: 2',
+        '{"relevance": 1}\n{"coherence": 3}\n{"overall": 2}',
+        '[{"criterion": "relevance", "score": 1}, {"criterion": "Coherence", "score": 3, "reason": "It jumps."}]',
+        '{"scores": [{"dimension": "coherence", "rating": "3"}, {"dimension": "overall", "rating": "2"}]}',
+        '{"relevance_score": 1, "coherence_score": 3, "overall_score": 2}',
+        '{"coherence": 2, "final_coherence": 3, "overall": 2}',
+        '{"coherence": 3, "label": 2}',
+        '{"label": {"coherence": 3, "overall": 2}}',
+        '{"label": 3, "relevance": 1}',  # the form that was asked for, and a word about something else
+        '{"label": 3}',
+        '{"rating": 3, "confidence": 5}',
+        '{"coherence": 2}\nWait, that is too low. Answer: 3',
+        "Relevance: 1\n**Coherence**: 3\nOverall: 2",
+        "1. Relevance (0-5): 1\n2. Coherence (0-5): 3/5\n3. Overall (0-5): 2",
+        "| Relevance | 1 |\n| Coherence | 3 |\n| Overall | 2 |",
+        '{"relevance": 1, "overall": 2}\nCoherence: 3',
+        "Relevance: 1\nOverall: 2\nAnswer: 3",
+        "Overall rating: 3",
+    ],
+)  # fmt: skip
+def test_read_reply_finds_the_own_criterion_among_several(text):
+    assert read_of(text, "coherence", "1-5", ["relevance", "coherence", "consistency"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"relevance": 4, "consistency": 2, "overall": 3}', OTHER_CRITERIA),
+        ('{"relevance": 4, "overall": 3}. So the answer is 3.', OTHER_CRITERIA),
+        ('{"scores": {"relevance": 4}, "overall": 3}', OTHER_CRITERIA),
+        ('{"relevance": 4}', OTHER_CRITERIA),
+        ('{"overall": 3}', OTHER_CRITERIA),
+        ('[{"criterion": "relevance", "score": 4}, {"criterion": "overall", "score": 3}]', OTHER_CRITERIA),
+        ("Relevance: 4\nOverall: 3", OTHER_CRITERIA),
+        ('{"coherence": null, "overall": 3}', OFF_SCALE),
+        ('{"coherence": "n/a", "overall": 3}', OFF_SCALE),
+        ('{"coherence": 7, "overall": 3}', OFF_SCALE),
+        ('{"first": {"coherence": 2}, "second": {"coherence": 4}}', AMBIGUOUS),
+        ("Coherence: 2\nRelevance: 4\nAnswer: 4", AMBIGUOUS),
+    ],
+)
+def test_read_reply_does_not_take_another_criterion_for_the_own_one(text, reason):
+    assert read_of(text, "coherence", "1-5", ["relevance", "coherence", "consistency"]) == reason
+
+
+def test_read_reply_cut_off_among_other_criteria_is_cut_off():
+    assert read_of('{"relevance": 4}\n{"cohe', "coherence", finish="length") == TRUNCATED
+    assert read_of('{"coherence": 4}\n{"over', "coherence", finish="length") == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "criterion", "label"),
+    [
+        (BY_CRITERION, "quality", 3),  # the usual key, as nothing has the name of the only criterion
+        (BY_CRITERION, "coherence", 3.5),
+        ('{"overall": 3}', "coherence", 3),
+        ('{"tone": 3}', "coherence", 3),
+        ('{"reasoning": "2 at first", "label": 3}', "reasoning", 3),
+        ('{"label": 3, "confidence": 5}', "confidence", 3),
+        ('{"clarity": 5, "confidence": 3}', "confidence", 3),
+        ('{"rating": 2, "final_rating": 3}', "rating", 3),
+        ('{"rating": 2}\nAnswer: 3', "rating", 3),
+    ],
+)
+def test_read_reply_of_the_only_criterion_takes_usual_keys(text, criterion, label):
+    assert read_of(text, criterion, others=()) == label
+
+
+def test_read_reply_tells_names_that_differ_in_signs_by_the_exact_key():
+    text = '{"well-written": 4, "well written": 2}'
+    assert read_of(text, "well-written", "1-5", ["well-written", "well written"]) == 4
+    assert read_of(text, "well written", "1-5", ["well-written", "well written"]) == 2
+    assert read_of('{"Well_Written": 4}', "well-written", "1-5", ["well-written", "tone"]) == 4
+
+
+def test_read_reply_of_a_criterion_on_each_kind_of_scale():
+    text = (
+        '{"topics": ["food"], "tone": "good", "places": [{"text": "York", "label": "place"}], "better": "A", "odd": "C"}'
+    )
+    names = ["topics", "tone", "places", "better", "odd", "mood", "people"]
+    assert read_of(text, "topics", "several:food,price", names) == '["food"]'
+    assert read_of(text, "mood", "several:food,price", names) == OTHER_CRITERIA
+    assert read_of(text, "tone", "ordinal:bad<fair<good", names) == "good"
+    assert read_of(text, "places", "spans:place", names, source="in York") == '[[3,7,"place"]]'
+    assert read_of(text, "people", "spans:person", names, source="in York") == OTHER_CRITERIA
+    assert read_of(text, "better", "preference", names) == -1
+    assert read_of(text, "odd", "odd-one-out", names) == "C"
+
+
+def test_label_likelihood_is_that_of_the_place_behind_the_own_key():
+    # 3 is the label of both: the tokens of "coherence" say 3 with 3/4, those of "overall" with 1.
+    parts = [('{"coherence": ', {}), ("3", {"3": 0.75, "2": 0.25}), (', "overall": ', {}), ("3", {"3": 1.0})]
+    found = label_likelihood(tokens_of(*parts), 3, parse_scale("1-3"), {}, "coherence")
+    assert found.shares == pytest.approx({1: 0, 2: 0.25, 3: 0.75})
+    nested = [('{"coherence": {"score": ', {}), *parts[1:2], ('}, "overall": ', {}), *parts[3:]]
+    assert label_likelihood(tokens_of(*nested), 3, parse_scale("1-3"), {}, "coherence").shares == pytest.approx(
+        {1: 0, 2: 0.25, 3: 0.75}
+    )
+    assert label_likelihood(tokens_of(*parts), 3, parse_scale("1-3"), {}, "overall").shares[3] == pytest.approx(1)

@@ -14,6 +14,7 @@ import threading
 import time
 from collections import Counter
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import polars as pl
@@ -536,6 +537,24 @@ def test_an_endpoint_without_structured_output_is_asked_without(make_study):
         assert (done.answered, server.count) == (20, 21)
         schema = server.requests[0]["response_format"]["json_schema"]["schema"]
     assert schema["properties"]["label"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
+
+
+def test_judge_study_reads_each_criterion_from_one_reply_with_all(make_study):
+    # Four questions, the shipped prompt, and the same reply to each: relevance 4, coherence 3.5, consistency 2.
+    names = ["relevance", "coherence", "consistency", "overall"]
+    asked = [{"name": one, "text": "How good?", "scale": "interval:0-5"} for one in names]
+    reply = '{"relevance": 4, "coherence": 3.5, "fluency": 5, "consistency": 2, "overall": 3}'
+    with ChatServer(lambda n, body, server: Say(reply)) as server:
+        study = make_study(2, server.url, questions=asked)
+        (study.folder / "prompts").mkdir()
+        shipped = (Path(__file__).parents[2] / "examples/prompts/criteria-as-json.txt").read_text()
+        shipped = shipped.replace("item.source", "item.text").replace("item.summary", "item.text")
+        (study.folder / "prompts" / "own.txt").write_text(shipped)
+        done = judge_study(make_study(2, server.url, questions=asked, judge={"prompt": "own"}))
+        assert (done.answered, done.missing, server.count) == (8, 0, 8)
+    labels = study_labels(study).labels
+    found = {one: labels.filter(pl.col("criterion") == one)["label"].to_list() for one in names}
+    assert found == {"relevance": [4, 4], "coherence": [3.5, 3.5], "consistency": [2, 2], "overall": [3, 3]}
 
 
 def test_a_request_that_is_refused_is_one_question_without_a_reply(make_study):

@@ -361,6 +361,121 @@ def _is_rejected(name: str, scale: Scale) -> bool:
     return name.startswith(("not_", "never_")) or (not answers and _REJECTED.fullmatch(name) is not None)
 
 
+def _folded(name: str) -> str:
+    """A name without case, spaces, underscores, hyphens and other signs."""
+    return "".join(c for c in unicodedata.normalize("NFKC", name).casefold() if c.isalnum())
+
+
+_FORMS = re.compile(r"(?P<final>final)?(?P<name>.+?)(?:score|rating|label|grade|value|points)?")
+"""A folded key that names a criterion with other words: ``final_coherence``, ``coherence_score``."""
+
+_GENERIC = frozenset(map(_folded, (*LABEL_KEYS, *_ASIDE_KEYS))) - {"overall"}
+"""Keys that name no criterion in particular, even if a criterion has the name."""
+
+_ASIDES, _WHOLE = frozenset(map(_folded, _ASIDE_KEYS)), "overall (not asked about)"
+
+_NAMING_KEYS = frozenset({"criterion", "criteria", "dimension", "aspect", "metric", "name", "question", "attribute"})
+"""Keys whose value names the criterion: ``{"criterion": "coherence", "score": 3}``."""
+
+
+class Criterion:
+    """The criterion that a question asks about, and how the keys of a reply name it and the other criteria.
+
+    Parameters
+    ----------
+    name : str
+        The question's own criterion; empty if it is not known.
+    others : list of str
+        The other criteria that the study asks about. With any of them, ``overall`` is a criterion, too.
+    """
+
+    OTHER, WHOLE = -1, -2
+    """The ranks of a key that names another criterion, and of ``overall`` if the study does not ask about that."""
+
+    def __init__(self, name: str = "", others: Collection[str] = ()) -> None:
+        names = list(dict.fromkeys(one for one in (name, *others) if one))
+        self.name = name
+        self.is_generic = _folded(name) in _GENERIC
+        self.is_aside = _folded(name) in _ASIDES
+        self.is_one_of_several = len(names) > 1
+        folds = Counter(map(_folded, names))
+        self._exact = {_plain(one).strip(): one for one in names}
+        # Only the exact key tells names apart that differ in case or signs alone.
+        self._by_fold = {_folded(one): one for one in names if folds[_folded(one)] == 1 and _folded(one)}
+        if self.is_one_of_several:
+            self._by_fold.setdefault("overall", _WHOLE)
+
+    def rank(self, key: str) -> int | None:
+        """How closely a key names the own criterion, 0 for closest; `OTHER` or `WHOLE`; None if it names none."""
+        folded = _folded(key)
+        form = _FORMS.fullmatch(folded)
+        core = self._by_fold.get(form["name"]) if form else None
+        if form and form["final"] and core is not None and folded not in self._by_fold:
+            return self._rank_of(core, 0)
+        for rank, found in ((1, self._exact.get(key.strip())), (2, self._by_fold.get(folded)), (3, core)):
+            if found is not None:
+                return self._rank_of(found, rank)
+        return None
+
+    def _rank_of(self, found: str, rank: int) -> int | None:
+        if found == self.name:
+            return rank
+        if found == _WHOLE:
+            return self.WHOLE
+        return None if _folded(found) in _GENERIC else self.OTHER
+
+
+@dataclass(frozen=True)
+class CriterionValues:
+    """What JSON gives for a criterion, and whether it names other criteria."""
+
+    own: tuple[Any, ...] = ()
+    names_others: bool = False
+
+
+def values_of_criterion(found: Any, criterion: Criterion) -> CriterionValues:
+    """What a JSON value gives for a criterion, at the shallowest depth that names it.
+
+    Values of other criteria and of asides (reasons, comments) are not searched.
+    """
+    level, names_others = [found], False
+    while level:
+        ranked: list[tuple[int, Any]] = []
+        below: list[Any] = []
+        for one in level:
+            if isinstance(one, list):
+                below += one
+            elif isinstance(one, dict):
+                named = _named_entry(one, criterion)
+                for key, value in one.items() if named is None else (named,):
+                    rank = criterion.rank(str(key))
+                    if rank is not None and rank >= 0:
+                        ranked.append((rank, value))
+                    elif rank is not None:
+                        names_others = True
+                    elif _folded(str(key)) not in _ASIDES:
+                        below.append(value)
+        if ranked:
+            best = min(rank for rank, _ in ranked)
+            return CriterionValues(tuple(value for rank, value in ranked if rank == best), names_others)
+        level = below
+    return CriterionValues((), names_others)
+
+
+def _named_entry(found: dict[Any, Any], criterion: Criterion) -> tuple[str, Any] | None:
+    """The criterion that an object names in a value of its own, and the rest of the object; None if it names none."""
+    for key, name in found.items():
+        if str(key).strip().casefold() in _NAMING_KEYS and isinstance(name, str) and criterion.rank(name) is not None:
+            rest = {k: v for k, v in found.items() if k != key}
+            if any(_folded(str(k)) not in _ASIDES for k in rest):
+                return name, rest
+    return None
+
+
+OF_OTHERS = object()
+"""In place of a label: the reply labels other criteria, and not the one that is asked about."""
+
+
 @dataclass(frozen=True)
 class Statement:
     """One place where a reply says a label.
@@ -375,6 +490,8 @@ class Statement:
         Whether the reply is settled by it, also where it is no label.
     about : str
         Of what it is the label, where it says so: ``food`` in "Food rating: 4".
+    is_own : bool
+        Whether it is under the name of the criterion that is asked about.
     """
 
     at: int
@@ -382,6 +499,7 @@ class Statement:
     label: Any
     decides: bool = True
     about: str = ""
+    is_own: bool = False
 
 
 # -- JSON --------------------------------------------------------------------------------------------
@@ -430,12 +548,42 @@ def _mend(text: str) -> Any:
         return None
 
 
-def find_in_json(text: str, scale: Scale) -> Iterator[Statement]:
-    """What the JSON objects of a text say."""
+def find_in_json(text: str, scale: Scale, criterion: Criterion | None = None) -> Iterator[Statement]:
+    """What the JSON objects of a text say of a criterion: under its own key first, then under a usual one.
+
+    An object with keys of other criteria and without the own one says nothing, unless it has the key ``label``.
+    """
     for at, end, value in objects(text):
         if isinstance(value, dict):
-            label, named = _object_label(value, scale)
-            yield Statement(at, end, label, named and not _is_quoted(text, at))
+            found = _of_criterion(value, criterion)
+            label, named = _one_label([_inner_label(one, scale) for one in found.own]), bool(found.own)
+            is_own = named and not (label is None and criterion is not None and criterion.is_aside)
+            if not is_own:
+                label, named = (OF_OTHERS, True) if found.names_others else _object_label(value, scale)
+            yield Statement(at, end, label, named and not _is_quoted(text, at), is_own=is_own)
+
+
+def _of_criterion(found: dict[Any, Any], criterion: Criterion | None) -> CriterionValues:
+    """What an object gives for a criterion; nothing if it answers under the key ``label``, as it was asked to."""
+    if criterion is None:
+        return CriterionValues()
+    values = values_of_criterion(found, criterion)
+    answers = [value for key, value in found.items() if _folded(str(key)) == "label"]
+    is_answer = any(not isinstance(value, dict) for value in answers)
+    return CriterionValues() if is_answer and (criterion.is_aside or not values.own) else values
+
+
+def _inner_label(value: Any, scale: Scale) -> Any:
+    """The label that the value of a criterion's own key gives: ``3``, ``"3"``, ``{"score": 3, "reason": "…"}``."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return _object_label(value, scale)[0] if isinstance(value, dict) else stated_label(value, scale)
+
+
+def _one_label(labels: Sequence[Any]) -> Any:
+    """The label of several values: in doubt if they differ, None if none is on the scale."""
+    there = list(dict.fromkeys(label for label in labels if label is not None))
+    return there[0] if len(there) == 1 else DOUBTFUL if there else None
 
 
 def _object_label(found: dict[Any, Any], scale: Scale) -> tuple[Any, bool]:
@@ -448,9 +596,7 @@ def _object_label(found: dict[Any, Any], scale: Scale) -> tuple[Any, bool]:
         named = [k for k in folded if k not in _ASIDE_KEYS]
         if len(named) > 1 or (named and _is_rejected(named[0], scale)):
             return None, False
-    labels = [_value_label(folded[k], scale) for k in named]
-    there = list(dict.fromkeys(label for label in labels if label is not None))
-    return (there[0] if len(there) == 1 else DOUBTFUL if there else None), bool(named)
+    return _one_label([_value_label(folded[k], scale) for k in named]), bool(named)
 
 
 def _value_label(value: Any, scale: Scale) -> Any:
@@ -689,6 +835,33 @@ def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
                 yield Statement(found.start(), found.end(), label if named in (None, label) else DOUBTFUL)
 
 
+_CRITERION_LINE = re.compile(
+    r"^[ \t*_#>`|-]*(?:\d+[.)][ \t]*)?[*_`\"]*(?P<name>[^\W\d][^:：\n|*]{0,80})[*_`\"]*[ \t]*[:：|=][ \t]*"
+    r"(?P<rest>\S[^\n]*)$",
+    re.MULTILINE,
+)
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
+
+
+def find_criterion_lines(text: str, scale: Scale, criterion: Criterion) -> list[Statement]:
+    """The lines of a reply that label one criterion of several each: ``Coherence: 3``.
+
+    A line of another criterion has `OF_OTHERS` for its label. ``Overall: 3`` is one of these if a line of a criterion
+    that the study asks about is there too.
+    """
+    found, ranks = [], []
+    for one in list(_CRITERION_LINE.finditer(text))[-_MOST:] if criterion.is_one_of_several else ():
+        rank = criterion.rank(_IN_BRACKETS.sub("", one["name"]))
+        if rank is None or (rank >= 0 and criterion.is_generic) or _is_quoted(text, one.start("rest")):
+            continue
+        label = stated_label(one["rest"], scale, line=True)
+        is_number = scale.numeric and re.match(r"[\s*_\"'`]*[-+]?\d", one["rest"]) is not None
+        if label is not None or is_number:
+            found.append(Statement(one.start(), one.end(), label if rank >= 0 else OF_OTHERS, is_own=rank >= 0))
+            ranks.append(rank)
+    return found if any(rank != Criterion.WHOLE for rank in ranks) else []
+
+
 def find_bold_ending(text: str, scale: Scale) -> Iterator[Statement]:
     """A label in bold with which the reply ends."""
     found = re.search(r"(\*\*|__)([^*_\n]{1,60})\1[.!\s]*$", text)
@@ -743,6 +916,7 @@ OFF_SCALE = "the label is not on the scale"
 NO_LABEL = "no label in the reply"
 NOT_QUOTED = "a quote is not in the text, or not that often"
 AMBIGUOUS = "the reply states different labels"
+OTHER_CRITERIA = "the reply labels other criteria and not this one"
 REFUSED = "the model refused"
 EMPTY = "the reply is empty"
 TRUNCATED = "the reply is cut off"
@@ -772,7 +946,14 @@ class Reply:
 
 
 def read_reply(
-    text: str | None, scale: Scale, *, finish: str = "stop", closed: Collection[Label] = (), source: str = ""
+    text: str | None,
+    scale: Scale,
+    *,
+    finish: str = "stop",
+    closed: Collection[Label] = (),
+    source: str = "",
+    criterion: str = "",
+    others: Collection[str] = (),
 ) -> Reply:
     """What label does this reply give on this scale?
 
@@ -788,6 +969,12 @@ def read_reply(
         Labels of the scale that may not be given, as a tie where one must be chosen.
     source : str
         The text of which a reply quotes spans.
+    criterion : str
+        The question's own criterion: its key is read before all others, in any case, with or without spaces,
+        underscores and hyphens.
+    others : list of str
+        The other criteria of the study. JSON with their keys and without the own one, or with ``overall`` alone, is
+        no label.
 
     Returns
     -------
@@ -804,18 +991,21 @@ def read_reply(
     answer, reasoning = _split_thinking(_STRUCK.sub("", _plain(_ends(text))))
     if answer is None:
         return Reply(None, TRUNCATED if finish == "length" else UNFINISHED, reasoning)
+    asked = Criterion(criterion, others)
     if isinstance(scale, SpanLabels):
-        spans, why = _spans(answer, scale, source)
+        spans, why = _spans(answer, scale, source, asked)
         why = TRUNCATED if why and finish == "length" else why
         return Reply(spans, why, reasoning if why else reasoning or _reasons(answer))
     if isinstance(scale, Listed):
-        listed = _list(answer, scale)
+        listed, why = _list(answer, scale, asked)
         if listed is None:
-            return Reply(None, TRUNCATED if finish == "length" else OFF_SCALE, reasoning)
+            return Reply(None, TRUNCATED if finish == "length" else why, reasoning)
         return Reply(listed, None, reasoning or _reasons(answer))
-    settled = _settling_statement(answer, scale, cut_off=finish == "length")
+    settled = _settling_statement(answer, scale, asked, cut_off=finish == "length")
     if settled is not None:
         label = settled.label
+        if label is OF_OTHERS:
+            return Reply(None, TRUNCATED if finish == "length" else OTHER_CRITERIA, reasoning)
         if label is None or label is DOUBTFUL:
             return Reply(None, OFF_SCALE if label is None else AMBIGUOUS, reasoning)
         if label in closed:
@@ -828,12 +1018,32 @@ def read_reply(
     return Reply(None, OFF_SCALE if is_bare(answer, scale) else NO_LABEL, reasoning)
 
 
-def _list(answer: str, scale: Listed) -> Label | None:
-    """The names of the last list that a reply gives: in JSON, in brackets, or with commas on its last line."""
+def _own_list(found: Sequence[dict[Any, Any]], criterion: Criterion, usual: Collection[str]) -> tuple[Any, bool]:
+    """What the last object with the criterion's own key gives; whether objects name other criteria alone.
+
+    Objects with a key of ``usual`` name none.
+    """
+    values = [values_of_criterion(one, criterion) for one in found]
+    own = [value for one in values for value in one.own]
+    is_usual = any(str(k).strip().casefold() in usual for one in found for k in one)
+    return (own[-1] if own else None), any(one.names_others for one in values) and not own and not is_usual
+
+
+def _list(answer: str, scale: Listed, criterion: Criterion) -> tuple[Label | None, str]:
+    """The names of the last list that a reply gives, or why there are none."""
     found: list[Any] = [value for _, _, value in objects(answer) if isinstance(value, dict)]
     named = {str(k).strip().casefold().rstrip("s"): v for one in found for k, v in one.items()}
-    given = next((named[key] for key in LABEL_KEYS if key in named), None)
-    if found and given is None:
+    given, of_others = _own_list(found, criterion, ("label", "labels"))
+    if of_others:
+        return None, OTHER_CRITERIA
+    if given is None:
+        given = next((named[key] for key in LABEL_KEYS if key in named), None)
+    return _listed(answer, scale, given, is_json=bool(found)), OFF_SCALE
+
+
+def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label | None:
+    """The names of the list that JSON gives; else of the last one in brackets, or with commas on the last line."""
+    if is_json and given is None:
         return None
     if given is None:
         lists = re.findall(r"\[[^\[\]]*\]", answer)
@@ -848,10 +1058,14 @@ def _list(answer: str, scale: Listed) -> Label | None:
     return None if any(len(one) != 1 for one in names) else scale.read([one[0] for one in names])
 
 
-def _spans(answer: str, scale: SpanLabels, source: str) -> tuple[Label | None, str | None]:
+def _spans(answer: str, scale: SpanLabels, source: str, criterion: Criterion) -> tuple[Label | None, str | None]:
     """The spans that a reply quotes, by where they stand in the text; or why there are none."""
     found = [value for _, _, value in objects(answer) if isinstance(value, dict)]
     lists = [one for value in found for key, one in value.items() if key.casefold() in _SPAN_KEYS]
+    own, of_others = _own_list(found, criterion, ("label", "labels", "spans", "entities"))
+    if of_others:
+        return None, OTHER_CRITERIA
+    lists = [own] if own is not None else lists
     quotes = lists[-1] if lists and isinstance(lists[-1], list) else _whole_list(answer)
     if quotes is None:
         return None, NO_LABEL
@@ -967,13 +1181,24 @@ def _is_json(text: str) -> bool:
 # -- which statement counts --------------------------------------------------------------------------
 
 
-def _settling_statement(answer: str, scale: Scale, *, cut_off: bool) -> Statement | None:
-    """The statement by which a reply is settled: the last of the sure ones, else what the first other finder gives."""
-    objects_found = list(find_in_json(answer, scale))
-    prose = answer
-    for one in objects_found:
-        prose = prose[: one.at] + " " * (one.end - one.at) + prose[one.end :]
-    sure = [one for one in objects_found if one.decides]
+def _settling_statement(answer: str, scale: Scale, criterion: Criterion, *, cut_off: bool) -> Statement | None:
+    """The statement by which a reply is settled.
+
+    That is JSON with the criterion's own key; else the last of the sure statements; else what the first other finder
+    gives. A reply that labels other criteria alone is settled by that.
+    """
+    objects_found = list(find_in_json(answer, scale, criterion))
+    prose = _blank(answer, objects_found)
+    of_others = [one for one in objects_found if one.label is OF_OTHERS]
+    sure = [one for one in objects_found if one.decides and one.label is not OF_OTHERS]
+    own = [one for one in sure if one.is_own]
+    if own and not criterion.is_generic and not TURNING.match(answer[own[-1].end :]):
+        return _whole_statement(own, answer) if cut_off else _last_of(own, answer)
+    lines = [] if cut_off else find_criterion_lines(prose, scale, criterion)
+    own = [one for one in lines if one.is_own]
+    if of_others and not sure:
+        return _agreement(own) if own else of_others[-1]
+    prose, sure = _blank(prose, lines), [*sure, *own]
     any_word = takes_any_word(scale)
     for finder in FINDERS[1:] if prose.strip() else ():
         if finder.any_word in (None, any_word) and (finder.is_whole or not cut_off):
@@ -987,7 +1212,16 @@ def _settling_statement(answer: str, scale: Scale, *, cut_off: bool) -> Statemen
     sure.sort(key=lambda one: one.at)
     if cut_off:
         return _whole_statement(sure, answer)
-    return _last_of(sure, answer) if sure else None
+    if own:
+        return _agreement(sure)
+    return _last_of(sure, answer) if sure else lines[-1] if lines else None
+
+
+def _blank(text: str, statements: Sequence[Statement]) -> str:
+    """A text with spaces in place of statements."""
+    for one in statements:
+        text = text[: one.at] + " " * (one.end - one.at) + text[one.end :]
+    return text
 
 
 def _whole_statement(found: list[Statement], answer: str) -> Statement | None:
@@ -1043,6 +1277,7 @@ _WIDEST = 1000
 
 _BEFORE_LABEL = " \t\r\n\"'`*_([{:#"
 _LABEL_KEY = re.compile(r"[\"']label[\"']\s*:\s*[\"']?", re.IGNORECASE)
+_ANY_KEY = re.compile(r"[\"'](?P<key>[^\"'\n]{1,100})[\"']\s*[:,]\s*")
 
 
 @dataclass(frozen=True)
@@ -1058,7 +1293,11 @@ class LabelLikelihood:
 
 
 def label_likelihood(
-    tokens: Sequence[tuple[str, Sequence[tuple[str, float]]]], label: Label, scale: Scale, words: Mapping[Label, str]
+    tokens: Sequence[tuple[str, Sequence[tuple[str, float]]]],
+    label: Label,
+    scale: Scale,
+    words: Mapping[Label, str],
+    criterion: str = "",
 ) -> LabelLikelihood:
     """How likely each label was, by the tokens that might have stood where the reply states its label.
 
@@ -1070,11 +1309,13 @@ def label_likelihood(
         What was read from the reply.
     words : dict
         What the model writes for a label, where it is not the label itself.
+    criterion : str
+        The question's own criterion: a label behind its key is the one that counts.
     """
     if not any(there for _, there in tokens):
         return LabelLikelihood(reason="the service sent no probabilities of tokens")
     spelled = _label_spellings(scale, words)
-    place = _label_place(tokens, spelled.get(label, str(label)))
+    place = _label_place(tokens, spelled.get(label, str(label)), Criterion(criterion))
     if place is None:
         return LabelLikelihood(reason="the label is not where tokens have probabilities")
     at, skipped = place
@@ -1118,19 +1359,32 @@ def _label_spellings(scale: Scale, words: Mapping[Label, str]) -> dict[Label, st
     return {one: str(one) for one in labels}
 
 
-def _label_place(tokens: Sequence[tuple[str, Any]], word: str) -> tuple[int, int] | None:
+def _label_place(tokens: Sequence[tuple[str, Any]], word: str, criterion: Criterion) -> tuple[int, int] | None:
     """The token in which the stated label begins, and how many of its characters stand before the label."""
     text = "".join(token for token, _ in tokens)
     keys = [found.end() for found in _LABEL_KEY.finditer(text)]
     label = re.compile(rf"(?<![\w.-]){re.escape(word)}(?![\w]|\.\d*[1-9])", re.IGNORECASE)
     starts = [found.start() for found in label.finditer(text)]
     begin = next((at for at in reversed(starts) if at in keys), starts[-1] if starts else None)
+    own = _end_of_own_key(text, criterion)
+    if own is not None:  # {"coherence": {"score": 3}, …}: the first such label behind the own key
+        begin = next((at for at in starts if at >= own), begin)
     position = 0
     for place, (token, there) in enumerate(tokens):
         if begin is not None and position <= begin < position + len(token):
             return (place, begin - position) if there else None
         position += len(token)
     return None
+
+
+def _end_of_own_key(text: str, criterion: Criterion) -> int | None:
+    """Where the last key that names the criterion most closely ends; None if there is none."""
+    if criterion.is_aside:
+        return None
+    ranked = ((criterion.rank(one["key"]), one.end()) for one in _ANY_KEY.finditer(text))
+    found = [(rank, end) for rank, end in ranked if rank is not None]
+    best = min((rank for rank, _ in found), default=None)
+    return max((end for rank, end in found if rank == best), default=None)
 
 
 def _rest(token: str, ahead: str) -> str:

@@ -562,7 +562,16 @@ def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[s
     way = plan.way(claim)
     asked = plan.questions[claim.question].definition
     source = asked.marked_text(claim.item.fields)
-    reply = read_reply(completion.text, way.scale, finish=completion.finish, closed=asked.closed, source=source)
+    others = [one.definition.name for one in plan.questions.values() if one.definition.name != asked.name]
+    reply = read_reply(
+        completion.text,
+        way.scale,
+        finish=completion.finish,
+        closed=asked.closed,
+        source=source,
+        criterion=asked.name,
+        others=others,
+    )
     kept = about | {
         "reply": completion.text,
         "reasoning": completion.reasoning or reply.reasoning,
@@ -575,7 +584,7 @@ def build_answer(plan: Plan, claim: Claim, completion: Completion, about: dict[s
     beside: dict[str, Any] = {}
     order = plan.order(claim)
     if label is not None and way.has_likelihood:
-        found = label_likelihood(completion.tokens, label, way.scale, asked.judge_words(way.scale))
+        found = label_likelihood(completion.tokens, label, way.scale, asked.judge_words(way.scale), asked.name)
         if found.reason is None:
             shares = {asked.unshuffle(one, order)[0]: share for one, share in found.shares.items()}
             beside = {"probability": round(found.shares.get(label, 0.0), 6), "on_labels": round(found.on_labels, 6)}
