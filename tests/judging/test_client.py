@@ -866,6 +866,44 @@ def test_a_model_that_refuses_the_name_of_the_limit_is_asked_with_the_other(make
         assert server.count == 13, "found out once"
 
 
+REFUSALS = {
+    "max_tokens": ("max_tokens", "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
+    "form": ("response_format", "response_format json_schema is not supported"),
+}
+
+
+@pytest.mark.parametrize("refused", [("max_tokens",), ("form",), ("max_tokens", "form")])
+def test_judge_study_sends_each_refused_call_in_flight_again(make_study, refused):
+    # 20 of 60 are in flight before the first refusal comes: each of them is sent again, once for each thing refused.
+    def script(n, body, server):
+        for parameter, words in (REFUSALS[one] for one in refused):
+            if parameter in body:
+                return Say(status=400, error=words, until=lambda: server.count >= 20)
+        return Say()
+
+    with ChatServer(script) as server:
+        limits = {"concurrency": 20, "loading": 0}
+        done = judge_study(make_study(60, server.url, judge={"max_tokens": 50}, limits=limits), **QUICK)
+        assert (done.answered, done.failed, done.left) == (60, 0, 0)
+        assert server.count == 60 + 20 * len(refused)
+        assert set(server.answered.values()) == {1}, "none is answered, and paid for, twice"
+
+
+def test_judge_study_gives_up_a_call_that_is_refused_with_either_name(make_study):
+    # The item is too long for its limit, which the service says with both names: one item fails, the name stays.
+    def script(n, body, server):
+        if item_of(body) == "q00001":
+            return Say(status=400, error="max_tokens or max_completion_tokens is too large")
+        return Say()
+
+    with ChatServer(script) as server:
+        study = make_study(6, server.url, judge={"max_tokens": 50}, limits={"concurrency": 1})
+        done = judge_study(study, **QUICK)
+        assert (done.answered, done.failed) == (5, 1)
+        assert server.count == 7
+        assert all("max_tokens" in body for body in server.requests if item_of(body) != "q00001")
+
+
 def test_a_parameter_that_a_model_does_not_take_is_said_with_what_to_do(make_study):
     words = "Unsupported value: 'temperature' does not support 0 with this model."
     with ChatServer(lambda n, body, server: Say(status=400, error=words)) as server:

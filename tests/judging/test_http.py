@@ -22,6 +22,7 @@ from assay.judging.http import (
     keepable,
     mask_key,
     not_sent,
+    requested_wait,
     retry_after,
 )
 
@@ -31,7 +32,7 @@ from assay.judging.http import (
     [
         (429, '{"error": {"message": "slow\\n down"}}', "retry", "HTTP 429: slow down"),
         (429, '{"error": {"code": "insufficient_quota"}}', "fatal", "HTTP 429: {'code': 'insufficient_quota'}"),
-        (429, "check your Billing", "fatal", "HTTP 429: check your Billing"),
+        (429, "check your Billing", "retry", "HTTP 429: check your Billing"),  # a word is no code
         (500, "", "retry", "HTTP 500"), (503, "[1]", "retry", "HTTP 503: [1]"), (408, "{}", "retry", "HTTP 408: {}"),
         (409, '{"error": "x"}', "retry", "HTTP 409: x"), (499, "", "rejected", "HTTP 499"),
         (400, '{"message": "bad sk-secret-key-1"}', "rejected", "HTTP 400: bad ***"),
@@ -43,6 +44,49 @@ def test_what_a_status_means(status, body, kind, words):
     found = failure(status, body, 2.5, "sk-secret-key-1")
     assert (found.kind, str(found), found.status) == (kind, words, status)
     assert found.wait == (2.5 if kind == "retry" else None)
+
+
+GEMINI_WORDS = "You exceeded your current quota, please check your plan and billing details."
+
+
+def gemini_429(*quotas, wait="13s"):
+    """The body of a 429 as Google documents it: QuotaFailure names the limits, RetryInfo asks to wait."""
+    google = "type.googleapis.com/google.rpc."
+    failed = {"@type": google + "QuotaFailure", "violations": [
+        {"quotaMetric": "generativelanguage.googleapis.com/generate_content_free_tier_requests", "quotaId": one,
+         "quotaDimensions": {"location": "global", "model": "gemini-2.0-flash"}, "quotaValue": "15"} for one in quotas
+    ]}  # fmt: skip
+    details = [failed, {"@type": google + "Help"}, {"@type": google + "RetryInfo", "retryDelay": wait}]
+    return {"error": {"code": 429, "message": GEMINI_WORDS, "status": "RESOURCE_EXHAUSTED", "details": details}}
+
+
+MINUTE = "GenerateRequestsPerMinutePerProjectPerModel-FreeTier"
+DAY = "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (gemini_429(MINUTE), "retry"),
+        ([gemini_429(MINUTE)], "retry"),
+        (gemini_429(DAY), "fatal"),
+        ([gemini_429(DAY)], "fatal"),  # its chat format answers with a list
+        (gemini_429(MINUTE, DAY), "fatal"),
+        ({"error": {"code": 429, "message": GEMINI_WORDS, "status": "RESOURCE_EXHAUSTED"}}, "retry"),
+        ({"error": {"message": GEMINI_WORDS, "type": "insufficient_quota", "code": "insufficient_quota"}}, "fatal"),
+        ({"error": {"message": "Not active.", "type": "billing_not_active", "code": "billing_not_active"}}, "fatal"),
+        ({"error": {"message": "See your billing page.", "type": "requests", "code": "rate_limit_exceeded"}}, "retry"),
+        ({"type": "error", "error": {"type": "rate_limit_error", "message": "no insufficient_quota"}}, "retry"),
+        ({"error": {"details": [{"violations": None}, None, {"violations": ["PerDay"]}]}}, "retry"),
+        ({"error": "insufficient_quota"}, "retry"),
+    ],
+)
+def test_failure_of_a_limit_goes_by_codes_and_not_by_words(body, kind):
+    said = json.dumps(body)
+    found = failure(429, said, requested_wait({}, said), None)
+    assert found.kind == kind
+    asked = 13.0 if "retryDelay" in said else None
+    assert found.wait == (asked if kind == "retry" else None)
 
 
 def test_a_request_as_a_body():

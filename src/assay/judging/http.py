@@ -131,7 +131,7 @@ def failure(status: int, body: str, wait: float | None, key: str | None) -> Call
     message = f"HTTP {status}" + (f": {said[:_SAID]}" if said else "")
     if status == 400 and re.search(r"API_KEY_INVALID|API key not valid", body):  # so Google says it
         return CallFailed("fatal", message, status=status)
-    if status == 429 and re.search(r"insufficient_quota|billing|credit balance", body, re.IGNORECASE):
+    if status == 429 and _is_used_up(body):
         return CallFailed("fatal", message, status=status)
     kind: FailureKind = "rejected"
     if status in (408, 409, 429) or status >= 500:
@@ -162,13 +162,41 @@ _KEYS = {
 """Keys of a judge by which parameters of other names are sent."""
 
 
-def _error_message(body: str) -> str:
-    """The message in an error's body."""
+_USED_UP = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+"""Codes of OpenAI's with which it says that the account has no money: no wait helps."""
+
+
+def _is_used_up(body: str) -> bool:
+    """Whether a 429 is about the account or the day, so that a wait of a minute is no use: by its codes alone.
+
+    The words of a message are no sign: Google's about a limit a minute speak of billing, too. Google names the limit in
+    a ``QuotaFailure``, and asks for a wait of seconds also if the day's is used up.
+    """
+    error = _error_of(body)
+    if not isinstance(error, Mapping):
+        return False
+    if _USED_UP & {str(error.get(key)) for key in ("code", "type")}:
+        return True
+    details = error.get("details")
+    listed = [one.get("violations") for one in details if isinstance(one, Mapping)] if isinstance(details, list) else []
+    violations = [one for found in listed if isinstance(found, list) for one in found if isinstance(one, Mapping)]
+    return any("PerDay" in str(one.get("quotaId")) for one in violations)
+
+
+def _error_of(body: str) -> Any:
+    """What an error's body says: its error, alone or as the only one of a list; the text of what is no JSON."""
     try:
         content = json.loads(body)
-    except json.JSONDecodeError:
-        return " ".join(body.split())
-    error = content.get("error", content) if isinstance(content, dict) else content
+    except (json.JSONDecodeError, RecursionError):
+        return body
+    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
+        content = content[0]
+    return content.get("error", content) if isinstance(content, dict) else content
+
+
+def _error_message(body: str) -> str:
+    """The message in an error's body."""
+    error = _error_of(body)
     message = error.get("message", error) if isinstance(error, dict) else error
     return " ".join(str(message).split())
 

@@ -285,6 +285,15 @@ def _data(text: str) -> bytes | io.BytesIO:
     return io.BytesIO(text.encode()) if len(text) > _LONG_BODY else text.encode()
 
 
+@dataclass(frozen=True)
+class _BodyForm:
+    """What endpoints refuse in a body though others need it: the name of the reply's limit, and the schema."""
+
+    most: str | None
+    """What the limit of a reply's length is called; None in a format that has one name for it."""
+    has_schema: bool = True
+
+
 class Service:
     """Any service that is reached by one POST a call."""
 
@@ -293,53 +302,68 @@ class Service:
         self._timeout = timeout
         self._connections = connections
         self._session: Any = None
-        self._without_schema: set[str] = set()
-        self._most: dict[str, str] = {}
-        """What a model was found to call the limit of a reply's length, where it refused the usual name."""
+        self._forms: dict[str, _BodyForm] = {}
+        """The form that a model was found to take, if it refused the usual one."""
 
     async def complete(self, request: Request) -> Completion:
-        """One POST; a second, without the schema or with the limit's other name, where the endpoint refuses these."""
-        try:
-            return await self._complete(request)
-        except CallFailed as error:
-            other = self._other_name(request, error)
-            if other is None:
-                raise
-            self._most[request.model] = other
-            return await self._complete(request)
+        """One POST; a further one without the schema, or with the limit's other name, if the endpoint refuses these.
 
-    def _other_name(self, request: Request, error: CallFailed) -> str | None:
-        """The other name of the limit, where the endpoint does not know the one that was sent."""
-        if not isinstance(self.format, ChatFormat) or request.max_tokens is None or request.model in self._most:
+        Calls in flight that are refused are each sent again; calls that begin later have the new form at once.
+        """
+        form = usual = self._form(request)
+        tried: set[_BodyForm] = set()
+        while True:
+            tried.add(form)
+            try:
+                completion = await self._post(request, form)
+            except CallFailed as error:
+                other = self._other_form(request, form, error)
+                if other is None or other in tried:
+                    raise
+                form = other
+            else:
+                self._learn(request.model, usual, form)
+                return completion
+
+    def _learn(self, model: str, usual: _BodyForm, taken: _BodyForm) -> None:
+        """Keep what a model was found to take in place of the usual, beside what other calls have found out."""
+        if taken != usual:
+            known = self._forms.get(model, usual)
+            most = known.most if taken.most == usual.most else taken.most
+            self._forms[model] = _BodyForm(most, known.has_schema and taken.has_schema)
+
+    def _form(self, request: Request) -> _BodyForm:
+        """The form of the next call."""
+        if request.model in self._forms:
+            return self._forms[request.model]
+        usual = self.format.name_of_most(request.model) if isinstance(self.format, ChatFormat) else None
+        return _BodyForm(self.here.judge.max_tokens_as or usual)
+
+    def _other_form(self, request: Request, form: _BodyForm, error: CallFailed) -> _BodyForm | None:
+        """The form to send a refused call in; None if the refusal is about something else."""
+        said = str(error)
+        if (
+            form.has_schema
+            and request.schema is not None
+            and error.status in (400, 422, 501)
+            and ABOUT_FORM.search(said)
+        ):
+            return replace(form, has_schema=False)
+        is_given = self.here.judge.max_tokens_as is not None or request.max_tokens is None
+        if form.most is None or is_given or error.status not in (400, 422) or not re.search(rf"\b{form.most}\b", said):
             return None
-        sent = self._name_of_most(self.format, request.model)
-        refused = error.status in (400, 422) and re.search(rf"\b{sent}\b", str(error))
-        return next(name for name in MOST if name != sent) if refused else None
-
-    def _name_of_most(self, form: ChatFormat, model: str) -> str:
-        return self.here.judge.max_tokens_as or self._most.get(model) or form.name_of_most(model)
-
-    async def _complete(self, request: Request) -> Completion:
-        schema = None if request.model in self._without_schema else request.schema
-        try:
-            return await self._post(request, schema)
-        except CallFailed as error:
-            about_form = ABOUT_FORM.search(str(error))
-            if schema is None or error.status not in (400, 422, 501) or not about_form:
-                raise
-            self._without_schema.add(request.model)
-            return await self._post(request, None)
+        return replace(form, most=next(name for name in MOST if name != form.most))
 
     async def sent(self, request: Request) -> Sent:
-        """The body of the next call, without the schema where the endpoint has refused one."""
-        return self.sent_with(request, None if request.model in self._without_schema else request.schema)
+        """The body of the next call, in the form that the endpoint was found to take."""
+        return self._sent_in(request, self._form(request))
 
-    def sent_with(self, request: Request, schema: Mapping[str, Any] | None) -> Sent:
+    def _sent_in(self, request: Request, form: _BodyForm) -> Sent:
         """The body of a call, and where it goes."""
-        body = self.format.body(request, schema)
+        body = self.format.body(request, request.schema if form.has_schema else None)
         if isinstance(self.format, ChatFormat) and request.max_tokens is not None:
-            name, usual = self._name_of_most(self.format, request.model), self.format.name_of_most(request.model)
-            body = {name if key == usual else key: value for key, value in body.items()}
+            usual = self.format.name_of_most(request.model)
+            body = {form.most if key == usual else key: value for key, value in body.items()}
         url = self.address(self.format.url(self.here.base, request.model))
         return Sent(body, url, self.here.key, request.has_images)
 
@@ -348,8 +372,8 @@ class Service:
         query = urlencode(self.here.judge.query)
         return f"{url}{'&' if '?' in url else '?'}{query}" if query else url
 
-    async def _post(self, request: Request, schema: Mapping[str, Any] | None) -> Completion:
-        sent = self.sent_with(request, schema)
+    async def _post(self, request: Request, form: _BodyForm) -> Completion:
+        sent = self._sent_in(request, form)
         assert sent.url is not None
         return self.read(await self.fetch("POST", sent.url, data=_data(sent.text), headers=_JSON), sent)
 
