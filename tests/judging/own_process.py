@@ -19,6 +19,20 @@ def ask(folder: Path) -> None:
     judge_study(load_study(folder))
 
 
+def ask_without_posix(folder: Path) -> None:
+    """On a system as Windows is: its loop takes no handlers of signals, and there are no groups of processes."""
+    import asyncio
+    import signal
+
+    def refuse(*_: object) -> None:
+        raise NotImplementedError
+
+    for name in ("add_signal_handler", "remove_signal_handler"):
+        setattr(asyncio.SelectorEventLoop, name, refuse)
+    del os.killpg, signal.SIGKILL
+    ask(folder)
+
+
 def send(folder: Path, most: int) -> None:
     """With no more questions than this in one batch."""
     from assay.judging import batch

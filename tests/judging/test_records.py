@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import signal
 import sys
 import zipfile
 
@@ -108,6 +110,18 @@ def test_a_command_that_hangs_is_ended(make_study):
     study = program(make_study, judge | {"limits": {"timeout": 0.3}}, n=1)
     done = judge_study(study, allow_code=True)
     assert done.reasons == {"m1: no reply: no reply within 0.3 s": 1}
+
+
+def test_a_command_that_hangs_is_ended_where_processes_have_no_groups(make_study, monkeypatch):
+    monkeypatch.delattr(os, "killpg")  # as on Windows
+    monkeypatch.delattr(signal, "SIGKILL")
+    code = "import os, time; open(f'began-{os.getpid()}', 'w'); time.sleep(60)"
+    judge = {"provider": "command", "command": [sys.executable, "-c", code], "limits": {"timeout": 3}}
+    study = program(make_study, judge, n=1)
+    assert judge_study(study, allow_code=True).reasons == {"m1: no reply: no reply within 3 s": 1}
+    (began,) = study.folder.glob("began-*")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(began.name.partition("-")[2]), 0)
 
 
 @pytest.mark.parametrize(

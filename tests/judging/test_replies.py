@@ -811,9 +811,8 @@ def test_read_reply_tells_names_that_differ_in_signs_by_the_exact_key():
 
 
 def test_read_reply_of_a_criterion_on_each_kind_of_scale():
-    text = (
-        '{"topics": ["food"], "tone": "good", "places": [{"text": "York", "label": "place"}], "better": "A", "odd": "C"}'
-    )
+    places = '[{"text": "York", "label": "place"}]'
+    text = f'{{"topics": ["food"], "tone": "good", "places": {places}, "better": "A", "odd": "C"}}'
     names = ["topics", "tone", "places", "better", "odd", "mood", "people"]
     assert read_of(text, "topics", "several:food,price", names) == '["food"]'
     assert read_of(text, "mood", "several:food,price", names) == OTHER_CRITERIA

@@ -10,9 +10,12 @@ import logging
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +23,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 from chat_server import PRICE, QUICK, ChatServer, Say, faults, item_of, rows
-from own_process import ask, start
+from own_process import ask, ask_without_posix, start
 
 from assay.errors import JudgeError, StudyError
 from assay.judging import client
@@ -514,16 +517,51 @@ def test_kill_9_at_twenty_random_moments_over_eight_hundred_questions(make_study
     kill_and_resume(make_study, questions=800, kills=20, delay=0.01)
 
 
-def test_ctrl_c_lets_the_calls_in_flight_come_home(make_study):
+@pytest.mark.parametrize("how", [ask, ask_without_posix])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_judge_study_waits_for_the_calls_in_flight_when_it_is_ended(make_study, number, how):
     with ChatServer(lambda n, body, server: Say(delay=0.1)) as server:
         study = make_study(500, server.url, judge=PRICE)
-        process = start(ask, study.folder)
+        process = start(how, study.folder)
         let_run(process, server, 30)
-        os.kill(process.pid, signal.SIGINT)
+        os.kill(process.pid, number)
         process.join(60)
         assert process.exitcode == 0
         assert rows(study, "select count(*) from answers")[0][0] == server.count < 500
         assert rows(study, "select count(*) from assignments where status = 'claimed'") == [(0,)]
+
+
+def test_assay_judge_ended_by_sigterm_keeps_what_it_has_paid_for_and_goes_on(make_study):
+    with ChatServer(lambda n, body, server: Say(delay=0.1)) as server:
+        study = make_study(120, server.url, judge=PRICE)
+        command = [sys.executable, "-m", "assay", "judge", str(study.folder)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: server.count >= 30 or process.poll() is not None, "a run under way")
+        process.send_signal(signal.SIGTERM)
+        out, said = process.communicate(timeout=60)
+        kept = server.count
+        assert (process.returncode, said) == (1, "")
+        assert 30 <= kept < 120
+        assert f"Stopped: ended by SIGTERM. {120 - kept} questions are open." in out
+        done = judge_study(study)
+        assert (done.answered, server.count) == (120 - kept, 120)
+        assert set(server.answered.values()) == {1}
+        assert len(server.answered) == 120
+
+
+def test_a_second_sigterm_does_not_wait(make_study):
+    with ChatServer(lambda n, body, server: Say(delay=30)) as server:
+        study = make_study(20, server.url)
+        process = start(ask, study.folder)
+        wait_until(lambda: server.count >= 10, "ten calls in flight")
+
+        def end():
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGTERM)  # the first is taken, the second of them ends it
+            return process.exitcode is not None
+
+        wait_until(end, "the run does not end")
+        assert process.exitcode == -signal.SIGTERM
 
 
 def test_an_endpoint_without_structured_output_is_asked_without(make_study):

@@ -93,7 +93,7 @@ def looked_at(name: str, content: bytes) -> str:
     try:
         if Path(plain).suffix.lower() in _READ_ELSEWHERE:
             raise DataError(f"{plain} says how another file is read; drop that file")
-        with tempfile.TemporaryDirectory(prefix="assay-") as folder:
+        with tempfile.TemporaryDirectory(prefix="assay-", ignore_cleanup_errors=True) as folder:
             path = Path(folder) / plain
             path.write_bytes(content)
             # Nobody is told of a folder that is gone when they read of it.

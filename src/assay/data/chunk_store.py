@@ -13,6 +13,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -345,7 +346,8 @@ def store(
         files = [str(file) for file in part]
         table, n_blank = pl.concat([pl.read_ipc(file) for file in files], how="vertical_relaxed"), 0
         for file in files:
-            Path(file).unlink()
+            with suppress(PermissionError):  # Windows keeps a file that is mapped; it is removed with its folder
+                Path(file).unlink()
     names, item = factorize(table["item"])
     annotator, value = table["annotator"].to_numpy(), table["label"].to_numpy()
     del table

@@ -9,6 +9,7 @@ import inspect
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -297,6 +298,22 @@ def _function(judge: Judge, folder: Path) -> Callable[..., Any]:
     return checked
 
 
+_APART: dict[str, Any] = {
+    "start_new_session": True,
+    "creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+}
+"""A command has a group of its own, which Ctrl-C does not reach: the first option is POSIX's, the second Windows'."""
+
+
+def _end(process: asyncio.subprocess.Process) -> None:
+    """End a command that runs, and what it has started; on Windows, which has no groups to end, the command alone."""
+    with suppress(ProcessLookupError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.terminate()  # there, that is to kill it
+
+
 class CommandJudge(Program):
     """A command that reads one question as a line of JSON and writes its reply, once for every question.
 
@@ -314,7 +331,7 @@ class CommandJudge(Program):
         words = self.judge.command
         try:
             process = await asyncio.create_subprocess_exec(
-                *words, stdin=pipe, stdout=pipe, stderr=pipe, cwd=self._folder, start_new_session=True
+                *words, stdin=pipe, stdout=pipe, stderr=pipe, cwd=self._folder, **_APART
             )
         except OSError as error:
             raise CallFailed("fatal", f"{words[0]} cannot be started ({error.strerror})") from None
@@ -323,8 +340,7 @@ class CommandJudge(Program):
             out, said = await process.communicate(line.encode("utf-8", "backslashreplace"))
         finally:
             if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                _end(process)
                 # The loop may end at once: its pipes are closed before. Who left its group may hold them open.
                 with suppress(TimeoutError):
                     await asyncio.wait_for(process.communicate(), 1)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
 import signal
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -353,7 +352,7 @@ class _Run:
         """Ask everything; how many questions there are of each status in the end."""
         heartbeat = asyncio.create_task(self._heartbeat())
         try:
-            with _interruptible(lambda: self._stop("interrupted")), _rare_collections():
+            with _interruptible(self._stop), _rare_collections():
                 async with asyncio.TaskGroup() as tasks:
                     for endpoint, names in self.lanes.values():
                         self._open(endpoint, names, tasks)
@@ -618,26 +617,48 @@ def _prompt(sent: Sent) -> dict[str, str]:
     return {"fingerprint": name, "prompt": text}
 
 
+_ENDING = {"SIGINT": "interrupted", "SIGTERM": "ended by SIGTERM", "SIGBREAK": "interrupted"}
+"""Signals that ask a run to end, as far as a system has them: Ctrl-C, a scheduler or container, Ctrl-Break."""
+
+
 @contextmanager
-def _interruptible(stop: Callable[[], None]) -> Iterator[None]:
-    """Ctrl-C lets the calls in flight come home; a second one does not wait for them."""
-    if os.name != "posix" or threading.current_thread() is not threading.main_thread():
+def _interruptible(stop: Callable[[str], None]) -> Iterator[None]:
+    """The first signal to end lets the calls in flight come home; a second one does not wait for them."""
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    loop = asyncio.get_running_loop()
-    before = signal.getsignal(signal.SIGINT)
+    undo: list[Callable[[], None]] = []
 
-    def first() -> None:
-        loop.remove_signal_handler(signal.SIGINT)
-        signal.signal(signal.SIGINT, before)
-        stop()
+    def first(why: str) -> None:
+        while undo:
+            undo.pop()()
+        stop(why)
 
-    loop.add_signal_handler(signal.SIGINT, first)
+    for name, why in _ENDING.items():
+        if hasattr(signal, name):
+            undo.append(_on_signal(getattr(signal, name), partial(first, why)))
     try:
         yield
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
-        signal.signal(signal.SIGINT, before)
+        while undo:
+            undo.pop()()
+
+
+def _on_signal(number: int, act: Callable[[], None]) -> Callable[[], None]:
+    """Act in the loop when a signal comes; what is given back takes that away again."""
+    loop = asyncio.get_running_loop()
+    before = signal.getsignal(number)
+    try:
+        loop.add_signal_handler(number, act)
+    except NotImplementedError:  # on Windows, whose loop wakes up for signals without that
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(act))
+
+    def undo() -> None:
+        with suppress(NotImplementedError):
+            loop.remove_signal_handler(number)
+        signal.signal(number, signal.SIG_DFL if before is None else before)
+
+    return undo
 
 
 _ALLOCATIONS = 20_000

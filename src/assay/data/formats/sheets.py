@@ -379,7 +379,7 @@ _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def _write_temporary(data: bytes, name: str) -> Path:
-    folder = tempfile.TemporaryDirectory(prefix="assay-")
+    folder = tempfile.TemporaryDirectory(prefix="assay-", ignore_cleanup_errors=True)  # Windows: a file in use
     _FOLDERS.append(folder)
     path = Path(folder.name) / name
     path.write_bytes(data)
