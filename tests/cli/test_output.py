@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import ast
+import csv
+import io
 import json
 import runpy
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
 
 import polars as pl
 import pytest
 
+import assay
 from assay import __version__
 from assay.cli import output
+from assay.cli.app import main
 from assay.cli.output import Output, as_typed, range_words, typed_value
 from assay.errors import AssayError
 from assay.estimation.options import Limits
@@ -212,3 +219,82 @@ def test_scales_of_several_criteria_are_an_option_each():
         "say --scale 'speed=nominal' --scale 'tone=ordinal:bad<good' if the labels have it"
     )
     assert as_typed("say scale={'tone': '1-5'}", {"scale": "--scale"}) == "say --scale 'tone=1-5'"
+
+
+STEERING = "\x1b[2J\x9b31m\u202egood\x07"
+WRITTEN_OUT = r"\u001b[2J\u009b31m\u202egood\u0007"
+
+
+@pytest.fixture
+def steering_labels(tmp_path):
+    """Two annotators, one of a name that would clear the screen, and a judge."""
+    rows = [(f"i{i}", who, 1 + (i + n) % 3) for i in range(12) for n, who in enumerate((STEERING, "bob", "m"))]
+    path = tmp_path / "labels.csv"
+    path.write_text("item,annotator,label\n" + "".join(f"{i},{who},{label}\n" for i, who, label in rows), "utf-8")
+    return path
+
+
+def steers(text):
+    return [one for one in text if one not in "\t\n" and (ord(one) < 32 or 127 <= ord(one) < 160 or one == "\u202e")]
+
+
+def assay_prints(capsys, *words):
+    with pytest.raises(SystemExit):
+        main([str(word) for word in words])
+    return capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("look",),
+        ("alt-test", "--judges", "m", "--epsilon", "0.1"),
+        ("alt-test", "--judges", "m", "--epsilon", "0.1", "--json"),
+        ("agreement", "--judges", STEERING + "x"),
+    ],
+)
+def test_a_name_in_a_file_of_labels_does_not_steer_the_terminal(command, steering_labels, capsys):
+    name, *options = command
+    out, err = assay_prints(capsys, name, steering_labels, *options)
+    assert WRITTEN_OUT in out + err
+    assert not steers(out + err)
+
+
+def test_json_and_csv_keep_a_name_that_would_steer_the_terminal(steering_labels, capsys, monkeypatch):
+    words = ("agreement", steering_labels, "--judges", "m")
+    rows = json.loads(assay_prints(capsys, *words, "--json").out)["table"]
+    assert STEERING in [row["first"] for row in rows]
+    exact = assay_prints(capsys, *words, "--csv").out
+    assert STEERING in [row["first"] for row in csv.DictReader(io.StringIO(exact))]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert assay_prints(capsys, *words, "--csv").out == exact.replace(STEERING, WRITTEN_OUT)
+
+
+def test_a_printed_result_does_not_steer_the_terminal_and_its_summary_is_exact(steering_labels):
+    found = assay.alt_test(assay.read(steering_labels, judges="m"), epsilon=0.1)
+    assert STEERING in found.summary()
+    assert str(found) == found.summary().replace(STEERING, WRITTEN_OUT)
+    assert not steers(repr(found))
+
+
+def test_progress_bar_takes_no_name_for_markup(monkeypatch):
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "120")
+    with output.progress_bar("Asking") as tell:
+        tell(f"[red]m[/nope] {STEERING}", 1, 2)
+        time.sleep(output.PATIENCE + 0.5)  # a bar is drawn from then on
+    assert f"[red]m[/nope] {WRITTEN_OUT}" in terminal.getvalue()
+
+
+def test_only_one_module_of_the_command_line_prints():
+    # Text of others goes through say() and note(), which write out what would steer a terminal.
+    folder = Path(output.__file__).parent
+    printing = {
+        (path.name, node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None)
+        for path in folder.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    }
+    assert {one for one in printing if one[0] != "output.py"} == {("app.py", None), ("studies.py", "What is it? ")}

@@ -8,6 +8,8 @@ import json
 import re
 import socket
 import sqlite3
+import subprocess
+import sys
 from collections import Counter
 from types import SimpleNamespace
 
@@ -799,6 +801,35 @@ def test_what_is_shown_is_what_is_sent(make_study, monkeypatch, provider):
         assert "test-key" not in str(one)
     with pytest.raises(StudyError, match="item 'q99' is not in the study"):
         requests_of(study, "q99")
+
+
+def test_what_a_model_or_a_service_says_does_not_steer_the_terminal(make_study):
+    steering = "\x1b]0;pwned\x07\x1b[2J\x9b1m\u202e[red]4[/red]"
+    shown = r"\u001b]0;pwned\u0007\u001b[2J\u009b1m\u202e[red]4[/red]"
+
+    def assay(*words):
+        done = subprocess.run([sys.executable, "-m", "assay", *words], capture_output=True, encoding="utf-8")
+        out, err = done.stdout, done.stderr
+        text = (out + err).replace("\n", "").replace("\t", "")
+        assert [one for one in text if ord(one) < 32 or 127 <= ord(one) < 160 or one == "\u202e"] == []
+        return out + err
+
+    def script(n, body, server):
+        return Say(steering) if item_of(body) == "q00000" else Say(status=400, error=steering)
+
+    with ChatServer(script) as server:
+        folder = str(make_study(2, server.url).folder)
+        assert assay("judge", folder, "--verbose").count(f"no reply: HTTP 400: {shown}") == 2, "in the log and below it"
+        assert f"\n    {shown}\n" in assay("replies", folder)
+        assert shown in assay("replies", folder, "--prompts")
+        (reply,) = json.loads(assay("replies", folder, "q00000", "--json"))
+        assert reply["reply"] == steering, "the exact text"
+        with ChatServer(lambda n, body, server: Say(status=401, error=steering)) as closed:
+            study = make_study(2, closed.url)
+            assert shown in assay("judge", folder, "--new-version")
+            with pytest.raises(JudgeError) as refused:
+                judge_study(study)
+        assert shown in str(refused.value)
 
 
 def test_show_replies_and_retry_at_the_command_line(make_study, capsys):

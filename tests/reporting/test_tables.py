@@ -6,7 +6,18 @@ import polars as pl
 import pytest
 
 from assay.reporting import tables
-from assay.reporting.tables import Table, clip_name, decimals, estimated, interval, number, p_value, said, signed
+from assay.reporting.tables import (
+    Table,
+    clip_name,
+    decimals,
+    estimated,
+    interval,
+    number,
+    p_value,
+    printable,
+    said,
+    signed,
+)
 
 NONE = float("nan")
 
@@ -243,3 +254,29 @@ def test_reasons_for_which_a_narrow_table_has_no_room_stand_below_it(width, belo
     if below:
         assert [line.split()[-1] for line in lines[-7:-3]] == ["(1)", "–", "(2)", "(1)"]
         assert lines[lines.index("") + 1 :] == [f"(1) {long}", f"(2) {other}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("a\ttab, a\nline\r\nanother, é, 好, 👍, ‑", "a\ttab, a\nline\r\nanother, é, 好, 👍, ‑"),
+        ("\x1b[2J\x1b]0;title\x07", r"\u001b[2J\u001b]0;title\u0007"),
+        ("over\rwritten", r"over\u000dwritten"),
+        ("\x00\x08\x0b\x0c\x7f", r"\u0000\u0008\u000b\u000c\u007f"),
+        ("\x85\x9b31m", r"\u0085\u009b31m"),  # C1: the second is ESC [ in one
+        ("\u202egood\u202c \u2066x\u2069", r"\u202egood\u202c \u2066x\u2069"),
+        ("half \ud83d", r"half \ud83d"),
+        ("[red]no markup[/red]", "[red]no markup[/red]"),
+        ("سلام \u200f", "سلام \u200f"),  # letters from right to left, and a mark that overrides nothing
+    ],
+)
+def test_printable_writes_out_what_would_steer_a_terminal(text, shown):
+    assert printable(text) == shown
+    assert printable(shown) == shown
+
+
+def test_to_text_keeps_each_cell_on_its_line():
+    made = Table(("na\x1bme", "n"), (("one\ntwo", "1"), ("\x1b[31mred", "2")), (False, True))
+    assert tables.to_text(made).splitlines() == ["na\\u001bme     n", "one two        1", "\\u001b[31mred  2"]
+    assert tables.wrap_text("one \x1b[1m two\rthree") == "one \\u001b[1m two\\u000dthree"

@@ -25,7 +25,7 @@ from cyclopts.group import Group
 
 from assay._version import __version__
 from assay.cli.commands import BY_NAME, COMMANDS, Command
-from assay.cli.output import FIRST, TYPED, WORDED, as_typed, settings_of
+from assay.cli.output import FIRST, TYPED, WORDED, as_typed, note, settings_of
 from assay.errors import AssayError, listing
 
 
@@ -258,7 +258,7 @@ def _any_letters() -> None:
 
 
 def _stop(message: str) -> None:
-    print(f"assay: {' '.join(message.split())}", file=sys.stderr)
+    note(f"assay: {' '.join(message.split())}")
     sys.exit(2)
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qs, urlsplit
 
 from assay.cli.labels import NAMES, command_for
-from assay.cli.output import as_typed
+from assay.cli.output import as_typed, say
 from assay.errors import AssayError, DataError
 
 if TYPE_CHECKING:
@@ -200,5 +200,5 @@ def drop_server(port: int) -> ThreadingHTTPServer:
 def serve_drop(port: int) -> None:
     """Serve the page until somebody presses Ctrl-C."""
     with drop_server(port) as server:
-        print(f"Drop a file at http://127.0.0.1:{server.server_address[1]}/ (Ctrl-C ends it)", flush=True)
+        say(f"Drop a file at http://127.0.0.1:{server.server_address[1]}/ (Ctrl-C ends it)", flush=True)
         server.serve_forever()

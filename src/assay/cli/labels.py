@@ -39,6 +39,7 @@ from assay.cli.output import (
     options_of,
     print_json,
     progress_bar,
+    say,
     target,
     typed_value,
     write_page,
@@ -550,15 +551,15 @@ def look(
     elif not output.for_people:
         output.rows(found.table)
     else:
-        print(found.head + "\n")
+        say(found.head + "\n")
         if found.columns:  # an export of a platform has a layout of its own
             output.rows(found.table)
-            print()
-        print(as_typed("\n".join(found.lines()), NAMES))
+            say()
+        say(as_typed("\n".join(found.lines()), NAMES))
         read = found.labels is not None
         nothing = "It answers nothing yet." if read else "It cannot be read as it is."
-        print(f"\nRun:   {command}" if command else f"\n{nothing}")
-        print(f"In Python:   {found.call}" if read else "", end="\n" if read else "")
+        say(f"\nRun:   {command}" if command else f"\n{nothing}")
+        say(f"In Python:   {found.call}" if read else "", end="\n" if read else "")
     if write is not None:
         note(f"written to {found.write(write)}; read it with: assay report {write}")
 
@@ -830,9 +831,9 @@ def ratings(
         if ask.output.for_people:
             from assay.reporting import tables
 
-            print("\nPairs to ask about next, by what one more vote says of all ratings:")
+            say("\nPairs to ask about next, by what one more vote says of all ratings:")
             shown = tables.shown(found.next_pairs(next_pairs).rename({"difference": "estimate"}), symbol="difference")
-            print(tables.to_text(shown, TERMINAL))
+            say(tables.to_text(shown, TERMINAL))
         else:
             ask.output.rows(found.next_pairs(next_pairs))
 
@@ -1028,7 +1029,7 @@ def raters(source: str, *, out: Page = None, force: Force = False, ask: Ask = AS
     if ask.output.for_people and found.fairness is not None:
         from assay.reporting import tables
 
-        print(
+        say(
             tables.to_text(tables.shown(found.fairness.rows, drop=hidden_columns(found.fairness.rows), symbol="Δφ"))
             + "\n"
         )

@@ -90,15 +90,15 @@ class Output:
             print_json(found[0] if len(found) == 1 else found)
             return
         if self.csv:
-            print(tables.to_csv(_whole(results)), end="")
+            _print_exact(tables.to_csv(_whole(results)))
             return
         for i, result in enumerate(results):
             frame = _worded_reasons(result.table if rows is None else rows)
             shown = tables.shown(frame, drop=drop, symbol=symbol or result.symbol, counted=result.counted)
             if self.latex:
-                print(tables.to_latex(shown), end="")
+                _print_exact(tables.to_latex(shown))
             else:
-                print(("\n" if i else "") + tables.to_text(shown, width) + "\n\n" + _sentences(result))
+                say(("\n" if i else "") + tables.to_text(shown, width) + "\n\n" + _sentences(result))
 
     def rows(self, frame: DataFrame) -> None:
         """Print a table that is no result's."""
@@ -107,15 +107,16 @@ class Output:
         if self.json:
             print_json(frame.to_dicts())
         elif self.csv:
-            print(tables.to_csv(frame), end="")
+            _print_exact(tables.to_csv(frame))
+        elif self.latex:
+            _print_exact(tables.to_latex(tables.plain(frame)))
         else:
-            shown = tables.plain(frame)
-            print(tables.to_latex(shown) if self.latex else tables.to_text(shown) + "\n", end="")
+            say(tables.to_text(tables.plain(frame)))
 
     def words(self, result: Any) -> None:
         """Print a result that is read as sentences, without its table."""
         if self.for_people:
-            print(_sentences(result))
+            say(_sentences(result))
         else:
             self.show(result)
 
@@ -145,7 +146,24 @@ FOR_PEOPLE = Output()
 def print_json(found: Any) -> None:
     """JSON, in letters that standard output can take."""
     narrow = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
-    print(json.dumps(found, ensure_ascii=narrow, indent=2))
+    say(json.dumps(found, ensure_ascii=narrow, indent=2))
+
+
+def say(text: object = "", end: str = "\n", *, flush: bool = False) -> None:
+    """Print text of which nothing steers a terminal; JSON keeps its content."""
+    print(as_printed(text), end=end, flush=flush)
+
+
+def as_printed(text: object) -> str:
+    """See `assay.reporting.tables.printable`."""
+    from assay.reporting.tables import printable
+
+    return printable(str(text))
+
+
+def _print_exact(text: str) -> None:
+    """Print CSV or LaTeX: letter by letter into files and pipes."""
+    print(as_printed(text) if sys.stdout.isatty() else text, end="")
 
 
 def command_line() -> str:
@@ -155,7 +173,7 @@ def command_line() -> str:
 
 def note(line: object) -> None:
     """Something to know beside the answer, on standard error."""
-    print(line, file=sys.stderr)
+    print(as_printed(line), file=sys.stderr)
 
 
 def target(
@@ -194,16 +212,17 @@ def progress_bar(what: str = "") -> Iterator[Callable[[str, int, int], None] | N
         yield None
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None, visible=False)
+        task = bar.add_task(escape(as_printed(what)), total=None, visible=False)
         late = threading.Timer(PATIENCE, lambda: bar.update(task, visible=True))
         late.daemon = True
         late.start()
 
         def tell(what: str, done: int, steps: int) -> None:
-            bar.update(task, description=what, completed=done, total=steps)
+            bar.update(task, description=escape(as_printed(what)), completed=done, total=steps)
 
         try:
             yield tell

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from assay.cli.commands import BY_NAME
 from assay.cli.labels import ALL_JUDGES, ASK, NAMES, PLAIN, TERMINAL, Ask, Tested, hidden_columns
-from assay.cli.output import FIRST, Force, Page, note, progress_bar
+from assay.cli.output import FIRST, Force, Page, note, progress_bar, say
 from assay.errors import AssayError
 
 
@@ -167,7 +167,7 @@ def _planned_triplets(pilot: str | None, given: dict[str, Any], ask: Ask) -> Non
         needed = judgments_needed(table, **{k: given[k] for k in ("target", "seed") if k in given})
     ask.output.show(found)
     if ask.output.for_people:
-        print(needed.summary())
+        say(needed.summary())
 
 
 def plan_labels(

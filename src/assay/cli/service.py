@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from assay.cli.output import FOR_PEOPLE, Force, Output, note, print_json
+from assay.cli.output import FOR_PEOPLE, Force, Output, note, print_json, say
 from assay.cli.output import target as check_target
 from assay.cli.studies import Secret, StoreName, StudyFolder
 from assay.errors import AssayError, StudyError, counted, require, require_installed
@@ -56,9 +56,9 @@ def links(
         if name not in people:
             raise AssayError(f"nobody called '{name}' has a link; invite them with: assay invite {study} '{name}'")
     if not wanted:
-        print(f"(the lead)\t{lead}")
+        say(f"(the lead)\t{lead}")
     for name in wanted or people:
-        print(f"{name}\t{people[name]}")
+        say(f"{name}\t{people[name]}")
 
 
 def status(study: StudyFolder, *, store: StoreName = None, output: Output = FOR_PEOPLE) -> None:
@@ -76,14 +76,14 @@ def status(study: StudyFolder, *, store: StoreName = None, output: Output = FOR_
         print_json(about)
         return
     numbers = seen.numbers
-    print(f"{numbers.filled:,} of {numbers.wanted:,} answers that are wanted ({numbers.percent} %)")
-    print(f"{counted(numbers.items, 'item')}, {numbers.answered:,} answered, {numbers.skipped:,} skipped")
+    say(f"{numbers.filled:,} of {numbers.wanted:,} answers that are wanted ({numbers.percent} %)")
+    say(f"{counted(numbers.items, 'item')}, {numbers.answered:,} answered, {numbers.skipped:,} skipped")
     for one in about["notes"]:
-        print(one)
+        say(one)
     for row in about["people"]:
         of = "" if row["of"] is None else f" of {row['of']:,}"
         last = f", last {row['last']}" if row["last"] else ""
-        print(f"{row['name']}: {row['state']}, {row['done']:,}{of}{last}")
+        say(f"{row['name']}: {row['state']}, {row['done']:,}{of}{last}")
 
 
 def _study_status(study: Study, store: Store) -> tuple[Overview, dict[str, Any]]:
@@ -149,7 +149,7 @@ def backup(
                 file.write(copy, STORE_FILE)
                 for path in _own_files(loaded.folder, {out.resolve(), part.resolve()}):
                     file.write(path, path.relative_to(loaded.folder).as_posix())
-    print(f"{out}: {counted(number, 'answer')}")
+    say(f"{out}: {counted(number, 'answer')}")
 
 
 def _own_files(folder: Path, without: set[Path]) -> list[Path]:
@@ -205,7 +205,7 @@ def restore(source: Path, folder: Path) -> None:
             for path in Path(part).iterdir():
                 shutil.move(path, folder / path.name)
     (folder / STORE_FILE).chmod(0o600)
-    print(f"{folder}: {counted(number, 'answer')}")
+    say(f"{folder}: {counted(number, 'answer')}")
     if (elsewhere := load_study(folder).config.store) is not None:
         note(f"study.yaml names another database (store: {elsewhere}); take that line out to go on with this copy")
 
@@ -258,4 +258,4 @@ def record(
         name = None if person is None else invited_person(opened, " ".join(person.split())).name
         with atomic_write(out) as part:
             part.write_bytes(archive(opened, name))
-    print(out)
+    say(out)

@@ -14,7 +14,19 @@ from cyclopts.group import Group
 
 from assay.cli.commands import BY_NAME
 from assay.cli.labels import ASK, NAMES, PLAIN, Ask, LabelOptions
-from assay.cli.output import FIRST, FOR_PEOPLE, Force, Names, Output, Page, as_typed, note, progress_bar
+from assay.cli.output import (
+    FIRST,
+    FOR_PEOPLE,
+    Force,
+    Names,
+    Output,
+    Page,
+    as_printed,
+    as_typed,
+    note,
+    progress_bar,
+    say,
+)
 from assay.cli.output import target as check_target
 from assay.errors import AssayError, ChangedStudyError, counted, require_installed, unknown
 
@@ -132,7 +144,7 @@ def init(folder: Path, *, kind: Literal["rating", "preference", "ideas"] = "rati
     from assay.study.starter import init_study
 
     for path in init_study(folder, kind):
-        print(path)
+        say(path)
 
 
 def split(
@@ -179,7 +191,7 @@ def split(
         path = out or source.with_name(f"{source.stem}-split{source.suffix}")
         check_target(path, source, suffixes=TABLES, force=force)
         found = split_table(source, path, item=item, **how)
-    print(found.summary())
+    say(found.summary())
     note(f"written to {path}")
 
 
@@ -260,16 +272,16 @@ def judge(
         action: Any = "status" if status else "cancel" if cancel else "send"
         about: dict[str, Any] = {"store": store, "judges": only, "part": part, "tell": note}
         about["wait"] = BATCH_LOOKS if wait else None
-        print(change.decided(lambda changed: batch_study(loaded, action, changed=changed, **about)).summary())
+        say(change.decided(lambda changed: batch_study(loaded, action, changed=changed, **about)).summary())
         return 0
     if dry_run:
         meant = change.given or "new-version"
-        print(estimate_study(loaded, store=store, judges=only, changed=meant, part=part).summary())
+        say(estimate_study(loaded, store=store, judges=only, changed=meant, part=part).summary())
         if batch:
-            print("These are the prices of single calls: in batches, services ask half.")
+            say("These are the prices of single calls: in batches, services ask half.")
         return 0
     if show:
-        print("\n".join(str(one) for one in requests_of(loaded, item, store=store, judges=only)), end="")
+        say("\n".join(str(one) for one in requests_of(loaded, item, store=store, judges=only)), end="")
         return 0
 
     def ask(changed: Changed | None) -> JudgeRun:
@@ -280,7 +292,7 @@ def judge(
             return judge_study(loaded, store=store, judges=only, changed=changed, **ways)
 
     done = change.decided(ask)
-    print(done.summary())
+    say(done.summary())
     if store is not None and store != loaded.config.store:
         note(
             f"the answers are in {store_name(store)}, which study.yaml does not name: give --store to other commands, "
@@ -383,7 +395,7 @@ def replies(
         output.rows(_replies_frame(found, prompts=prompts))
         return
     for reply in found:
-        print(_reply_words(reply, prompts=prompts))
+        say(_reply_words(reply, prompts=prompts))
     what = "replies without a label" if missing else "replies"
     note(f"{len(found)} {what}")
 
@@ -407,7 +419,7 @@ def _reply_words(reply: Mapping[str, Any], *, prompts: bool) -> str:
     read = reply["reason"] if reply["label"] is None else f"label {reply['label']}"
     sent = json.loads(reply["prompt"]) if prompts and reply["prompt"] else None
     texts = [reply["reply"] or "(nothing)"] if sent is None else [as_yaml(sent), reply["reply"] or "(nothing)"]
-    lines = [line for text in texts for line in text.splitlines()]
+    lines = [line for text in texts for line in as_printed(text).splitlines()]
     return "\n".join([f"{', '.join(about)}: {read}", *(f"    {line}" for line in lines)])
 
 
@@ -466,7 +478,7 @@ def invite(
     rows = [{"name": name, "link": link} for name, link in everybody.items() if not wanted or name in wanted]
     if out is None:
         for row in rows:
-            print(f"{row['name']}\t{row['link']}")
+            say(f"{row['name']}\t{row['link']}")
     else:
         _write_links(rows, wanted, out)
 
@@ -521,9 +533,9 @@ def exclude(
         for name in names:
             one = " ".join(name.split())
             if undo:
-                print(f"{one}: {people.readmit(opened, one)} labels count again")
+                say(f"{one}: {people.readmit(opened, one)} labels count again")
             else:
-                print(f"{one}: {people.exclude(opened, one, reason)} labels are kept on record and do not count")
+                say(f"{one}: {people.exclude(opened, one, reason)} labels are kept on record and do not count")
 
 
 def erase(study: StudyFolder, name: str, *, yes: bool = False, store: StoreName = None) -> None:
@@ -544,7 +556,7 @@ def erase(study: StudyFolder, name: str, *, yes: bool = False, store: StoreName 
         if not yes and not _sure(f"Remove {one} and all that they answered for good? Type the name: ", one):
             raise AssayError("nothing was erased; on the terminal type the name, elsewhere give --yes")
         number = people.erase(opened, one)
-    print(f"{one} and {number} answers are erased")
+    say(f"{one} and {number} answers are erased")
     note("copies made before stay as they are: exports, downloads, backups, and what their browser keeps")
 
 
@@ -579,7 +591,7 @@ def pay(
     if out is not None:
         write_frame(table, out)
     elif output.for_people:
-        print(_pay_words(table), end="")
+        say(_pay_words(table), end="")
     else:
         output.rows(table)
     ends = table.group_by("outcome", maintain_order=True).len().iter_rows()
@@ -609,7 +621,7 @@ def _pay_words(table: DataFrame) -> str:
 
 def _sure(question: str, word: str) -> bool:
     """Whether somebody at a terminal types this word."""
-    return sys.stdin.isatty() and input(question).strip() == word
+    return sys.stdin.isatty() and input(as_printed(question)).strip() == word
 
 
 def _open_store(study: Path, store: str | None) -> AbstractContextManager[Store]:
@@ -681,9 +693,9 @@ def serve(
     if not quiet:
         people = server.links(loaded, address or here, secret, store)[1]
         invited = f"{len(people)} invited" if people else "nobody is invited yet"
-        print(f"The page of {study} is at {address or here} ({invited})")
+        say(f"The page of {study} is at {address or here} ({invited})")
         where = "" if (address or here) == server.USUAL_ADDRESS else f" --base-url {address or here}"
-        print(f"The lead's link and everybody's own: assay links {study}{where}")
+        say(f"The lead's link and everybody's own: assay links {study}{where}")
         sys.stdout.flush()
     server.serve(loaded, host=host, port=port, workers=workers, secret=secret, store=store, base_url=address)
 
@@ -750,5 +762,11 @@ def _log() -> None:
     """Every call, on standard error."""
     import logging
 
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(name)s %(message)s")
+    class Printable(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return as_printed(super().format(record))
+
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Printable("%(asctime)s %(name)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     logging.getLogger("assay").setLevel(logging.DEBUG)

@@ -22,6 +22,7 @@ from assay.data.names import Coded, Names, Utf8, any_twice, codes_in, factorize,
 from assay.data.scales import Interval, Label, Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import one_of, question_of_two
+from assay.reporting.tables import printable
 
 Kind = Literal["human", "judge"]
 Repeats = Literal["error", "first", "last", "mean", "majority", "each"]
@@ -127,7 +128,7 @@ class Annotations:
         return self.labels.height
 
     def __repr__(self) -> str:
-        return f"Annotations({self._contents()})"
+        return printable(f"Annotations({self._contents()})")
 
     def _contents(self) -> str:
         """One line on what the table holds."""

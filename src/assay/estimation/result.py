@@ -23,6 +23,7 @@ import polars as pl
 from assay._version import __version__
 from assay.errors import DesignError, counted, listing, unknown
 from assay.estimation.options import Settings, short
+from assay.reporting.tables import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,7 +142,7 @@ class Result(ABC):
         cls.__repr__ = Result.__repr__  # type: ignore[method-assign]  # or the dataclass would print every field
 
     def __repr__(self) -> str:
-        first = next(iter(self.summary().splitlines()), "")
+        first = next(iter(printable(self.summary()).splitlines()), "")
         return f"<{type(self).__name__}: {first[:160]}{'…' if len(first) > 160 else ''}>"
 
     @property
@@ -281,7 +282,7 @@ class Result(ABC):
         }
 
     def __str__(self) -> str:
-        return self.summary()
+        return printable(self.summary())
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the summary, then the table as a reader wants it."""

@@ -14,6 +14,7 @@ from time import time
 from typing import Any, Literal, Protocol
 
 from assay.judging.prompts import Message
+from assay.reporting.tables import printable
 from assay.study.items import canonical
 
 
@@ -99,7 +100,7 @@ class CallFailed(Exception):  # noqa: N818 - it reads as what it is
     def __init__(
         self, kind: FailureKind, message: str, *, status: int = 0, wait: float | None = None, starting: bool = False
     ) -> None:
-        super().__init__(message)
+        super().__init__(printable(message))
         self.kind, self.status, self.wait = kind, status, wait
         self.starting = starting
         """Whether the service looks as if it were being started: it takes no calls yet, or says that it loads."""

@@ -361,7 +361,7 @@ class Service:
     def _sent_in(self, request: Request, form: _BodyForm) -> Sent:
         """The body of a call, and where it goes."""
         body = self.format.body(request, request.schema if form.has_schema else None)
-        if isinstance(self.format, ChatFormat) and request.max_tokens is not None:
+        if isinstance(self.format, ChatFormat) and request.max_tokens is not None and form.most is not None:
             usual = self.format.name_of_most(request.model)
             body = {form.most if key == usual else key: value for key, value in body.items()}
         url = self.address(self.format.url(self.here.base, request.model))

@@ -14,6 +14,39 @@ from unicodedata import east_asian_width
 
 import polars as pl
 
+# -- Text of others on a terminal ------------------------------------------------------------------
+# What a model writes, a service says or a file of labels holds neither steers a terminal nor stands in for other text.
+
+_STEERING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
+"""C0 except tab and newline, DEL and C1, which begin escape sequences; embeddings, overrides and isolates of text that
+runs from right to left, which reorder a line; halves of a character, which no terminal can be sent."""
+
+
+def printable(text: str) -> str:
+    r"""Write out the characters of a text that would steer a terminal, or reorder a line, as ``\u001b``.
+
+    Parameters
+    ----------
+    text : str
+        Anything; JSON stays JSON with the same content, as these are its own escapes.
+
+    Returns
+    -------
+    str
+        The text with nothing but letters, signs, spaces, tabs and newlines.
+
+    Examples
+    --------
+    >>> print(printable("\x1b[2Jgood"))
+    \u001b[2Jgood
+    """
+    return text if text.isascii() and text.isprintable() else _STEERING.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
+
+
 # -- Numbers and intervals as a reader wants them --------------------------------------------------
 
 
@@ -320,6 +353,7 @@ def to_text(table: Table, width: int | None = None) -> str:
 
     Reasons for which a column of `REASON` characters is not left stand below the table, each once.
     """
+    table = replace(table, columns=_shown(table.columns), rows=tuple(map(_shown, table.rows)))
     widths = [max(map(_terminal_width, column)) for column in zip(table.columns, *table.rows, strict=True)]
     if width is not None and sum(widths) + 2 * (len(widths) - 1) > width:
         natural, widths = widths, _narrower(table, width)
@@ -337,6 +371,11 @@ def to_text(table: Table, width: int | None = None) -> str:
         return "  ".join(padded).rstrip()
 
     return "\n".join([lines(table.columns), *map(lines, table.rows)])
+
+
+def _shown(cells: Sequence[str]) -> tuple[str, ...]:
+    """Cells of one line each."""
+    return tuple(re.sub(r"[\t\r\n]", " ", printable(cell)) for cell in cells)
 
 
 def _terminal_width(text: str) -> int:
@@ -364,7 +403,7 @@ LINE = 80
 def wrap_text(text: str) -> str:
     """Sentences in lines of a terminal; what goes on keeps its indentation."""
     found = []
-    for line in text.splitlines():
+    for line in printable(text).splitlines():
         indent = " " * (len(line) - len(line.lstrip()))
         kept = textwrap.wrap(line, LINE, break_long_words=False, break_on_hyphens=False, subsequent_indent=indent)
         found += kept or [""]
