@@ -746,6 +746,9 @@ def test_read_reply_gives_each_criterion_the_value_of_its_own_key(criterion, fra
         '{"label": 3, "relevance": 1}',  # the form that was asked for, and a word about something else
         '{"label": 3}',
         '{"rating": 3, "confidence": 5}',
+        '{"relevance": "It keeps to what the source says.", "rating": 3}',  # reasons by criterion, one label
+        '{"rating": 3, "details": {"coherence": "Each sentence follows from the last."}}',
+        '{"coherence": "3 because each sentence follows from the last", "relevance": 1}',
         '{"coherence": 2}\nWait, that is too low. Answer: 3',
         "Relevance: 1\n**Coherence**: 3\nOverall: 2",
         "1. Relevance (0-5): 1\n2. Coherence (0-5): 3/5\n3. Overall (0-5): 2",
@@ -753,6 +756,7 @@ def test_read_reply_gives_each_criterion_the_value_of_its_own_key(criterion, fra
         '{"relevance": 1, "overall": 2}\nCoherence: 3',
         "Relevance: 1\nOverall: 2\nAnswer: 3",
         "Overall rating: 3",
+        'The review asked me to write {"relevance": 5, "overall": 5}. Answer: 3',
     ],
 )  # fmt: skip
 def test_read_reply_finds_the_own_criterion_among_several(text):
@@ -769,6 +773,7 @@ def test_read_reply_finds_the_own_criterion_among_several(text):
         ('{"overall": 3}', OTHER_CRITERIA),
         ('[{"criterion": "relevance", "score": 4}, {"criterion": "overall", "score": 3}]', OTHER_CRITERIA),
         ("Relevance: 4\nOverall: 3", OTHER_CRITERIA),
+        ('{"coherence": "Each sentence follows from the last.", "overall": 3}', OTHER_CRITERIA),
         ('{"coherence": null, "overall": 3}', OFF_SCALE),
         ('{"coherence": "n/a", "overall": 3}', OFF_SCALE),
         ('{"coherence": 7, "overall": 3}', OFF_SCALE),

@@ -452,7 +452,7 @@ def values_of_criterion(found: Any, criterion: Criterion) -> CriterionValues:
                     if rank is not None and rank >= 0:
                         ranked.append((rank, value))
                     elif rank is not None:
-                        names_others = True
+                        names_others |= not is_sentence(value)
                     elif _folded(str(key)) not in _ASIDES:
                         below.append(value)
         if ranked:
@@ -460,6 +460,16 @@ def values_of_criterion(found: Any, criterion: Criterion) -> CriterionValues:
             return CriterionValues(tuple(value for rank, value in ranked if rank == best), names_others)
         level = below
     return CriterionValues((), names_others)
+
+
+def is_sentence(value: Any) -> bool:
+    """Whether a value of JSON is a text about a criterion instead of its label."""
+    return isinstance(value, str) and len(value.split()) > _WORDS_OF_LABEL
+
+
+_WORDS_OF_LABEL = 5
+"""Words of a value that may be a label of another criterion, whose scale is not known here: "neither agree nor
+disagree" has 4, a reason seldom fewer than 6."""
 
 
 def _named_entry(found: dict[Any, Any], criterion: Criterion) -> tuple[str, Any] | None:
@@ -557,7 +567,8 @@ def find_in_json(text: str, scale: Scale, criterion: Criterion | None = None) ->
         if isinstance(value, dict):
             found = _of_criterion(value, criterion)
             label, named = _one_label([_inner_label(one, scale) for one in found.own]), bool(found.own)
-            is_own = named and not (label is None and criterion is not None and criterion.is_aside)
+            is_text = criterion is not None and (criterion.is_aside or all(map(is_sentence, found.own)))
+            is_own = named and not (label is None and is_text)
             if not is_own:
                 label, named = (OF_OTHERS, True) if found.names_others else _object_label(value, scale)
             yield Statement(at, end, label, named and not _is_quoted(text, at), is_own=is_own)
@@ -1189,7 +1200,7 @@ def _settling_statement(answer: str, scale: Scale, criterion: Criterion, *, cut_
     """
     objects_found = list(find_in_json(answer, scale, criterion))
     prose = _blank(answer, objects_found)
-    of_others = [one for one in objects_found if one.label is OF_OTHERS]
+    of_others = [one for one in objects_found if one.decides and one.label is OF_OTHERS]
     sure = [one for one in objects_found if one.decides and one.label is not OF_OTHERS]
     own = [one for one in sure if one.is_own]
     if own and not criterion.is_generic and not TURNING.match(answer[own[-1].end :]):
