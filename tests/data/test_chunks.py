@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -94,6 +95,19 @@ def test_blocks_of_many_items_are_those_of_memory(tmp_path, monkeypatch):
     one, two = krippendorff_alpha(memory), krippendorff_alpha(chunks)
     assert "50 blocks" in one.run.interval
     assert (two.low, two.high) == pytest.approx((one.low, one.high), abs=1e-9)
+
+
+def test_scan_works_if_a_file_that_is_mapped_cannot_be_removed(tmp_path, monkeypatch):
+    frame, kept = write(tmp_path), []
+
+    def refuse(path, missing_ok=False):  # as Windows does
+        kept.append(path)
+        raise PermissionError(13, "in use", str(path))
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    found = krippendorff_alpha(scanned(tmp_path, labels_per_chunk=100))
+    assert kept
+    assert found.estimate == pytest.approx(krippendorff_alpha(in_memory(frame)).estimate, abs=1e-9)
 
 
 def test_annotators_can_be_chosen(tmp_path):
