@@ -419,7 +419,7 @@ def _rows_of_frame(source: Any, settings: ReadSettings) -> Rows:
     labels = [settings.label] if isinstance(settings.label, str | int) else settings.label
     frame = to_polars(source, strict=list(map(str, labels)), orders=True)
     if is_arena(frame.columns):
-        return arena_rows(frame)
+        return arena_rows(frame, item=settings.own_item())
     return Rows(frame, reading=Reading(rows=frame.height))
 
 

@@ -30,7 +30,8 @@ from assay.data.names import (
     unify_spelling,
 )
 from assay.data.names import natural as natural
-from assay.data.scales import Label, Nominal, Ordinal, Scale, scale_of
+from assay.data.scales import Label, Nominal, Ordinal, Preference, Scale, scale_of
+from assay.data.sides import PAIR, PAIR_OF, SWAPPED, Sides, keep_shown, marked_as_swapped, pair_names, swap_sides
 from assay.data.values import (
     LabelColumn,
     LabelSettings,
@@ -361,12 +362,15 @@ def table_parts(frame: Any, settings: FrameSettings) -> Parts:
     sheet = _Sheet(frame, settings)
     sheet.read_names()
     scales = sheet.read_labels()
+    sheet.read_sides(scales)
     people = sheet.read_annotators()
     sheet.notes += several_contents(sheet.table)
     items = sheet.item_frame()
     table, roles = sheet.table, sheet.roles
     # A split item id is the item no more, so its column's name means nothing.
     names = {n: r for r, n in roles.items() if n != r and not (r == "item" and settings.splitting is not None)}
+    if sheet.pairs_are_items:
+        names |= {name: PAIR_OF for name, role in names.items() if role == "item"}
     asked = map(str, [settings.conditions] if isinstance(settings.conditions, str) else settings.conditions)
     declared = tuple(name if name in table.columns else names.get(name, name) for name in asked)
     for name in declared:
@@ -392,6 +396,8 @@ class _Sheet:
         self.notes: list[str] = []
         self.silent: tuple[str, ...] = ()
         """Annotators whose labels are all empty."""
+        self.pairs_are_items = False
+        """Whether the item became the question and the pair of systems."""
         items = settings.items
         self.items = None if items is None else _named_rows(to_polars(items), "item", str(settings.item))
 
@@ -503,6 +509,46 @@ class _Sheet:
         self.notes += _marks_not_found(self.settings.marks or (), marks)
         self._drop_unlabelled(marks)
         return scales
+
+    def read_sides(self, scales: Mapping[str | None, Scale]) -> None:
+        """Votes on pairs of systems: a pair an item, and each system on one side of all votes."""
+        kinds = {criterion: isinstance(scale, Preference) for criterion, scale in scales.items()}
+        if not any(kinds.values()) or not set(PAIR) <= set(self.table.columns):
+            return
+        votes = np.ones(self.table.height, dtype=bool)
+        if None not in kinds:
+            votes = self.table["criterion"].replace_strict(kinds, default=False, return_dtype=pl.Boolean).to_numpy()
+        sides = Sides(self.table, votes)
+        known = (*self.table.columns, *(() if self.items is None else self.items.columns))
+        if PAIR_OF not in known and sides.several(self.ids["item"]):
+            self._pairs_as_items(sides.rows)
+        swapped = sides.swapped(self.ids["item"], self.table["label"].cast(pl.Float64, strict=False).to_numpy())
+        if not swapped.any():
+            return
+        before = marked_as_swapped(self.table[SWAPPED]) if SWAPPED in self.table.columns else False
+        table = swap_sides(keep_shown(self.table, sides.rows), swapped)
+        self.table = table.with_columns(pl.Series(SWAPPED, swapped ^ before))
+        self.notes.append(
+            "votes on one item show its two systems in both orders: the system with more wins is the first of all "
+            f"votes ({int(swapped.sum()):,} swapped: column {SWAPPED})"
+        )
+
+    def _pairs_as_items(self, votes: NDArray[np.bool_]) -> None:
+        """The question and its pair of systems as the item; `PAIR_OF` is the question."""
+        question, pair = pl.col("item"), pair_names(*map(pl.col, PAIR))
+        item = pl.when(pl.Series(votes)).then(pl.format("{}: {}", question, pair)).otherwise(question)
+        about = None if self.items is None else self._match_rows(self.items, "item")
+        self.table = self.table.with_columns(item.alias("item"), question.alias(PAIR_OF))
+        self.ids["item"] = factorize(self.table["item"])
+        if about is not None:
+            of_pair = self.table.select("item", PAIR_OF).unique(maintain_order=True)
+            joined = about.rename({"item": PAIR_OF}).join(of_pair, on=PAIR_OF, how="left", maintain_order="left")
+            self.items = joined.with_columns(pl.col("item").fill_null(pl.col(PAIR_OF))).drop(PAIR_OF)
+        self.pairs_are_items = True
+        self.notes.append(
+            f"several pairs of systems share an item: each pair is an item, such as '{self.ids['item'].names[0]}', and "
+            f"{PAIR_OF} names the question"
+        )
 
     def _drop_unlabelled(self, marks: Mapping[str, int]) -> None:
         """Take out the rows without a label; ``marks`` are the marks of no answer, and how many rows have each."""

@@ -22,6 +22,7 @@ from assay.data.columns import natural
 from assay.data.names import Coded, factorize, sort_cells
 from assay.data.ratings import cluster_codes
 from assay.data.scales import Preference
+from assay.data.sides import PAIR, PAIR_OF, SWAPPED, marked_as_swapped, side_columns, swap_sides
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import IntervalSettings, Method, Settings, option, seed_option
 from assay.estimation.resampling import Units
@@ -292,14 +293,6 @@ class PositionSettings(IntervalSettings):
 
 # -- Votes as arrays -------------------------------------------------------------------------------
 
-PAIR = ("first", "second")
-"""Columns that name the two systems, in the order that labels speak of: −1 is a vote for the first."""
-
-PAIR_OF = "pair_of"
-"""Where an item is one pair of outputs, as in a study of systems: the column that names what both are about. Votes on
-one of its values are votes on one item."""
-
-
 @dataclass(frozen=True, eq=False)
 class Votes:
     """Votes as arrays, one entry a vote, in the order of the table.
@@ -361,7 +354,7 @@ class Votes:
         DataError
             For a vote without a system, or on a system against itself.
         """
-        labels = labels.in_memory(question)
+        labels = as_shown(labels.in_memory(question))
         _refuse_other_labels(labels, question)
         wanted = {name: _numbers(labels.column(name)) for name in columns if name is not None}
         if category is not None:
@@ -554,6 +547,17 @@ class Votes:
         place[kept] = np.arange(len(kept))
         clusters = None if self.clusters is None else self.clusters[kept]
         return replace(self, item=place[self.item], items=self.items.gather(kept), clusters=clusters)
+
+
+def as_shown(labels: Annotations) -> Annotations:
+    """The votes with their two systems in the order in which they were shown."""
+    if SWAPPED not in _columns(labels):
+        return labels
+    sides = [name for pair in side_columns(_columns(labels)) for name in pair]
+    table = labels.labels.with_columns(labels.column(name).alias(name) for name in sides)
+    items, annotators = (frame.drop(sides, strict=False) for frame in (labels.items, labels.annotators))
+    shown = swap_sides(table, marked_as_swapped(labels.column(SWAPPED)))
+    return replace(labels, labels=shown, items=items, annotators=annotators)
 
 
 def _shares(labels: Annotations, label: Ints) -> Floats:

@@ -39,8 +39,9 @@ from assay.data.formats.tables import (
 from assay.data.names import BETWEEN_ITEM_AND_QUESTION, natural, questions_in, strip_spaces
 from assay.data.roles import OUT, ROWS, Guess, Layout, Told, find_roles, unclear
 from assay.data.scales import Preference, Scale
+from assay.data.sides import PAIR_OF
 from assay.data.values import infer_scale, valid_as_written
-from assay.errors import AssayError, DataError, counted, listing, unknown
+from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import hints_of, option
 
 HEAD = 64 * 2**10
@@ -90,11 +91,13 @@ class Format:
 
     name: str
     about: str
-    read: Callable[[Path, str | None, FormatSettings], Rows]
+    read: Callable[[Path, Any, FormatSettings], Rows]
     """The file, the field with the user's own item id, the options."""
     recognises: Callable[[Beginning], bool]
     options: tuple[str, ...] = ()
     """The `FormatSettings` that its reader takes."""
+    joins_items: bool = False
+    """Whether several columns can name its items together."""
 
     def options_from(self, texts: Iterable[str]) -> dict[str, Any]:
         """Options as a command line gives them: ``users=users.json``, ``shown=left,right``, ``predictions=no``."""
@@ -120,10 +123,16 @@ class Format:
         if option not in self.options:
             raise DataError(unknown("option", option, self.options, f"format '{self.name}'"), option=option)
 
-    def rows(self, path: Path, item: str | None, settings: FormatSettings) -> Rows:
+    def rows(self, path: Path, item: str | tuple[str, ...] | None, settings: FormatSettings) -> Rows:
         """Read a file of this format; an option that it does not have is refused."""
         for name in format_options(settings):
             self._check(name)
+        if isinstance(item, tuple) and not self.joins_items:
+            raise DesignError(
+                f"{path}: one field names the item in the format '{self.name}', and item=... names "
+                f"{listing(item)}; give one of them",
+                option="item", value=item,
+            )  # fmt: skip
         try:
             return self.read(path, item, settings)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
@@ -177,7 +186,7 @@ FORMATS: dict[str, Format] = {
     for f in (
         Format(
             "alt-test", "folder with human_annotations.json", lambda path, *_: read_alt_test(path),
-            lambda file: file.folder and is_alt_test(file.path),
+            lambda file: file.folder and is_alt_test(file.path), joins_items=True,
         ),
         Format(
             "label-studio", "Label Studio: JSON, JSON_MIN, CSV, TSV, snapshots", read_label_studio, _label_studio,
@@ -224,15 +233,15 @@ FORMATS: dict[str, Format] = {
         Format("mlflow", "MLflow: evaluation tables, traces", MLflow.read, _mlflow, ("criteria", "judge")),
         Format(
             "arena", "battles of models: model_a, model_b, winner", lambda path, item, _: read_arena(path, item),
-            lambda file: is_arena(file.columns) or (file.keys(*COLUMNS) and not file.keys("label")),
+            lambda file: is_arena(file.columns) or (file.keys(*COLUMNS) and not file.keys("label")), joins_items=True,
         ),
         Format(
             "hugging-face", "JSON Lines, one item a line with lists of labels",
-            lambda path, *_: read_hugging_face(path), _hugging_face,
+            lambda path, *_: read_hugging_face(path), _hugging_face, joins_items=True,
         ),
         Format(
             "table", "CSV, TSV, spreadsheets, JSON, JSON Lines, Parquet",
-            lambda path, _, settings: read_table(path, settings.sheet), lambda _: True, ("sheet",),
+            lambda path, _, settings: read_table(path, settings.sheet), lambda _: True, ("sheet",), joins_items=True,
         ),
     )
 }  # fmt: skip
@@ -305,9 +314,12 @@ class ReadSettings(FrameSettings, FormatSettings):
         "`reading` says so. " + SPLIT_DETAILS,
     )
 
-    def own_item(self) -> str | None:
-        """The field that the user names as the item's id."""
-        return None if self.item == "item" or not isinstance(self.item, str) else self.item
+    def own_item(self) -> str | tuple[str, ...] | None:
+        """The field that the user names as the item's id, or several."""
+        if isinstance(self.item, str | int):
+            return None if self.item == "item" or isinstance(self.item, int) else self.item
+        names = tuple(map(str, self.item))
+        return names[0] if len(names) == 1 else names
 
 
 def read_labels(path: Path, scale: Scale | Mapping[str, Scale] | None) -> Annotations:
@@ -420,8 +432,11 @@ def table_of(rows: Rows, settings: ReadSettings) -> Annotations:
     about = {name: getattr(rows, name) for name in ("items", "annotators") if options[name] is None}
     roles = {"item": item, "annotator": annotator, "label": label, "criterion": criterion}
     read = FrameSettings(**{**options, **roles, **about, "scale": scale, "reading": reading})
-    own = settings.own_item()
-    return from_frame(frame, read).also_called({own: "item"} if own and read.splitting is None else {})
+    made, own = from_frame(frame, read), settings.own_item()
+    if not isinstance(own, str) or read.splitting is not None:
+        return made
+    pairs = PAIR_OF in (*made.labels.columns, *made.items.columns) and PAIR_OF not in frame.columns
+    return made.also_called({own: PAIR_OF if pairs else "item"})
 
 
 def long_rows(rows: Rows, settings: ReadSettings, *, check: bool) -> tuple[Rows, str, str, str, str | None]:

@@ -20,6 +20,7 @@ from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
 from assay.data.names import IN_MEMORY, strip_spaces
 from assay.data.roles import ROWS
 from assay.data.scales import Preference
+from assay.data.sides import PAIR, PAIR_OF, pair_names
 from assay.data.values import MARKS, parse_numbers
 from assay.errors import DataError, listing, require, unknown
 from assay.estimation.result import Exclusion
@@ -334,10 +335,23 @@ def _holds(rows: Rows, name: str) -> str:
 
 
 def join_items(rows: Rows, columns: Sequence[str]) -> Rows:
-    """Several columns that name an item together (lesson and segment), joined by ``/`` in a column ``item``."""
+    """Several columns that name an item together (lesson and segment), joined by ``/`` in a column ``item``.
+
+    The two systems of a vote name one pair, whichever stands first; the rest names its question.
+    """
     _refuse_absent(rows, columns, "it should name the item")
-    joined = pl.concat_str([pl.col(c).cast(pl.String) for c in columns], separator="/")
-    return replace(rows, labels=rows.labels.with_columns(item=joined))
+    if not set(PAIR) <= set(columns):
+        return replace(rows, labels=rows.labels.with_columns(_joined(columns).alias("item")))
+    rest = [c for c in columns if c not in PAIR]
+    pair = pair_names(*map(pl.col, PAIR))
+    if not rest:
+        return replace(rows, labels=rows.labels.with_columns(pair.alias("item")))
+    named = {"item": pl.format("{}: {}", _joined(rest), pair), PAIR_OF: _joined(rest)}
+    return replace(rows, labels=rows.labels.with_columns(**named))
+
+
+def _joined(columns: Sequence[str]) -> pl.Expr:
+    return pl.concat_str([pl.col(c).cast(pl.String) for c in columns], separator="/")
 
 
 def stack_criteria(rows: Rows, columns: Sequence[str]) -> Rows:
@@ -542,6 +556,7 @@ def _refuse_what_is_no_table(path: Path) -> None:
 # -- battles between models ------------------------------------------------------------------------
 
 COLUMNS = ("model_a", "model_b", "winner")
+_SIDES = dict(zip(COLUMNS[:2], PAIR, strict=True))
 
 WINNERS = {
     "model_a": -1, "a": -1, "model_b": 1, "b": 1, "tie": 0, "tie (bothbad)": 0, "bothbad": 0, "both_bad": 0,
@@ -560,38 +575,44 @@ def is_arena(columns: Collection[str]) -> bool:
     return set(COLUMNS) <= set(columns) and "label" not in columns
 
 
-def read_arena(path: Path, item: str | None = None) -> Rows:
+def read_arena(path: Path, item: str | Sequence[str] | None = None) -> Rows:
     """The battles of a file as votes: ``first`` is ``model_a``; ``item`` names the column of the question."""
     found = read_table(path)
     return arena_rows(found.labels, str(path), item)
 
 
-def arena_rows(frame: pl.DataFrame, source: str = IN_MEMORY, item: str | None = None) -> Rows:
+def arena_rows(frame: pl.DataFrame, source: str = IN_MEMORY, item: str | Sequence[str] | None = None) -> Rows:
     """The battles of a frame as votes; what says no winner is counted."""
     absent = [c for c in COLUMNS if c not in frame.columns]
     if absent:
         raise DataError(f"{source} has no column '{absent[0]}'; a table of battles has {listing(COLUMNS)}")
-    if item is not None and item not in frame.columns:
-        raise DataError(f"{source} has no column '{item}'; it has {listing(frame.columns)}")
+    asked = [item] if isinstance(item, str) else list(item or ())
+    for name in asked:
+        if name not in frame.columns:
+            raise DataError(f"{source} has no column '{name}'; it has {listing(frame.columns)}")
     if "_row" not in frame.columns:
         frame = frame.with_columns(_row=pl.int_range(1, frame.height + 1))
-    named = item or next((c for c in ARENA_ITEMS if c in frame.columns), None)
+    named = asked[0] if len(asked) == 1 else next((c for c in ARENA_ITEMS if c in frame.columns), None)
     voter = next((c for c in VOTERS if c in frame.columns), None)
     said = frame["winner"].cast(pl.String).str.strip_chars().str.to_lowercase()
     label = said.replace_strict(list(WINNERS), list(WINNERS.values()), default=None, return_dtype=pl.Int64)
-    votes = frame.rename({"model_a": "first", "model_b": "second"}).with_columns(
+    votes = frame.rename(_SIDES).with_columns(
         label=label,
         item=pl.col(named).cast(pl.String) if named else pl.format("battle {}", "_row"),
         annotator=pl.col(voter).cast(pl.String) if voter else pl.lit(NOBODY),
     )
+    if len(asked) > 1:
+        votes = join_items(Rows(votes, reading=Reading(source)), [_SIDES.get(c, c) for c in asked]).labels
+        named = None
     spent = {c for c in (named, voter) if c is not None} - {"item", "annotator"}
     kept = votes.filter(pl.col("label").is_not_null()).drop("winner", *spent)
     if not kept.height:
         raise DataError(f"{source}: no row names a winner; it is one of {listing(list(WINNERS), 12)}")
-    again = pl.int_range(1, pl.len() + 1).over("item", "annotator")
-    item_is = f"the item is {named}" if named else "each is an item"
+    vote = ["item", "annotator", pair_names(*map(pl.col, PAIR)).alias("_pair")]
+    again = pl.int_range(1, pl.len() + 1).over(vote)
+    item_is = f"the item is {named or listing(asked)}" if named or asked else "each is an item"
     notes = [f"battles are votes: first is model_a, second is model_b; {item_is}"]
-    if "repeat" not in kept.columns and kept.select("item", "annotator").is_duplicated().any():
+    if "repeat" not in kept.columns and kept.select(vote).is_duplicated().any():
         kept = kept.with_columns(repeat=again)
         notes.append("several votes of one voter on one item are numbered in the order of the table (repeat)")
     out = votes.height - kept.height

@@ -1,0 +1,116 @@
+"""Votes on pairs of systems: each system on one side throughout, and the sides as they were shown.
+
+A label says *first* or *second*, and which system that is can differ from vote to vote. Reading turns such votes, so
+that labels of one item can be compared, and keeps which of them were turned; questions about the shown side turn them
+back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from assay.data.names import Coded, factorize, natural
+
+PAIR = ("first", "second")
+"""Columns that name the two systems, in the order that labels speak of: −1 is a vote for the first."""
+
+PAIR_OF = "pair_of"
+"""If an item is one pair of outputs, as in a study of systems: the column that names the question that both answer.
+Votes on one of its values are votes on one item."""
+
+SWAPPED = "sides_swapped"
+"""The column that marks the votes whose sides were swapped on reading."""
+
+
+def side_columns(columns: Collection[str]) -> list[tuple[str, str]]:
+    """The columns that hold a quantity of the first and of the second output, such as ``first_length``."""
+    found = [PAIR] if set(PAIR) <= set(columns) else []
+    for one, other in (("first_{}", "second_{}"), ("{}_first", "{}_second"), ("{}_a", "{}_b")):
+        head, tail = one.split("{}")
+        names = (c[len(head) : len(c) - len(tail)] for c in columns if c.startswith(head) and c.endswith(tail))
+        found += [(one.format(n), other.format(n)) for n in names if n and other.format(n) in columns]
+    return found
+
+
+def pair_names(first: pl.Expr, second: pl.Expr) -> pl.Expr:
+    """A name for two systems, whichever stands first: ``gpt / llama``."""
+    one, other = (side.cast(pl.String) for side in (first, second))
+    return pl.format("{} / {}", pl.min_horizontal(one, other), pl.max_horizontal(one, other))
+
+
+class Sides:
+    """The systems of votes as numbers.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        One row a label, with `PAIR` and numbers as labels.
+    votes : (rows,) bool
+        Which rows are votes.
+    """
+
+    def __init__(self, table: pl.DataFrame, votes: NDArray[np.bool_]) -> None:
+        named = [table[side].cast(pl.String) for side in PAIR]
+        both = factorize(pl.concat([side.alias("system") for side in named]))
+        self.systems, codes = both.names, both.codes.astype(np.int64).reshape(2, -1)
+        named_both = np.logical_and.reduce([side.is_not_null().to_numpy() for side in named])
+        self.rows = votes & named_both & (codes[0] != codes[1])
+        self.first, self.second = codes
+
+    def several(self, item: Coded) -> bool:
+        """Whether votes on one item are about several pairs."""
+        low, high = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
+        return self._differ(low * len(self.systems) + high, item)
+
+    def swapped(self, item: Coded, label: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """The votes to be turned so that each system has one side: (rows,); none if each item shows one order.
+
+        The system that won more of all votes stands first, whatever the systems are called; of those that won as many,
+        the first by name.
+        """
+        if not self._differ(self.first * len(self.systems) + self.second, item):
+            return np.zeros(len(self.rows), dtype=bool)
+        n, won = len(self.systems), np.where(self.rows, np.sign(label), 0)
+        wins = np.bincount(self.second, won, n) - np.bincount(self.first, won, n)
+        by_name = {name: place for place, name in enumerate(natural(self.systems.drop_nulls().to_list()))}
+        rank = np.empty(n, dtype=np.int64)
+        rank[np.lexsort(([by_name.get(name, n) for name in self.systems.to_list()], -wins))] = np.arange(n)
+        return np.asarray(self.rows & (rank[self.first] > rank[self.second]))
+
+    def _differ(self, value: NDArray[np.int64], item: Coded) -> bool:
+        """Whether votes on one item have several values."""
+        codes, value = item.codes[self.rows], value[self.rows]
+        one = np.zeros(len(item.names), dtype=np.int64)
+        one[codes] = value
+        return bool((one[codes] != value).any())
+
+
+def swap_sides(table: pl.DataFrame, rows: NDArray[np.bool_]) -> pl.DataFrame:
+    """A table whose rows name the two systems in the other order, with labels and all else that speaks of a side."""
+    swap, label = pl.Series(rows), pl.col("label")
+    # Labels of votes are whole numbers, and stand as text beside criteria that are answered in words.
+    other = (-label.cast(pl.Int64, strict=False)).cast(table.schema["label"])
+    changed = [pl.when(swap).then(other).otherwise(label).alias("label")]
+    for first, second in side_columns(table.columns):
+        if table.schema[first] == table.schema[second]:
+            changed += [pl.when(swap).then(pl.col(b)).otherwise(pl.col(a)).alias(a)
+                        for a, b in ((first, second), (second, first))]  # fmt: skip
+    return table.with_columns(changed)
+
+
+def keep_shown(table: pl.DataFrame, rows: NDArray[np.bool_]) -> pl.DataFrame:
+    """The table with the shown order of the two systems, and the place that was chosen, of these votes."""
+    first, second = (pl.col(side).cast(pl.String) for side in PAIR)
+    place = pl.when(pl.col("label") < 0).then(1).when(pl.col("label") > 0).then(2)
+    shown = {"order": pl.format("{}>{}", first, second), "position": place.cast(pl.Int64)}
+    new = [pl.when(pl.Series(rows)).then(of).alias(name) for name, of in shown.items() if name not in table.columns]
+    return table.with_columns(new)
+
+
+def marked_as_swapped(column: pl.Series) -> NDArray[np.bool_]:
+    """Which votes were swapped on reading, from `SWAPPED` as it is or as a text file holds it."""
+    return (column.cast(pl.String).str.to_lowercase() == "true").fill_null(False).to_numpy()
