@@ -49,22 +49,30 @@ def test_two_arrays_are_two_annotators() -> None:
     assert assay.cohen_kappa(["a", "b", None], ["a", "b", "c"]).estimate == pytest.approx(1)
 
 
-def test_the_longer_side_of_a_matrix_is_the_items() -> None:
+def test_krippendorff_alpha_of_a_matrix_is_that_of_its_frame() -> None:
     wide = pl.DataFrame(MATRIX, schema=["a", "b", "c"], orient="row").with_columns(
         item=pl.format("i{}", pl.int_range(9))
     )
     wanted = assay.krippendorff_alpha(assay.read(wide)).estimate
     assert assay.krippendorff_alpha(MATRIX).estimate == pytest.approx(wanted)
-    assert assay.krippendorff_alpha(np.array(MATRIX).T).estimate == pytest.approx(wanted)
     with_gaps = np.array(MATRIX, dtype=float)
     with_gaps[0, 0] = np.nan
     assert assay.krippendorff_alpha(with_gaps).run.to_dict()["facts"]["labels"] == 26
 
 
+def test_krippendorff_alpha_takes_rows_as_items_if_there_are_more_annotators() -> None:
+    # 2 items by 3 annotators, labels 1 1 1 and 2 2 1: of 12 ordered pairs in items, 0 and 4 differ, each by weight 1/2,
+    # so D_o = (0 + 4/2) / 6 = 1/3. Of all 6 labels four are 1 and two are 2: D_e = 2 · 4 · 2 / (6 · 5) = 8/15.
+    matrix = [[1, 1, 1], [2, 2, 1]]
+    assert assay.krippendorff_alpha(matrix, level="nominal").estimate == pytest.approx(1 - (1 / 3) / (8 / 15))  # 3/8
+    # Its transpose has 3 items by 2 annotators, 1 2, 1 2 and 1 1: D_o = (2 + 2 + 0) / 6 = 2/3, α = 1 − 5/4.
+    turned = np.array(matrix).T
+    assert assay.krippendorff_alpha(turned, level="nominal").estimate == pytest.approx(-1 / 4)
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (([[1, 2], [3, 4]],), "does not say which side is the items"),
         (([1, 2, 3],), "that is none of these"),
         (([1, 2], [1, 2, 3]), "they have 2 and 3"),
         (([None, None], [None, None]), "hold no label"),
@@ -222,10 +230,10 @@ def test_judge_is_not_judges() -> None:
             assay.read(source, judge="gpt-4o")
 
 
-def test_which_side_of_a_matrix_is_taken_as_the_items_is_said_and_two_arrays_have_none():
+def test_the_items_of_a_matrix_are_in_the_notes_and_two_arrays_have_none():
     two, matrix = ([1, 2, 3], [1, 2, 2]), [[1, 1], [2, 2], [3, 2]]
     pair, whole = (labels_of("agreement", given, None)[0].reading.notes for given in (two, (matrix,)))
-    side = "3 items by 2 annotators: the longer side of a matrix is taken as the items"
+    side = "a row of the matrix is an item: 3 items by 2 annotators; give its transpose if a row is an annotator"
     assert side not in pair
     assert side in whole
     assert set(whole) == {side, *pair}

@@ -718,30 +718,31 @@ def test_a_reading_is_of_files_and_is_not_written_over_anything_else(tmp_path):
 
 
 def test_two_arrays_and_a_matrix_are_tables():
-    """Two arrays are first and second; of a matrix the longer side is the items, whichever way it lies."""
+    """Two arrays are first and second; a row of a matrix is an item, whichever side is the longer."""
     two = reading.labels_of("q", ([1, 2, 3], np.array([1, None, 5]), "more"), None)
     assert two[1:] == ("more",)
     np.testing.assert_array_equal(two[0].matrix(), [[1, 1], [2, np.nan], [3, 5]])
     assert two[0].labels["item"].unique().sort().to_list() == ["item 1", "item 2", "item 3"]
     assert (two[0].humans, two[0].reading.source, two[0].reading.rows) == (("first", "second"), "plain arrays", 6)
-    side = "3 items by 2 annotators: the longer side of a matrix is taken as the items"
-    assert side not in two[0].reading.notes
-    for matrix in (
-        [[1, 1], [2, float("nan")], [3, 5]],
-        np.array([[1, 2, 3], [1, np.nan, 5]]),
-        ((1, 2, 3), (1, None, 5)),
-    ):
+    assert not any("matrix" in note for note in two[0].reading.notes)
+    for matrix in ([[1, 1], [2, float("nan")], [3, 5]], np.array([[1, 2, 3], [1, np.nan, 5]]).T, ((1, 1), (2, None), (3, 5))):
         (one,) = reading.labels_of("q", (matrix,), None)
         np.testing.assert_array_equal(one.matrix(), [[1, 1], [2, np.nan], [3, 5]])
         assert one.humans == ("annotator 1", "annotator 2")
-        assert one.reading.notes[0] == side
+        assert one.reading.notes[0] == (
+            "a row of the matrix is an item: 3 items by 2 annotators; give its transpose if a row is an annotator"
+        )
 
 
-def test_one_row_or_column_is_a_matrix_of_one_annotator():
-    for matrix in ([[1, 2, 3]], [[1], [2], [3]]):
-        (one,) = reading.labels_of("q", (matrix,), None)
-        assert (one.humans, one.n_items) == (("annotator 1",), 3)
-        assert one.labels["label"].to_list() == [1, 2, 3]
+def test_a_matrix_with_one_row_is_one_item_and_with_one_column_one_annotator():
+    (row,), (column,) = (reading.labels_of("q", (matrix,), None) for matrix in ([[1, 2, 3]], [[1], [2], [3]]))
+    assert (len(row.humans), row.n_items) == (3, 1)
+    assert (len(column.humans), column.n_items) == (1, 3)
+
+
+def test_a_square_matrix_has_a_row_an_item():
+    (one,) = reading.labels_of("q", ([[1, 2], [3, 4]],), None)
+    np.testing.assert_array_equal(one.matrix(), [[1, 2], [3, 4]])
 
 
 def test_a_declared_order_of_a_frame_is_read():
@@ -781,7 +782,7 @@ def test_what_is_not_asked_for_stays_out_of_a_study_s_labels():
     ("given", "words"),
     [
         (([1, 2], [1, 2, 3]), "q: two arrays are labels of the same items; they have 2 and 3"),
-        (([[1, 2], [3, 4]],), "q: a matrix of 2 × 2 does not say which side is the items"),
+        (([[], []],), "got a list that is none of these"),
         (([[1, 2], [3]],), "got a list that is none of these"),
         (([1, 2, 3],), "got a list that is none of these"),
         (([],), "got a list that is none of these"),
@@ -805,7 +806,7 @@ def test_a_judge_is_taken_for_one_where_a_question_names_it():
     assert reading.labels_of("q", (frame, 7), "gpt")[1:] == reading.labels_of("q", ([[1], [2]], 7), None)[1:] == (7,)
     people = frame.filter(pl.col("annotator") != "gpt")
     assert reading.labels_of("q", (people, 7), None)[1:] == (7,)
-    several, more = reading.labels_of("separability", ({"x": [[1, 2, 3], [1, 2, 2]], "y": labels}, 4), None)
+    several, more = reading.labels_of("separability", ({"x": [[1, 1], [2, 2], [3, 2]], "y": labels}, 4), None)
     assert (several["x"].n_items, several["y"], more) == (3, labels, 4)
 
 

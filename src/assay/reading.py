@@ -27,7 +27,7 @@ from assay.data.formats.tables import arena_rows, is_arena, numbers_where_all_ar
 from assay.data.names import IN_MEMORY, KindUnknownError
 from assay.data.roles import UnclearTableError, read_call, unclear
 from assay.data.scales import parse_scale
-from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError, listing
+from assay.errors import AssayError, ChangedStudyError, DataError, DesignError, StudyError, counted, listing
 from assay.estimation.options import question
 from assay.reporting.page import READING_MARK, atomic_write, writable
 
@@ -104,7 +104,7 @@ def labels_of(question: str, given: tuple[Any, ...], judges: str | Sequence[str]
     question : str
         Its name, for messages.
     given : tuple
-        A path, several, or a frame; two arrays of labels, item by item; or a matrix, whose longer side is the items.
+        A path, several, or a frame; two arrays of labels, item by item; or a matrix, a row an item.
     judges : str, sequence of str or None
         The annotators that the call names as judges. They are judges, whatever they are called, unless the table itself
         says who is one. Somebody else whose name looks like a model's is refused, as `read` does.
@@ -235,21 +235,18 @@ def _read_arrays(question: str, first: Any, second: Any) -> Annotations:
 
 def _read_matrix(question: str, matrix: Any) -> Annotations:
     rows = [list(row) if _is_array(row) else row for row in matrix]
-    if not rows or not all(isinstance(row, list) for row in rows) or len({len(row) for row in rows}) != 1:
+    if not rows or not all(isinstance(row, list) for row in rows) or len({len(row) for row in rows}) != 1 or not rows[0]:
         raise DataError(
             f"{question} takes a table of labels, a path, a frame, two arrays of labels or a matrix of items and "
             f"annotators; got a {type(matrix).__name__} that is none of these"
         )
-    if len(rows) == len(rows[0]):
-        raise DataError(
-            f"{question}: a matrix of {len(rows)} × {len(rows)} does not say which side is the items; give a frame "
-            "with one row an item, and read it with assay.read(frame, layout='wide')"
-        )
-    items = rows if len(rows) > len(rows[0]) else [list(row) for row in zip(*rows, strict=True)]
-    return _read_columns(question, {f"annotator {j + 1}": [row[j] for row in items] for j in range(len(items[0]))})
+    side = f"a row of the matrix is an item: {counted(len(rows), 'item')} by {counted(len(rows[0]), 'annotator')}; "
+    side += "give its transpose if a row is an annotator"
+    columns = {f"annotator {j + 1}": [row[j] for row in rows] for j in range(len(rows[0]))}
+    return _read_columns(question, columns, side)
 
 
-def _read_columns(question: str, columns: Mapping[str, Sequence[Any]]) -> Annotations:
+def _read_columns(question: str, columns: Mapping[str, Sequence[Any]], *notes: str) -> Annotations:
     """Labels of each annotator, item by item."""
     found = [(f"item {i + 1}", who, label) for who, each in columns.items() for i, label in enumerate(each)]
     there = [row for row in found if row[2] is not None and row[2] == row[2]]
@@ -259,9 +256,6 @@ def _read_columns(question: str, columns: Mapping[str, Sequence[Any]]) -> Annota
         "item": [row[0] for row in there], "annotator": [row[1] for row in there],
         "label": column_of("label", [getattr(row[2], "item", lambda v=row[2]: v)() for row in there], question),
     })  # fmt: skip
-    n_items = max(map(len, columns.values()))
-    side = f"{n_items} items by {len(columns)} annotators: the longer side of a matrix is taken as the items"
-    notes = (side,) if len(columns) != len(ARRAYS) or ARRAYS[0] not in columns else ()
     return Annotations.from_frame(frame, humans=list(columns), reading=Reading("plain arrays", len(found), notes=notes))
 
 

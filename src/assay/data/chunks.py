@@ -24,6 +24,7 @@ from assay.data.annotations import Answers, Reading, digits
 from assay.data.chunk_store import MOST_VALUES, ChunkSource, Contents, Folder
 from assay.data.names import Coded, Spelling, settle_kinds, unify_spelling
 from assay.data.scales import Label, Scale, parse_scale
+from assay.data.sides import PAIR
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import Limits, Settings, option, question
 
@@ -316,12 +317,29 @@ def _source(folder: str | Path | Sequence[str | Path], settings: ScanSettings) -
     source = ChunkSource(
         files, item, annotator, label, scale, frozenset(settings.judges), tuple(where.items()), frozenset(whole)
     )
+    if scale.kind == "preference" and set(PAIR) <= set(known):
+        _refuse_changing_sides(source, folder)
     for name, value in where.items():
         # Polars refuses to compare text with numbers; no row has such a value.
         text = known[name] in (pl.String, pl.Categorical, pl.Enum)
         if value is not None and text != isinstance(value, str):
             raise chunk_store.unknown_value(source) or DataError(f"no row of '{files[0]}' has {name}={value!r}")
     return source
+
+
+def _refuse_changing_sides(source: ChunkSource, folder: str | Path | Sequence[str | Path]) -> None:
+    """Refuse votes whose items do not have the same two systems in the same order throughout."""
+    rows = source.counted(pl.scan_parquet(list(source.files)))
+    several = pl.any_horizontal(pl.col(side).min() != pl.col(side).max() for side in PAIR)
+    found = rows.group_by(source.name("item")).agg(several.alias("several")).filter("several")
+    item = found.select(pl.col("item").min()).collect(engine="streaming").item()
+    if item is not None:
+        given = str(folder) if isinstance(folder, str | Path) else list(map(str, folder))
+        raise DataError(
+            f"votes on item '{item}' do not all name the same systems in 'first' and 'second', and a folder in chunks "
+            f"compares labels as they stand; assay.read gives each system one side: "
+            f"assay.read({given!r}, scale='{source.scale.spec}')"
+        )
 
 
 def _contents(

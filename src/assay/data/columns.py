@@ -492,7 +492,11 @@ class _Sheet:
                 some = some[pl.Series(at[-1])]
             order = self.reading.orders.get(criterion)
             part = LabelColumn(some["label"], some["_row"], criterion, self.source, self.reading.as_text, order)
-            labels, its_scale, notes, its_marks = _settle_criterion(part, scale, self.settings)
+            given = Preference() if scale is None and self._names_sides(part.labels) else scale
+            labels, its_scale, notes, its_marks = _settle_criterion(part, given, self.settings)
+            if given is not scale:
+                notes = [*notes, "labels taken as votes: they name the columns 'first' and 'second'; say so with "
+                         "scale='preference', or scale='nominal:first,second,tie' if they are categories"]  # fmt: skip
             found[criterion] = labels, its_scale
             marks.update(its_marks)
             for note in notes:
@@ -509,6 +513,13 @@ class _Sheet:
         self.notes += _marks_not_found(self.settings.marks or (), marks)
         self._drop_unlabelled(marks)
         return scales
+
+    def _names_sides(self, labels: pl.Series) -> bool:
+        """Whether labels are the names of the columns of two systems, or ties."""
+        if not set(PAIR) <= set(self.table.columns) or labels.dtype.is_numeric() or labels.dtype == pl.Boolean:
+            return False
+        words = set(labels.drop_nulls().unique().cast(pl.String).str.strip_chars().str.to_lowercase().to_list()) - {""}
+        return bool(words & set(PAIR)) and words <= set(Preference.WORDS.values())
 
     def read_sides(self, scales: Mapping[str | None, Scale]) -> None:
         """Votes on pairs of systems: a pair an item, and each system on one side of all votes."""

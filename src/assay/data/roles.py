@@ -42,6 +42,9 @@ person who does so in three of four such rows does it in ten of ten with probabi
 MOST_PEOPLE = 60
 """Annotators' columns of a wide sheet, at most; forms have more questions than that, and no study so many people."""
 
+MOST_WORDS = 3
+"""Words of an annotator's name, at most: texts of items that speak of a model have more."""
+
 # -- names that columns usually have ------------------------------------------------------------------
 
 _ITEM = re.compile(
@@ -377,15 +380,21 @@ class _Finder:
             return "long"
         if long["item"] and long["annotator"] and self._repeats(str(long["item"])):
             return "long"
-        if told.annotator is not None or told.label is not None:
+        once = told.annotator in self.views and self.views[str(told.annotator)].unique
+        if told.label is not None or (told.annotator is not None and not (once and told.item is None)):
             return "long"
-        return "transposed" if self._questions() else "wide"
+        return "transposed" if self._questions() else "long" if once else "wide"
+
+    def _asked(self) -> list[str]:
+        """The columns that could be one question each."""
+        views = [v for v in self.views.values() if v.name not in self._columns_with_roles()]
+        return [v.name for v in views if v.could_be_labels and not v.counts_rows and not self._names_rows(v)]
 
     def _questions(self) -> list[str]:
         """The columns of a form whose rows are people, one question each; none where it is no such form."""
-        views = [v for v in self.views.values() if v.name not in self._columns_with_roles()]
-        asked = [v.name for v in views if v.could_be_labels and not v.counts_rows and not self._names_rows(v)]
-        people = self._people_column()
+        asked, people = self._asked(), self._people_column()
+        if self._rows_of_annotators is not None:
+            return [name for name in asked if name != people]
         if people is None or len(asked) < 3:
             return []
         numbered = {re.sub(r"\d+", "0", plain_name(name)) for name in asked}
@@ -395,8 +404,26 @@ class _Finder:
     def _names_rows(self, view: ColumnView) -> bool:
         return view.unique and (view.is_text or bool(_ITEM.fullmatch(self.plain[view.name])))
 
+    @cached_property
+    def _rows_of_annotators(self) -> str | None:
+        """The column that names an annotator in each row: those that somebody has said, or a few with a model's."""
+        said = {*(self.told.judges or ()), *(self.told.humans or ())}
+        if said & set(self.views):
+            return None
+        texts = [v for v in self.views.values() if v.unique and v.is_text]
+        if said:
+            return next((v.name for v in texts if said <= set(v.distinct.to_list())), None)
+        first = next(iter(self.views.values()), None)
+        if first not in texts or first is None or first.rows > MOST_PEOPLE or model_names(self.views):
+            return None
+        cells = first.distinct.to_list()
+        short = all(len(cell.split()) <= MOST_WORDS for cell in cells)
+        return first.name if short and 0 < len(model_names(cells, cells)) < len(cells) / 2 else None
+
     def _people_column(self) -> str | None:
         """A column whose cells name a person each."""
+        if self._rows_of_annotators is not None:
+            return self._rows_of_annotators
         found = [
             v.name
             for v in self.views.values()
@@ -819,7 +846,7 @@ class _Finder:
             self.doubts.append("rows look like people and columns like items, and no column names the people")
         else:
             options["annotator"] = people
-            if told.shape is None:
+            if told.shape is None and not (told.judges and people == self._rows_of_annotators):
                 self.doubts.append(f"rows look like people ('{people}' names them) and columns like items")
         options["columns"] = asked
         if not stamps and people in self.views:
