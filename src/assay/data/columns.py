@@ -152,7 +152,10 @@ def _datasets_table(frame: Any) -> tuple[Any, dict[str, list[str]]]:
 
 
 def _name_columns(frame: Any) -> Any:
-    """A frame whose columns have one name each, a text: 1 becomes "1"."""
+    """A frame whose columns have one name each, a text: 1 becomes "1"; an index with a name is a column."""
+    index = getattr(getattr(frame, "index", None), "names", ())
+    if index and hasattr(frame, "reset_index") and not {None, *frame.columns} & set(index):
+        frame = frame.reset_index()
     names = list(getattr(frame, "column_names", getattr(frame, "columns", ())))
     # Names of several levels are joined as two header rows of a sheet are.
     levels = [[str(part) for part in name if str(part)] if isinstance(name, tuple) else [str(name)] for name in names]

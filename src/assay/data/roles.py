@@ -100,6 +100,8 @@ _BESIDE = re.compile(
     r"title|author|category|tag|tags|week|day|wave|condition|treatment|arm|readability|perplexity|weight|dialect)"
     r"( ?(id|name|text|nr|no))?"
 )
+_ID = re.compile(r"\b(id|key|nr|no|number)$")
+"""The last word of the name of a column of ids."""
 _NUMBERED = re.compile(r"(|unnamed 0|unnamed|index|row|row ?names?|rownames|x|x 1|nr|no|column 1|number)")
 _HUMAN = re.compile(r"(?i)^(human|rater|annotator|person|people|expert|worker|coder|crowd|reviewer|grader|h)(?![a-z])")
 _LETTER = re.compile(r"(?i)[ahrpwc]\d+")
@@ -180,6 +182,11 @@ class ColumnView:
         return length > 40 or (is_free_text(len(self.distinct), self.filled) and length > 12)
 
     @cached_property
+    def spaced(self) -> bool:
+        """Whether its cells hold several words, as texts do and ids and links do not."""
+        return bool(self.distinct.str.contains(r"\s").any())
+
+    @cached_property
     def ends(self) -> tuple[float, float] | None:
         """The least and the largest number."""
         if self.numbers is None or self.numbers.null_count() == len(self.numbers):
@@ -219,6 +226,29 @@ def _texts(column: pl.Series) -> pl.Series:
     if column.dtype in (pl.List, pl.Struct, pl.Array, pl.Object, pl.Binary):
         return pl.Series(column.name, [None if v is None else str(v) for v in column], dtype=pl.String)
     return column.cast(pl.String)
+
+
+LEAST_SHARED = 0.5
+"""Share of a column's cells that stand in another file's too, from which both name the same items: people often label
+a sample of what a judge labels, and labels that happen to be different in each row are few."""
+
+
+def shared_key(tables: Sequence[Mapping[str, ColumnView]]) -> list[str] | None:
+    """The column of each of several tables that names the same items: another cell in each row, the same in all."""
+    for name, first in tables[0].items():
+        telling = first.is_text or (first.whole and not first.counts_rows and first.rows >= LEAST_SIDED)
+        if not (first.unique and telling):
+            continue
+        keys, cells = [name], set(first.distinct.to_list())
+        for other in tables[1:]:
+            shared = {n: len(cells & set(v.distinct.to_list())) / min(len(cells), v.rows)
+                      for n, v in other.items() if v.unique}  # fmt: skip
+            best = max(shared, key=lambda n: (shared[n], n == name), default=None)
+            if best is not None and shared[best] >= LEAST_SHARED:
+                keys.append(best)
+        if len(keys) == len(tables):
+            return keys
+    return None
 
 
 # -- what was found -------------------------------------------------------------------------------------
@@ -285,6 +315,7 @@ _SAID: dict[Role, str] = {
     "item column": "kept as a column of the items", "gold": "kept as a column of the items, no annotator",
 }  # fmt: skip
 _WITH_REASON = ("computed", "item column", "gold")
+_NO_IDENTIFIER: tuple[Role | None, ...] = ("computed", "gold", "time stamp", "row number", "empty")
 OUT: tuple[Role, ...] = ("computed", "time stamp", "comment", "row number", "technical", "empty")
 """Roles of columns that hold nobody's labels."""
 
@@ -660,14 +691,24 @@ class _Finder:
         if exact or len(unique) == 1:
             return (exact or unique)[0]
         if unique:
-            ids = [n for n in unique if re.search(r"\b(id|key|nr|no|number)$", self.plain[n])]
+            ids = [n for n in unique if _ID.search(self.plain[n])]
             return (ids or unique)[0]
         texts = [n for n, v in self.views.items() if v.unique and v.is_text and self._role_by_name(n) is None]
         first = next(iter(self.views), None)
         numbers = [first] if first is not None and self.views[first].unique and self.views[first].counts_rows else []
         odd = [n for n in numbers if n is not None and _NUMBERED.fullmatch(self.plain[n])]
-        found = texts or [n for n in named if self.views[n].is_text] or odd
+        found = texts or self._identifiers() or [n for n in named if self.views[n].is_text] or odd
         return found[0] if found else None
+
+    def _identifiers(self) -> list[str]:
+        """The columns with another short text in each row, whatever their names; of numbers those called an id."""
+        found = [
+            n for n, v in self.views.items()
+            if v.unique and self._role_by_name(n) not in _NO_IDENTIFIER and not _WHO.fullmatch(self.plain[n])
+            and ((v.is_text and not (v.free and v.spaced))
+                 or ((v.is_text or v.whole) and bool(_ID.search(self.plain[n]))))
+        ]  # fmt: skip
+        return [n for n in found if _ID.search(self.plain[n])] or found
 
     def _keep_one_kind(self, labels: list[str], roles: dict[str, tuple[Role, str]]) -> list[str]:
         """The columns whose labels could be on one scale; the others are columns of the items."""

@@ -407,8 +407,8 @@ def test_the_name_of_a_format(put):
 
 
 def test_the_users_own_name_of_the_item():
-    own = [ReadSettings(item=item).own_item() for item in ("item", "key", ["a", "b"], 3)]
-    assert own == [None, "key", None, None]
+    own = [ReadSettings(item=item).own_item() for item in ("item", "key", ["a", "b"], ["a"], 3)]
+    assert own == [None, "key", ("a", "b"), "a", None]
 
 
 def test_a_path_that_is_not_there_has_its_neighbour_beside_it(put, monkeypatch):

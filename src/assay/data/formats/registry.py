@@ -19,7 +19,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations, from_frame
 from assay.data.columns import BLANK, SPLIT_DETAILS, FrameSettings, Reading, drop_blank_rows
-from assay.data.formats import FormatSettings, Rows, tables
+from assay.data.formats import FormatSettings, Rows, naming, tables
 from assay.data.formats.intake import OFF_SCALE, is_number
 from assay.data.formats.label_studio import read_label_studio
 from assay.data.formats.mturk import read_mturk
@@ -37,7 +37,7 @@ from assay.data.formats.tables import (
     read_table,
 )
 from assay.data.names import BETWEEN_ITEM_AND_QUESTION, natural, questions_in, strip_spaces
-from assay.data.roles import OUT, ROWS, Guess, Layout, Told, find_roles, unclear
+from assay.data.roles import OUT, ROWS, Guess, Layout, Told, find_roles, shared_key, unclear
 from assay.data.scales import Preference, Scale
 from assay.data.sides import PAIR_OF
 from assay.data.values import infer_scale, valid_as_written
@@ -133,14 +133,8 @@ class Format:
                 f"{listing(item)}; give one of them",
                 option="item", value=item,
             )  # fmt: skip
-        try:
+        with naming(path, self.about.partition(":")[0]):
             return self.read(path, item, settings)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            # Files come from elsewhere: one that is not of the form is the file's fault, not a traceback.
-            raise DataError(
-                f"{path} is not as {self.about.partition(':')[0]} writes it ({type(error).__name__}: {error}); "
-                "name its format with format=..., or export it again"
-            ) from error
 
 
 def _label_studio(file: Beginning) -> bool:
@@ -349,7 +343,11 @@ def existing_path(source: str | os.PathLike[str]) -> Path:
 def rows_of(path: Path, settings: ReadSettings) -> Rows:
     """The rows of a file or folder, in whatever format it is."""
     if path.suffix.lower() in PACKED and (inside := unpack(path)) is not None:
-        rows = rows_of(inside[0], settings)
+        try:
+            rows = rows_of(inside[0], settings)
+        except AssayError as error:
+            error.args = (str(error).replace(*map(str, inside)),)
+            raise
         return replace(rows, reading=replace(rows.reading, source=inside[1]))
     chosen = format_of(path, settings.format)
     if chosen.name == "table" and path.is_dir() and not is_dataset(path):
@@ -582,25 +580,58 @@ def join_tables(parts: Sequence[Rows], settings: ReadSettings) -> tuple[Rows, Re
     one = isinstance(settings.item, str | int) and isinstance(settings.label, str | int)
     if not one:
         return join_files(parts), settings
-    long = [_standard_names(part, settings) for part in parts]
+    items = _items_of_all(parts, settings)
+    long = [_standard_names(part, replace(settings, item=item)) for part, item in zip(parts, items, strict=True)]
     back = ReadSettings()
     standard = ("item", "annotator", "label", "layout", "columns", "split_columns")
     roles: dict[str, Any] = {name: getattr(back, name) for name in standard}
     return join_files(long), replace(settings, **roles)
 
 
-def _standard_names(rows: Rows, settings: ReadSettings) -> Rows:
-    """A file of several in long form, its columns of item, annotator and label called so."""
-    if rows.scales is not None:
-        return rows
+def _items_of_all(parts: Sequence[Rows], settings: ReadSettings) -> list[str]:
+    """The column of each of several files that names its items; refused if one file has none.
+
+    A file alone may have its rows numbered, and others do not have their rows in the same order.
+    """
+    named = str(settings.item)
+    found = [None if p.scales is not None else _item_of_one(p, settings) for p in parts]
+    if ROWS not in found:
+        return [item or named for item in found]
+    keys = shared_key([p.views for p in parts]) if all(p.scales is None for p in parts) else None
+    if keys is None:
+        rows = parts[found.index(ROWS)]
+        raise DataError(
+            f"{rows.reading.source}: no column names the items, and several files are joined by their names; give it a "
+            f"column of the names that {listing([p.reading.source for p in parts if p is not rows], 3)} "
+            f"{'has' if len(parts) == 2 else 'have'} too"
+        )
+    return keys
+
+
+def _item_of_one(rows: Rows, settings: ReadSettings) -> str:
+    """The column of a file of several that is found to name its items; `ROWS` if none does."""
+    if str(settings.item) in rows.labels.columns:
+        return str(settings.item)
+    guess, _ = guess_of(rows, _settings_of_one(rows, settings), alone=False)
+    return str(guess.options.get("item", settings.item))
+
+
+def _settings_of_one(rows: Rows, settings: ReadSettings) -> ReadSettings:
+    """The settings of a file of several: of those that name columns, the ones that it has."""
     there = rows.labels.columns
     known: dict[str, Any] = {}
     for role in ("item", "annotator", "label"):
         known[role] = str(getattr(settings, role)) if str(getattr(settings, role)) in there else role
     known["columns"] = [c for c in settings.columns or () if str(c) in there] or None
     # Who is a judge is asked of all files together.
-    known["judges"] = settings.judges or ()
-    rows, chosen = find_columns(rows, replace(settings, **known), alone=False)
+    return replace(settings, **known, judges=settings.judges or ())
+
+
+def _standard_names(rows: Rows, settings: ReadSettings) -> Rows:
+    """A file of several in long form, its columns of item, annotator and label called so."""
+    if rows.scales is not None:
+        return rows
+    rows, chosen = find_columns(rows, _settings_of_one(rows, settings), alone=False)
     rows, item, annotator, label, criterion = long_rows(rows, chosen, check=True)
     names = {item: "item", annotator: "annotator", label: "label"}
     names |= {criterion: "criterion"} if criterion else {}

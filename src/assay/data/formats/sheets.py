@@ -115,6 +115,19 @@ def _is_key(grid: pl.DataFrame) -> bool:
     return any(map(_CODE.fullmatch, heads)) and any(map(_WORD.fullmatch, heads))
 
 
+def refuse_equal_names(path: Path, names: Sequence[str]) -> None:
+    """Refuse two columns of one name, or a first row of numbers, which names no columns."""
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is None:
+        return
+    if all(re.fullmatch(r"-?\d+([.,]\d+)?|column \d+|", name) for name in names):
+        raise DataError(
+            f"{path}: the first row holds numbers ({listing(names, 4)}), and no row names the columns; write the names "
+            "above it, such as item, ann, bob"
+        )
+    raise DataError(f"{path} has two columns '{twice}'; rename one of them")
+
+
 # -- text ---------------------------------------------------------------------------------------------
 
 
@@ -237,9 +250,7 @@ def _table_of(grid: pl.DataFrame, path: Path, first: int, notes: Sequence[str], 
     # Columns that a sheet has to its right, without a name and with nothing in them.
     kept = [i for i, name in enumerate(names) if name or frame[:, i].null_count() < frame.height]
     names = [names[i] or ("" if not i else f"column {i + 1}") for i in kept]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise DataError(f"{path} has two columns '{twice}'; rename one of them")
+    refuse_equal_names(path, names)
     columns = dict(zip([frame.columns[i] for i in kept], names, strict=True))
     frame = frame.select(pl.nth(kept)).rename(columns)
     frame, filled = _fill_merged(frame)

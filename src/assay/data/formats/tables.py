@@ -15,8 +15,8 @@ import polars as pl
 
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import KEY, arrow_orders, class_names, column_of, declare_orders, name_classes, natural
-from assay.data.formats import Rows, one_answer_each
-from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
+from assay.data.formats import Rows, naming, one_answer_each
+from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet, refuse_equal_names
 from assay.data.names import IN_MEMORY, strip_spaces
 from assay.data.roles import ROWS
 from assay.data.scales import Preference
@@ -39,6 +39,11 @@ would fill the memory."""
 
 def read_table(path: Path, sheet: str | None = None) -> Rows:
     """A table from a file, or from all files of a folder of Parquet or Arrow; ``sheet`` names one of a spreadsheet."""
+    with naming(path):
+        return _read_table(path, sheet)
+
+
+def _read_table(path: Path, sheet: str | None) -> Rows:
     suffix, first = path.suffix.lower(), 1
     notes: list[str] = []
     if not path.is_dir():
@@ -493,9 +498,7 @@ def read_delimited(path: Path) -> pl.DataFrame:
     # Columns that a sheet has to its right, without a name and with nothing in them.
     kept = [i for i, name in enumerate(names) if name or frame[:, i].null_count() < frame.height]
     names = [names[i] or ("" if not i else f"column {i + 1}") for i in kept]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise DataError(f"{path} has two columns '{twice}'; rename one of them")
+    refuse_equal_names(path, names)
     return frame.select(pl.nth(kept)).rename(dict(zip([frame.columns[i] for i in kept], names, strict=True)))
 
 
