@@ -725,7 +725,11 @@ def test_two_arrays_and_a_matrix_are_tables():
     assert two[0].labels["item"].unique().sort().to_list() == ["item 1", "item 2", "item 3"]
     assert (two[0].humans, two[0].reading.source, two[0].reading.rows) == (("first", "second"), "plain arrays", 6)
     assert not any("matrix" in note for note in two[0].reading.notes)
-    for matrix in ([[1, 1], [2, float("nan")], [3, 5]], np.array([[1, 2, 3], [1, np.nan, 5]]).T, ((1, 1), (2, None), (3, 5))):
+    for matrix in (
+        [[1, 1], [2, float("nan")], [3, 5]],
+        np.array([[1, 2, 3], [1, np.nan, 5]]).T,
+        ((1, 1), (2, None), (3, 5)),
+    ):
         (one,) = reading.labels_of("q", (matrix,), None)
         np.testing.assert_array_equal(one.matrix(), [[1, 1], [2, np.nan], [3, 5]])
         assert one.humans == ("annotator 1", "annotator 2")
@@ -817,3 +821,100 @@ def test_several_tables_are_of_questions_that_take_several():
     assert labels.judges == ("gpt",)
     with pytest.raises(DataError, match="cannot read a table from dict; give a path"):
         reading.labels_of("q", ({"x": frame},), "gpt")
+
+
+# -- which column names the items --------------------------------------------------------------------
+
+PEOPLE_OF_SHEET = ("mia", "tom", "ling")
+
+
+def rated(column: str, ids: list, annotators: tuple[str, ...]) -> pl.DataFrame:
+    """A row an item: its id, and whole numbers from 1 to 5 that differ between items and annotators."""
+    labels = {who: [(3 * i + 2 * k) % 5 + 1 for i in range(len(ids))] for k, who in enumerate(annotators)}
+    return pl.DataFrame({column: ids, **labels})
+
+
+IDS = [f"Answer {i}" for i in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("column", "ids"),
+    [*((name, IDS) for name in ("answer_id", "Answer ID", "response_id", "ResponseId", "comment_id", "Comment", "url")),
+     ("answer_id", [1000 + 7 * i for i in range(60)]),
+     ("url", [f"https://example.org/questions/{i}/answers/{i + 1}" for i in range(60)])],
+)  # fmt: skip
+def test_read_joins_files_by_a_column_with_another_value_in_each_row(tmp_path, column, ids):
+    rated(column, ids, PEOPLE_OF_SHEET).write_csv(tmp_path / "people.csv")
+    rated(column, ids[::-1], ("gpt-4o",)).write_csv(tmp_path / "judge.csv")
+    alone = read(tmp_path / "people.csv")
+    assert alone.items["item"].to_list() == sorted(map(str, ids))
+    both = read([tmp_path / "people.csv", tmp_path / "judge.csv"], judges=["gpt-4o"])
+    assert (both.n_items, len(both)) == (60, 240)
+    # The judge's file has the items in the other order: its i-th label is of the i-th item from the end.
+    judge = dict(both.labels.filter(pl.col("annotator") == "gpt-4o").select("item", "label").iter_rows())
+    assert [judge[str(one)] for one in ids[::-1]] == [(3 * i) % 5 + 1 for i in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "ids"),
+    [
+        (("Antwort", "Antwort"), [1000 + 7 * i for i in range(60)]),
+        (("Comment", "Comment"), [f"this is comment number {i} of those that people wrote" for i in range(60)]),
+        (("Comment", "remark"), [f"this is comment number {i} of those that people wrote" for i in range(60)]),
+    ],
+)
+def test_read_joins_files_by_the_column_whose_values_they_share(tmp_path, columns, ids):
+    rated(columns[0], ids[:40], PEOPLE_OF_SHEET).write_csv(tmp_path / "people.csv")
+    rated(columns[1], ids[::-1], ("gpt-4o",)).write_csv(tmp_path / "judge.csv")
+    both = read([tmp_path / "people.csv", tmp_path / "judge.csv"], judges=["gpt-4o"])
+    assert both.items["item"].to_list() == sorted(map(str, ids))
+    assert both.matrix(["mia", "gpt-4o"]).shape == (60, 2)
+    assert np.isfinite(both.matrix(["mia", "gpt-4o"])).all(axis=1).sum() == 40
+
+
+def test_read_refuses_files_that_share_no_column_of_names(tmp_path):
+    rated("x", [3] * 9, PEOPLE_OF_SHEET).drop("x").write_csv(tmp_path / "people.csv")
+    rated("x", [3] * 9, ("gpt-4o", "note")).drop("x").write_csv(tmp_path / "judge.csv")
+    with pytest.raises(DataError, match=r"people.csv: no column names the items.*names that \S+judge.csv has too"):
+        read([tmp_path / "people.csv", tmp_path / "judge.csv"], judges=["gpt-4o"])
+
+
+def test_read_takes_the_named_index_of_a_pandas_frame_as_a_column():
+    wide = pd.DataFrame({"mia": [1, 2, 3], "tom": [1, 2, 2]}, index=pd.Index(["a", "b", "c"], name="id"))
+    assert read(wide).items["item"].to_list() == ["a", "b", "c"]
+    # An index without a name is the number of a row, and one that is a column already is not added.
+    assert read(wide.reset_index()).fingerprint == read(wide).fingerprint
+    assert read(wide.assign(id=["x", "y", "z"])).items["item"].to_list() == ["x", "y", "z"]
+
+
+# -- rows that are annotators ------------------------------------------------------------------------
+
+
+def forms(column: str) -> pl.DataFrame:
+    """A row an annotator, a column an item: 4 items by 6 annotators."""
+    names = ["ann", "bob", "cho", "dan", "eva", "gpt-4o"]
+    return pl.DataFrame({column: names, **{f"q{j}": [1 + (i * j) % 3 for i in range(6)] for j in (1, 2, 3, 4)}})
+
+
+@pytest.mark.parametrize("column", ["rater", "annotator", "id", "", "Unnamed: 0"])
+def test_read_takes_rows_as_annotators_if_they_name_the_judge(tmp_path, column):
+    forms(column).write_csv(tmp_path / "forms.csv")
+    labels = read(tmp_path / "forms.csv", judges=["gpt-4o"])
+    assert (labels.n_items, len(labels.humans), labels.judges) == (4, 5, ("gpt-4o",))
+    # Item q2 by cho, the third row: 1 + (2 · 2) mod 3 = 2.
+    assert labels.labels.filter((pl.col("item") == "q2") & (pl.col("annotator") == "cho"))["label"].to_list() == [2]
+
+
+@pytest.mark.parametrize("column", ["rater", "annotator", "id", ""])
+def test_read_asks_if_a_row_may_be_a_judge_and_its_call_reads_the_table(tmp_path, column):
+    forms(column).write_csv(tmp_path / "forms.csv")
+    with pytest.raises(DataError, match="rows look like people") as refused:
+        read(tmp_path / "forms.csv")
+    labels = read(tmp_path / "forms.csv", **refused.value.advised)
+    assert (labels.n_items, len(labels.humans), labels.judges) == (4, 5, ("gpt-4o",))
+
+
+def test_read_says_that_a_first_row_of_numbers_names_no_columns(tmp_path):
+    (tmp_path / "plain.csv").write_text("1,2,3,3,\n1,2,3,3,2\n,3,3,3,2\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"the first row holds numbers \(1, 2, 3, 3"):
+        read(tmp_path / "plain.csv")

@@ -293,6 +293,7 @@ class PositionSettings(IntervalSettings):
 
 # -- Votes as arrays -------------------------------------------------------------------------------
 
+
 @dataclass(frozen=True, eq=False)
 class Votes:
     """Votes as arrays, one entry a vote, in the order of the table.

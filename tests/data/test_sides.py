@@ -1,0 +1,285 @@
+"""Votes on pairs of systems: labels of one item speak of the same system, whatever side each rater saw."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import polars as pl
+import pytest
+
+import assay
+from assay.data.formats.exports import write
+from assay.errors import DataError, DesignError
+
+RATERS = ("ann", "bob", "cho", "gpt-4o")
+SYSTEMS = ("birch", "aspen", "cedar")
+COLUMNS = ["item", "annotator", "first", "second", "label"]
+
+
+def votes(choice, pairs, *, seed: int | None, n_items: int = 40) -> pl.DataFrame:
+    """A table of votes: ``choice(item, annotator, pair)`` names the winner; sides are drawn for each vote by the seed."""
+    draw, rows = random.Random(seed), []
+    for i in range(n_items):
+        for annotator in RATERS:
+            one, other = pairs[i % len(pairs)]
+            if seed is not None and draw.random() < 0.5:
+                one, other = other, one
+            winner = choice(i, annotator, (one, other))
+            label = "tie" if winner is None else "first" if winner == one else "second"
+            rows.append((f"q{i:02d}", annotator, one, other, label))
+    return pl.DataFrame(rows, schema=COLUMNS, orient="row")
+
+
+def noisy(i: int, annotator: str, pair: tuple[str, str]) -> str | None:
+    """The winner: mostly the earlier in `SYSTEMS`, now and then a tie."""
+    draw = random.Random(f"{i} {annotator} {sorted(pair)}").random()
+    better, worse = sorted(pair, key=SYSTEMS.index)
+    return None if draw > 0.9 else better if draw < 0.65 else worse
+
+
+ONE_PAIR = [("birch", "aspen")]
+THREE_PAIRS = [("birch", "aspen"), ("aspen", "cedar"), ("cedar", "birch")]
+
+
+def read(frame: pl.DataFrame) -> assay.Annotations:
+    return assay.read(frame, judges=["gpt-4o"], scale="preference")
+
+
+def as_battles(frame: pl.DataFrame) -> pl.DataFrame:
+    names = {"item": "question_id", "annotator": "judge", "first": "model_a", "second": "model_b", "label": "winner"}
+    winner = pl.col("winner").replace({"first": "model_a", "second": "model_b"})
+    return frame.rename(names).with_columns(winner)
+
+
+# -- each system on one side --------------------------------------------------------------------------
+
+
+def test_exact_agreement_of_votes_is_1_if_all_prefer_one_system():
+    frame = votes(lambda *_: "birch", ONE_PAIR, seed=1)
+    assert frame["label"].n_unique() == 2
+    for labels in (read(frame), assay.read(as_battles(frame), judges=["gpt-4o"])):
+        assert assay.exact_agreement(labels).estimate == 1
+
+
+def test_exact_agreement_of_votes_counts_equal_winners():
+    # Winners: q1 birch, birch; q2 aspen, aspen; q3 birch, aspen: 2 of 3 are equal. By side 1 of 3 would be.
+    rows = [("q1", "ann", "birch", "aspen", "first"), ("q1", "bob", "aspen", "birch", "second"),
+            ("q2", "ann", "aspen", "birch", "first"), ("q2", "bob", "birch", "aspen", "second"),
+            ("q3", "ann", "birch", "aspen", "first"), ("q3", "bob", "aspen", "birch", "first")]  # fmt: skip
+    labels = assay.read(pl.DataFrame(rows, schema=COLUMNS, orient="row"), scale="preference")
+    assert assay.exact_agreement(labels).estimate == pytest.approx(2 / 3)
+    # Birch and aspen won three votes each, and aspen is the first by name: a label of −1 is a vote for aspen.
+    assert labels.labels.sort("item", "annotator")["label"].to_list() == [1, 1, -1, -1, 1, -1]
+    assert labels.items.select("first", "second").unique().rows() == [("aspen", "birch")]
+
+
+@pytest.mark.parametrize("pairs", [ONE_PAIR, THREE_PAIRS])
+def test_read_votes_gives_one_table_whatever_the_sides(pairs):
+    one, other = (read(votes(noisy, pairs, seed=seed)) for seed in (1, 2))
+    columns = ["item", "annotator", "label"]
+    assert one.labels.select(columns).equals(other.labels.select(columns))
+    assert one.items.equals(other.items)
+    assert not one.labels["sides_swapped"].equals(other.labels["sides_swapped"])
+
+
+@pytest.mark.parametrize("pairs", [ONE_PAIR, THREE_PAIRS])
+def test_agreement_and_alt_test_of_votes_do_not_depend_on_names_or_rows(pairs):
+    frame = votes(noisy, pairs, seed=3)
+    new = {"birch": "b", "aspen": "z", "cedar": "a"}
+    renamed = frame.with_columns(pl.col("first", "second").replace(new)).sample(fraction=1, shuffle=True, seed=4)
+    one, other = read(frame), read(renamed)
+    for question in (assay.exact_agreement, assay.krippendorff_alpha, assay.fleiss_kappa):
+        assert question(one).estimate == pytest.approx(question(other).estimate, abs=1e-12)
+    tests = [assay.alt_test(labels, "gpt-4o", epsilon=0.1) for labels in (one, other)]
+    assert tests[0].summary().splitlines()[:5] == tests[1].summary().splitlines()[:5]
+
+
+def test_alt_test_of_votes_does_not_depend_on_the_sides_of_each_rater():
+    tests = [assay.alt_test(read(votes(noisy, ONE_PAIR, seed=seed)), "gpt-4o", epsilon=0.1) for seed in (5, 6)]
+    one, other = (t.summary().rpartition("|data:")[0] for t in tests)
+    assert one == other
+
+
+def test_read_votes_keeps_sides_if_each_item_has_one_order():
+    frame = votes(noisy, [("birch", "aspen"), ("aspen", "birch")], seed=None)
+    labels = read(frame)
+    assert "sides_swapped" not in labels.labels.columns
+    assert labels.column("first").to_list() == frame["first"].to_list()
+    counts = [labels.labels["label"].to_list().count(v) for v in (-1, 1, 0)]
+    assert counts == [frame["label"].to_list().count(word) for word in ("first", "second", "tie")]
+
+
+def test_read_votes_from_files_of_people_and_of_a_judge(tmp_path):
+    frame = votes(noisy, ONE_PAIR, seed=7)
+    is_judge = pl.col("annotator") == "gpt-4o"
+    frame.filter(~is_judge).write_csv(tmp_path / "people.csv")
+    frame.filter(is_judge).write_csv(tmp_path / "judge.csv")
+    files = assay.read([tmp_path / "people.csv", tmp_path / "judge.csv"], judges=["gpt-4o"], scale="preference")
+    assert files.fingerprint == read(frame).fingerprint
+
+
+def test_read_grades_of_votes_keeps_how_much_better():
+    rows = [("q1", "ann", "birch", "aspen", -2), ("q1", "bob", "aspen", "birch", 1), ("q2", "ann", "birch", "aspen", 2)]
+    frame = pl.DataFrame(rows, schema=COLUMNS, orient="row")
+    labels = assay.read(frame, scale="preference:slightly<much")
+    # Birch won twice: it is the first, and the vote of bob, who saw it second, is turned.
+    assert labels.labels.sort("item", "annotator")["label"].to_list() == [-2, -1, 2]
+
+
+def test_read_words_that_name_two_columns_as_votes():
+    labels = assay.read(votes(lambda *_: "birch", ONE_PAIR, seed=1), judges=["gpt-4o"])
+    assert labels.scale == assay.Preference()
+    assert any("taken as votes" in note for note in labels.reading.notes)
+    assert assay.exact_agreement(labels).estimate == 1
+    words = assay.read(votes(noisy, ONE_PAIR, seed=1), judges=["gpt-4o"], scale="nominal:first,second,tie")
+    assert words.scale.kind == "nominal"
+
+
+def test_write_votes_keeps_which_were_swapped(tmp_path):
+    labels = read(votes(noisy, THREE_PAIRS, seed=8))
+    write(labels, tmp_path / "votes.csv")
+    again = assay.read(tmp_path / "votes.csv", scale="preference")
+    assert again.fingerprint == labels.fingerprint
+    one, other = (assay.bradley_terry(table, prior=1, method="none") for table in (labels, again))
+    assert one.rows.equals(other.rows)
+    assert one.signature == other.signature
+
+
+def test_scan_refuses_votes_whose_sides_vary_and_names_a_call_that_reads_them(tmp_path):
+    frame = votes(noisy, ONE_PAIR, seed=9)
+    frame.write_parquet(tmp_path / "votes.parquet")
+    with pytest.raises(DataError, match=r"votes on item 'q\d\d' do not all name the same systems") as refused:
+        assay.scan(tmp_path, scale="preference", judges=["gpt-4o"])
+    call = str(refused.value).partition("gives each system one side: ")[2]
+    labels = eval(call.replace(")", ", judges=['gpt-4o'])"), {"assay": assay})  # noqa: S307 - the call that is printed
+    assert labels.fingerprint == read(frame).fingerprint
+    write(labels, tmp_path / "votes.parquet")
+    chunks = assay.scan(tmp_path, scale="preference", judges=["gpt-4o"])
+    assert assay.exact_agreement(chunks).estimate == assay.exact_agreement(labels).estimate
+
+
+# -- the side that was shown --------------------------------------------------------------------------
+
+
+def test_position_bias_counts_the_side_that_was_shown():
+    # Each rater names the text shown first in 2 of 3 votes, whatever the system: 2 of the 3 choices of each.
+    rows = [(f"q{i}", who, *(("birch", "aspen") if (i + k) % 2 else ("aspen", "birch")), "second" if i == 2 else "first")
+            for i in range(3) for k, who in enumerate(RATERS)]  # fmt: skip
+    found = assay.position_bias(read(pl.DataFrame(rows, schema=COLUMNS, orient="row")), method="none")
+    assert found.shares["estimate"].to_list() == pytest.approx([2 / 3] * 4)
+
+
+def test_position_bias_counts_ties_of_votes_that_were_swapped():
+    frame = votes(lambda i, who, pair: None if i == 0 else pair[0], ONE_PAIR, seed=1)
+    found = assay.position_bias(read(frame), method="none")
+    assert found.shares.select("estimate", "n", "ties").rows() == [(1.0, 39, 1)] * 4
+
+
+@pytest.mark.parametrize("ask", [assay.bradley_terry, assay.elo])
+def test_ratings_of_votes_are_those_of_the_sides_that_were_shown(ask):
+    frame = votes(noisy, THREE_PAIRS, seed=10)
+    # With each vote an item, each item has one order, and no vote is swapped.
+    apart = frame.with_columns(item=pl.format("{} {}", "item", "annotator"))
+    one, other = (ask(read(table), method="none").rows for table in (frame, apart))
+    assert one.equals(other)
+
+
+def test_bradley_terry_takes_covariates_of_the_sides_that_were_shown():
+    frame = votes(noisy, THREE_PAIRS, seed=11)
+    shown = pl.int_range(pl.len())
+    frame = frame.with_columns(first_length=100 + shown * 37 % 240, second_length=100 + shown * 53 % 240, place=1.0)
+    frame = frame.with_columns(lead=pl.col("first_length") - pl.col("second_length"))
+    apart = frame.with_columns(item=pl.format("{} {}", "item", "annotator"))
+    for covariates in (["length"], ["lead"], ["place"]):
+        one, other = (
+            assay.bradley_terry(read(t), covariates=covariates, method="none").coefficients for t in (frame, apart)
+        )
+        assert one["estimate"].to_list() == pytest.approx(other["estimate"].to_list(), abs=1e-9)
+    labels = read(frame)
+    longer = labels.labels.filter("sides_swapped")["first_length"].to_list()
+    assert longer == frame["second_length"].filter(labels.labels["sides_swapped"]).to_list()
+
+
+# -- several pairs a question -------------------------------------------------------------------------
+
+
+def all_pairs(seed: int) -> pl.DataFrame:
+    """Votes on three pairs of systems of each of 30 questions; sides are drawn for each vote."""
+    parts = [votes(noisy, [pair], seed=seed + k, n_items=30) for k, pair in enumerate(THREE_PAIRS)]
+    return pl.concat(parts)
+
+
+def test_read_battles_makes_each_pair_of_a_question_an_item():
+    labels = assay.read(as_battles(all_pairs(1)), judges=["gpt-4o"])
+    assert (len(labels), labels.n_items, labels.has_repeats) == (360, 90, False)
+    assert labels.items["item"].to_list()[:3] == ["q00: aspen / birch", "q00: aspen / cedar", "q00: birch / cedar"]
+    assert labels.items["pair_of"].n_unique() == 30
+    assert "several pairs of systems share an item" in " ".join(labels.reading.notes)
+
+
+def test_read_battles_of_one_pair_keeps_the_question_as_the_item():
+    labels = assay.read(as_battles(votes(noisy, ONE_PAIR, seed=1)), judges=["gpt-4o"])
+    assert labels.items["item"].to_list()[:2] == ["q00", "q01"]
+    assert "pair_of" not in labels.items.columns
+
+
+def test_alt_test_of_battles_is_that_of_an_item_for_each_pair():
+    frame = all_pairs(2)
+    pair = pl.concat_str(pl.min_horizontal("first", "second"), pl.max_horizontal("first", "second"), separator="+")
+    apart = frame.with_columns(item=pl.format("{}/{}", "item", pair))
+    battles = assay.read(as_battles(frame), judges=["gpt-4o"])
+    one, other = (assay.alt_test(t, "gpt-4o", epsilon=0.1) for t in (battles, read(apart)))
+    assert one.n_items == 90
+    assert one.table.equals(other.table)
+
+
+def test_item_of_question_and_systems_is_the_pair_whichever_stands_first(tmp_path):
+    frame = all_pairs(3)
+    battles = as_battles(frame)
+    battles.write_csv(tmp_path / "battles.csv")
+    found = assay.read(battles, judges=["gpt-4o"])
+    for source in (battles, tmp_path / "battles.csv"):
+        named = assay.read(source, judges=["gpt-4o"], item=["question_id", "model_a", "model_b"])
+        assert named.items["item"].to_list() == found.items["item"].to_list()
+        assert named.fingerprint == found.fingerprint
+        assert any("question_id, model_a, model_b" in note for note in named.reading.notes)
+    long = assay.read(frame, judges=["gpt-4o"], scale="preference", item=["item", "first", "second"])
+    assert long.fingerprint == found.fingerprint
+
+
+def test_item_of_one_column_is_read_from_battles_in_memory():
+    battles = as_battles(votes(noisy, ONE_PAIR, seed=1)).rename({"question_id": "prompt"})
+    labels = assay.read(battles, judges=["gpt-4o"], item="prompt")
+    assert labels.items["item"].to_list()[:2] == ["q00", "q01"]
+    assert assay.read(battles, judges=["gpt-4o"], item=["prompt"]).fingerprint == labels.fingerprint
+    with pytest.raises(DataError, match="has no column 'promt'"):
+        assay.read(battles, judges=["gpt-4o"], item=["promt", "model_a"])
+
+
+def test_item_of_several_fields_is_refused_for_an_export_of_a_platform(tmp_path):
+    path = tmp_path / "log.eval"
+    path.write_bytes(b"")
+    with pytest.raises(DesignError, match=r"one field names the item in the format 'inspect-ai'.*a, b; give one"):
+        assay.read(path, item=["a", "b"])
+
+
+def test_items_of_a_question_are_those_of_each_of_its_pairs():
+    items = pl.DataFrame({"item": [f"q{i:02d}" for i in range(31)], "topic": ["food", "law"] * 15 + ["food"]})
+    labels = assay.read(as_battles(all_pairs(4)), judges=["gpt-4o"], items=items)
+    expected = ["law" if int(name[1:]) % 2 else "food" for name in labels.items["pair_of"]]
+    assert labels.items["topic"].to_list() == expected
+    assert "1 item of the item table without a label, not counted" in labels.reading.notes
+
+
+def test_clusters_take_the_name_of_the_question_column():
+    labels = assay.read(as_battles(all_pairs(5)), judges=["gpt-4o"], item="question_id")
+    one, other = (assay.exact_agreement(labels, clusters=name) for name in ("question_id", "pair_of"))
+    assert (one.low, one.high) == (other.low, other.high)
+    assert one.low < assay.exact_agreement(labels).estimate < one.high
+
+
+def test_ratings_of_battles_resample_questions():
+    labels = assay.read(as_battles(all_pairs(6)), judges=["gpt-4o"])
+    assert assay.bradley_terry(labels, prior=1, n_resamples=50).run.facts["items"] == 30
+    assert np.isfinite(assay.consistency(labels, method="none").rows["estimate"].to_numpy()).all()
