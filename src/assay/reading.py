@@ -235,12 +235,7 @@ def _read_arrays(question: str, first: Any, second: Any) -> Annotations:
 
 def _read_matrix(question: str, matrix: Any) -> Annotations:
     rows = [list(row) if _is_array(row) else row for row in matrix]
-    if (
-        not rows
-        or not all(isinstance(row, list) for row in rows)
-        or len({len(row) for row in rows}) != 1
-        or not rows[0]
-    ):
+    if not all(isinstance(row, list) and row for row in rows) or len({len(row) for row in rows}) != 1:
         raise DataError(
             f"{question} takes a table of labels, a path, a frame, two arrays of labels or a matrix of items and "
             f"annotators; got a {type(matrix).__name__} that is none of these"

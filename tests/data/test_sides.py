@@ -18,7 +18,7 @@ COLUMNS = ["item", "annotator", "first", "second", "label"]
 
 
 def votes(choice, pairs, *, seed: int | None, n_items: int = 40) -> pl.DataFrame:
-    """A table of votes: ``choice(item, annotator, pair)`` names the winner; sides are drawn for each vote by the seed."""
+    """Votes: ``choice(item, annotator, pair)`` names the winner, and the sides of each vote are drawn by the seed."""
     draw, rows = random.Random(seed), []
     for i in range(n_items):
         for annotator in RATERS:
@@ -152,7 +152,7 @@ def test_scan_refuses_votes_whose_sides_vary_and_names_a_call_that_reads_them(tm
     with pytest.raises(DataError, match=r"votes on item 'q\d\d' do not all name the same systems") as refused:
         assay.scan(tmp_path, scale="preference", judges=["gpt-4o"])
     call = str(refused.value).partition("gives each system one side: ")[2]
-    labels = eval(call.replace(")", ", judges=['gpt-4o'])"), {"assay": assay})  # noqa: S307 - the call that is printed
+    labels = eval(call.replace(")", ", judges=['gpt-4o'])"), {"assay": assay})  # the call that is printed
     assert labels.fingerprint == read(frame).fingerprint
     write(labels, tmp_path / "votes.parquet")
     chunks = assay.scan(tmp_path, scale="preference", judges=["gpt-4o"])
@@ -164,7 +164,8 @@ def test_scan_refuses_votes_whose_sides_vary_and_names_a_call_that_reads_them(tm
 
 def test_position_bias_counts_the_side_that_was_shown():
     # Each rater names the text shown first in 2 of 3 votes, whatever the system: 2 of the 3 choices of each.
-    rows = [(f"q{i}", who, *(("birch", "aspen") if (i + k) % 2 else ("aspen", "birch")), "second" if i == 2 else "first")
+    sides = [("birch", "aspen"), ("aspen", "birch")]
+    rows = [(f"q{i}", who, *sides[(i + k) % 2], ("first", "first", "second")[i])
             for i in range(3) for k, who in enumerate(RATERS)]  # fmt: skip
     found = assay.position_bias(read(pl.DataFrame(rows, schema=COLUMNS, orient="row")), method="none")
     assert found.shares["estimate"].to_list() == pytest.approx([2 / 3] * 4)

@@ -543,8 +543,8 @@ class _Sheet:
         table = swap_sides(keep_shown(self.table, sides.rows), swapped)
         self.table = table.with_columns(pl.Series(SWAPPED, swapped ^ before))
         self.notes.append(
-            "votes on one item show its two systems in both orders: the system with more wins is the first of all "
-            f"votes ({int(swapped.sum()):,} swapped: column {SWAPPED})"
+            "votes on one item show its two systems in both orders: in all votes the system with more wins minus "
+            f"losses is the first ({int(swapped.sum()):,} swapped: column {SWAPPED})"
         )
 
     def _pairs_as_items(self, votes: NDArray[np.bool_]) -> None:

@@ -774,3 +774,16 @@ def model_names(names: Iterable[str], among: Collection[str] = ()) -> list[str]:
     """
     observers = any(name.lower() == "o2" for name in among)
     return [n for n in names if _MODEL.search(n) and not (observers and re.fullmatch(r"[oO]\d", n))]
+
+
+def refuse_equal_names(source: object, names: Sequence[str]) -> None:
+    """Refuse a file with two columns of one name, or with a first row of numbers, which names no columns."""
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is None:
+        return
+    if all(re.fullmatch(r"-?\d+([.,]\d+)?|column \d+|", name) for name in names):
+        raise DataError(
+            f"{source}: the first row holds numbers ({listing(names, 4)}), and no row names the columns; write their "
+            "names above it, such as item, ann, bob"
+        )
+    raise DataError(f"{source} has two columns '{twice}'; rename one of them")

@@ -69,16 +69,17 @@ class Sides:
     def swapped(self, item: Coded, label: NDArray[np.float64]) -> NDArray[np.bool_]:
         """The votes to be turned so that each system has one side: (rows,); none if each item shows one order.
 
-        The system that won more of all votes stands first, whatever the systems are called; of those that won as many,
-        the first by name.
+        The system with more wins minus losses in all votes stands first, so that other names change nothing; of those
+        with equally many, the first by name.
         """
         if not self._differ(self.first * len(self.systems) + self.second, item):
             return np.zeros(len(self.rows), dtype=bool)
         n, won = len(self.systems), np.where(self.rows, np.sign(label), 0)
         wins = np.bincount(self.second, won, n) - np.bincount(self.first, won, n)
         by_name = {name: place for place, name in enumerate(natural(self.systems.drop_nulls().to_list()))}
+        names = np.array([by_name.get(name, n) for name in self.systems.to_list()])
         rank = np.empty(n, dtype=np.int64)
-        rank[np.lexsort(([by_name.get(name, n) for name in self.systems.to_list()], -wins))] = np.arange(n)
+        rank[np.lexsort((names, -wins))] = np.arange(n)
         return np.asarray(self.rows & (rank[self.first] > rank[self.second]))
 
     def _differ(self, value: NDArray[np.int64], item: Coded) -> bool:

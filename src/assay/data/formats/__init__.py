@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import struct
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +13,7 @@ import polars as pl
 from assay.data.annotations import Annotations, Reading
 from assay.data.roles import ColumnView, views_of
 from assay.data.scales import Scale
-from assay.errors import AssayError, DataError, DesignError, listing
+from assay.errors import DesignError, listing
 from assay.estimation.options import Settings, option
 
 
@@ -135,36 +131,6 @@ class FormatSettings(Settings):
     value: Literal["score", "pass"] = option(
         "score", "promptfoo, DeepEval: the label is the score, or `true` and `false`."
     )
-
-
-_OTHER_FORM = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-_DAMAGED = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, struct.error, pl.exceptions.PolarsError)
-
-
-@contextmanager
-def naming(path: Path, about: str = "") -> Iterator[None]:
-    """Refuse a file by its name, whatever a library raises on its bytes; ``about`` is who writes its format.
-
-    Files come from elsewhere: one that is damaged, or not of the form, is the file's fault, not a traceback.
-    """
-    try:
-        yield
-    except AssayError:
-        raise
-    except BaseException as error:
-        # A panic of a library in Rust is no Exception, and each library has a class of its own for it.
-        damaged = isinstance(error, _DAMAGED) or type(error).__name__ == "PanicException"
-        if not damaged and not isinstance(error, _OTHER_FORM):
-            raise
-        said = (str(error).strip().splitlines() or [""])[0]
-        if damaged or not about:
-            raise DataError(
-                f"{path} cannot be read ({type(error).__name__}: {said}); if it is damaged, copy or export it again"
-            ) from error
-        raise DataError(
-            f"{path} is not as {about} writes it ({type(error).__name__}: {error}); name its format with format=..., "
-            "or export it again"
-        ) from error
 
 
 def one_answer_each(labels: Annotations, place: str) -> Annotations:

@@ -19,7 +19,7 @@ import polars as pl
 
 from assay.data.annotations import Annotations, from_frame
 from assay.data.columns import BLANK, SPLIT_DETAILS, FrameSettings, Reading, drop_blank_rows
-from assay.data.formats import FormatSettings, Rows, naming, tables
+from assay.data.formats import FormatSettings, Rows, tables
 from assay.data.formats.intake import OFF_SCALE, is_number
 from assay.data.formats.label_studio import read_label_studio
 from assay.data.formats.mturk import read_mturk
@@ -31,6 +31,7 @@ from assay.data.formats.tables import (
     is_alt_test,
     is_arena,
     is_dataset,
+    naming,
     read_alt_test,
     read_arena,
     read_hugging_face,
@@ -346,7 +347,7 @@ def rows_of(path: Path, settings: ReadSettings) -> Rows:
         try:
             rows = rows_of(inside[0], settings)
         except AssayError as error:
-            error.args = (str(error).replace(*map(str, inside)),)
+            error.args = (str(error).replace(str(inside[0]), inside[1]),)
             raise
         return replace(rows, reading=replace(rows.reading, source=inside[1]))
     chosen = format_of(path, settings.format)

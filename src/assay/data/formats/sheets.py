@@ -21,6 +21,7 @@ from typing import Any
 
 import polars as pl
 
+from assay.data.names import refuse_equal_names
 from assay.errors import DataError, counted, listing, unknown
 
 SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
@@ -113,19 +114,6 @@ def _is_key(grid: pl.DataFrame) -> bool:
         return False
     heads = [str(cell).strip().lower() for cell in grid.row(0)]
     return any(map(_CODE.fullmatch, heads)) and any(map(_WORD.fullmatch, heads))
-
-
-def refuse_equal_names(path: Path, names: Sequence[str]) -> None:
-    """Refuse two columns of one name, or a first row of numbers, which names no columns."""
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is None:
-        return
-    if all(re.fullmatch(r"-?\d+([.,]\d+)?|column \d+|", name) for name in names):
-        raise DataError(
-            f"{path}: the first row holds numbers ({listing(names, 4)}), and no row names the columns; write the names "
-            "above it, such as item, ann, bob"
-        )
-    raise DataError(f"{path} has two columns '{twice}'; rename one of them")
 
 
 # -- text ---------------------------------------------------------------------------------------------

@@ -6,7 +6,11 @@ import importlib
 import importlib.util
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import struct
+import zipfile
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,14 +19,14 @@ import polars as pl
 
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import KEY, arrow_orders, class_names, column_of, declare_orders, name_classes, natural
-from assay.data.formats import Rows, naming, one_answer_each
-from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet, refuse_equal_names
-from assay.data.names import IN_MEMORY, strip_spaces
+from assay.data.formats import Rows, one_answer_each
+from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
+from assay.data.names import IN_MEMORY, refuse_equal_names, strip_spaces
 from assay.data.roles import ROWS
 from assay.data.scales import Preference
 from assay.data.sides import PAIR, PAIR_OF, pair_names
 from assay.data.values import MARKS, parse_numbers
-from assay.errors import DataError, listing, require, unknown
+from assay.errors import AssayError, DataError, listing, require, unknown
 from assay.estimation.result import Exclusion
 
 ARROW = (".arrow", ".feather")
@@ -35,6 +39,36 @@ COMMENTS = re.compile(r"(?i)(comment|note|remark|feedback|kommentar|reason|ratio
 SMALL_JSON = 200 * 2**20
 """JSON Lines up to this size are read value by value, so that 1 and "1" stay apart; Python objects of larger files
 would fill the memory."""
+
+
+_OTHER_FORM = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+_DAMAGED = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, struct.error, pl.exceptions.PolarsError)
+
+
+@contextmanager
+def naming(path: Path, about: str = "") -> Iterator[None]:
+    """Refuse a file by its name, whatever a library raises on its bytes; ``about`` is who writes its format.
+
+    Files come from elsewhere: one that is damaged, or not of the form, is the file's fault, not a traceback.
+    """
+    try:
+        yield
+    except AssayError:
+        raise
+    except BaseException as error:
+        # A panic of a library in Rust is no Exception, and each library has a class of its own for it.
+        damaged = isinstance(error, _DAMAGED) or type(error).__name__ == "PanicException"
+        if not damaged and not isinstance(error, _OTHER_FORM):
+            raise
+        said = (str(error).strip().splitlines() or [""])[0]
+        if damaged or not about:
+            raise DataError(
+                f"{path} cannot be read ({type(error).__name__}: {said}); if it is damaged, copy or export it again"
+            ) from error
+        raise DataError(
+            f"{path} is not as {about} writes it ({type(error).__name__}: {error}); name its format with format=..., "
+            "or export it again"
+        ) from error
 
 
 def read_table(path: Path, sheet: str | None = None) -> Rows:
