@@ -185,6 +185,23 @@ def test_the_icc_of_one_and_of_several_units():
     assert found.tolist() == pytest.approx([13.75 / 14.75, 13.75 / 14])
 
 
+@pytest.mark.parametrize("lesson", [["1", "1", "2"] * 4, [f"{t}{o}" for t in "abcd" for o in "112"]])
+def test_nested_icc_takes_lesson_one_of_each_teacher_for_another_lesson(lesson):
+    """Lessons of 1 and 2, of 4 and 5, of 8 and 10, of 4 and 6, the first in two segments.
+
+    Means 1.5, 4.5, 9, 5 about 5: 2 (12.25 + .25 + 16 + 0)/3 = 19. Within (.5 + .5 + 2 + 2)/4 = 1.25, so that 8.875 is
+    between teachers.
+    """
+    teacher = [t for t in "abcd" for _ in range(3)]
+    label = [0, 2, 2, 3, 5, 5, 8, 8, 10, 4, 4, 6]
+    frame = pl.DataFrame({"item": [f"i{k}" for k in range(12)], "annotator": "r", "label": label})
+    items = frame.select("item").with_columns(teacher=pl.Series(teacher), lesson=pl.Series(lesson))
+    labels = Annotations.from_frame(frame, scale=Interval(), items=items)
+    found = nested_icc(labels, within="teacher", unit="lesson", estimator="anova", n=4)
+    assert (found.n_groups, found.n_units) == (4, 8)
+    assert (found.estimate, found.adjusted) == pytest.approx((8.875 / 10.125, 8.875 / (8.875 + 1.25 / 4)))
+
+
 def test_scores_of_units_are_means_of_all_their_labels():
     about = pl.DataFrame({"item": list("pqrst"), "class": ["y", "y", "x", "x", "y"], "day": ["2", "1", "3", "3", "2"]})
     answers = Answers(np.array([0, 0, 1, 2, 3, 3, 4]), np.array([0, 1, 0, 0, 0, 1, 0]),
@@ -195,7 +212,8 @@ def test_scores_of_units_are_means_of_all_their_labels():
     assert (found.item.tolist(), found.value.tolist()) == ([0, 1, 1], [6, 9, 3])
     alone = _unit_scores(answers, about, "class", None)
     assert (alone.item.tolist(), alone.value.tolist()) == ([0, 0, 1, 1, 1], [4, 7, 1.5, 9, 6])
-    with pytest.raises(DataError, match="day '2' belongs to several of 'class'"):
-        _unit_scores(answers, about.with_columns(pl.Series("class", ["y", "y", "x", "x", "x"])), "class", "day")
+    # Day 2 of x, with t (6), is not day 2 of y, with p (1 and 2): the names of days repeat.
+    apart = _unit_scores(answers, about.with_columns(pl.Series("class", ["y", "y", "x", "x", "x"])), "class", "day")
+    assert (apart.item.tolist(), apart.value.tolist()) == ([0, 0, 1, 1], [6, 6, 9, 1.5])
     with pytest.raises(DataError, match="some items have no 'class' or no 'day'"):
         _unit_scores(answers, about.with_columns(pl.Series("day", ["2", None, "3", "3", "2"])), "class", "day")

@@ -41,7 +41,7 @@ class NestedSettings(IntervalSettings):
         None,
         "Item column that says which unit, a lesson, an item is part of.",
         details="A unit's score is the mean of its labels, and the result says so. When not given, every item is a "
-        "unit.",
+        "unit. Names may repeat between groups: lesson 1 of each teacher is another lesson.",
     )
     n: float = option(
         6.0, "Units that are averaged in the adjusted ICC.", low=1, always=True, details="The paper's is 6."
@@ -157,7 +157,7 @@ def nested_icc(labels: Annotations | Chunks, settings: NestedSettings) -> Nested
     Raises
     ------
     DataError
-        For a column that the items do not have, or a unit in two groups.
+        For a column that the items do not have.
     DesignError
         Where no group has two units, or groups or units are too few to tell them apart (three differences of each).
     """
@@ -264,12 +264,9 @@ def _unit_scores(answers: Answers, about: pl.DataFrame, within: str, unit: str |
     units = (
         about.select("item", pl.col(within).alias("_group"), pl.col(name).alias("_unit"))
         .join(sums, on="item", validate="1:1")
-        .group_by("_unit", maintain_order=True)
-        .agg(pl.col("_group").n_unique().alias("groups"), pl.col("_group").first(), pl.col("total", "number").sum())
+        .group_by("_group", "_unit", maintain_order=True)  # lesson 1 of each teacher is another lesson
+        .agg(pl.col("total", "number").sum())
     )
-    split = units.filter(pl.col("groups") > 1)
-    if split.height:
-        raise DataError(f"{name} '{split['_unit'][0]}' belongs to several of '{within}'")
     units = units.sort("_group", "_unit", maintain_order=True)
     group = units["_group"].rank("dense").to_numpy().astype(np.int64) - 1
     names = tuple(str(g) for g in units["_group"].unique(maintain_order=True).to_list())
