@@ -56,6 +56,20 @@ def test_every_cross_pair_by_hand():
     assert found.across.estimate == pytest.approx(np.corrcoef(np.array(cross).T)[0, 1])
 
 
+@pytest.mark.parametrize("judge", ["a", "z"])
+def test_disattenuated_correlation_of_one_judge_does_not_depend_on_its_name(judge):
+    """The only judge is one level of r, first or last by name: it has a consistency, Eρ², in both cases."""
+    labels = lessons(20, 3, 3, judges=1, seed=5)
+    named = {"annotator": pl.col("annotator").replace("m0", judge)}
+    renamed = dataclasses.replace(labels, labels=labels.labels.with_columns(**named),
+                                  annotators=labels.annotators.with_columns(**named))  # fmt: skip
+    found, same = ask(renamed), ask(labels)
+    assert found.cautions == ("judge: r has one level and is taken out of the design: what is found holds for that "
+                              "level alone.",)  # fmt: skip
+    assert found.table.equals(same.table)
+    assert found.structural.reason is None
+
+
 def test_equation_3_and_the_better_ones_by_hand():
     labels = lessons(25, 4, 4, judges=3, seed=4)
     found = ask(labels)

@@ -130,6 +130,27 @@ def test_an_object_that_cannot_be_told_apart_has_no_coefficient():
     assert found.d_study(o=[2]).projected["reason"].null_count() == 0
 
 
+@pytest.mark.parametrize(("n", "raters"), [(1, 3), (1, 1), (3, 3)])
+def test_g_study_takes_lesson_one_of_each_teacher_for_another_lesson(n, raters):
+    """Also if each teacher has one: lesson 1 is not the only lesson, and a teacher is not told from it."""
+    labels = lessons(12, n, raters, missing=0.2 if raters > 1 else 0.0)
+    named = labels.labels.select(
+        "item", "annotator", "label", teacher=labels.column("teacher"), lesson=labels.column("lesson")
+    )
+    numbered = named.with_columns(pl.col("lesson").str.split("-").list.last())
+    assert numbered["lesson"].n_unique() == n
+    found, same = (
+        g_study(assay.read(rows, scale="interval:-100-100"), "r x (o:i)", "i", facets=FACETS)
+        for rows in (numbered, named)
+    )
+    assert found.table["quantity"].to_list() == same.table["quantity"].to_list()
+    for column in ("estimate", "low", "high"):  # levels are summed in another order
+        np.testing.assert_allclose(found.table[column].to_numpy(), same.table[column].to_numpy(), rtol=1e-9)
+    assert np.isfinite(found.generalizability) == (n == 3)
+    if raters == 1:
+        assert found.studies[0].generalizability.reason.startswith("hardly any level of i has two labels")
+
+
 def test_replicates_are_a_term():
     """Two labels a cell, 1 apart: ro:i is apart from error, whose variance is that of two numbers 1 apart."""
     labels = lessons(10, 3, 3)

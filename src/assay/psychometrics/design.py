@@ -590,7 +590,8 @@ class _Resolver:
     def _drop_single_levels(self, design: Design) -> Design:
         """Without facets of one level, which vary with nothing."""
         self.single: tuple[str, ...] = ()
-        single = [f for f in design.facets if int(self.codes[f].max()) == 0]
+        # Lesson 1 of each teacher is another lesson: levels are counted with what a facet is nested in.
+        single = [f for f in design.facets if not design.codes_of({f, *design.nests[f]}, self.codes).any()]
         if self.settings.object in single:
             raise DesignError(f"the object {self.settings.object} has one level; there is nothing to tell apart")
         if not single:

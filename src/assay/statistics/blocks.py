@@ -443,7 +443,8 @@ class Blocks:
     @classmethod
     def of(cls, terms: Terms, restricted: bool = True) -> Blocks:
         """Collapse labels to cells and cut them into the blocks that cost least."""
-        cell, n = cross_codes(*terms.codes)
+        # Without terms all labels are one cell.
+        cell, n = cross_codes(np.zeros(len(terms), dtype=np.int64), *terms.codes)
         number = np.bincount(cell, minlength=n).astype(float)
         centre = terms.value.mean()
         mean = np.bincount(cell, weights=terms.value - centre, minlength=n) / number
@@ -451,7 +452,7 @@ class Blocks:
         first = np.empty(n, dtype=np.int64)
         first[cell] = np.arange(len(cell))
         codes = tuple(c[first] for c in terms.codes)
-        block, within = _cheapest_blocks(codes)
+        block, within = _cheapest_blocks(codes, n)
         across = tuple(k for k in range(len(codes)) if k not in within)
         groups = _groups(block, codes, within, across)
         return cls(mean, number, inside if n < len(cell) else 0.0, codes, within, across, groups, restricted)
@@ -743,9 +744,8 @@ class _Solution:
 # -- Cutting into blocks -----------------------------------------------------------------------------
 
 
-def _cheapest_blocks(codes: Sequence[Ints]) -> tuple[Ints, tuple[int, ...]]:
-    """The term whose levels make the blocks, so that blocks and what reaches across them cost least."""
-    n = len(codes[0])
+def _cheapest_blocks(codes: Sequence[Ints], n: int) -> tuple[Ints, tuple[int, ...]]:
+    """The term whose levels make the blocks of n cells, so that blocks and what reaches across them cost least."""
     best: tuple[float, Ints, tuple[int, ...]] | None = None
     for block in (*codes, np.arange(n)):
         size = np.bincount(block)
