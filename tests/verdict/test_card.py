@@ -32,6 +32,8 @@ from assay.verdict.cells import LEAST_PEOPLE, TOWARD, Boundaries, CellMeasure, J
 
 pytestmark = pytest.mark.xdist_group("card")  # one process, so that each table is made once
 
+LESSONS = Path(__file__).parents[2] / "examples" / "lessons.csv"
+
 BY_TEACHER = {"object": "teacher", "lesson": "lesson", "family": "family", "group": "race"}
 
 
@@ -157,6 +159,58 @@ def test_what_a_table_cannot_say_is_a_dash_with_what_it_needs():
         .unique(["item", "annotator"], maintain_order=True), scale="text", judges=["q"],
     )  # fmt: skip
     assert set(card(text).rows[0].marks.values()) == {"–"}
+
+
+def scored(rows, **columns):
+    """A table from (item, annotator, label) and columns of the items, in which j, j1 and j2 are judges."""
+    frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
+    items = pl.DataFrame({"item": frame["item"].unique(maintain_order=True), **columns})
+    judges = [name for name in frame["annotator"].unique(maintain_order=True) if name.startswith("j")]
+    about = pl.DataFrame({"annotator": judges, "family": ["of j"] * len(judges)})
+    return Annotations.from_frame(frame, judges=judges, scale="1-5", items=items, annotators=about)
+
+
+@pytest.mark.parametrize("lessons", [["1", "2"] * 3, ["s1", "s2", "t1", "t2", "u1", "u2"]])
+def test_card_takes_lesson_one_of_each_teacher_for_another_lesson(lessons):
+    """Three people give teachers s, t, u 1, 3, 5 in both lessons; the judge gives 1, 3, 5, then 3, 3, 3.
+
+    Less the mean, 3: people −2, 0, 2 in both, the judge −2, 0, 2, then 0, 0, 0. Products of one teacher at different
+    lessons less those of different teachers: c_h = (4 + 0 + 4)/3 + 4/3 = 4; c_hm = (0 + 0 + 0 + 4 + 0 + 4)/6 + 2/3 = 2;
+    c_m = 0 + 1/3. The correlation of scores is 2/√(4/3) = √3, which is unbiased, so that it may be above 1.
+    """
+    of = dict(zip(("s1", "s2", "t1", "t2", "u1", "u2"), (1, 1, 3, 3, 5, 5), strict=True))
+    rows = [(item, who, label) for item, label in of.items() for who in ("p", "q", "r")]
+    rows += [(item, "j", label if item[1] == "1" else 3) for item, label in of.items()]
+    labels = scored(rows, teacher=list("ssttuu"), lesson=lessons)
+    found = card(labels, object="teacher", lesson="lesson", alpha=0.3).table
+    assert found.filter(dimension="validity")["judge_value"].to_list() == pytest.approx([3**0.5])
+
+
+def test_card_is_the_same_however_lessons_are_named():
+    """examples/lessons.csv numbers the lessons of each teacher: four names for 160 lessons."""
+    rows = pl.read_csv(LESSONS)
+    named = rows.with_columns(lesson=pl.col("teacher") + "-" + pl.col("lesson").cast(pl.String))
+    found, same = (card(assay.read(table, scale="1-4"), **BY_TEACHER, expertise="skilled") for table in (rows, named))
+    assert found.table.equals(same.table)
+    assert found.cells.rows() == [
+        ("enc1", "?", "✗", "–", "?", "–", "?", "?"), ("enc2", "?", "✗", "–", "?", "–", "?", "?"),
+        ("gpt-a", "✓", "✓", "–", "✓", "–", "?", "✓"), ("gpt-b", "✓", "✓", "–", "✓", "–", "?", "✓"),
+        ("encoder", "–", "✗", "?", "✓", "–", "?", "?"), ("gpt", "–", "✓", "✓", "✓", "–", "✓", "✓"),
+    ]  # fmt: skip
+
+
+def test_report_is_the_same_however_lessons_are_named():
+    rows = pl.read_csv(LESSONS).filter(pl.col("teacher") < "t20", ~pl.col("annotator").is_in(["enc2", "gpt-b"]))
+    named = rows.with_columns(lesson=pl.col("teacher") + "-" + pl.col("lesson").cast(pl.String))
+    by_lesson = {"object": "teacher", "lesson": "lesson", "expertise": "skilled"}
+    found, same = (assay.report(assay.read(table, scale="1-4"), **by_lesson).card for table in (rows, named))
+    assert found.table.equals(same.table)
+
+
+def test_card_refuses_an_item_of_several_objects():
+    rows = [(item, who, 3) for item in "ab" for who in ("p", "q", "j")]
+    with pytest.raises(DesignError, match="an item lies in several of 'annotator': objects and lessons are columns of"):
+        card(scored(rows), object="annotator")
 
 
 def test_a_valid_replacement_that_measures_something_else_is_said():

@@ -27,6 +27,7 @@ from assay.replacement.panel import Expertise
 from assay.reporting import pictures
 from assay.reporting.page import SIGNS, Marks, Part
 from assay.reporting.tables import marks_text
+from assay.statistics.blocks import cross_codes
 from assay.verdict.cells import TOWARD, Boundaries, CellMeasure, Dimension, JudgeCells, shown
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class CardSettings(Settings):
     lesson: str | None = option(
         None,
         "Column of the occasions of an object, such as the lesson; each item when not given.",
+        details="Names may repeat between objects: lesson 1 of each teacher is another lesson.",
         first=True,
     )
     family: str | None = option(
@@ -442,9 +444,14 @@ class _Criterion:
         value = found.value[:, None]
         if not self.scale.ordered:
             value = (found.value[:, None] == np.unique(found.value)).astype(float)
-        codes = found.codes
-        if len(np.unique(codes["s"] * (int(codes["o"].max(initial=0)) + 1) + codes["o"])) > len(found.names["s"]):
-            raise DesignError(f"an item lies in several of '{s.lesson}': lessons are columns of the items")
+        # A lesson is that of its object, whatever its name: lesson 1 of each teacher is another one.
+        codes = {**found.codes, "o": cross_codes(found.codes["i"], found.codes["o"])[0]}
+        for column, facet in ((s.object, "i"), (s.lesson, "o")):
+            if cross_codes(codes["s"], codes[facet])[1] > len(found.names["s"]):
+                raise DesignError(
+                    f"an item lies in several of '{column}': objects and lessons are columns of the items. If items of "
+                    f"several '{column}' share a name, give both columns as the item when reading"
+                )
         group = None if s.group is None else _group_codes(labels, s.group, found.names["s"])
         return _Codes(value, codes, found.names["r"], group, self.scale.ordered, s.object is not None)
 
