@@ -213,6 +213,88 @@ def test_card_refuses_an_item_of_several_objects():
         card(scored(rows), object="annotator")
 
 
+def summaries(seed, systems, articles=30, gap=1.0, guess=False):
+    """Summaries of articles by the same systems, from good to bad, four people, and two judges drawn like them (or by
+    chance): both sides differ in severity and err alike."""
+    rng = np.random.default_rng(seed)
+    content = 0.4 * rng.normal(size=(articles, 1)) + 0.4 * rng.normal(size=(articles, systems))
+    content = content + np.linspace(gap, -gap, systems)
+    names = [f"{i:02}-{s}" for i in range(articles) for s in range(systems)]
+    rows = []
+    for who in ("p0", "p1", "p2", "p3", "j1", "j2"):
+        x = content + 0.3 * rng.normal() + 0.6 * rng.normal(size=content.shape)
+        label = 1 + np.digitize(x, (-1.2, -0.4, 0.4, 1.2))
+        if guess and who in ("j1", "j2"):
+            label = rng.integers(1, 6, content.shape)
+        rows += list(zip(names, [who] * len(names), label.ravel().tolist(), strict=True))
+    return scored(rows, article=[n[:2] for n in names], system=[n[3:] for n in names])
+
+
+BY_SCORES = ("confidence", "validity", "helpfulness")
+
+
+@pytest.mark.parametrize("guess", [False, True])
+@pytest.mark.parametrize("lesson", [None, "system"])
+def test_card_shows_nothing_of_scores_that_a_good_and_a_bad_system_hide(guess, lesson):
+    """People's labels of one article go apart: c_h is below 0, so that a person's clone had ✗ and a guess ✓."""
+    found = card(summaries(0, 2, guess=guess), object="article", lesson=lesson, family="family")
+    assert {row.alone[d] for row in found.rows for d in BY_SCORES} == {"–"}
+    assert "single labels" not in found.summary()
+    assert (
+        "confidence, validity, helpfulness: agreement among annotators on the objects is not demonstrated at level "
+        "0.05; collect labels of more objects, or of more items or lessons of each. If the items of an object are "
+        "outputs of different systems, give the option object the column of systems."
+    ) in found.needs()
+
+
+def test_card_answers_by_system_as_its_reason_says():
+    labels = summaries(1, 8, articles=12)
+    assert {row.marks["validity"] for row in card(labels, object="article").rows} == {"–"}
+    assert {row.marks["validity"] for row in card(labels, object="system").rows} == {"✓"}
+    # With two systems there are too few objects, which is said; each item by itself still has an answer.
+    few = summaries(0, 2)
+    assert "agreement among annotators on the objects is not estimable" in card(few, object="system").summary()
+    assert {row.marks["helpfulness"] for row in card(few).rows} == {"✓"}
+
+
+def test_card_says_without_agreement_on_items_why_help_is_a_dash():
+    rng = np.random.default_rng(3)
+    rows = [(f"i{i}", who, int(rng.integers(1, 6))) for i in range(40) for who in ("p", "q", "r", "j")]
+    found = card(scored(rows))
+    assert found.rows[0].marks["helpfulness"] == "–"
+    assert (
+        "helpfulness: agreement among annotators is not demonstrated at level 0.05; collect labels of more items, each "
+        "by two annotators."
+    ) in found.needs()
+
+
+def test_card_of_two_people_says_that_nothing_shows_how_others_would_differ():
+    rows = [row for row in summaries(2, 4, gap=0.0).labels.rows() if row[1] in ("p0", "p1", "j1")]
+    labels = scored(rows, article=[n[:2] for n in dict.fromkeys(row[0] for row in rows)])
+    found = card(labels, object="article")
+    marks = found.rows[0].marks
+    assert [marks[d] for d in ("concordance", "validity", "helpfulness")] == ["–", "–", "–"]
+    assert found.needs()[1].startswith(
+        "concordance, validity, helpfulness: not estimable without one of the annotators"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gap", [1.0, 0.4])
+@pytest.mark.parametrize("systems", [2, 4])
+def test_a_judge_drawn_like_people_fails_in_at_most_one_of_twenty_studies_of_the_same_systems(systems, gap):
+    """40 studies of 30 articles, two such judges each: validity and helpfulness ✗, uncorrected, in at most 5%."""
+    failed = dict.fromkeys(BY_SCORES, 0)
+    too_far = 0
+    for seed in range(40):
+        found = card(summaries(100 + seed, systems, gap=gap), object="article")
+        too_far += found.summary().count("too far")
+        for row in found.rows:
+            for dimension in BY_SCORES:
+                failed[dimension] += row.alone[dimension] == "✗"
+    assert max(*failed.values(), too_far) <= 0.05 * 80
+
+
 def test_a_valid_replacement_that_measures_something_else_is_said():
     row = card(seen(1), **BY_TEACHER, epsilon=0.3, judges=["invalid1", "good1"])
     words = {r.name: r for r in row.rows if r.kind == "judge"}
@@ -500,7 +582,8 @@ def test_what_a_table_lacks_is_said_once_for_all_its_dimensions():
     value, reasoned = Estimate(0.1, 0.0, 0.2, 0.05), Estimate(0.1, np.nan, np.nan, np.nan, "labels do not vary")
     parts = [
         (None, "confidence", CellMeasure.absent("needs an object")),
-        (None, "bias", CellMeasure("severity", reasoned, np.nan, np.nan)),  # a measure without an interval: no lack
+        (None, "bias", CellMeasure("severity", reasoned, np.nan, np.nan)),
+        (None, "confidence", CellMeasure(TOWARD, reasoned, np.nan, np.nan)),  # beside the cell, which has its reason
         (None, "concordance", CellMeasure("correlation", value, 0.1, 0.9)),
         (None, "concordance", CellMeasure("", value, 0.1, 0.9)),
         (None, "validity", CellMeasure.absent("needs an object")),
@@ -508,7 +591,7 @@ def test_what_a_table_lacks_is_said_once_for_all_its_dimensions():
         (None, "fairness", CellMeasure.absent("needs a group")),
     ]
     assert JudgeCard.needs(SimpleNamespace(_parts=lambda: iter(parts))) == [
-        "confidence, validity: needs an object.", "fairness: needs a group.",
+        "confidence, validity: needs an object.", "bias: labels do not vary.", "fairness: needs a group.",
     ]  # fmt: skip
 
 

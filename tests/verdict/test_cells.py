@@ -90,20 +90,25 @@ def test_one_label_of_a_single_judge_goes_toward_peoples_scores_by_hand():
     assert_contrast(toward, m["c_hm"] / np.sqrt(v_m) - 0.8 * m["c_h"] / np.sqrt(v_h))
     quarter = judge_cells(rows(**WORLD | {"c_h": 0.25}), members=1).confidence()[1]
     assert (quarter.judge, quarter.people) == pytest.approx((3 / (0.5 * 5), 0.25 / (0.5 * 4)))
-    for c_h in (0.0, -1.0):
-        toward = judge_cells(rows(**WORLD | {"c_h": c_h}), members=1).confidence()[1]
-        assert np.isnan([toward.judge, toward.people]).all(), "people's scores do not differ"
+
+
+@pytest.mark.parametrize(("c_h", "finding"), [(NAN, "not estimable"), (-4.0, "not demonstrated at level 0.05")])
+@pytest.mark.parametrize(("members", "c_m"), [(1, 9.0), (1, -4.0), (2, 9.0), (2, -4.0)])
+def test_cells_of_scores_are_absent_without_a_demonstrated_covariance_of_people(c_h, finding, members, c_m):
+    """Also for a judge drawn like people, whose c_hm and c_m are the same −4."""
+    means = rows(**WORLD | {"c_h": c_h, "c_m": c_m, "c_hm": min(c_m, 3.0)})
+    for make in (JudgeCells.confidence, JudgeCells.validity, JudgeCells.helpfulness):
+        (one,) = make(judge_cells(means, members=members))
+        assert one.found.reason.startswith(f"agreement among annotators on the objects is {finding}; collect labels of")
+        assert np.isnan(shown((one,))).all()
 
 
 @pytest.mark.parametrize(
     ("c_h", "c_m", "root"),
-    [
-        (4.0, 9.0, 6), (0.25, 0.36, 0.3), (0.0, 9.0, None), (-4.0, 9.0, None), (4.0, -9.0, None), (4, 0, None),
-        (-4, -9, None),
-    ],
+    [(4.0, 9.0, 6), (0.25, 0.36, 0.3), (4.0, -9.0, None), (4, 0, None)],
 )  # fmt: skip
 def test_the_correlation_of_scores_by_hand(c_h, c_m, root):
-    """3 / √(4 · 9); where either variance is none there is no correlation, and the covariance itself is tested."""
+    """3 / √(4 · 9); without a variance of the judge there is no correlation, and the covariance itself is tested."""
     m = rows(**WORLD | {"c_h": c_h, "c_m": c_m})
     (one,) = judge_cells(m, at=Boundaries(validity=0.4)).validity()
     assert one.measure == "correlation of scores"
@@ -130,7 +135,7 @@ def test_the_mean_of_a_person_and_the_judge_against_the_person_alone_by_hand(mon
     object.__setattr__(made, "products", SimpleNamespace(same_item=lambda *sides: asked.append(sides) or pairs))
     monkeypatch.setattr(cells, "Products", lambda tables: tables)
     monkeypatch.setattr(cells, "JudgeMoments", lambda products, judge, d: made)
-    (one,) = judge_cells().helpfulness()
+    (one,) = judge_cells(m).helpfulness()
     assert asked == [("people", "judge")]
     assert one.measure == "with people's scores"
     assert (one.judge, one.people) == pytest.approx((7 / math.sqrt(45) / 2, 4 / 4 / 2))
@@ -139,11 +144,11 @@ def test_the_mean_of_a_person_and_the_judge_against_the_person_alone_by_hand(mon
     assert_contrast(one, both - m["c_h"] / np.sqrt(v_h))
     for c_h, alone in ((0.25, 0.25 / 4 / 0.5), (0.0, NAN), (-0.1, NAN)):
         made.__dict__["sums"] = leftout(sums_of(rows(**WORLD | {"c_h": c_h})))
-        (one,) = judge_cells().helpfulness()
+        (one,) = judge_cells(m).helpfulness()
         assert one.people == pytest.approx(alone, nan_ok=True)
         assert math.isnan(one.judge) == math.isnan(alone)
     made.__dict__["sums"] = leftout(sums_of(m))
-    assert judge_cells(people=2).helpfulness()[0].found.reason is None
+    assert judge_cells(m, people=2).helpfulness()[0].found.reason is None
     assert judge_cells(people=1).helpfulness()[0].found.reason == "needs two people or more"
 
 
@@ -197,6 +202,7 @@ def test_a_cell_asks_for_every_measure_and_is_spoken_against_by_one():
     assert shown((measure(0.01, 0.9, 0.03, 0.005),)) == (0.03, 0.9)
     assert shown((measure(0.6, 0.6), measure(0.6, 0.7))) == (0.6, 1.0)
     assert np.isnan(shown((measure(0.01, 0.9), measure(NAN, NAN)))).all()
+    assert shown((measure(0.01, 0.9, 0.02, NAN),)) == (1.0, 0.9), "a need without a p-value is not demonstrated"
     assert (measure(0.1, 0.9).judge, measure(0.1, 0.9).people) == pytest.approx((NAN, NAN), nan_ok=True)
 
 

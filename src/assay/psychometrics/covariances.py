@@ -25,6 +25,12 @@ from assay.estimation.statistic import Bools, Floats, Ints
 MOST_UNITS = 2_000
 """Objects that are left out one by one; more are left out in as many random blocks, which changes no estimate."""
 
+FEW_PEOPLE = (
+    "not estimable without one of the annotators, so that nothing shows how others would differ; collect labels of "
+    "these items by more annotators"
+)
+"""Why there is no contrast for annotators as a sample: two of them are one pair."""
+
 
 @dataclass(frozen=True, eq=False)
 class LabelTables:
@@ -397,10 +403,10 @@ def contrast(sums: Leftout, of: Callable[[Floats], Floats], *, people: bool = Tr
     with np.errstate(divide="ignore", invalid="ignore"):
         whole, units = float(of(sums.whole)), of(sums.units)
         persons, cells = (of(sums.persons), of(sums.cells)) if people else (np.zeros(0), np.zeros(0))
-    if not (
-        np.isfinite(whole) and np.isfinite(units).all() and np.isfinite(persons).all() and np.isfinite(cells).all()
-    ):
+    if not (np.isfinite(whole) and np.isfinite(units).all() and np.isfinite(cells).all()):
         return Contrast(math.nan, math.nan, math.nan, "a variance that it divides by is not there")
+    if not np.isfinite(persons).all():
+        return Contrast(math.nan, math.nan, math.nan, FEW_PEOPLE)
     of_units, of_people, of_cells = (_leave_one_out(x) for x in (units, persons, cells))
     variance = of_units + max(of_people - of_cells, 0.0)
     if not variance > 0:
@@ -449,7 +455,9 @@ class JudgeMoments:
     def covariance(self, sums: Floats, which: int) -> Floats:
         """c_h (0), c_hm (1) or c_m (2): the mean product of one object's less that of different objects."""
         at = 4 * which
-        return np.asarray(sums[..., at] / sums[..., at + 1] - sums[..., at + 2] / sums[..., at + 3])
+        # Products that cancel leave rounding behind: divided by no pairs it would be infinite, and not missing.
+        same, other = (np.where(n > 0, n, np.nan) for n in (sums[..., at + 1], sums[..., at + 3]))
+        return np.asarray(sums[..., at] / same - sums[..., at + 2] / other)
 
     def variances(self, sums: Floats, which: int) -> tuple[Floats, Floats]:
         """Of a single label of people (0) or of the judge (1): within a rater, and over all raters."""

@@ -263,7 +263,7 @@ class JudgeCard(Result):
         """What this table lacks for the questions that it cannot answer."""
         found: dict[str, list[Dimension]] = {}
         for _, dimension, one in self._parts():
-            if one.found.reason is not None and one.measure == "":
+            if one.found.reason is not None and math.isnan(one.above) and one.measure != TOWARD:
                 found.setdefault(one.found.reason, []).append(dimension)
         return [f"{listing(list(dict.fromkeys(d)))}: {why}." for why, d in found.items()]
 
@@ -362,7 +362,8 @@ def card(labels: Annotations | Chunks, settings: CardSettings) -> JudgeCard:
     group? Helpfulness: does it beside one person bring scores nearer to what all people would say?
 
     Each mark comes from a contrast whose true value is 0 on one boundary, with objects and people as samples, never
-    from a point estimate or a ratio; marks of a dimension are corrected over judges and criteria.
+    from a point estimate or a ratio; marks of a dimension are corrected over judges and criteria. Confidence, validity
+    and helpfulness are – unless people's own labels of different lessons of an object covary significantly above 0.
 
     Parameters
     ----------

@@ -34,6 +34,13 @@ SPREAD_FLOOR = 0.1
 TOWARD = "toward people's scores"
 """Of a single judge, which has no confidence of its own: how far one of its labels carries to what people would say."""
 
+MORE_OBJECTS = (
+    "collect labels of more objects, or of more items or lessons of each. If the items of an object are outputs of "
+    "different systems, give the option object the column of systems"
+)
+MORE_ITEMS = "collect labels of more items, each by two annotators"
+"""What lets annotators' agreement be demonstrated: on objects, and on items that are objects by themselves."""
+
 HALVINGS = 60
 """Steps of the search for a p-value: as exact as a double."""
 
@@ -76,7 +83,7 @@ class CellMeasure:
 
 def shown(parts: tuple[CellMeasure, ...]) -> tuple[float, float]:
     """P-values of a cell: that every contrast lies above its boundary, and that one lies below (Bonferroni)."""
-    above = [p for one in parts for p in (one.above, *one.needs)]
+    above = [1.0 if math.isnan(p) else p for one in parts for p in (one.above, *one.needs)]
     below = [one.below for one in parts]
     if not parts or any(math.isnan(one.above) for one in parts):
         return math.nan, math.nan
@@ -181,10 +188,33 @@ class JudgeCells:
             return (CellMeasure.absent(f"{what} needs two people or more"),)
         return None
 
+    @cached_property
+    def people_covariance(self) -> Contrast:
+        """c_h: the covariance of labels of one object by different people, of different lessons if there are some."""
+        return contrast(self.moments.sums, lambda s: self.moments.covariance(s, 0), people=False)
+
+    def _undemonstrated(self) -> tuple[CellMeasure, ...] | None:
+        """Why people's scores are no yardstick; None if people's own covariance is significantly above 0.
+
+        Both sides of each contrast of scores hold c_h or its like. If every object holds outputs of the same good and
+        bad system, these are below 0, for a judge drawn like people too: it is then shown neither good nor bad.
+        """
+        c_h = self.people_covariance
+        if c_h.above() <= self.level:
+            return None
+        objects = self.tables.lessons
+        finding = f"not demonstrated at level {self.level:g}" if c_h.reason is None else "not estimable"
+        return (
+            CellMeasure.absent(
+                f"agreement among annotators{' on the objects' if objects else ''} is {finding}; "
+                f"{MORE_OBJECTS if objects else MORE_ITEMS}"
+            ),
+        )
+
     def confidence(self) -> tuple[CellMeasure, ...]:
         """Eρ² and Φ of the family's single labels beside people's."""
         m, share = self.moments, self.at.confidence
-        if untold := self._untold("how far scores carry"):
+        if untold := self._untold("how far scores carry") or self._undemonstrated():
             return untold
         if self.judge.sum() < 2:
             needs = "a single judge has no spread of raters: the option family names the column of families"
@@ -225,7 +255,7 @@ class JudgeCells:
 
     def validity(self) -> tuple[CellMeasure, ...]:
         """The correlation of universe scores of judge and people, without their errors."""
-        if untold := self._untold("whether both measure the same"):
+        if untold := self._untold("whether both measure the same") or self._undemonstrated():
             return untold
         m, least = self.moments, self.at.validity
 
@@ -244,6 +274,8 @@ class JudgeCells:
         """The mean of a person and the judge, against the person alone: correlation with people's universe scores."""
         if self.tables.people.sum() < 2:
             return (CellMeasure.absent("needs two people or more"),)
+        if untold := self._undemonstrated():
+            return untold
         m = JudgeMoments(Products(self.tables.lesson_means), self.judge, self.tables.item.shape[2])
         h, judge = m.sides
         k = m.sums.whole.shape[-1]
