@@ -159,7 +159,7 @@ def taught() -> Annotations:
 @cache
 def judged_by_eight() -> Annotations:
     """Eight people and two judges on 4 items of each of 24 documents, whose language is the document's."""
-    labels = assay.simulate(96, 8, scale="1-5", judges={"gpt": 0.2, "llama": 0.4}, spread=0.7, documents=24, seed=4)
+    labels = assay.simulate(96, 8, scale="1-5", judges={"gpt": 0.2, "llama": 0.4}, spread=0.7, documents=24, seed=6)
     number = labels.items["document"].rank("dense")
     items = labels.items.with_columns(language=pl.when(number % 2 == 0).then(pl.lit("en")).otherwise(pl.lit("de")))
     people = labels.annotators.with_columns(maker=pl.lit("one"))
