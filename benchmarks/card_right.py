@@ -1,10 +1,11 @@
 """How often is each cell of the card right? Simulated observations of teachers with planted judges; docs/coverage.md.
 
     python benchmarks/card_right.py middle 40
+    python benchmarks/card_right.py systems 40
 
 A world of the sizes of paper 002: latent content of teacher .13, lesson .20 and segment .09 of the variance, people's
 severity .10, person × teacher .02, person × lesson .08, error .38, cut into 1-4. Families of three judges differ in one
-thing each.
+thing each. With ``systems``: articles with outputs of the same systems, and two judges drawn like the annotators.
 """
 
 from __future__ import annotations
@@ -139,5 +140,32 @@ def main(shape: str, studies: int) -> None:
         print(f"| {name} | {dimension} | {truth} | {right:.2f} | {each:.2f} | {wrong:.2f} |")
 
 
-if __name__ == "__main__":
+def outputs(seed: int, systems: int, gap: float) -> assay.Annotations:
+    """Outputs of the same systems, from good to bad, on each of 30 articles; four people and two judges alike."""
+    rng = np.random.default_rng(seed)
+    content = np.linspace(gap, -gap, systems) + normal(rng, 0.16, 30, 1) + normal(rng, 0.16, 30, systems)
+    names = [f"{i:02}-{s}" for i in range(30) for s in range(systems)]
+    rows = []
+    for who in ("p0", "p1", "p2", "p3", "j0", "j1"):
+        x = content + normal(rng, 0.09, 1) + normal(rng, 0.36, *content.shape)
+        label = 1 + np.digitize(x.ravel(), (-1.2, -0.4, 0.4, 1.2))
+        rows.append(pl.DataFrame({"item": names, "annotator": who, "label": label}))
+    items = pl.DataFrame({"item": names, "article": [name[:2] for name in names]})
+    return assay.Annotations.from_frame(pl.concat(rows), judges=["j0", "j1"], scale="1-5", items=items)
+
+
+def same_systems(studies: int) -> None:
+    """The share of ✗, each alone, among judges drawn like the annotators."""
+    print("| systems | about their mean | validity | helpfulness |\n|---|---|---|---|")
+    for systems in (2, 4):
+        for gap in (1.0, 0.4):
+            found = [assay.card(outputs(100 + seed, systems, gap), object="article") for seed in range(studies)]
+            each = [row.alone for one in found for row in one.rows]
+            shares = (np.mean([marks[d] == "✗" for marks in each]) for d in ("validity", "helpfulness"))
+            print(f"| {systems} | ±{gap:g} | {' | '.join(f'{share:.2f}' for share in shares)} |")
+
+
+if __name__ == "__main__" and sys.argv[1:2] == ["systems"]:
+    same_systems(int(sys.argv[2]) if len(sys.argv) > 2 else 40)
+elif __name__ == "__main__":
     main(sys.argv[1] if len(sys.argv) > 1 else "middle", int(sys.argv[2]) if len(sys.argv) > 2 else 40)

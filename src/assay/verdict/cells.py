@@ -190,7 +190,11 @@ class JudgeCells:
 
     @cached_property
     def people_covariance(self) -> Contrast:
-        """c_h: the covariance of labels of one object by different people, of different lessons if there are some."""
+        """c_h: the covariance of labels of one object by different people, of different lessons if there are some.
+
+        Of these people: with people as a sample too it is demonstrated in .46 of the 80 studies of 40 teachers behind
+        docs/coverage.md, for these people in .69. Of 200 such studies without it, .04 claim it.
+        """
         return contrast(self.moments.sums, lambda s: self.moments.covariance(s, 0), people=False)
 
     def _undemonstrated(self) -> tuple[CellMeasure, ...] | None:
