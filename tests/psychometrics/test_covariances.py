@@ -229,7 +229,11 @@ def test_a_contrast_without_people_has_the_variance_of_objects():
     less = Leftout(np.array([2.5]), units, np.array([[1.1], [1.0]]), np.array([[9.0], [1.0]]))
     assert contrast(less, lambda s: s[..., 0]).error ** 2 == pytest.approx(of_units)
     nowhere = contrast(sums, lambda s: np.where(s[..., 0] == 4, np.nan, s[..., 0]))
-    assert nowhere.reason == "a variance that it divides by is not there"
+    assert nowhere.reason == "not estimable: too few pairs of labels, or no variance"
+    # Of people as a sample: the contrast without one of them does not exist.
+    pair = Leftout(np.array([2.5]), units, np.array([[np.nan], [1.0]]), np.array([[9.0], [1.0]]))
+    assert contrast(pair, lambda s: s[..., 0]).reason.startswith("not estimable without one of the annotators")
+    assert contrast(pair, lambda s: s[..., 0], people=False).reason is None
 
 
 def test_a_severe_judge_agrees_less_than_its_correlation():

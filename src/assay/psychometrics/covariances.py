@@ -404,7 +404,7 @@ def contrast(sums: Leftout, of: Callable[[Floats], Floats], *, people: bool = Tr
         whole, units = float(of(sums.whole)), of(sums.units)
         persons, cells = (of(sums.persons), of(sums.cells)) if people else (np.zeros(0), np.zeros(0))
     if not (np.isfinite(whole) and np.isfinite(units).all() and np.isfinite(cells).all()):
-        return Contrast(math.nan, math.nan, math.nan, "a variance that it divides by is not there")
+        return Contrast(math.nan, math.nan, math.nan, "not estimable: too few pairs of labels, or no variance")
     if not np.isfinite(persons).all():
         return Contrast(math.nan, math.nan, math.nan, FEW_PEOPLE)
     of_units, of_people, of_cells = (_leave_one_out(x) for x in (units, persons, cells))
