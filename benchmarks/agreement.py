@@ -189,7 +189,7 @@ def many() -> None:
 
 
 def folder(n_labels: int) -> None:
-    m, per_file = 5, 1_000_000
+    m, per_file = 5, min(n_labels, 1_000_000)
     print(f"\n{n_labels:,} labels in a folder of Parquet files (seconds; peak memory in GB)")
     with tempfile.TemporaryDirectory() as place:
         for i in range(n_labels // per_file):

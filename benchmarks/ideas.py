@@ -38,7 +38,7 @@ def main(n: int = 10_000_000, n_texts: int = 5_000) -> None:
         member, odd, np.arange(n), np.zeros(n, dtype=np.int64), ("ann",), {"ann": "human"}, ("a", "b", "c"), "", member,
     )  # fmt: skip
     start, cpu = time.perf_counter(), time.process_time()
-    table, _ = similarities(choices, 3, 0.95)
+    table = similarities(choices, 3, 0.95)[0]
     unseen = unseen_pairs(choices)
     ours, ours_cpu = time.perf_counter() - start, time.process_time() - cpu
     start, cpu = time.perf_counter(), time.process_time()

@@ -77,6 +77,12 @@ def call_beside_call(n: int, models: int) -> None:
         )
 
 
+def estimates(votes: assay.Annotations) -> dict[str, float]:
+    """The rating of each system."""
+    rows = assay.bradley_terry(votes, method="none").rows
+    return dict(zip(rows["system"], rows["estimate"], strict=True))
+
+
 def bradley_terry(n: int, models: int) -> None:
     frame = battles(n, models)
     votes = assay.read(frame)
@@ -84,7 +90,7 @@ def bradley_terry(n: int, models: int) -> None:
     print(f"Bradley-Terry, {n:,} battles of {models} models, 1,000 bootstraps, from the table: {whole:.2f} s")
     import evalica
 
-    found = {row[0]: row[1] for row in assay.bradley_terry(votes, method="none").rows.iter_rows()}
+    found = estimates(votes)
     winner = {"model_a": evalica.Winner.X, "model_b": evalica.Winner.Y, "tie": evalica.Winner.Draw}
     lists = (frame["model_a"].to_list(), frame["model_b"].to_list(), [winner[w] for w in frame["winner"]])
     scores = evalica.bradley_terry(*lists, tolerance=1e-10, limit=10_000).scores
