@@ -24,6 +24,16 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.M | re.S)
 
 
+def test_no_page_and_no_example_installs_assay_from_an_index() -> None:
+    """No index has it, and one may have another package of this name; a folder, a repository or a wheel is named."""
+    files = [*PAGES, ROOT / "CONTRIBUTING.md", *(p for p in (ROOT / "examples").rglob("*") if p.is_file())]
+    files += (ROOT / "src").rglob("*.py")
+    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in files}
+    installs = [line for text in texts.values() for line in text.splitlines() if "pip install" in line]
+    assert len(installs) >= 10
+    assert not [line for line in installs if re.search(r"pip install ([-\w]+ )*[\"'`]*assay\b", line)]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_python_blocks_run(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

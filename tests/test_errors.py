@@ -38,11 +38,14 @@ def test_a_missing_library_says_how_to_get_it():
     assert str(caught.value) == f"the rater model needs more than the base install: {errors.install_command('raters')}"
 
 
+IN_A_CHECKOUT = 'python -m pip install ".[judge]" (run it in a checkout of assay\'s repository)'
+
+
 @pytest.mark.parametrize(
     ("recorded", "command"),
     [
         (None, 'python -m pip install "assay[judge]"'),
-        ('{"url": "file:///gone/away", "dir_info": {}}', 'python -m pip install "assay[judge]"'),
+        ('{"url": "file:///gone/away", "dir_info": {}}', IN_A_CHECKOUT),
         ('{"url": "FOLDER", "dir_info": {}}', 'python -m pip install "PATH[judge]"'),
         (
             '{"url": "https://example.org/assay.git", "vcs_info": {"vcs": "git", "commit_id": "9f3c"}}',
@@ -66,8 +69,8 @@ def test_the_command_installs_from_where_assay_came(recorded, command, tmp_path,
 
 
 @pytest.mark.parametrize("recorded", ["no JSON", None])
-def test_an_assay_that_nothing_is_recorded_of_comes_from_the_index(recorded, tmp_path, monkeypatch):
-    """Neither in place nor from a folder: nobody knows where it came from."""
+def test_install_command_names_no_index_for_an_assay_of_unknown_origin(recorded, tmp_path, monkeypatch):
+    """An index may have another package of this name."""
 
     def installed(name):
         if recorded is None:
@@ -76,7 +79,7 @@ def test_an_assay_that_nothing_is_recorded_of_comes_from_the_index(recorded, tmp
 
     monkeypatch.setattr(errors, "__file__", str(tmp_path / "a" / "b" / "c" / "errors.py"))
     monkeypatch.setattr(metadata, "distribution", installed)
-    assert errors.install_command("judge") == 'python -m pip install "assay[judge]"'
+    assert errors.install_command("judge") == IN_A_CHECKOUT
 
 
 def test_a_checkout_is_installed_in_place(tmp_path, monkeypatch):

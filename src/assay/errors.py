@@ -104,17 +104,21 @@ def install_command(extra: str) -> str:
     """The command that adds an extra to assay as it is installed here.
 
     An assay from a package index is named; one from a folder or file on this machine, or from a repository, comes from
-    there again, because no index may know it.
+    there again, because no index may know it. If its origin is not known or not there any more, the command is for a
+    checkout: an index may have another package of this name.
     """
-    source, editable = _origin()
+    origin = _origin()
+    if origin is None:
+        return f'python -m pip install ".[{extra}]" (run it in a checkout of assay\'s repository)'
+    source, editable = origin
     named = f"assay[{extra}]"
-    if source is not None:
+    if source:
         named = f"assay[{extra}] @ {source}" if "://" in source else f"{_short(source)}[{extra}]"
     return f'python -m pip install {"-e " if editable else ""}"{named}"'
 
 
-def _origin() -> tuple[str | None, bool]:
-    """The folder, file or address that assay was installed from, None for a package index; and whether in place."""
+def _origin() -> tuple[str, bool] | None:
+    """The folder, file or address that assay was installed from, "" for a package index; and whether in place."""
     import json
     from importlib import metadata
     from urllib.parse import urlsplit
@@ -126,13 +130,13 @@ def _origin() -> tuple[str | None, bool]:
     try:
         found = json.loads(metadata.distribution("assay").read_text("direct_url.json") or "{}")
     except (metadata.PackageNotFoundError, ValueError):
-        return None, False
+        return None
     address = str(found.get("url", ""))
     if address.startswith("file:"):
         path = Path(url2pathname(urlsplit(address).path))
-        return (str(path) if path.exists() else None), False
+        return (str(path), False) if path.exists() else None
     system = found.get("vcs_info", {}).get("vcs")
-    return (f"{system}+{address}" if system else address or None), False
+    return (f"{system}+{address}" if system else address), False
 
 
 def _short(path: str) -> str:

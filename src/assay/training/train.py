@@ -374,7 +374,7 @@ def train(labels: Annotations | Chunks, settings: TrainSettings) -> TrainedRater
     Raises
     ------
     MissingExtra
-        Without PyTorch: ``pip install "assay[train]"``.
+        Without PyTorch; the message has the command that installs the extra ``train``.
     DataError
         Where no column is the text, where there are fewer documents than folds, where folds made by hand divide a
         document, and where a folder holds something else.
