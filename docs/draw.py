@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 
 import assay
 from assay.replacement import page
+from assay.reporting.pictures import off_screen
 from assay.verdict import report
 
 FOLDER = Path(__file__).parent / "pictures"
@@ -85,9 +86,7 @@ if "--to" in names:
 for name, draw in pictures.items():
     if names and name not in names:
         continue
-    with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none" if name == "card" else "path"}):
+    with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none" if name == "card" else "path"}), off_screen():
         ax = draw()
-        ax.figure.set_facecolor("white")
-        ax.figure.patch.set_alpha(1)
         ax.figure.savefig(to / f"{name}.svg", metadata={"Date": None, "Creator": None})
     print(to / f"{name}.svg")

@@ -24,6 +24,8 @@ for _library in ("OMP", "OPENBLAS", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 # One thread of Polars does a small table with a seventh less processor time; .ci/run tests with several too.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
+# A test that plots opens no window.
+os.environ["MPLBACKEND"] = "Agg"
 
 # Derandomised, so that a run here and a run elsewhere try the same examples. `thorough` is for a day without hurry:
 # pytest -m hypothesis --hypothesis-profile thorough
@@ -191,11 +193,19 @@ def few_truths() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def closed_figures() -> Iterator[None]:
+    """pyplot keeps the figures of `plot()` open until somebody closes them, and warns at the twenty-first."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
+
+
 @pytest.fixture
 def sketches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures of a page are made and not written out, which is most of a report's time, where nobody looks at them."""
 
-    def sketch(draw: Callable[[], object], title: str) -> str:
+    def sketch(draw: Callable[[], object], title: str, prefix: str = "") -> str:
         draw()
         return f'<svg aria-label="{title}"></svg>'
 
@@ -205,7 +215,7 @@ def sketches(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is drawn, where a test reads what a report says: drawing is a third of its time."""
-    monkeypatch.setattr("assay.reporting.pictures.svg", lambda draw, title: "<svg></svg>")
+    monkeypatch.setattr("assay.reporting.pictures.svg", lambda draw, title, prefix="": "<svg></svg>")
 
 
 def postgres_programs() -> Path | None:

@@ -189,7 +189,7 @@ def test_a_picture_that_cannot_be_drawn_is_a_sentence() -> None:
     def draw() -> Any:
         raise DesignError("fewer than 2 & more")
 
-    assert Picture(draw, "a < b", "").svg == "<p>a &lt; b: not drawn; fewer than 2 &amp; more.</p>"
+    assert Picture(draw, "a < b", "").svg() == "<p>a &lt; b: not drawn; fewer than 2 &amp; more.</p>"
 
 
 def test_parts_are_rounded_and_the_signature_is_folded() -> None:

@@ -507,7 +507,7 @@ def test_a_picture_that_these_labels_do_not_allow_is_said(
     size = "Studies that end in a verdict against the number of items"
     asked = {"judges": ["careful"], "epsilon": 0.2, "n_resamples": 40}
 
-    def sketch(draw: Callable[[], object], title: str) -> str:
+    def sketch(draw: Callable[[], object], title: str, prefix: str = "") -> str:
         if title == size:
             draw()
         return f'<svg aria-label="{title}"></svg>'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import itertools
 import json
 import os
 import re
@@ -14,7 +15,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -267,11 +268,10 @@ class Picture:
     title: str
     caption: str
 
-    @cached_property
-    def svg(self) -> str:
-        """The picture as inline SVG; a sentence where these labels do not allow it."""
+    def svg(self, prefix: str = "picture") -> str:
+        """The picture as inline SVG with this prefix of its ids; a sentence where these labels do not allow it."""
         try:
-            return figures.svg(self.draw, self.title)
+            return figures.svg(self.draw, self.title, prefix)
         except DesignError as reason:
             return f"<p>{html.escape(self.title)}: not drawn; {html.escape(str(reason))}.</p>"
 
@@ -415,6 +415,7 @@ class Page:
         digest = base64.b64encode(hashlib.sha256(files["js"].encode()).digest()).decode()
         # Inside a script element only "<" could end it: JSON may write it as an escape.
         data = self.data.replace("<", "\\u003c")
+        numbers = itertools.count(1)
         return environment.get_template("page.html").render(
             page=self,
             version=__version__,
@@ -424,6 +425,7 @@ class Page:
             digest=digest,
             data=data,
             filters=json.dumps(self.filters, ensure_ascii=False),
+            next_prefix=lambda: f"picture-{next(numbers)}",
         )
 
     def markdown(self) -> str:

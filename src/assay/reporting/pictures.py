@@ -1,16 +1,20 @@
 """How every picture of assay is drawn: axes, colours, forest plots, inline SVG. Knows no statistics.
 
-Matplotlib is imported where a picture is drawn, never with assay. Pictures are drawn with the `Figure`
-class itself, without pyplot, so they need no display, keep no global state and leak nothing.
+Matplotlib is imported where a picture is drawn, never with assay. A new figure is pyplot's, so that a notebook
+and ``plt.show()`` display it. Inside `off_screen`, as in `svg`, it is a bare `Figure`: pages need no display, keep no
+global state and leave no figure open.
 """
 
 from __future__ import annotations
 
+import html
 import io
 import math
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -43,14 +47,36 @@ _THEMED = {
 }  # fmt: skip
 
 
-def axes(ax: Axes | None = None, width: float = 5.6, height: float = 3.6) -> Axes:
-    """The axes given, or new ones in a figure of their own, with assay's quiet look."""
-    if ax is None:
-        from matplotlib.figure import Figure
+_OFF_SCREEN: ContextVar[bool] = ContextVar("_OFF_SCREEN", default=False)
 
-        ax = Figure(figsize=(width, height), layout="constrained").add_subplot()
+
+@contextmanager
+def off_screen() -> Iterator[None]:
+    """Make new figures without pyplot: for pictures that are written to a file, not displayed."""
+    token = _OFF_SCREEN.set(True)
+    try:
+        yield
+    finally:
+        _OFF_SCREEN.reset(token)
+
+
+def axes(ax: Axes | None = None, width: float = 5.6, height: float = 3.6) -> Axes:
+    """The axes given, or new ones in a figure of their own, with assay's quiet look.
+
+    pyplot knows the new figure, except inside `off_screen`. It is white, because the ink is dark in every style.
+    """
+    if ax is None:
+        size: Any = {"figsize": (width, height), "layout": "constrained", "facecolor": "white"}
+        if _OFF_SCREEN.get():
+            from matplotlib.figure import Figure
+
+            figure = Figure(**size)
+        else:
+            from matplotlib import pyplot as plt
+
+            figure = plt.figure(**size)
+        ax = figure.add_subplot()
     ax.patch.set_alpha(0)
-    ax.figure.patch.set_alpha(0)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     for side in ("left", "bottom"):
@@ -151,19 +177,21 @@ def title(ax: Axes, text: str, size: float = 10) -> None:
     ax.set_title(text, loc="left", fontsize=size, color=INK)
 
 
-def svg(draw: Callable[[], Axes], title: str) -> str:
+def svg(draw: Callable[[], Axes], title: str, prefix: str = "picture") -> str:
     """What ``draw`` draws, as an ``<svg>`` element to put into a page.
 
     The same picture gives the same bytes. Ink, muted and faint become CSS variables, so that the page
-    sets them for light and dark; ``title`` is what a screen reader says.
+    sets them for light and dark; ``title`` is what a screen reader says. Ids begin with ``prefix``: give
+    each picture of a page another one.
     """
     import matplotlib as mpl
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     with (
-        mpl.rc_context({"svg.hashsalt": title, "svg.fonttype": "none", "font.family": "sans-serif"}),
+        mpl.rc_context({"svg.hashsalt": "assay", "svg.fonttype": "none", "font.family": "sans-serif"}),
         warnings.catch_warnings(),
+        off_screen(),
     ):
         # Letters are written as text, and the reader's browser has those that Matplotlib's font lacks.
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from")
@@ -177,11 +205,13 @@ def svg(draw: Callable[[], Axes], title: str) -> str:
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
+    # Only inside tags: a label of the picture may itself read like an id or a colour.
+    text = re.sub(r"<[^>]*>", lambda tag: _for_page(tag[0], prefix), text)
+    return text.replace("<svg ", f'<svg role="img" aria-label="{html.escape(title)}" ', 1)
+
+
+def _for_page(tag: str, prefix: str) -> str:
+    """One tag of an SVG with the page's colours, and with ids that no other picture of the page has."""
     for colour, variable in _THEMED.items():
-        text = text.replace(colour, variable)
-    # Ids must differ between the pictures of one page.
-    prefix = re.sub(r"\W+", "-", title.lower()).strip("-")
-    text = re.sub(r'id="([^"]+)"', rf'id="{prefix}-\1"', text)
-    text = re.sub(r'(href="#|url\(#)([^")]+)', rf"\1{prefix}-\2", text)
-    safe = title.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
-    return text.replace("<svg ", f'<svg role="img" aria-label="{safe}" ', 1)
+        tag = tag.replace(colour, variable)
+    return re.sub(r'( id="|href="#|url\(#)', lambda start: f"{start[0]}{prefix}-", tag)
