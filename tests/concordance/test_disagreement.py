@@ -314,3 +314,11 @@ def test_long_texts_of_a_page_end_in_an_ellipsis_and_short_ones_are_no_texts():
     assert _is_text(pl.Series(["a" * 12, "b" * 12]))
     assert not _is_text(pl.Series(["a" * 12, "b" * 11]))
     assert not _is_text(pl.Series([None], dtype=pl.String))
+
+
+def test_disagreement_without_two_labels_of_any_item_has_no_items():
+    rows = [("i0", "ann", 1), ("i1", "bob", 1)]
+    labels = assay.read(pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row"), scale="1-5")
+    found = assay.disagreement(labels)
+    assert (found.items.height, found.items.schema["item"]) == (0, pl.String)
+    assert [(one.count, one.reason) for one in found.exclusions] == [(2, "no two labels to compare")]

@@ -476,6 +476,24 @@ def correlation_of(criterion, *cautions, objects=10, pairs=30) -> SimpleNamespac
     return SimpleNamespace(criterion=criterion, cautions=cautions, n_objects=objects, n_pairs=pairs)
 
 
+def test_disattenuated_correlation_excludes_criterion_without_labels_of_a_family():
+    rng = np.random.default_rng(4)
+    rows = [
+        {"item": f"{t}-{k}", "teacher": t, "lesson": f"{t}-{k}", "criterion": c, "annotator": who,
+         "label": t % 5 + rng.normal()}
+        for t in range(12) for k in range(2) for c in ("clear", "deep") for who in ("ann", "bob", "gpt", "llama")
+        if c == "clear" or who == "ann"
+    ]  # fmt: skip
+    labels = assay.read(pl.DataFrame(rows), judges=["gpt", "llama"], scale="interval:-100-100")
+    found = ask(labels, n_resamples=20)
+    assert [c.criterion for c in found.each] == ["clear"]
+    (lost,) = found.exclusions
+    assert (lost.names, lost.reason) == (("deep, human, judge",), "no label is of judge, a value of 'kind'")
+    # Labels of the annotators who count decide, too: of 'deep' ann's alone are left.
+    (lost,) = ask(labels, annotators=["bob", "gpt"], n_resamples=20).exclusions
+    assert lost.reason == "no label is of human, judge, a value of 'kind'"
+
+
 def test_several_correlations_name_the_criterion_of_each_caution():
     settings = DisattenuationSettings("r x (o:i)", "i", facets=FACETS, n_resamples=1234)
     one = _run([correlation_of("c1", "few.", "few.")], (), ["x"], ["n", "n"], {"r": "annotator"}, settings)

@@ -151,6 +151,64 @@ def test_g_study_takes_lesson_one_of_each_teacher_for_another_lesson(n, raters):
         assert found.studies[0].generalizability.reason.startswith("hardly any level of i has two labels")
 
 
+def two_by_two(*labels: float) -> assay.Annotations:
+    rows = zip("aabb", "xyxy", labels, strict=True)
+    return assay.read(pl.DataFrame(list(rows), schema=["item", "annotator", "label"], orient="row"), scale="interval")
+
+
+CROSSED = {"design": "p x r", "object": "p", "facets": {"p": "item", "r": "annotator"}}
+FEW = "2 levels of p have 1 difference, and 3 are needed at least"
+
+
+def test_g_study_estimates_variances_of_two_objects_and_two_raters():
+    # Labels 1, 2 of a and 3, 5 of b: mean 2.75, of objects 1.5 and 4, of raters 2 and 3.5.
+    # SS_p = 2 (1.25² + 1.25²) = 6.25, SS_r = 2 (.75² + .75²) = 2.25, SS_total = 8.75, SS_pr = .25, each with 1 df.
+    # pr,e = .25; p = (6.25 - .25) / 2 = 3; r = (2.25 - .25) / 2 = 1.
+    found = g_study(two_by_two(1, 2, 3, 5), **CROSSED)
+    assert found.components["effect"].to_list() == ["p", "r", "pr,e"]
+    assert found.components["estimate"].to_list() == pytest.approx([3, 1, 0.25], abs=1e-6)
+    wanted = [[1, 6.25, 3], [1, 2.25, 1], [1, 0.25, 0.25]]
+    np.testing.assert_allclose(found.anova.select("df", "squares", "anova").to_numpy(), wanted)
+    # One difference of objects shows neither how sure a variance is nor a coefficient; the residual has its interval.
+    assert found.components["reason"].to_list() == [FEW, FEW, None]
+    assert found.components["low"].is_nan().to_list() == [True, True, False]
+    assert {found.studies[0].generalizability.reason, found.studies[0].dependability.reason} == {FEW}
+    assert f"no coefficient: {FEW}." in found.summary()
+    # Whoever takes one difference as enough has Eρ² = 3 / 3.25 and Φ = 3 / 4.25.
+    asked = g_study(two_by_two(1, 2, 3, 5), **CROSSED, least_contrasts=1, method="none")
+    assert (asked.generalizability, asked.dependability) == pytest.approx((3 / 3.25, 3 / 4.25), abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["profile", "delta", "parametric", "objects"])
+def test_g_study_has_no_interval_of_a_variance_with_two_objects(method):
+    found = g_study(two_by_two(1, 2, 3, 5), **CROSSED, method=method, n_resamples=20)
+    rows = found.components
+    assert rows["estimate"].to_list() == pytest.approx([3, 1, 0.25], abs=1e-6)
+    # Two objects drawn again say nothing of the residual either.
+    assert rows["reason"].to_list() == [FEW, FEW, FEW if method == "objects" else None]
+
+
+def test_g_study_of_two_nested_raters_by_hand():
+    # Each object has raters of its own: p = (6.25 - 1.25) / 2 = 2.5, r:p,e = (.5 + 2) / 2 = 1.25.
+    found = g_study(two_by_two(1, 2, 3, 5), "r:p", "p", facets=CROSSED["facets"], method="none")
+    assert found.components["estimate"].to_list() == pytest.approx([2.5, 1.25], abs=1e-6)
+
+
+@pytest.mark.parametrize("estimator", ["reml", "anova"])
+def test_g_study_of_a_table_that_tells_nothing_apart_has_the_whole_variance(estimator):
+    # Three of four cells: p and r have one label more than levels, so that all is one term with the variance
+    # of 1, 2, 3: ((1 - 2)² + 0 + (3 - 2)²) / 2 = 1.
+    rows = [("a", "x", 1), ("a", "y", 2), ("b", "x", 3)]
+    labels = assay.read(pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row"), scale="interval")
+    found = g_study(labels, **CROSSED, estimator=estimator, n_resamples=20)
+    assert found.components["estimate"].to_list() == pytest.approx([1], abs=1e-6)
+    (only,) = found.components["effect"]
+    assert set(only.split(",")) == {"p", "r", "pr", "e"}
+    assert found.studies[0].dependability.reason == FEW
+    with pytest.raises(DesignError, match="p is confounded with the residual"):
+        g_study(labels, **CROSSED, estimator=estimator, confounded="refuse")
+
+
 def test_replicates_are_a_term():
     """Two labels a cell, 1 apart: ro:i is apart from error, whose variance is that of two numbers 1 apart."""
     labels = lessons(10, 3, 3)

@@ -397,7 +397,7 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
         scale=scale,
         n_items=n_items,
         n_labels=len(whole) if isinstance(whole, Annotations) else whole.n_labels,
-        run=_run(labels, settings, interval, excluded, n_items, len(judges)),
+        run=_run(labels, settings, interval, excluded, n_items, len(judges), _value_notes(measures, parts, table)),
         advice=tuple(advice.values()),
         comparisons_of_rows=tuple(compared),
     )
@@ -424,7 +424,7 @@ def _parts(
 
 def _run(
     labels: Annotations | Chunks, settings: AgreementSettings, interval: str, excluded: Excluded, n_items: int,
-    n_judges: int,
+    n_judges: int, value_notes: Sequence[str],
 ) -> Run:  # fmt: skip
     repeated = isinstance(labels, Annotations) and labels.has_repeats
     facts = {
@@ -438,8 +438,17 @@ def _run(
     return Run(
         "agreement", settings, data, facts, interval,
         tuple(Exclusion(what, count, why) for (what, why), count in excluded.items()),
-        notes=(f"repeated answers: {settings.repeats}",) if repeated else (),
+        notes=(*((f"repeated answers: {settings.repeats}",) if repeated else ()), *value_notes),
     )  # fmt: skip
+
+
+def _value_notes(
+    measures: Sequence[Measure], parts: Sequence[tuple[Mapping[str, str | None], Ratings]], table: pl.DataFrame
+) -> list[str]:
+    """What has to be known of the coefficients that the table has, once each."""
+    shown = set(table["coefficient"])
+    notes = (one.note(ratings) for one in measures if one.note and one.name in shown for _, ratings in parts)
+    return list(dict.fromkeys(note for note in notes if note))
 
 
 def _families(labels: Annotations | Chunks, ratings: Ratings, column: str | None) -> Families:

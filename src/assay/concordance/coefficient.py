@@ -175,8 +175,10 @@ class ICCTableSettings(CoefficientSettings):
     estimator: Estimator | None = option(
         None,
         "How variances are computed.",
-        details="anova needs every label; items with a missing one are left out and value_counts. components takes "
-        "incomplete tables whole (Henderson 1953, method 1). When not given: anova for complete tables.",
+        details="anova is the analysis of variance of complete items; those with a missing label are left out and "
+        "counted. components takes incomplete tables whole, by Henderson's (1953) method 1. When not given: anova for "
+        "complete tables. g_study fits REML, which gives another value where labels are missing or a variance is "
+        "below 0.",
     )
 
 
@@ -199,8 +201,8 @@ class ICCSettings(ICCTableSettings):
         None,
         "Labels that are averaged, for the forms with k.",
         low=1,
-        details="The number of annotators when not given; in an incomplete table the harmonic mean of the numbers of "
-        "labels of an item.",
+        details="When not given, the number of annotators; in an incomplete table the harmonic mean over items of "
+        "their numbers of labels.",
     )
 
 
@@ -556,6 +558,8 @@ class Measure:
     """Whether a rare label hardly moves it, so that its interval takes the rate of that label as it is."""
     tails: bool = False
     """Whether the largest distances decide it, as they do where distances are squared."""
+    note: Callable[[Ratings], str | None] | None = None
+    """What a reader has to know of its values for these labels."""
 
     def check(self, ratings: Ratings) -> None:
         """Raise a `DesignError` where the scale does not offer what the coefficient needs."""

@@ -285,12 +285,12 @@ def item_distances(ratings: Ratings, *, quoted: bool = True) -> pl.DataFrame:
     beside = ratio(np.where(there, pairs, 0.0).sum(axis=1), there.sum(axis=1).astype(float)) / unit
     number = (~np.isnan(cells)).sum(axis=1)
     keep = np.flatnonzero(number > 1)
-    names = ratings.answers.items
+    names = [ratings.answers.items[i] for i in keep.tolist()]
     return pl.DataFrame({
-        "item": [names[i] for i in keep.tolist()],
+        "item": pl.Series(names, dtype=pl.String),
         "disagreement": both[keep], "people": among[keep], "judges": beside[keep],
         "excess": beside[keep] - among[keep], "n": number[keep],
-        **({"labels": _who_said_what(ratings, [names[i] for i in keep.tolist()])} if quoted else {}),
+        **({"labels": _who_said_what(ratings, names)} if quoted else {}),
     }).with_columns(pl.col(pl.Float64).fill_nan(None))  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -58,6 +58,11 @@ TEN: tuple[tuple[str, Form, str], ...] = (
 """The ten of McGraw & Wong (1996, table 4). Cases 2 and 3 have one formula; they differ in what it speaks for."""
 
 
+ANOVA = "analysis of variance"
+
+ESTIMATORS: Mapping[Estimator, str] = {"anova": ANOVA, "components": "Henderson's method 1"}
+"""How variances are computed, by its name in the field; in a complete table both are the same."""
+
 MOST_ALONE = 10
 """With fewer items of several labels than this beside as many of one, there is no ICC: a handful of items would decide
 alone what an error is."""
@@ -110,15 +115,17 @@ class ICC(Coefficient):
     model : str
         One-way random, two-way random or two-way mixed.
     k : float
-        Labels that are averaged in the forms for means.
+        Labels that are averaged in the forms for means: if not given, the number of annotators; where labels are
+        missing, the harmonic mean over items of their numbers of labels.
     variance_items, variance_annotators, variance_error : float
         The components; those of annotators are 0 in the one-way model. May come out below 0 by chance.
     estimator : {"anova", "components"}
-        How they were computed.
+        How they were computed: by the analysis of variance of complete items, or, two-way and with labels missing, by
+        Henderson's (1953) method 1. Neither is REML, which `g_study` fits.
     f_test : FTest or None
         The interval from F distributions, for raters of equal noise and normal labels: exact for forms 1 and C where
         every item has as many labels; where some are missing, with the harmonic mean of their numbers. None where
-        nothing is left of error.
+        nothing is left of error, and where its lower end is below the least ICC that so many labels can have.
     """
 
     form: str
@@ -130,6 +137,11 @@ class ICC(Coefficient):
     variance_error: float
     estimator: Estimator
     f_test: FTest | None
+
+    @property
+    def estimator_words(self) -> str:
+        """How the components were computed, by its name."""
+        return ANOVA if self.model.startswith("one-way") else ESTIMATORS[self.estimator]
 
     @property
     def table(self) -> pl.DataFrame:
@@ -165,7 +177,9 @@ class ICC(Coefficient):
             )
         parts = {"items": self.variance_items, "annotators": self.variance_annotators, "rest": self.variance_error}
         shares = ", ".join(f"{name} {variance:.4g}" for name, variance in parts.items())
-        lines.insert(-1, f"Variance: {shares} ({self.model}, {self.estimator}, k = {self.k:g}).")
+        harmonic = not float(self.k).is_integer() and getattr(self.run.settings, "k", None) is None
+        averaged = f"k = {self.k:g}{', the harmonic mean of labels an item' if harmonic else ''}"
+        lines.insert(-1, f"Variance: {shares} ({self.model}, {self.estimator_words}, {averaged}).")
         return "\n".join(lines)
 
 
@@ -305,6 +319,17 @@ def intraclass(form: Form) -> Measure:
         panel=lambda s: intraclass_statistic(s, (form,), default_estimator(s), labels_per_item(s)),
         takes_means=True,
         random_raters=True,
+        note=None if form in ("1", "k") else lambda s: _estimator_note(default_estimator(s)),
+    )
+
+
+def _estimator_note(estimator: Estimator) -> str | None:
+    """Which estimator a two-way ICC has where it is not the one that most would expect."""
+    if estimator == "anova":
+        return None
+    return (
+        f"ICC: where labels are missing, variances are by {ESTIMATORS[estimator]}; REML, which g_study fits, gives "
+        "another value"
     )
 
 
@@ -368,11 +393,14 @@ def _icc(ratings: Ratings, form: Form, settings: ICCSettings) -> ICC:
     components = statistic.components.value(sums.sums.sum(axis=0))
     items, annotators, error = (float(v) for v in components)
     base = wrap(intraclass(form), ratings, found, (), exclusions, settings)
+    note = None if one_way or ratings.complete else _estimator_note(estimator)
+    run = replace(base.run, notes=(*base.run.notes, note)) if note else base.run
     name, alias = FORMS[form]
     counts = _TableCounts.of(ratings, n_items, form, estimator)
     f_test = _f_test(form, components, counts, averaged, found.confidence)
     return ICC(
-        **{f.name: getattr(base, f.name) for f in fields(Coefficient)},
+        **{f.name: getattr(base, f.name) for f in fields(Coefficient) if f.name != "run"},
+        run=run,
         form=name,
         alias=alias,
         model="one-way random" if one_way else f"two-way {settings.model}",
@@ -436,6 +464,8 @@ def _f_test(form: Form, components: Floats, counts: _TableCounts, k: float, conf
         low, high = float((f_low - 1) / (f_low + m - 1)), float((f_high - 1) / (f_high + m - 1))
     if form.endswith("k"):
         low, high = (k * x / (1 + (k - 1) * x) for x in (low, high))
+    if not low < high <= 1:
+        return None  # an end beyond the pole of its formula, below which no ICC of so many labels lies
     exact = counts.balanced and not form.startswith("A")
     again = partial(_f_test, form, components, counts, k)
     return FTest(float(low), float(high), f, df1, df2, float(fdtrc(df1, df2, f)), exact, counts.balanced, again)

@@ -55,7 +55,7 @@ def agreement_parts(found: Agreement) -> tuple[Part, ...]:
             (*(_panel_words(panels, title) or compared[:1]), *(() if closer.height else compared)),
             (("People and judges as panels.", _tidy(panels, "first", "title")),) if panels.height else (),
             tuple(pictures),
-            (found.interval_words(), *map(str, found.exclusions)),
+            (found.interval_words(), *map(str, found.exclusions), *found.notes),
         )
     ]
     if closer.height:

@@ -29,7 +29,7 @@ from assay.psychometrics.design import (
     complete_table,
     resolve_confounding,
 )
-from assay.statistics.blocks import Balanced, Blocks, Terms, anova, cross_codes, sequential_squares
+from assay.statistics.blocks import Balanced, Blocks, Terms, anova, cross_codes, few_levels, sequential_squares
 from assay.statistics.reml import INSIDE, Ratio, RemlFit, fit, profile, profile_p, replicates, standard_error
 
 # -- The fit ---------------------------------------------------------------------------------------
@@ -70,6 +70,11 @@ class Fitted:
     def n_objects(self) -> int:
         """Levels of the object."""
         return len(np.unique(self.codes[self.settings.object]))
+
+    @property
+    def few_objects(self) -> str | None:
+        """Why they are too few for the interval of a variance that is not the residual's; None where they are not."""
+        return few_levels(self.n_objects, self.settings.least_contrasts, self.settings.object)
 
     @property
     def terms(self) -> Terms:
@@ -256,15 +261,17 @@ class Uncertainty:
         value = float(quantity.value(fitted.theta))
         if not np.isfinite(value):
             return missing("all its variances are 0")
-        if len(self.samples):
-            return self.sample_estimate(value, quantity.value(self.samples))
         error = np.nan if fitted.fit is None else standard_error(fitted.fit, quantity)
         if self.how == "none":
             return Estimate(value, np.nan, np.nan, error, "no interval was asked for")
-        assert fitted.fit is not None
-        profiled = self.how == "profile" and not quick
         # The residual has its many labels; whatever else is known rests on few levels.
         of_residual = quantity.rest is None and not quantity.top[:-1].any()
+        if (few := fitted.few_objects) and (self.how == "objects" or not of_residual):
+            return Estimate(value, np.nan, np.nan, error, few)
+        if len(self.samples):
+            return self.sample_estimate(value, quantity.value(self.samples))
+        assert fitted.fit is not None
+        profiled = self.how == "profile" and not quick
         found = VarianceEstimate(
             value, np.nan, np.nan, error, fit=fitted.fit, quantity=quantity, profiled=profiled,
             df=fitted.n_objects - 1 if profiled and not of_residual else None,

@@ -668,7 +668,9 @@ class _Resolver:
             self.terms = [both if t is coarse else t for t in self.terms if t is not fine]
 
     def _merge_with_rest(self) -> None:
-        """Terms of which nearly every level has one label."""
+        """Terms of which nearly every level has one label; in a complete table the residual has squares of its own."""
+        if self.complete is not None and not self.merged:
+            return
         for term in list(self.terms):
             n = len(self.value) - term.levels
             if n < self.settings.least_contrasts:

@@ -433,12 +433,16 @@ def _family_table(
     labels: Annotations, columns: Mapping[str, str], settings: DisattenuationSettings, pair: tuple[str, str]
 ) -> tuple[Faceted, Ints]:
     """Labels of both families with their facets, and which family each is of."""
+    if settings.annotators is not None:
+        there = {*labels.humans, *labels.judges}
+        labels = labels.where(annotator=[name for name in settings.annotators if name in there])
     wanted = {str(v): v for v in labels.values_of(settings.by)}
+    if absent := [name for name in pair if name not in wanted]:
+        raise DesignError(f"no label is of {listing(absent)}, a value of '{settings.by}'")
     labels = labels.where(**{settings.by: [wanted[name] for name in pair]})
     table = facet_ratings(
-        labels, {**columns, "\0family": settings.by}, annotators=settings.annotators, repeats=settings.repeats,
-        reverse=settings.reverse or (),
-    )  # fmt: skip
+        labels, {**columns, "\0family": settings.by}, repeats=settings.repeats, reverse=settings.reverse or ()
+    )
     # Codes follow the order of names, families the order in which they were named.
     code = table.codes["\0family"]
     family = code if sorted(pair) == list(pair) else 1 - code

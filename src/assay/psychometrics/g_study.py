@@ -27,7 +27,7 @@ from assay.psychometrics.components import (
     weights,
 )
 from assay.psychometrics.d_study import DStudy, compare_scenarios, project
-from assay.psychometrics.design import Design, DStudySettings, GStudySettings, LoopSettings, design_of
+from assay.psychometrics.design import Design, DStudySettings, Estimator, GStudySettings, LoopSettings, design_of
 from assay.reporting.tables import estimated
 from assay.statistics.reml import Ratio
 
@@ -44,6 +44,14 @@ INTERVALS = {
     "parametric": "percentile interval, {n} samples drawn from the fitted variances, seed {seed}",
     "objects": "percentile bootstrap interval, {n} resamples of the objects, seed {seed}",
 }
+
+
+ESTIMATORS: Mapping[Estimator, str] = {
+    "reml": "restricted maximum likelihood (REML)",
+    "ml": "full maximum likelihood",
+    "anova": "analysis of variance",
+}
+"""How variances are estimated, by its name in the field."""
 
 
 def _accept_facets(method: Callable[Concatenate[A, P], R]) -> Callable[Concatenate[A, ...], R]:
@@ -394,7 +402,10 @@ def _run(
     mixed = labels.humans and labels.judges and settings.annotators is None
     if mixed and settings.by is None and "kind" not in columns.values():
         cautions.append("people and judges are taken as one population of raters; by='kind' studies them apart.")
-    notes = tuple(_remarks_once([(s.name, n) for s in studies for n in s.notes]))
+    estimator = ESTIMATORS[settings.estimator]
+    if settings.estimator == "anova" and not all(s.balanced for s in studies):
+        estimator = "Henderson's method 1"
+    notes = (f"variances by {estimator}", *_remarks_once([(s.name, n) for s in studies for n in s.notes]))
     fingerprint = data[0] if len(data) == 1 else fingerprint_with(data[0], parts=tuple(data))
     return Run("g-study", settings, fingerprint, facts, interval, tuple(excluded), notes, tuple(cautions))
 

@@ -109,8 +109,8 @@ def untold(
     if not len(value) or np.ptp(value) == 0:
         return "the labels do not vary"
     n = cross_codes(measured)[1]
-    if n - 1 < least:
-        return f"{counted(n, 'level')} of {name} have {counted(n - 1, 'difference')}, and {least} are needed at least"
+    if few := few_levels(n, least, name):
+        return few
     if len(value) - n < least:
         return f"hardly any level of {name} has two labels, so that its variance and error are one"
     for code in others:
@@ -118,6 +118,13 @@ def untold(
         if within is not None and within < least:
             return f"each level of {other} has one level of {name} to itself, so that they cannot be told apart"
     return None
+
+
+def few_levels(n: int, least: int, name: str) -> str | None:
+    """Why so few levels show nothing of how sure a variance is; None where they are enough."""
+    if n - 1 >= least:
+        return None
+    return f"{counted(n, 'level')} of {name} have {counted(n - 1, 'difference')}, and {least} are needed at least"
 
 
 def left_over(terms: Terms) -> tuple[int, float]:
@@ -301,21 +308,19 @@ class Balanced:
         """Sums of squares as another sample would give them, were these the variances."""
         return replace(self, squares=(self.weights[:-1] @ theta) * rng.chisquare(self.df))
 
-    @property
-    def mean_squares(self) -> Floats:
-        """Of each stratum."""
-        return self.squares / self.df
-
     def anova(self) -> Floats:
         """Variances from expected mean squares; NaN where terms and strata do not match one to one."""
-        weights = self.weights[:-1]
-        solved, _, rank, _ = np.linalg.lstsq(weights, self.mean_squares, rcond=None)
+        # A stratum without differences has no mean square: one level of a facet within each of another.
+        there = self.df > 0
+        weights, df = self.weights[:-1][there], self.df[there]
+        mean_squares = self.squares[there] / df
+        solved, _, rank, _ = np.linalg.lstsq(weights, mean_squares, rcond=None)
         if rank < weights.shape[1]:
             return np.full(weights.shape[1], np.nan)
         if weights.shape[0] > weights.shape[1]:
             # Strata that share a mean square are pooled by their degrees of freedom.
-            root = np.sqrt(self.df)
-            solved = np.linalg.lstsq(weights * root[:, None], self.mean_squares * root, rcond=None)[0]
+            root = np.sqrt(df)
+            solved = np.linalg.lstsq(weights * root[:, None], mean_squares * root, rcond=None)[0]
         return np.asarray(solved)
 
 
@@ -442,8 +447,7 @@ class Blocks:
 
     @classmethod
     def of(cls, terms: Terms, restricted: bool = True) -> Blocks:
-        """Collapse labels to cells and cut them into the blocks that cost least."""
-        # Without terms all labels are one cell.
+        """Collapse labels to cells and cut them into the blocks that cost least; without terms all are one cell."""
         cell, n = cross_codes(np.zeros(len(terms), dtype=np.int64), *terms.codes)
         number = np.bincount(cell, minlength=n).astype(float)
         centre = terms.value.mean()

@@ -99,6 +99,8 @@ def _descend(
 ) -> tuple[Floats, float, bool]:
     """Scoring steps until nothing is gained; with ``along``, only moves with along'δ = 0 are made."""
     deviance = likelihood.deviance(theta)
+    if not np.isfinite(deviance):
+        return theta, deviance, False  # outside of what is possible there is no slope to go by
     for _ in range(MOST_STEPS):
         gradient, curvature = likelihood.derivatives(theta)
         move = bounded_step(curvature, gradient, theta, along, 0.0)

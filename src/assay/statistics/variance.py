@@ -196,6 +196,7 @@ class Components:
         )
         right = np.stack([rows, columns, squares], axis=-1) - grand[..., None]
         left_over = labels - items - annotators + 1
+        left = np.where(np.isfinite(left), left, 0.0)  # without a label there are no equations
         solvable = (np.abs(np.linalg.det(left)) > 1e-9 * np.maximum(labels, 1) ** 2) & (left_over > 0)
         solution = np.linalg.solve(np.where(solvable[..., None, None], left, np.eye(3)), right[..., None])[..., 0]
         return np.where(solvable[..., None], solution, np.nan)

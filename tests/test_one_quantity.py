@@ -1,0 +1,162 @@
+"""One quantity by two roads: the ICCs of `icc` and the coefficients of `g_study` on items crossed with annotators.
+
+ICC(A,1) and Φ, ICC(C,1) and Eρ² are the same shares of variances. Both roads give the same number if no label is
+missing and the analysis of variance has no variance below 0; otherwise each result names its estimator.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import optimize
+
+import assay
+import references
+from assay.concordance.page import agreement_parts
+from assay.psychometrics.page import g_study_parts
+
+Grid = list[list[float | None]]
+
+NOT_REML = (
+    "ICC: where labels are missing, variances are by Henderson's method 1; REML, which g_study fits, gives another "
+    "value"
+)
+REML = "variances by restricted maximum likelihood (REML)"
+
+# Six items, three annotators, four labels missing.
+INCOMPLETE: Grid = [[1, 2, None], [3, 3, 4], [2, None, 3], [5, 4, 5], [None, 1, 2], [4, None, 3]]
+
+
+def table(grid: Grid) -> assay.Annotations:
+    rows = [(f"i{i}", f"a{j}", v) for i, line in enumerate(grid) for j, v in enumerate(line) if v is not None]
+    return assay.read(pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row"), scale="interval")
+
+
+def study(labels: assay.Annotations) -> assay.GStudy:
+    return assay.g_study(labels, "p x r", "p", facets={"p": "item", "r": "annotator"}, method="none")
+
+
+def test_icc_equals_g_study_in_complete_table() -> None:
+    rng = np.random.default_rng(5)
+    grid = rng.normal(size=(12, 1)) + 0.5 * rng.normal(size=(1, 4)) + 0.7 * rng.normal(size=(12, 4))
+    labels = table(grid.tolist())
+    found = study(labels)
+    absolute, consistent = (assay.icc(labels, form=form) for form in ("ICC(A,1)", "ICC(C,1)"))
+    assert min(absolute.variance_items, absolute.variance_annotators, absolute.variance_error) > 0
+    assert absolute.estimate == pytest.approx(found.dependability, abs=1e-7)
+    assert consistent.estimate == pytest.approx(found.generalizability, abs=1e-7)
+    assert "(two-way random, analysis of variance, k = 4)" in absolute.summary()
+    assert NOT_REML not in absolute.notes
+
+
+def test_icc_is_below_0_where_g_study_is_0() -> None:
+    # Item means are all 2, those of annotators 1.5 and 2.5. SS_item = 0 (df 3), SS_annotator = 8 × .5² = 2 (df 1),
+    # SS_total = 4, so SS_rest = 2 (df 3). ANOVA: rest 2/3, items (0 - 2/3) / 2 = -1/3, annotators (2 - 2/3) / 4 = 1/3;
+    # ICC(A,1) = -1/3 / (-1/3 + 1/3 + 2/3) = -1/2. REML holds items at 0 and pools them with the rest:
+    # (0 + 2) / (3 + 3) = 1/3, and annotators are (2 - 1/3) / 4 = 5/12.
+    labels = table([[1, 3], [2, 2], [1, 3], [2, 2]])
+    found = assay.icc(labels)
+    assert (found.variance_items, found.variance_annotators, found.variance_error) == pytest.approx(
+        (-1 / 3, 1 / 3, 2 / 3)
+    )
+    assert found.estimate == pytest.approx(-0.5)
+    assert study(labels).components["estimate"].to_list() == pytest.approx([0, 5 / 12, 1 / 3], abs=1e-6)
+    assert study(labels).dependability == 0
+
+
+def henderson(grid: Grid) -> tuple[float, float, float]:
+    """Variances of items, annotators and error by Henderson's (1953) method 1, from plain sums."""
+    cells = {(i, j): float(v) for i, line in enumerate(grid) for j, v in enumerate(line) if v is not None}
+    n, total = len(cells), sum(cells.values())
+    margins = []
+    for axis in (0, 1):
+        levels = {key[axis] for key in cells}
+        margins.append({one: [v for key, v in cells.items() if key[axis] == one] for one in levels})
+    squares = [sum(sum(v) ** 2 / len(v) for v in margin.values()) - total**2 / n for margin in margins]
+    squares.append(sum(v * v for v in cells.values()) - total**2 / n)
+    # A level's label is in a level of the other facet once, so that Σ_j n_ij² / n_i. = 1 for each level.
+    k = [sum(len(v) ** 2 for v in margin.values()) / n for margin in margins]
+    a, b = (len(margin) for margin in margins)
+    left = [[n - k[0], a - k[1], a - 1], [b - k[0], n - k[1], b - 1], [n - k[0], n - k[1], n - 1]]
+    return tuple(np.linalg.solve(left, squares))
+
+
+def restricted(grid: Grid) -> tuple[float, float, float]:
+    """The same by REML: the dense restricted likelihood of references.py, minimised over standard deviations."""
+    at = [(i, j) for i, line in enumerate(grid) for j, v in enumerate(line) if v is not None]
+    value = np.array([grid[i][j] for i, j in at], dtype=float)
+    codes = [[i for i, _ in at], [j for _, j in at]]
+    best = optimize.minimize(
+        lambda sd: references.deviance(value, codes, sd**2, True), np.ones(3), method="Nelder-Mead",
+        options={"xatol": 1e-10, "fatol": 1e-12, "maxiter": 10_000, "maxfev": 10_000},
+    )  # fmt: skip
+    return tuple(best.x**2)
+
+
+def test_icc_and_g_study_name_their_estimators_where_labels_are_missing() -> None:
+    labels = table(INCOMPLETE)
+    found, fitted = assay.icc(labels), study(labels)
+    items, annotators, error = henderson(INCOMPLETE)
+    assert found.estimate == pytest.approx(items / (items + annotators + error), abs=1e-12)
+    items, annotators, error = restricted(INCOMPLETE)
+    assert fitted.dependability == pytest.approx(items / (items + annotators + error), abs=1e-5)
+    assert fitted.generalizability == pytest.approx(items / (items + error), abs=1e-5)
+    assert abs(found.estimate - fitted.dependability) > 0.005, "two values of one quantity"
+    assert NOT_REML in found.notes
+    assert NOT_REML in found.to_dict()["notes"]
+    assert "(two-way random, Henderson's method 1, k = 2.25, the harmonic mean of labels an item)" in found.summary()
+    assert NOT_REML in assay.icc_table(labels).notes
+    assert REML in fitted.notes
+    assert REML in fitted.to_dict()["notes"]
+    assert NOT_REML in assay.icc(labels, estimator="components").notes
+    assert NOT_REML not in assay.icc(labels, form="ICC(1)").notes, "one-way"
+    # The two complete items alone, by the analysis of variance.
+    assert "analysis of variance" in assay.icc(labels, estimator="anova").summary()
+    assert NOT_REML not in assay.icc(labels, estimator="anova").notes
+
+
+def test_g_study_names_henderson_where_labels_are_missing() -> None:
+    facets = {"p": "item", "r": "annotator"}
+    for grid, words in (
+        (INCOMPLETE, "Henderson's method 1"),
+        ([[1, 2], [3, 3], [5, 4], [2, 4]], "analysis of variance"),
+    ):
+        found = assay.g_study(table(grid), "p x r", "p", facets=facets, estimator="anova", method="none")
+        assert f"variances by {words}" in found.notes
+    ml = assay.g_study(table(INCOMPLETE), "p x r", "p", facets=facets, estimator="ml", method="none")
+    assert "variances by full maximum likelihood" in ml.notes
+
+
+def test_pages_name_both_estimators() -> None:
+    labels = table(INCOMPLETE)
+    agreed = assay.agreement(labels, coefficients=["icc(a,1)"])
+    assert NOT_REML in agreement_parts(agreed)[0].lines
+    assert REML in g_study_parts(study(labels))[0].lines
+    alpha = assay.agreement(labels, coefficients=["krippendorff-alpha-interval"])
+    assert NOT_REML not in alpha.notes, "a page without an ICC"
+
+
+def test_icc_averages_the_harmonic_mean_of_labels() -> None:
+    # Items have 2, 3, 2, 3, 2 and 2 labels: 6 / (4/2 + 2/3) = 6 / (8/3) = 2.25. ICC(A,k) of it is Spearman and Brown's.
+    labels = table(INCOMPLETE)
+    one, mean = assay.icc(labels).estimate, assay.icc(labels, form="ICC(A,k)")
+    assert mean.k == pytest.approx(2.25)
+    assert mean.estimate == pytest.approx(2.25 * one / (1 + 1.25 * one))
+    given = assay.icc(labels, form="ICC(A,k)", k=2.5)
+    assert "k = 2.5)" in given.summary(), "a k that was given is no harmonic mean"
+
+
+def test_icc_of_means_has_no_f_interval_where_that_of_one_label_ends_below_its_least() -> None:
+    """ICC of one label below -1/(k-1) has no value for means of k: k x / (1 + (k-1) x) has its pole there."""
+    labels = table([[None, 3, 2], [None, 2, 5], [1, 2, 1]])
+    single = assay.icc(labels).f_test
+    assert single is not None
+    mean = assay.icc(labels, form="ICC(A,k)")
+    assert single.low < -1 / (mean.k - 1)
+    assert mean.f_test is None
+    assert all(
+        row["low"] is None or math.isnan(row["low"]) or row["low"] < row["high"] for row in mean.table.to_dicts()
+    )
