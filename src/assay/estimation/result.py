@@ -249,7 +249,7 @@ class Result(ABC):
         return self.run.data
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """A picture of the finding, on ``ax`` or on a new figure: a forest plot of the table where it has no other."""
+        """A picture of the finding, on ``ax`` or on a new pyplot figure: a forest plot of the table by default."""
         from assay.reporting import pictures
 
         rows = self.table

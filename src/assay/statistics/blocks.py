@@ -308,12 +308,15 @@ class Balanced:
         """Sums of squares as another sample would give them, were these the variances."""
         return replace(self, squares=(self.weights[:-1] @ theta) * rng.chisquare(self.df))
 
+    @property
+    def mean_squares(self) -> Floats:
+        """Of each stratum; NaN of one without differences: one level of a facet within each of another."""
+        return np.asarray(self.squares / np.where(self.df > 0, self.df, np.nan))
+
     def anova(self) -> Floats:
         """Variances from expected mean squares; NaN where terms and strata do not match one to one."""
-        # A stratum without differences has no mean square: one level of a facet within each of another.
         there = self.df > 0
-        weights, df = self.weights[:-1][there], self.df[there]
-        mean_squares = self.squares[there] / df
+        weights, df, mean_squares = self.weights[:-1][there], self.df[there], self.mean_squares[there]
         solved, _, rank, _ = np.linalg.lstsq(weights, mean_squares, rcond=None)
         if rank < weights.shape[1]:
             return np.full(weights.shape[1], np.nan)
