@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import json
 import random
@@ -169,6 +170,149 @@ def test_quotas_with_no_room_to_spare_fill_every_place(site, people, items, over
     assert set(Counter(itertools.chain(*had.values())).values()) == {overlap}
 
 
+class Simulated:
+    """People who come, answer, go away for a while and return, in an order that a seed draws.
+
+    Parameters
+    ----------
+    names : list of str
+        Who comes; each is invited when they come, if they were not before.
+    seconds : float
+        That an answer takes, from a half to one and a half of it; ``pace`` draws by how much each person is slower.
+    come : float
+        Seconds in which they come.
+    away : float
+        How often somebody leaves what they hold until others may have it.
+    """
+
+    def __init__(self, made: Site, clock: Any, seed: int, names: Iterable[str], **about: Any) -> None:
+        self.made, self.clock, self.chance = made, clock, random.Random(seed)
+        self.about = {"seconds": 2.0, "come": 2.0, "away": 0.0, "pace": lambda chance: 1.0} | about
+        self.queue: list[tuple[float, str]] = []
+        self.held: dict[str, list[tuple[int, Any]]] = {}
+        self.last: dict[str, int] = {}
+        self.slower: dict[str, float] = {}
+        self.answered: Counter[str] = Counter()
+        self.ends: Counter[str] = Counter()
+        for name in names:
+            self.come(name, clock.at + self.about["come"] * self.chance.random())
+
+    def come(self, name: str, at: float) -> None:
+        self.held[name], self.last[name] = [], 0
+        self.slower[name] = self.about["pace"](self.chance)
+        heapq.heappush(self.queue, (at, name))
+
+    def run(self) -> None:
+        """Until nobody is given anything further."""
+        while self.queue:
+            self.clock.at, name = heapq.heappop(self.queue)
+            wait = self.step(name)
+            if wait is not None:
+                heapq.heappush(self.queue, (self.clock.at + wait, name))
+
+    def step(self, name: str) -> float | None:
+        """What one person does, and the seconds until they do something again; None for the end."""
+        if self.held[name]:
+            page, task = self.held[name].pop(0)
+            self.last[name] = page
+            if not self.made.answer(name, task).extra:
+                self.answered[self.made.item_of(task)] += 1
+        if not self.held[name]:
+            found = self.made.hold(name, self.last[name], 5)
+            if not found.pages and self.last[name]:
+                self.last[name] = 0  # as the page does, from the first on
+                return 0.0
+            if not found.pages:
+                self.ends[found.end.kind] += found.end.kind != "empty"
+                return 30.0 if found.end.kind == "empty" else None
+            self.held[name] = [(page, task) for page in found.pages for task in self.made.tasks(name, [page])]
+        seconds = self.about["seconds"] * (0.5 + self.chance.random()) * self.slower[name]
+        gone = self.chance.random() < self.about["away"]
+        return seconds + (self.made.design.people.reserve * 60 * (1 + self.chance.random()) if gone else 0.0)
+
+
+def uneven(chance: random.Random) -> float:
+    """Some are twenty times as slow as others."""
+    return 1 / (chance.random() ** 2 + 0.05)
+
+
+def few_seeds(number: int, *, more: int = 12) -> list[Any]:
+    """So many seeds, and more where slow tests are wanted."""
+    return [*range(number), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(number, more))]
+
+
+COMING_AND_GOING: dict[str, tuple[tuple[int, int, int, int], dict[str, Any]]] = {
+    "slow and fast": ((6, 20, 3, 10), {"pace": uneven}),
+    "most items each": ((5, 15, 4, 12), {"pace": uneven, "come": 60.0}),
+    # Each comes when those before have nearly done: the last must find ten items that lack an answer.
+    "one after another": ((8, 20, 4, 10), {"come": 200.0, "late": True}),
+    "a crowd": ((10, 40, 3, 12), {"come": 60.0, "late": True, "pace": uneven}),
+    # Held for longer than it is reserved it is anybody's; whoever returns goes on with what is still free.
+    "away and back": ((8, 24, 3, 9), {"away": 0.05}),
+}
+"""By name: people, items, overlap and quota of a study without one place to spare; and how its people come and go."""
+
+
+@pytest.mark.parametrize("seed", few_seeds(2))
+@pytest.mark.parametrize("name", COMING_AND_GOING)
+def test_hold_fills_every_place_of_people_who_come_and_go(site, clock, name, seed):
+    sizes, about = COMING_AND_GOING[name]
+    fills_every_place(site, clock, *sizes, seed, **about)
+
+
+@pytest.mark.parametrize("seed", few_seeds(1, more=6))
+def test_hold_fills_every_place_of_fifty_quick_people(site, clock, seed):
+    """The last 200 places go in 8 s: a look at how many are left must come in time."""
+    fills_every_place(site, clock, 50, 200, 5, 20, seed, seconds=2.2)
+
+
+def fills_every_place(
+    site: Any,
+    clock: Any,
+    people: int,
+    items: int,
+    overlap: int,
+    quota: int,
+    seed: int,
+    *,
+    late: bool = False,
+    **about: Any,
+) -> None:
+    made = site(f"overlap: {overlap}\nquota: {quota}\nseed: {seed}\nreserve: 5", items=items)
+    names = [f"p{number:02}" for number in range(people)]
+    assert people * quota == items * overlap
+    for name in () if late else names:
+        made.person(name)
+    simulated = Simulated(made, clock, seed, names, **about)
+    simulated.run()
+    assert Counter(simulated.answered.values()) == {overlap: items}
+    assert simulated.ends == {"done": people}
+
+
+@pytest.mark.parametrize("seed", few_seeds(2))
+def test_hold_fills_every_place_after_the_lead_replaces_people_who_left(site, clock, seed):
+    made = site(f"overlap: 3\nquota: 9\nseed: {seed}", items=24)
+    chance, names = random.Random(seed), [f"p{number}" for number in range(8)]
+    for name in names:
+        made.person(name)
+    simulated = Simulated(made, clock, seed, names, pace=uneven)
+    leaves = {name: chance.randrange(1, 9) for name in chance.sample(names, 3)}
+    go_on = simulated.step
+
+    def step(name: str) -> float | None:
+        with made.store.reading() as db:
+            done = sum(task.state == "answered" for task in people.tasks_of(db, name))
+        if done < leaves.get(name, 10):
+            return go_on(name)
+        people.set_state(made.store, name, "revoked")
+        simulated.come(f"{name} later", clock.at + 60)
+        return None
+
+    simulated.step = step
+    simulated.run()
+    assert Counter(simulated.answered.values()) == {3: 24}
+
+
 def test_what_is_left_is_what_all_tasks_say_one_by_one(site, clock):
     made, quota = site("overlap: 2\nquota: 7\nseed: 1\nreserve: 30", items=12), 7
     chance = random.Random(2)
@@ -188,6 +332,8 @@ def test_what_is_left_is_what_all_tasks_say_one_by_one(site, clock):
     assert sum(task.state == "given" for name in "abcd" for task in rows[name]) > 0, "something ran out"
     assert found.places == places != {}
     assert found.room == {name: quota - len(rows[name]) for name in "abcd" if len(rows[name]) < quota}
+    late = {name: {t.item for t in rows[name] if t.state == "given" and t.expires_at <= clock.at} for name in "abcd"}
+    assert found.lapsed == {name: mine for name in "abcd" if (mine := late[name] & set(places))} != {}
     assert len(found.room) > 1
     assert found.had == {name: mine for name in found.room if (mine := {t.item for t in rows[name]} & set(places))}
 
@@ -1066,29 +1212,20 @@ def test_the_last_session_is_done_when_it_is_done(monkeypatch):
     assert (found.session.number, found.end.kind) == (2, "done")
 
 
-@pytest.mark.parametrize(
-    ("took", "again"),
-    [(0.0, 10.0), (0.2, 10.0), (0.3, 15.0)],  # a fiftieth of the time at most, and every ten seconds at the soonest
-)
-def test_how_often_it_is_counted_whether_few_places_are_left(monkeypatch, took, again):
-    ticks = itertools.cycle([0.0, took])
-    monkeypatch.setattr(assignment.time, "thread_time", lambda: next(ticks))
-    looked = []
-    made = SimpleNamespace(
-        design=SimpleNamespace(overlap=lambda party: 2, people=SimpleNamespace(quota=5), page_size=1, drawn_from=None),
-        _look_at={"other": 1e9}, _open_places=lambda db, slot, now, *of: looked.append((now, *of)),
-    )  # fmt: skip
-    slot = assignment.Slot(("q",), "{}", "")
-    for now in (100.0, 100.0 + again - 0.01, 100.0 + again):
-        assert Assigner.rest(made, None, slot, now) is None
-    assert looked == [(100.0, 2, 5, 1), (100.0 + again, 2, 5, 1)]
-    made._open_places = lambda *of: "places"
-    assert Assigner.rest(made, None, slot, 1000.0) == Assigner.rest(made, None, slot, 1000.0) == "places"
-    for name, value in (("page_size", None), ("drawn_from", "idea"), ("overlap", lambda party: 0)):
-        changed = SimpleNamespace(**vars(made.design) | {name: value})
-        assert Assigner.rest(SimpleNamespace(**vars(made) | {"design": changed}), None, slot, 2000.0) is None
-    made.design.people.quota = None
-    assert Assigner.rest(made, None, slot, 2000.0) is None
+def test_hold_counts_all_places_again_after_a_fiftieth_of_the_empty_ones(site, monkeypatch):
+    made = site("overlap: 2\nquota: 20", items=100)  # 200 places for ten people: with 1 pair, never few enough
+    for name in "abcdefghij":
+        made.person(name)
+    monkeypatch.setattr(assignment, "MOST_PAIRS", 1)
+    counted, given = [], 0
+    real = assignment.all_places_taken
+    monkeypatch.setattr(assignment, "all_places_taken", lambda *about: counted.append(given) or real(*about))
+    for name in "abcdefghijabcd":
+        for task in made.tasks(name, made.hold(name).pages):
+            made.answer(name, task)
+        given += 1
+    # A fiftieth of 200 is 4, of 196, 193 and 190 it is 3.
+    assert counted == [0, 4, 7, 10, 13]
 
 
 def test_what_people_differ_on_most_is_named_first_and_items_of_one_distance_in_order(monkeypatch):
@@ -1135,6 +1272,25 @@ def test_what_somebody_may_take_so_that_the_others_can_answer_the_rest(places, r
     assert OpenPlaces(places, room, had).safe_for("ana") == safe
 
 
+@pytest.mark.parametrize(
+    ("places", "room", "lapsed", "quota", "safe"),
+    [
+        # ben left a and may come back to it; ana has room for one and takes b, which nobody else can.
+        ({"a": 1, "b": 1}, {"ana": 1}, {"ben": {"a"}}, None, {"b"}),
+        ({"a": 1}, {"ana": 1}, {"ben": {"a"}}, None, {"a"}),
+        ({"a": 1, "b": 1}, {"ana": 2}, {"ben": {"a"}}, None, {"a", "b"}),
+        # Whoever comes later may be given two items, but neither twice: ana must take a, which lacks two answers.
+        ({"a": 2, "b": 1}, {"ana": 1}, {}, 2, {"a"}),
+        ({"a": 2, "b": 1}, {"ana": 1}, {}, None, {"a", "b"}),  # nobody comes
+        ({"a": 1, "b": 1, "c": 1}, {"ana": 1}, {}, 2, {"a", "b", "c"}),
+        # Of five answers ana gives one: two people are to come, so no item can lack more than two after her.
+        ({"a": 3, "b": 2}, {"ana": 1}, {}, 2, {"a"}),
+    ],
+)
+def test_what_somebody_may_take_so_that_those_who_come_can_answer_the_rest(places, room, lapsed, quota, safe):
+    assert OpenPlaces(places, room, {}, lapsed, quota).safe_for("ana") == safe
+
+
 def test_what_was_taken_is_taken_off():
     left = OpenPlaces({"a": 2, "b": 1}, {"ana": 3, "ben": 3}, {})
     left.take("ana", "a")
@@ -1156,16 +1312,8 @@ def test_a_triplet_that_lacks_answers_comes_before_a_new_one(monkeypatch, overla
     assert asked == [(wanted, 7.0)]
 
 
-@pytest.mark.parametrize(
-    ("given", "size", "room"),
-    [
-        ({}, 1, {"ana": 4, "ben": 4, "eve": 4}),
-        ({"ana": 4, "ben": 3, "eve": 5}, 1, {"ben": 1}),
-        ({"ana": 1, "ben": 2, "eve": 3}, 2, {"ana": 2, "ben": 1, "eve": 1}),  # 3, 2 and 1 items on pages of two
-    ],
-)
-def test_how_many_pages_each_person_may_still_be_given(monkeypatch, given, size, room):
-    """Of a quota of four items; eve has until second 50, and the deadline of fay is now."""
+def test_who_of_a_group_may_still_be_given_items(monkeypatch):
+    """At second 40; eve has until second 50, and the deadline of fay is now."""
 
     def somebody(name, *, state="active", role="annotator", party="x"):
         return SimpleNamespace(name=name, state=state, role=role, attributes=party)
@@ -1180,31 +1328,49 @@ def test_how_many_pages_each_person_may_still_be_given(monkeypatch, given, size,
     made.design = SimpleNamespace(
         deadline=lambda one: {"eve": 50.0, "fay": 40.0}.get(one.name), party=lambda attributes: attributes
     )
-    assert made._room(None, "x", given, 4, size) == room
+    assert made._people_of(None, "x") == {"ana", "ben", "eve"}
+
+
+BOTH = {"ana": 3, "ben": 2}
+"""Of a quota of four items, one is left to ana and two to ben."""
 
 
 @pytest.mark.parametrize(
-    ("room", "taken", "size", "most", "found"),
+    ("given", "taken", "size", "most", "found"),
     [
-        ({"ana": 1, "ben": 2}, {"a": 2, "b": 1}, 1, 100, ({"b": 1, "c": 2, "d": 2}, {"ana": {"b"}})),
-        ({"ana": 1, "ben": 2}, {"a": 1, "b": 2}, 2, 100, ({"ab": 1, "cd": 2}, {"ana": {"ab"}})),
-        ({"ana": 9}, {}, 1, 100, None),  # one alone may go wherever there is a place
-        ({"ana": 1, "ben": 2}, {"a": 2, "b": 1}, 1, 6, ({"b": 1, "c": 2, "d": 2}, {"ana": {"b"}})),
-        ({"ana": 1, "ben": 2}, {"a": 2, "b": 1}, 1, 5, None),  # 3 items with places times 2 people are more than 5
-        ({"ana": 1, "ben": 2}, {"a": 2, "b": 2, "c": 2, "d": 2}, 1, 5, ({}, {"ana": {"b"}})),
+        (BOTH, {"a": 2, "b": 1}, 1, 100, ({"b": 1, "c": 2, "d": 2}, {"ana": 1, "ben": 2})),
+        ({"ana": 3, "ben": 1}, {"a": 1, "b": 2}, 2, 100, ({"ab": 1, "cd": 2}, {"ana": 1, "ben": 2})),
+        ({"ana": 0}, {"a": 2, "b": 2}, 1, 100, None),  # one alone may go wherever there is a place
+        # 8 answers are missing and ana has room for 4: somebody else is to come, who must find 4 items.
+        ({"ana": 0}, {}, 1, 100, ({"a": 2, "b": 2, "c": 2, "d": 2}, {"ana": 4})),
+        # 3 items with places times 3: ana, ben, and whoever comes, as 5 answers are missing and the two have room for 3
+        (BOTH, {"a": 2, "b": 1}, 1, 9, ({"b": 1, "c": 2, "d": 2}, {"ana": 1, "ben": 2})),
+        (BOTH, {"a": 2, "b": 1}, 1, 8, None),
+        (BOTH, {"a": 2, "b": 2, "c": 2, "d": 2}, 1, 5, ({}, {"ana": 1, "ben": 2})),
     ],
 )
-def test_what_is_left_of_a_study_by_hand(monkeypatch, room, taken, size, most, found):
-    """Four items, two on a page or each alone, are to have two answers."""
-    monkeypatch.setattr(assignment, "count_given", lambda db, slot: {"ana": sum(taken.values())})
-    monkeypatch.setattr(assignment, "all_places_taken", lambda db, slot, now: taken)
-    monkeypatch.setattr(assignment, "items_had", lambda db, slot, lacking, room: [("ana", "b")])
+def test_what_is_left_of_a_study_by_hand(monkeypatch, given, taken, size, most, found):
+    """Four items, two on a page or each alone, are to have two answers; the quota is four items."""
+    answers = {
+        "newest_task": lambda db: 0, "count_given": lambda db, slot: given, "lapsed_tasks": lambda db, slot, now: [],
+        "all_places_taken": lambda db, slot, now: taken, "items_had": lambda db, slot, lacking, room: [("ana", "b")],
+    }  # fmt: skip
+    for name, answer in answers.items():
+        monkeypatch.setattr(assignment, name, answer)
     monkeypatch.setattr(assignment, "MOST_PAIRS", most)
+    monkeypatch.setattr(Assigner, "_people_of", lambda self, db, party: set(given))
     made = object.__new__(Assigner)
+    made._counted_for, made._empty = {}, {}
     made.design = SimpleNamespace(
-        names=list("abcd"), page_of=lambda item: item if size == 1 else "ab" if item in "ab" else "cd"
-    )
-    monkeypatch.setattr(Assigner, "_room", lambda *given: room)
-    left = made._open_places(None, SimpleNamespace(party=""), 0.0, 2, 4, size)
-    assert (left and (left.places, left.had)) == found
-    assert left is None or left.room == room
+        names=list("abcd"), page_of=lambda item: item if size == 1 else "ab" if item in "ab" else "cd",
+        overlap=lambda party: 2, people=SimpleNamespace(quota=4), page_size=size, drawn_from=None,
+    )  # fmt: skip
+    slot = assignment.Slot(("q",), "{}", "")
+    left = made.rest(None, slot, 0.0)
+    assert (left and (left.places, left.room)) == found
+    assert left is None or left.had == {"ana": {made.design.page_of("b")}}
+    for name, value in (("page_size", None), ("drawn_from", "idea"), ("overlap", lambda party: 0)):
+        changed = SimpleNamespace(**vars(made) | {"design": SimpleNamespace(**vars(made.design) | {name: value})})
+        assert Assigner.rest(changed, None, slot, 0.0) is None
+    made.design.people.quota = None
+    assert made.rest(None, slot, 0.0) is None

@@ -8,9 +8,8 @@ happens in an exclusive transaction (`Store.exclusive`), so that no two people a
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
@@ -44,7 +43,9 @@ from assay.study.store.people import (
     free_places_of,
     give,
     items_had,
+    lapsed_tasks,
     left_out,
+    newest_task,
     places_of_others,
     places_taken,
     renew,
@@ -71,11 +72,12 @@ WINDOW_PLACES = 4000
 FULL_FOR = 60.0
 """Seconds for which an item with all its answers is passed over uncounted; an answer may be taken back."""
 
-LOOK_EVERY = 10.0
-"""Seconds until it is counted again whether few enough places are left to look ahead: the count reads all tasks."""
+COUNT_SHARE = 0.02
+"""Of the empty places, how many are given before all are counted again: a count takes .3 s among 147,000 answers. By
+time (every 10 s) 50 quick people had filled the last 200 places between two counts."""
 
-LOOK_SHARE = 0.02
-"""Of all time, how much is spent on that count at most: everybody waits meanwhile, .3 s among 147,000 answers."""
+DISPUTED_FOR = 10.0
+"""Seconds for which the items on which people differ are not looked up again: that reads all labels."""
 
 RENEW_SHARE = 0.1
 """Of its time, how much a held place must have lost to be renewed: not at every look, which would be a write each."""
@@ -114,7 +116,13 @@ class Assigner:
         self._full: dict[Slot, set[str]] = {}
         self._full_since = 0.0
         self._disputed: dict[str, tuple[float, list[str]]] = {}
-        self._look_at: dict[Slot, float] = {}
+        self._empty: dict[Slot, dict[str, int]] = {}
+        """By page, how many answers were missing when all were counted."""
+        self._counted_for: dict[Slot, range] = {}
+        """The numbers of the newest task for which that count will do."""
+        if design.people.quota is not None and design.people.overlap is not None:
+            # Before anybody waits: the first to look ahead would import it for .14 s with the store's lock held.
+            import scipy.sparse.csgraph  # noqa: F401
 
     def hold(self, person: Person, after: int, most: int) -> HeldPages:
         """Up to ``most`` pages after page ``after`` for this person to answer, given now where none are held.
@@ -127,7 +135,7 @@ class Assigner:
     def find_disputed(self, db: Connection, condition: str, now: float) -> list[str]:
         """Items on which people differ, most of all first; looked up now and then, as it reads all labels."""
         at, found = self._disputed.get(condition, (0.0, []))
-        if now - at > LOOK_EVERY or not found:
+        if not 0 <= now - at <= DISPUTED_FOR or not found:  # the clock may have gone back
             found = list(disputed_items(self.design, label_frame(db), condition, left_out(everybody(db))))
             self._disputed[condition] = (now, found)
         return found
@@ -168,12 +176,12 @@ class Assigner:
             return None
         full = self._full_items(slot, now)
         if safe is not None:
-            order = (group for group in order if self.design.page_of(group[0]) in safe)
+            order, full = (group for group in order if self.design.page_of(group[0]) in safe), set()
         rest = ([name for name in group if name not in seen and name not in full] for group in order)
         groups: Iterator[list[str]] = (group for group in rest if group)
         if wanted is None:
             return next(groups, None)
-        size = max(WINDOW // 20, min(WINDOW, WINDOW_PLACES // wanted))
+        size = self._window(slot)
         while window := list(islice(groups, size)):
             names = [name for group in window for name in group]
             best = _neediest_group(window, taken, wanted)
@@ -187,57 +195,69 @@ class Assigner:
 
     def _full_items(self, slot: Slot, now: float) -> set[str]:
         """Items found to have all their answers, forgotten from time to time."""
-        if now - self._full_since > FULL_FOR:
+        if not 0 <= now - self._full_since <= FULL_FOR:  # the clock may have gone back
             self._full.clear()
             self._full_since = now
         return self._full.setdefault(slot, set())
 
     def rest(self, db: Connection, slot: Slot, now: float) -> OpenPlaces | None:
-        """What is left of a session for a group; None where any item will do for anybody.
+        """The empty places of a session for a group, if each choice must be held to them; None if it need not be.
 
-        Only where quotas bind and pages are of one size; and only once there is little enough to look ahead.
+        Only if quotas bind and pages are of one size; and only once there are few enough places to look ahead.
         """
         wanted, quota, size = self.design.overlap(slot.party), self.design.people.quota, self.design.page_size
         if not wanted or quota is None or size is None or self.design.drawn_from is not None:
             return None
-        if now < self._look_at.get(slot, 0.0):
+        newest = newest_task(db)
+        if newest in self._counted_for.get(slot, ()):
             return None
-        began = time.thread_time()
         found = self._open_places(db, slot, now, wanted, quota, size)
-        if found is None:
-            took = time.thread_time() - began
-            self._look_at[slot] = now + max(LOOK_EVERY, took / LOOK_SHARE)
-        return found
+        if found.n_people > 1 and len(found.places) * found.n_people <= MOST_PAIRS:
+            for name, item in items_had(db, slot, self._items_of(found.places), found.room):
+                found.had.setdefault(name, set()).add(self.design.page_of(item))
+            return found
+        self._empty[slot] = found.places
+        self._counted_for[slot] = range(newest, newest + max(1, int(COUNT_SHARE * sum(found.places.values()))))
+        return None
 
-    def _open_places(
-        self, db: Connection, slot: Slot, now: float, wanted: int, quota: int, size: int
-    ) -> OpenPlaces | None:
-        """The cheapest question first: who has room says mostly that there is no need to look at the items."""
-        given = count_given(db, slot)
-        room = self._room(db, slot.party, given, quota, size)
-        least = len(self.design.names) - sum(given.values()) // wanted  # items that have places, at least
-        if len(room) < 2 or least // size * len(room) > MOST_PAIRS:  # one alone may go wherever there is a place
-            return None
+    def pages(self, person: str, condition: str, slot: Slot) -> Iterable[list[str]]:
+        """The pages in a person's own order, those first that lacked most answers when all were counted."""
+        pages = self.design.pages(self.order(person, condition))
+        empty = self._empty.get(slot)
+        if empty is None or len(self.design.names) <= self._window(slot):  # one window has them all
+            return pages
+        return sorted(pages, key=lambda page: -empty.get(self.design.page_of(page[0]), 0))
+
+    def _window(self, slot: Slot) -> int:
+        """How many pages are looked at together."""
+        wanted = self.design.overlap(slot.party) or 1
+        return max(WINDOW // 20, min(WINDOW, WINDOW_PLACES // wanted))
+
+    def _open_places(self, db: Connection, slot: Slot, now: float, wanted: int, quota: int, size: int) -> OpenPlaces:
+        """By page, how many answers are missing; who may still be given how many pages."""
         taken = all_places_taken(db, slot, now)
-        lacking = {name: wanted - taken.get(name, 0) for name in self.design.names if taken.get(name, 0) < wanted}
-        if len(lacking) // size * len(room) > MOST_PAIRS:
-            return None
-        had: dict[str, set[str]] = {}
-        for name, item in items_had(db, slot, lacking, room):
-            had.setdefault(name, set()).add(self.design.page_of(item))
         places: dict[str, int] = {}
-        for item, number in lacking.items():
-            page = self.design.page_of(item)
-            places[page] = max(number, places.get(page, 0))
-        return OpenPlaces(places, room, had)
+        for name in self.design.names:
+            if (number := wanted - taken.get(name, 0)) > 0:
+                page = self.design.page_of(name)
+                places[page] = max(number, places.get(page, 0))
+        names, given = self._people_of(db, slot.party), count_given(db, slot)
+        room = {name: -(-(quota - given.get(name, 0)) // size) for name in names if given.get(name, 0) < quota}
+        lapsed: dict[str, set[str]] = {}
+        for name, item in lapsed_tasks(db, slot, now):
+            if name in names and self.design.page_of(item) in places:
+                lapsed.setdefault(name, set()).add(self.design.page_of(item))
+        return OpenPlaces(places, room, {}, lapsed, -(-quota // size))
 
-    def _room(self, db: Connection, party: str, given: Mapping[str, int], quota: int, size: int) -> dict[str, int]:
-        """How many pages each person of a group may still be given; those who may get none are left out."""
+    def _items_of(self, pages: Collection[str]) -> list[str]:
+        return [name for name in self.design.names if self.design.page_of(name) in pages]
+
+    def _people_of(self, db: Connection, party: str) -> set[str]:
+        """Who of a group may still answer."""
         here = [one for one in everybody(db) if one.state != "revoked" and one.role != ADJUDICATOR]
         ends, now = [self.design.deadline(one) for one in here], self.store.now(db)
         here = [one for one, end in zip(here, ends, strict=True) if end is None or now < end]
-        names = [one.name for one in here if self.design.party(one.attributes) == party]
-        return {name: -(-(quota - given.get(name, 0)) // size) for name in names if given.get(name, 0) < quota}
+        return {one.name for one in here if self.design.party(one.attributes) == party}
 
 
 def _neediest_group(groups: Iterable[list[str]], taken: dict[str, int], wanted: int) -> list[str] | None:
@@ -267,6 +287,7 @@ class AssignmentTurn:
         self.deadline = self.design.deadline(person)
         self._taken: dict[str, dict[str, int]] = {}
         self._rest: dict[str, OpenPlaces | None] = {}
+        self._pages: dict[str, list[list[str]]] = {}
         self._now = {q.id for q in self.design.questions}
         self.mine: list[Task] = tasks_of(db, person.name)
 
@@ -445,14 +466,15 @@ class AssignmentTurn:
             self._rest[session.condition] = self.assigner.rest(self.db, slot, self.now)
         rest = self._rest[session.condition]
         safe = None if rest is None else rest.safe_for(self.person.name)
-        order = self.assigner.order(self.person.name, session.condition)
         taken = self._taken.setdefault(session.condition, {})
-        names = None
+        if session.condition not in self._pages:
+            self._pages[session.condition] = list(self.assigner.pages(self.person.name, session.condition, slot))
+        pages, names = self._pages[session.condition], None
         if self.design.first:
-            first = (page for page in self.design.pages(order) if self.design.page_of(page[0]) in self.design.first)
+            first = (page for page in pages if self.design.page_of(page[0]) in self.design.first)
             names = self.assigner.free(self.db, first, seen, slot, self.now, taken, safe)
         if names is None:
-            names = self.assigner.free(self.db, self.design.pages(order), seen, slot, self.now, taken, safe)
+            names = self.assigner.free(self.db, pages, seen, slot, self.now, taken, safe)
         if rest is not None and names is not None:
             rest.take(self.person.name, self.design.page_of(names[0]))
         return names
@@ -677,8 +699,10 @@ class TripletAssigner:
 # Where quotas hold hardly more than the items need, whoever is last may find that what is left is what they
 # have answered already. So near the end each choice is held to a complete assignment of all places that are
 # left: a maximum flow from items (places left) to people (room left), with one unit at most between an item and
-# somebody who has not had it. A choice loses nothing if some maximum flow makes it: if this one does, or if
-# the item and the person lie on a cycle of its residual graph (in one strong component).
+# somebody who has not had it. Among the people are those who left items until their time was over, for these
+# items alone, and as many who are still to come as the places need. A choice loses nothing if some maximum flow
+# makes it: if this one does, or if the item and the person lie on a cycle of its residual graph (in one strong
+# component).
 
 MOST_PAIRS = 8_000
 """Open items times people with room, up to which one looks ahead: such a maximum flow takes some 2 ms. With more
@@ -697,11 +721,23 @@ class OpenPlaces:
         How many items each person may still be given.
     had : dict of str to set of str
         The items that each person has had; they are not given to them again.
+    lapsed : dict of str to set of str
+        The items that each person was given and left until their time was over; they are theirs again if they return.
+    quota : int, optional
+        How many items somebody may be given who comes later, of whom there are as many as the places need.
     """
 
     places: dict[str, int]
     room: dict[str, int]
     had: dict[str, set[str]]
+    lapsed: dict[str, set[str]] = field(default_factory=dict)
+    quota: int | None = None
+
+    @property
+    def n_people(self) -> int:
+        """How many may fill places; all who come later are one."""
+        lacking = sum(self.places.values()) - sum(self.room.values())
+        return len(self.room) + len(self.lapsed) + (self.quota is not None and lacking > 0)
 
     def take(self, person: str, item: str) -> None:
         """A person was given an item."""
@@ -717,8 +753,8 @@ class OpenPlaces:
         people = [one for one, number in self.room.items() if number > 0]
         if person not in people or not names:
             return set()
-        open_to = _open_to(names, people, self.had)
-        graph = _network(open_to, [self.places[name] for name in names], [self.room[one] for one in people])
+        links, room = self._links(names, people)
+        graph = _network(links, [self.places[name] for name in names], room)
         source, sink = graph.shape[0] - 2, graph.shape[0] - 1
         flow = maximum_flow(graph, source, sink).flow
         residual = graph - flow
@@ -727,28 +763,38 @@ class OpenPlaces:
         column = people.index(person)
         me = len(names) + column
         mine = flow[[me], : len(names)].toarray()[0] != 0  # what comes from the items has the other sign
-        safe = open_to[:, column] & (mine | (component[: len(names)] == component[me]))
+        safe = (links[:, column] > 0) & (mine | (component[: len(names)] == component[me]))
         return {names[item] for item in np.flatnonzero(safe)}
 
+    def _links(self, names: list[str], people: list[str]) -> tuple[Any, list[int]]:
+        """How often each item may be given to each person, and how many items each may be given in all.
 
-def _open_to(names: list[str], people: list[str], had: Mapping[str, set[str]]) -> Any:
-    """Whether each item is new to each person."""
-    number_of = {name: number for number, name in enumerate(names)}
-    open_to = np.ones((len(names), len(people)), dtype=bool)
-    for column, one in enumerate(people):
-        open_to[[number_of[name] for name in had.get(one, ()) if name in number_of], column] = False
-    return open_to
+        Behind the people come those whose items have lapsed, and one who is all that come later.
+        """
+        number_of = {name: number for number, name in enumerate(names)}
+        links = np.zeros((len(names), len(people) + len(self.lapsed) + 1), dtype=np.int32)
+        links[:, : len(people)] = 1
+        for column, one in enumerate(people):
+            links[[number_of[name] for name in self.had.get(one, ()) if name in number_of], column] = 0
+        for column, left in enumerate(self.lapsed.values(), start=len(people)):
+            links[[number_of[name] for name in left if name in number_of], column] = 1
+        room = [self.room[one] for one in people] + [len(left) for left in self.lapsed.values()]
+        lacking = sum(self.places[name] for name in names) - int(np.minimum(room, links[:, :-1].sum(axis=0)).sum())
+        each = min(self.quota or 0, len(names))
+        later = -(-lacking // each) if each and lacking > 0 else 0
+        links[:, -1] = later
+        return links, [*room, later * each]
 
 
-def _network(open_to: Any, places: list[int], room: list[int]) -> Any:
+def _network(links: Any, places: list[int], room: list[int]) -> Any:
     """The capacities: nodes are items, people, the source, the sink."""
     from scipy.sparse import csr_array
 
-    n_items, n_people = open_to.shape
+    n_items, n_people = links.shape
     source, sink = n_items + n_people, n_items + n_people + 1
-    item_at, person_at = np.nonzero(open_to)
+    item_at, person_at = np.nonzero(links)
     tails = np.concatenate([np.full(n_items, source), item_at, n_items + np.arange(n_people)])
     heads = np.concatenate([np.arange(n_items), n_items + person_at, np.full(n_people, sink)])
-    widths = np.concatenate([places, np.ones(len(item_at)), room]).astype(np.int32)
+    widths = np.concatenate([places, links[item_at, person_at], room]).astype(np.int32)
     nodes = (tails.astype(np.int32), heads.astype(np.int32))  # all that scipy before 1.15 takes
     return csr_array((widths, nodes), shape=(sink + 1, sink + 1))

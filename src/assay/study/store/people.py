@@ -488,6 +488,10 @@ _GIVEN_AT_FIRST = sa.and_(_HERE, _T.role == "item")
 """The first time that items were given in the slot's session, to people of any group."""
 _BY_ITEM = sa.select(_T.item, _NUMBER).where(_GIVEN_AT_FIRST, _IN_SLOT, _TAKES_PLACE).group_by(_T.item)
 _BY_PERSON = sa.select(_T.annotator, _NUMBER).where(_GIVEN_AT_FIRST).group_by(_T.annotator)
+_LAPSED = sa.select(_T.annotator, _T.item).where(
+    *(_GIVEN_AT_FIRST, _IN_SLOT, _T.state == "given", _T.expires_at <= sa.bindparam("now", type_=sa.Float))
+)
+_NEWEST_TASK = sa.select(sa.func.max(_T.id))
 _HAD = sa.select(_T.annotator, _T.item).where(*(_GIVEN_AT_FIRST, _LISTED, _T.annotator.in_(sa.bindparam("people"))))
 _BACK = sa.select(sa.func.min(_T.expires_at)).where(
     *(_IN_SLOT, _T.state == "given", _T.expires_at > sa.bindparam("now", type_=sa.Float)),
@@ -536,6 +540,16 @@ def items_had(
     for chunk in batches(items):
         asked = _places(slot, items=chunk, people=list(people))
         yield from ((person, item) for person, item in db.execute(_HAD, asked))
+
+
+def lapsed_tasks(db: sa.Connection, slot: Slot, now: float) -> list[tuple[str, str]]:
+    """(person, item) for those that were given and left until their time was over; reads all tasks."""
+    return [(name, item) for name, item in db.execute(_LAPSED, _places(slot, now=now))]
+
+
+def newest_task(db: sa.Connection) -> int:
+    """The number of the task that was given last, as tasks are numbered in order; 0 where none was."""
+    return int(db.execute(_NEWEST_TASK).scalar() or 0)
 
 
 def soonest_back(db: sa.Connection, slot: Slot, person: str, now: float) -> float | None:
