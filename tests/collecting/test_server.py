@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 from annotating import SECRET, Served
 
-from assay.collecting import server
+from assay.collecting import connections, server
+from assay.collecting.connections import GuardedConnection, WaitingConnections
 from assay.collecting.invitations import signer_of
-from assay.collecting.server import GuardedConnection, WaitingConnections, check_reach, lead_link, links
+from assay.collecting.server import check_reach, lead_link, links
 from assay.errors import StudyError
 from assay.study.store.people import set_state
 
@@ -146,8 +147,8 @@ def test_how_long_is_waited_for_what(parts: list[str], state: dict[str, Any], wa
 
 
 def test_who_asks_is_counted_by_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server.H11Protocol, "connection_made", lambda self, transport: None)
-    monkeypatch.setattr(server, "_files", lambda: 400)
+    monkeypatch.setattr(connections.H11Protocol, "connection_made", lambda self, transport: None)
+    monkeypatch.setattr(connections, "open_files", lambda: 400)
     for client, address in ((("10.0.0.7", 5000), "10.0.0.7"), (None, "")):
         parts: list[str] = []
         found = object.__new__(GuardedConnection)
@@ -159,8 +160,8 @@ def test_who_asks_is_counted_by_its_address(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_same_line_is_written_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(server.time, "monotonic", lambda: now[0])
-    seldom = server.Seldom()
+    monkeypatch.setattr(connections.time, "monotonic", lambda: now[0])
+    seldom = connections.Seldom()
 
     def line(words: str = "no %s", error: BaseException | None = None, **more: Any) -> str | None:
         about = None if error is None else (type(error), error, None)
@@ -176,7 +177,7 @@ def test_the_same_line_is_written_once_a_minute(monkeypatch: pytest.MonkeyPatch)
     assert line() == "no database (3 more times since this was last written)"
     now[0] += 60
     assert line() == "no database"
-    monkeypatch.setattr(server, "MOST_LINES", 5)
+    monkeypatch.setattr(connections, "MOST_LINES", 5)
     assert [line(f"line {n} %s") is None for n in range(2)] == [False, False]  # the sixth and the first of a new five
     assert line("line 1 %s") is None
     assert line() == "no database", "what was written before is forgotten"
@@ -187,7 +188,7 @@ def test_a_line_goes_to_standard_error_from_warnings_on_and_once(capsys: pytest.
     handlers, level = root.handlers[:], root.level
     known = logging.getLogger("known.before")
     try:
-        logging.config.dictConfig(server.LOGGING)
+        logging.config.dictConfig(connections.LOGGING)
         for _ in range(2):
             known.warning("no %s", "database")
             known.info("a visitor")
@@ -226,7 +227,7 @@ def test_what_is_waited_for_after_what(
     event: str, more: dict[str, Any], part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = []
-    monkeypatch.setattr(server.H11Protocol, event, lambda self, *given: done.append(given))
+    monkeypatch.setattr(connections.H11Protocol, event, lambda self, *given: done.append(given))
     found: Any = Connected()
     found.__dict__.update(more)
     given = (b"GET",) if event == "data_received" else ()
@@ -253,7 +254,7 @@ def test_as_many_files_may_be_open_as_the_machine_lets_up_to_8192(
     monkeypatch.setattr(resource, "RLIM_INFINITY", -1)
     monkeypatch.setattr(resource, "getrlimit", lambda which: (soft, hard))
     monkeypatch.setattr(resource, "setrlimit", lambda which, wanted: told.append(wanted))
-    assert server._files() == files
+    assert connections.open_files() == files
     assert told == ([] if raised is None else [raised])
 
 
@@ -271,7 +272,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
         return doing
 
     monkeypatch.setattr(uvicorn, "run", note("run"))
-    monkeypatch.setattr(server, "_files", lambda: 403)
+    monkeypatch.setattr(server, "open_files", lambda: 403)
     monkeypatch.setattr(server, "load_study", lambda folder: SimpleNamespace(folder=Path(folder)))
     monkeypatch.setattr(server, "open_store", note("open", contextlib.nullcontext("opened")))
     for name in ("check_reach", "sync_study"):
@@ -297,7 +298,7 @@ def test_one_process_serves_the_application_itself(started: dict[str, Any], tmp_
     # A proxy on this machine is believed about the protocol, and no other.
     assert (named["proxy_headers"], named["forwarded_allow_ips"]) == (True, "127.0.0.1")
     assert (named["timeout_graceful_shutdown"], named["http"]) == (10, GuardedConnection)
-    assert named["log_config"] is server.LOGGING
+    assert named["log_config"] is connections.LOGGING
     assert "ASSAY_SERVE" not in os.environ
 
 

@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import functools
 import logging
+import os
 import re
 import resource
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -23,9 +25,9 @@ import uvicorn
 from annotating import STARS, Annotator, Network, Served, Server, crowded, invite_people, write_study
 from uvicorn.server import ServerState
 
-from assay.collecting import server
+from assay.collecting import connections
+from assay.collecting.connections import Seldom, WaitingConnections
 from assay.collecting.invitations import invite
-from assay.collecting.server import Seldom, WaitingConnections
 from assay.collecting.serving import cause_of
 from assay.errors import StudyError
 from assay.study.definition import load_study
@@ -191,6 +193,48 @@ def test_whoever_comes_is_answered_beside_half_open_connections_and_slow_bodies(
     assert written.count("Invalid HTTP request") == 1
 
 
+SLOW = """
+import sys, time
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "assay.collecting.app" and "--multiprocessing-fork" in sys.orig_argv:
+            time.sleep(12)
+sys.meta_path.insert(0, Slow())
+"""
+"""A worker process needs twelve seconds more to import the application, as on a busy machine."""
+
+
+def workers_of(server: Server) -> list[int]:
+    """The processes that answer."""
+    children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()
+    return sorted(int(one) for one in children if "spawn_main" in Path(f"/proc/{one}/cmdline").read_text())
+
+
+@pytest.mark.served
+def test_serve_starts_workers_that_need_twelve_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow" / "sitecustomize.py").write_text(SLOW)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "slow"))
+    with Server(write_study(tmp_path / "study", items=4), workers=2) as server:
+        started = workers_of(server)
+        assert len(started) == 2
+        assert "worker process" not in server.log.read_text()  # none was replaced
+
+
+@pytest.mark.served
+def test_serve_logs_a_worker_that_was_replaced(tmp_path: Path) -> None:
+    with Server(write_study(tmp_path / "study", items=4), workers=2) as server:
+        first, second = workers_of(server)
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: "was started in its place" in server.log.read_text(), server.log.read_text)
+        assert second in workers_of(server)
+        (new,) = set(workers_of(server)) - {second}
+        written = server.log.read_text()
+        assert f"worker process {first} ended (killed: " in written
+        assert f"; worker process {new} was started in its place." in written
+        wait_until(server.healthy, "the server does not answer")
+
+
 def test_who_does_not_take_the_reply_is_cut_off_and_who_does_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     size = 2**24
     paused: set[Any] = set()
@@ -201,7 +245,7 @@ def test_who_does_not_take_the_reply_is_cut_off_and_who_does_is_not(monkeypatch:
         for number in range(1, parts + 1):
             await send({"type": "http.response.body", "body": b"." * (size // parts), "more_body": number < parts})
 
-    class Watched(server.GuardedConnection):
+    class Watched(connections.GuardedConnection):
         waiting = WaitingConnections(100)
 
         def pause_writing(self) -> None:
@@ -221,7 +265,7 @@ def test_who_does_not_take_the_reply_is_cut_off_and_who_does_is_not(monkeypatch:
 
     async def took(port: int, asked: bytes, *, at_once: bool) -> int:
         """How many bytes came."""
-        monkeypatch.setattr(server, "TAKE_SECONDS", 600 if at_once else 0.1)
+        monkeypatch.setattr(connections, "TAKE_SECONDS", 600 if at_once else 0.1)
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(asked + b"\r\n\r\n")
         found = 0
