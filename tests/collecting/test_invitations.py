@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from annotating import SECRET, Annotator, Served, lead_path, write_study
 from fastapi.testclient import TestClient
-from itsdangerous import TimestampSigner, URLSafeTimedSerializer
+from itsdangerous import URLSafeTimedSerializer
 
 from assay.collecting.app import make_app
 from assay.collecting.invitations import (
@@ -191,7 +192,7 @@ def test_who_is_invited_already_keeps_link_and_attributes(serve: Callable[..., S
 
 def test_a_link_is_good_for_its_days_and_as_long_as_it_is_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
     now, number = [1_800_000_000], [1]
-    monkeypatch.setattr(TimestampSigner, "get_timestamp", lambda self: now[0])
+    monkeypatch.setattr("time.time", lambda: now[0])
     signer = Signer("x" * 32, "s1", 0.5, lead_link=lambda: number[0])
     token, lead = signer.person_token("ana", 3), signer.lead_token()
     now[0] += 43_200  # half a day, and not a second more
@@ -209,6 +210,23 @@ def test_a_link_is_good_for_its_days_and_as_long_as_it_is_the_newest(monkeypatch
     now[0] += 1
     with pytest.raises(LinkRefusedError, match="This link has expired"):
         signer.person(token)
+
+
+@pytest.mark.parametrize("back", [1, 3600, 3 * 86_400, 400 * 86_400], ids=["second", "hour", "3 days", "400 days"])
+def test_signer_reads_links_after_the_clock_of_the_server_went_back(
+    serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch, back: int
+) -> None:
+    page = serve(people={"link_days": 2})
+    ana, lead, now = page.annotator("ana"), page.lead(), time.time()
+    new = page.links["ana"].removeprefix("/join/")
+    with monkeypatch.context() as clock:
+        clock.setattr("time.time", lambda: now - back)
+        assert ana.send("GET", "/work").status == lead.send("GET", "/lead").status == 200  # by their cookies
+        assert page.visitor(f"/join/{new}").join().status == page.lead().send("GET", "/lead").status == 200
+    with monkeypatch.context() as clock:
+        clock.setattr("time.time", lambda: now + 2 * 86_400 + 60)
+        refused = page.visitor(f"/join/{new}").join()
+    assert (refused.status, "This link has expired" in refused.text) == (403, True)
 
 
 def test_a_link_is_good_for_90_days_unless_something_else_is_said() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -117,16 +118,19 @@ class Signer:
             raise LinkRefusedError("This link is of another study. Open it at the address that it was sent with.")
 
     def _read(self, serializer: Any, token: str) -> Any:
-        from itsdangerous import BadData, SignatureExpired
+        from itsdangerous import BadData
 
         try:
-            return serializer.loads(token, max_age=self.seconds)
-        except SignatureExpired:
-            raise LinkRefusedError("This link has expired. Ask whoever leads the study for a new one.") from None
+            content, made_at = serializer.loads(token, return_timestamp=True)
         except (BadData, ValueError):
             raise LinkRefusedError(
                 "This link is not complete, or is not one of ours. Copy it again from the message that brought it."
             ) from None
+        # Nobody else can date a link: one from the future was made before the clock of the server went back. With
+        # `max_age`, itsdangerous would call it expired.
+        if int(time.time()) - made_at.timestamp() > self.seconds:  # in whole seconds, as it is dated
+            raise LinkRefusedError("This link has expired. Ask whoever leads the study for a new one.")
+        return content
 
 
 _SECRET, _STUDY, _LEAD = "page's secret", "page's study", "lead's link"
