@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -134,6 +135,65 @@ def test_a_database_of_a_newer_assay_is_refused_in_words_and_left_alone(url):
     with engine.connect() as db:
         assert db.execute(sa.text("select version_num from alembic_version")).scalars().all() == ["9999"]
     engine.dispose()
+
+
+FIRST_0_2 = {
+    "study.yaml": "name: Stars\nitems: {file: items.csv}\nlabels: labels.csv\n"
+    "questions: [{name: stars, text: How many stars, scale: 1-5}]\npeople: {overlap: 2}\n",
+    "items.csv": "item,review\nr1,cold soup\nr2,lovely evening\nr3,slow service\n",
+    "labels.csv": "item,annotator,label\nr1,zoe,2\nr2,zoe,5\n",
+}
+"""The study of `store_first_0_2.sql`."""
+
+
+@pytest.fixture
+def first_store(tmp_path) -> Iterator[Path]:
+    """A folder with a store that the first assay 0.2 made, whose steps were made one after it."""
+    for name, text in FIRST_0_2.items():
+        (tmp_path / name).write_text(text)
+    with closing(sqlite3.connect(tmp_path / "study.db")) as db:
+        db.executescript(Path(__file__).with_name("store_first_0_2.sql").read_text())
+    return tmp_path
+
+
+@pytest.mark.usefixtures("migrations")
+def test_open_store_brings_a_store_of_the_first_0_2_up_to_date(first_store):
+    study = load_study(first_store)
+    with connection.open_store(study) as store:
+        sync_study(store, study)
+        found = stored_annotations(store).labels.sort("annotator", "item")
+        # As `assay export` of that commit wrote them.
+        labels = [("r1", "Ana Ruiz", 5), ("r3", "Ana Ruiz", 2), ("r1", "zoe", 2), ("r2", "zoe", 5)]
+        assert sorted(found.select("item", "annotator", "label").rows()) == sorted(labels)
+        add_people(store, {"Cem": {}})  # what the store refused to take while its tables had other columns
+        there = sa.inspect(store.engine)
+        for table in TABLES:
+            assert {c.name for c in table.c} == {c["name"] for c in there.get_columns(table.name)}
+
+
+@pytest.mark.usefixtures("migrations")
+def test_open_joins_the_first_step_on_both_databases(url):
+    with Store.open(url) as store, store.writing() as db:
+        for step in (
+            "drop table visits", "alter table people drop column role", "alter table people add column seen_at float",
+            "alter table questions add column digest text", "alter table assignments add column expires_at float",
+            "update alembic_version set version_num = '0005_closed_and_excluded'",
+        ):  # fmt: skip
+            db.execute(sa.text(step))
+    with Store.open(url) as store, store.reading() as db:
+        assert connection._is_current(db)
+        there = sa.inspect(store.engine)
+        for table in TABLES:
+            assert {c.name for c in table.c} == {c["name"] for c in there.get_columns(table.name)}
+
+
+@pytest.mark.parametrize("step", ["0001", "0002", "0003_identity", "0004_prompts"])
+def test_open_refuses_a_database_older_than_0_2_in_true_words(url, step):
+    with Store.open(url) as store, store.writing() as db:
+        db.execute(sa.text(f"update alembic_version set version_num = '{step}'"))
+    words = rf"made by an assay older than 0\.2 \(its last step is '{step}'\).*open it once with the first assay 0\.2"
+    with pytest.raises(StudyError, match=words):
+        Store.open(url)
 
 
 def test_a_claim_is_taken_once_however_many_ask(store):

@@ -627,6 +627,7 @@ def _migrate(db: sa.Connection) -> None:
         db.execute(sa.text(f"select pg_advisory_xact_lock({_MIGRATING})"))
     if _is_current(db):  # alembic takes a third of a second to import, and nearly every store is current
         return
+    _join_first_step(db)
     from alembic import command
     from alembic.config import Config
     from alembic.util import CommandError
@@ -642,10 +643,40 @@ def _migrate(db: sa.Connection) -> None:
 
 def _is_current(db: sa.Connection) -> bool:
     """Whether the database has seen every step; a step's file is named by its place and what alembic writes down."""
-    if not sa.inspect(db).has_table("alembic_version"):
-        return False
     last = max(path.stem for path in (MIGRATIONS / "versions").glob("v*.py"))
-    return list(db.execute(sa.text("select version_num from alembic_version")).scalars()) == [last.removeprefix("v")]
+    return _steps_seen(db) == [last.removeprefix("v")]
+
+
+def _steps_seen(db: sa.Connection) -> list[str]:
+    """What alembic wrote down: the last step, if any."""
+    if not sa.inspect(db).has_table("alembic_version"):
+        return []
+    return list(db.execute(sa.text("select version_num from alembic_version")).scalars())
+
+
+_BEFORE_FIRST = "0005_closed_and_excluded"
+"""The last of the steps that were made one (``0001_first``), ten minutes after work on 0.2 began."""
+
+_EARLIER = ("0001", "0002", "0003_identity", "0004_prompts")
+"""Those before it."""
+
+_LEFT_OUT = (("questions", "digest"), ("people", "seen_at"), ("assignments", "expires_at"))
+"""The columns that those steps made and ``0001_first`` does not; nothing reads them any more."""
+
+
+def _join_first_step(db: sa.Connection) -> None:
+    """Let a database that has seen all steps before they were made one go on from that one."""
+    seen = _steps_seen(db)
+    if seen == [_BEFORE_FIRST]:
+        for table, column in _LEFT_OUT:
+            db.execute(sa.text(f"alter table {table} drop column {column}"))
+        db.execute(sa.text("update alembic_version set version_num = '0001_first'"))
+    elif seen and seen[0] in _EARLIER:
+        raise StudyError(
+            f"the database was made by an assay older than 0.2 (its last step is '{seen[0]}'), which this assay cannot "
+            "bring up to date; open it once with the first assay 0.2 (in a checkout of its commit 6ab766a8: assay "
+            "export STUDY labels.csv), then with this one"
+        )
 
 
 # -- the database of a study -------------------------------------------------------------------------
