@@ -222,7 +222,17 @@ def test_several_questions_about_one_triplet_stand_on_one_page(serve):
     ("text", "wanted", "never"),
     [
         ("**bold** and `x < y`", "<strong>bold</strong> and <code>x &lt; y</code>", ""),
-        ("| a | b |\n|---|---|\n| 1 | 2 |", "<td>2</td>", "|"),
+        ("| a | b |\n|---|---|\n| 1 | 2 |", '<td class="one-line">2</td>', "|"),
+        (
+            "| a | b |\n|:--|--:|\n| x | 2 |",
+            '<td class="to-left">x</td>\n<td class="to-right one-line">2</td>',
+            "style",
+        ),
+        ('| "q" | b |\n|---|---|\n| 1 | 2 |', 'tabindex="0" role="group" aria-label="&#34;q&#34;, b"><table>', '"q"'),
+        ("|  |\n|---|\n|  |", '<div class="table" tabindex="0"><table>', "aria-label"),
+        ("2024. one\n2025. two", '<ol start="2024" class="digits-4">', "style"),
+        ("9. nine\n10. ten", '<ol start="9" class="digits-2">', ""),
+        ("1. one\n   7. seven", '<ol class="digits-1">', "digits-2"),
         ("# Title", '<p class="md-heading">Title</p>', "<h1"),
         ("<script>alert(1)</script><b onclick=x>hi</b>", "&lt;script&gt;", "<b"),
         ("[x](javascript:alert(1))", "javascript", "<a"),

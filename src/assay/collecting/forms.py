@@ -373,12 +373,56 @@ def _markdown_parser(formulas: bool) -> Any:
     parser.add_render_rule("heading_open", lambda *_: '<p class="md-heading">')
     parser.add_render_rule("heading_close", lambda *_: "</p>\n")
     parser.add_render_rule("link_open", _link)
+    parser.add_render_rule("table_open", _table)
+    parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
+    parser.add_render_rule("th_open", _cell)
+    parser.add_render_rule("td_open", _cell)
+    parser.add_render_rule("ordered_list_open", _numbered)
     return parser
 
 
 def _link(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:
     address = escape(str(tokens[index].attrGet("href") or ""))
     return f'<a href="{address}" target="_blank" rel="noopener noreferrer">'
+
+
+LONGEST_NAME = 100
+"""Characters of what names a table: enough to tell it from another."""
+
+
+def _table(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:
+    """A table in a box that scrolls as a whole, which keys reach, named by its first row that has words."""
+    words: list[str] = []
+    for token in tokens[index:]:
+        if token.type == "table_close" or (token.type == "tr_close" and any(words)):
+            break
+        if token.type == "inline":
+            words.append(" ".join(one.content for one in token.children if one.content))
+    name = ", ".join(filter(None, words))[:LONGEST_NAME]
+    # No region: two texts may have tables of one name, and landmarks may not.
+    group = f' role="group" aria-label="{escape(name)}"' if name else ""
+    return f'<div class="table" tabindex="0"{group}><table>\n'
+
+
+def _cell(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:
+    """A cell whose alignment is a class, as the page allows no styles; a number stays on one line."""
+    aligned = str(tokens[index].attrGet("style") or "").removeprefix("text-align:")
+    text = tokens[index + 1].content
+    number = any(sign.isdigit() for sign in text) and not any(sign.isalpha() for sign in text)
+    classes = " ".join(filter(None, [aligned and f"to-{aligned}", "one-line" if number else ""]))
+    return f'<{tokens[index].tag} class="{classes}">' if classes else f"<{tokens[index].tag}>"
+
+
+def _numbered(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:
+    """A list with room for the digits of its last number."""
+    first, level = int(tokens[index].attrGet("start") or 1), tokens[index].level
+    last = first - 1
+    for token in tokens[index:]:
+        if token.type == "ordered_list_close" and token.level == level:
+            break
+        last += token.type == "list_item_open" and token.level == level + 1
+    start = f' start="{first}"' if first != 1 else ""
+    return f'<ol{start} class="digits-{len(str(last))}">\n'
 
 
 # -- formulas ----------------------------------------------------------------------------------------

@@ -149,7 +149,7 @@ export function onKey(event) {
   }
   const [key, plain] = [event.key.toUpperCase(), keyInLatin(event)];
   const question = activeQuestion();
-  if (event.key.startsWith("Arrow") && target.matches("[type=range]")) return;
+  if (event.key.startsWith("Arrow") && target.matches("[type=range], .markup .table")) return; // it moves or scrolls
   const asks = question && current.dataset.phase === undefined;
   if (asks && spanKey(event, question)) {
     event.preventDefault();
