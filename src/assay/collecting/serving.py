@@ -265,6 +265,8 @@ class Serving:
         self._of = self._stored_names()
         """Names the study that is served, or that could not be."""
         self.held = self._make_state()
+        for name in ("work.html", "page.html"):  # before anybody waits: each takes 20 ms to compile
+            _templates().get_template(name)
         self.faults = Faults()
         self._seen: Any = None
         self._edited = ""
