@@ -785,6 +785,84 @@ def test_read_reply_does_not_take_another_criterion_for_the_own_one(text, reason
     assert read_of(text, "coherence", "1-5", ["relevance", "coherence", "consistency"]) == reason
 
 
+@pytest.mark.parametrize(
+    ("text", "coherence", "relevance", "consistency"),
+    [
+        ("### Coherence\nScore: 4\nIt flows.\n\n### Relevance\nScore: 2\nOff topic.", 4, 2, OTHER_CRITERIA),
+        ("## Coherence\n4\n\n## Relevance\n2", 4, 2, OTHER_CRITERIA),
+        ("# Coherence\n\nThe rating is 4.\n\n# Relevance\n\nThe rating is 2.", 4, 2, OTHER_CRITERIA),
+        ("**Coherence**\n- Score: 4\n- Reason: 2 jumps\n\n**Relevance**\n- Score: 2", 4, 2, OTHER_CRITERIA),
+        ("Coherence of the text:\nScore: 4\nRelevance of the text:\nScore: 2", 4, 2, OTHER_CRITERIA),
+        ("**Coherence.** It holds. Rating: 4.\n**Relevance.** It wanders. Rating: 2.", 4, 2, OTHER_CRITERIA),
+        ("coherence:\n  score: 4\n  reason: two jumps\nrelevance:\n  score: 2", 4, 2, OTHER_CRITERIA),
+        ("- criterion: coherence\n  score: 4\n- criterion: relevance\n  score: 2", 4, 2, OTHER_CRITERIA),
+        ('### Coherence\n{"label": 4}\n\n### Relevance\n{"label": 2}', 4, 2, OTHER_CRITERIA),
+        ("<coherence>4</coherence><relevance>2</relevance>", 4, 2, OTHER_CRITERIA),
+        ("<coherence>\n<score>4</score>\n</coherence>\n<relevance><score>2</score></relevance>", 4, 2, OTHER_CRITERIA),
+        ('<score name="coherence">4</score><score name="relevance">2</score>', 4, 2, OTHER_CRITERIA),
+        ("<name>coherence</name>\n<score>4</score>\n<name>relevance</name>\n<score>2</score>", 4, 2, OTHER_CRITERIA),
+        ("| Name | Score | Why |\n|---|---|---|\n| Coherence | 4 | 2 jumps |\n| Relevance | 2 | |", 4, 2, NO_LABEL),
+        ("Rating (coherence): 4\nRating (relevance): 2", 4, 2, OTHER_CRITERIA),
+        ("Coherence: \\boxed{4}\nRelevance: \\boxed{2}", 4, 2, OTHER_CRITERIA),
+        ("On coherence, I'd give it a 4. On relevance, I'd give it a 2.", 4, 2, OTHER_CRITERIA),
+        ("• Coherence: 4\n• Relevance: 2", 4, 2, OTHER_CRITERIA),
+        ('{"Coherence (1-5)": 4, "Relevance (1-5)": 2}', 4, 2, OTHER_CRITERIA),
+        ('{"score_of_coherence": 4, "relevance_assessment": {"score": 2}}', 4, 2, OTHER_CRITERIA),
+    ],
+)  # fmt: skip
+def test_read_reply_reads_the_part_of_the_own_criterion(text, coherence, relevance, consistency):
+    names = ["relevance", "coherence", "consistency"]
+    assert [read_of(text, one, "1-5", names) for one in ("coherence", "relevance")] == [coherence, relevance]
+    assert read_of(text, "consistency", "1-5", names) in (consistency, OTHER_CRITERIA)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I would give it a 4 for coherence.",
+        "My coherence rating is 4.",
+        "I'd rate the coherence of this summary a 4.",
+        "The final score for coherence is: 4",
+        "coherence的评分是4",
+        "Answer: coherence 4",
+        "4 (coherence)",
+        "### Relevance\nScore: 4",
+        '{"criterion": "coherence", "label": 4}',
+        '{"evaluated": "coherence", "score": 4}',
+        '{"coherence_of_summary": 4}',
+        '{"relevance_to_topic": 4}',
+        "Criterion: coherence\nLabel: 4",
+    ],
+)
+def test_read_reply_does_not_take_a_label_that_is_said_to_be_of_another_criterion(text):
+    assert read_of(text, "consistency", "1-5", ["relevance", "coherence", "consistency"]) == OTHER_CRITERIA
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It has good coherence and relevance but contradicts itself, so I would give it a 2.",
+        "Although relevance is not in question, it contradicts itself. Rating: 2",
+        "Coherence: it reads well.\nRelevance: all on topic.\n\nStill, it contradicts itself.\n\nRating: 2",
+        "### Relevance\nAll on topic.\n\n### Consistency\nIt contradicts itself.\n\n## Final rating\n2",
+        '### Consistency\nIt contradicts itself.\n\n### Relevance\nAll on topic.\n\n{"label": 2}',
+        "Consistency\nIt contradicts itself.\n\nRelevance\nAll on topic.\n\nLabel: 2",
+        "2/5\n\nIt contradicts itself; relevance is another matter.",
+        "Overall, I would give it a 2.",
+    ],
+)
+def test_read_reply_reads_a_label_beside_words_about_other_criteria(text):
+    assert read_of(text, "consistency", "1-5", ["relevance", "coherence", "consistency"]) == 2
+
+
+def test_read_reply_reads_a_label_that_has_the_name_of_another_criterion():
+    scale = "nominal:sarcasm,irony,none"
+    names = ["toxicity", "sarcasm", "irony"]
+    assert read_of("The text uses irony.\n\nirony", "toxicity", scale, names) == "irony"
+    assert read_of("Label: sarcasm", "irony", scale, names) == "sarcasm"
+    assert read_of("Answer: low toxicity", "irony", "nominal:high toxicity,low toxicity", names) == "low toxicity"
+
+
 def test_read_reply_cut_off_among_other_criteria_is_cut_off():
     assert read_of('{"relevance": 4}\n{"cohe', "coherence", finish="length") == TRUNCATED
     assert read_of('{"coherence": 4}\n{"over', "coherence", finish="length") == 4

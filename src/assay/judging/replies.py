@@ -14,6 +14,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from assay.data.scales import Interval, Label, Listed, Preference, Scale, SpanLabels
@@ -369,6 +370,12 @@ def _folded(name: str) -> str:
 _FORMS = re.compile(r"(?P<final>final)?(?P<name>.+?)(?:score|rating|label|grade|value|points)?")
 """A folded key that names a criterion with other words: ``final_coherence``, ``coherence_score``."""
 
+_FORM_WORDS = frozenset(
+    {"score", "rating", "label", "grade", "value", "points", "assessment", "evaluation", "judgment", "judgement",
+     "level", "of", "for", "the", "summary", "text", "reply", "response", "answer", "essay", "review", "story"}
+)  # fmt: skip
+"""Words that a key may have before or behind the name of a criterion: ``score_of_coherence``."""
+
 _GENERIC = frozenset(map(_folded, (*LABEL_KEYS, *_ASIDE_KEYS))) - {"overall"}
 """Keys that name no criterion in particular, even if a criterion has the name."""
 
@@ -404,9 +411,14 @@ class Criterion:
         self._by_fold = {_folded(one): one for one in names if folds[_folded(one)] == 1 and _folded(one)}
         if self.is_one_of_several:
             self._by_fold.setdefault("overall", _WHOLE)
+        self._mention = self.mention(None) if self.is_one_of_several else None
 
     def rank(self, key: str) -> int | None:
         """How closely a key names the own criterion, 0 for closest; `OTHER` or `WHOLE`; None if it names none."""
+        found = self._rank_exactly(key)
+        return self._rank_exactly(_IN_BRACKETS.sub("", key)) if found is None and "(" in key else found
+
+    def _rank_exactly(self, key: str) -> int | None:
         folded = _folded(key)
         form = _FORMS.fullmatch(folded)
         core = self._by_fold.get(form["name"]) if form else None
@@ -415,7 +427,28 @@ class Criterion:
         for rank, found in ((1, self._exact.get(key.strip())), (2, self._by_fold.get(folded)), (3, core)):
             if found is not None:
                 return self._rank_of(found, rank)
-        return None
+        words = [word for one in tokens(key) for word in one.split("_")]
+        while words and words[0] in _FORM_WORDS:
+            del words[0]
+        while words and words[-1] in _FORM_WORDS:
+            del words[-1]
+        core = self._by_fold.get("".join(words))
+        return None if core is None else self._rank_of(core, 4)
+
+    def key_rank(self, key: str) -> int | None:
+        """The rank of a key of JSON, which also names another criterion among other words: ``relevance_to_topic``."""
+        rank = self.rank(key)
+        pattern = self._mention if rank is None else None
+        words = [word for one in tokens(key) for word in one.split("_")]
+        if pattern is None or any(word in _ASIDES for word in words):
+            return rank
+        named = pattern.search(" ".join(words))
+        core = None if named is None else self._by_fold.get(_folded(named[0]))
+        return None if core in (None, self.name) else self._rank_of(core, 4)
+
+    def is_name(self, words: str) -> bool:
+        """Whether words are the name of a criterion of the study, and nothing else."""
+        return self._by_fold.get(_folded(words), _WHOLE) != _WHOLE
 
     def _rank_of(self, found: str, rank: int) -> int | None:
         if found == self.name:
@@ -423,6 +456,29 @@ class Criterion:
         if found == _WHOLE:
             return self.WHOLE
         return None if _folded(found) in _GENERIC else self.OTHER
+
+    def mention(self, scale: Scale | None) -> re.Pattern[str] | None:
+        """A pattern for the names of the criteria in running text; None if no name can be told from other words.
+
+        Names that are words of every reply, as ``score``, and names that a label of the scale contains are left out.
+        """
+        labels = () if scale is None else scale.categories or ()
+        words = [f" {spoken(str(label))} " for label in labels]
+        names = [
+            one
+            for one in sorted(self._exact, key=len, reverse=True)
+            if _folded(one) not in _GENERIC and not any(f" {spoken(one)} " in label for label in words)
+        ]
+        parts = (r"[\s_-]*".join(map(re.escape, re.findall(r"[^\W_]+|[^\w\s-]", one))) for one in names)
+        pattern = "|".join(
+            rf"(?<!{_LATIN}){one}(?!{_LATIN})" if re.match(_LATIN, one) else one for one in parts if one
+        )  # fmt: skip
+        return re.compile(f"(?:{pattern})", re.IGNORECASE) if pattern else None
+
+
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
+_LATIN = "[A-Za-z0-9À-ɏ]"
+"""The letters of scripts that put spaces between words, roughly."""
 
 
 @dataclass(frozen=True)
@@ -448,7 +504,7 @@ def values_of_criterion(found: Any, criterion: Criterion) -> CriterionValues:
             elif isinstance(one, dict):
                 named = _named_entry(one, criterion)
                 for key, value in one.items() if named is None else (named,):
-                    rank = criterion.rank(str(key))
+                    rank = criterion.key_rank(str(key))
                     if rank is not None and rank >= 0:
                         ranked.append((rank, value))
                     elif rank is not None:
@@ -474,12 +530,20 @@ disagree" has 4, a reason seldom fewer than 6."""
 
 def _named_entry(found: dict[Any, Any], criterion: Criterion) -> tuple[str, Any] | None:
     """The criterion that an object names in a value of its own, and the rest of the object; None if it names none."""
-    for key, name in found.items():
-        if str(key).strip().casefold() in _NAMING_KEYS and isinstance(name, str) and criterion.rank(name) is not None:
+    for key, value in found.items():
+        name = value[0] if isinstance(value, list) and len(value) == 1 else value
+        if isinstance(name, str) and _names_criterion(str(key), name, criterion):
             rest = {k: v for k, v in found.items() if k != key}
             if any(_folded(str(k)) not in _ASIDES for k in rest):
                 return name, rest
     return None
+
+
+def _names_criterion(key: str, value: str, criterion: Criterion) -> bool:
+    """Whether an entry says which criterion an object is about: ``"criterion": "coherence"``."""
+    if key.strip().casefold() in _NAMING_KEYS:
+        return criterion.rank(value) is not None
+    return _folded(key) not in _GENERIC and criterion.is_one_of_several and criterion.is_name(value)
 
 
 OF_OTHERS = object()
@@ -580,7 +644,7 @@ def _of_criterion(found: dict[Any, Any], criterion: Criterion | None) -> Criteri
         return CriterionValues()
     values = values_of_criterion(found, criterion)
     answers = [value for key, value in found.items() if _folded(str(key)) == "label"]
-    is_answer = any(not isinstance(value, dict) for value in answers)
+    is_answer = any(not isinstance(value, dict) for value in answers) and _named_entry(found, criterion) is None
     return CriterionValues() if is_answer and (criterion.is_aside or not values.own) else values
 
 
@@ -691,6 +755,10 @@ _SUPPOSED = re.compile(
 _NEGATED = re.compile(r"^[\s*_\"']*(?:not|never|neither|no longer)\b", re.IGNORECASE)
 
 
+_TABLE_RULE = re.compile(r"[ \t]*\|?(?:[ \t]*:?-{2,}:?[ \t]*\|?)+[ \t]*(?:\n|$)")
+"""The line between the heading of a table and its rows."""
+
+
 def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
     """What follows "Answer:", "the rating is" and the like."""
     found = list(_STATED.finditer(text))[-_MOST:]
@@ -707,7 +775,8 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
         rest = text[one.end() : min(until, one.end() + _NEAR)].partition("\n")[0]
         label = stated_label(rest, scale)
         negated = label is None and bool(_NEGATED.match(rest))
-        short = bool(one["sure"]) and len(rest.split()) <= 3 and bool(rest.strip(WRAPPING))
+        is_heading = "|" in one[0] and _TABLE_RULE.match(text, text.find("\n", one.end()) + 1) is not None
+        short = bool(one["sure"]) and len(rest.split()) <= 3 and bool(rest.strip(WRAPPING)) and not is_heading
         off = bool(re.match(r"[\s*_\"'`]*[-+]?\d", rest)) and scale.numeric
         decides = label is not None or negated or short or off
         yield Statement(one.start(), one.end(), label, decides, _subject(before, one["of"]) or _part(rest))
@@ -830,7 +899,8 @@ def find_in_lines(text: str, scale: Scale) -> Iterator[Statement]:
             continue
         label = stated_label(line, scale, line=True)
         if label is not None:
-            yield Statement(0 if place == 0 else len(text), len(text), label)
+            at = 0 if place == 0 else len(text)
+            yield Statement(at, at, label)
 
 
 def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
@@ -843,34 +913,48 @@ def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
                 label_on_scale(found["name"].rstrip("<>!~ "), scale) if scale.categories and not scale.numeric else None
             )
             if label is not None:
-                yield Statement(found.start(), found.end(), label if named in (None, label) else DOUBTFUL)
+                yield Statement(found.start(), found.start("rest"), label if named in (None, label) else DOUBTFUL)
 
 
 _CRITERION_LINE = re.compile(
-    r"^[ \t*_#>`|-]*(?:\d+[.)][ \t]*)?[*_`\"]*(?P<name>[^\W\d][^:：\n|*]{0,80})[*_`\"]*[ \t]*[:：|=][ \t]*"
-    r"(?P<rest>\S[^\n]*)$",
+    r"^[ \t*_#>`|•▪●✅❌✔✘-]*(?:(?:\d+|[a-z])[.)][ \t]*)?[*_`\"]*(?P<name>[^\W\d][^:：\n|*]{0,80})[*_`\"]*"
+    r"[ \t]*[:：|=][ \t]*(?P<rest>\S[^\n]*)$",
     re.MULTILINE,
 )
-_IN_BRACKETS = re.compile(r"\([^()]*\)")
+_CRITERION_TAG = re.compile(r"<(?P<name>[^<>/\n]{1,80})>\s*(?P<rest>[^<>\n]{1,200}?)\s*</[^<>\n]{1,80}>")
+_ATTRIBUTE = re.compile(r"\b\w+\s*=\s*[\"'](?P<value>[^\"'<>]+)[\"']")
 
 
 def find_criterion_lines(text: str, scale: Scale, criterion: Criterion) -> list[Statement]:
-    """The lines of a reply that label one criterion of several each: ``Coherence: 3``.
+    """The lines and tags of a reply that label one criterion each: ``Coherence: 3``, ``<coherence>3</coherence>``.
 
-    A line of another criterion has `OF_OTHERS` for its label. ``Overall: 3`` is one of these if a line of a criterion
+    One of another criterion has `OF_OTHERS` for its label. ``Overall: 3`` is one of these if a label of a criterion
     that the study asks about is there too.
     """
     found, ranks = [], []
-    for one in list(_CRITERION_LINE.finditer(text))[-_MOST:] if criterion.is_one_of_several else ():
-        rank = criterion.rank(_IN_BRACKETS.sub("", one["name"]))
+    places = [(one, criterion.rank(one["name"])) for one in list(_CRITERION_LINE.finditer(text))[-_MOST:]]
+    places += [(one, _tag_rank(one["name"], criterion)) for one in list(_CRITERION_TAG.finditer(text))[-_MOST:]]
+    for one, rank in sorted(places, key=lambda place: place[0].start()) if criterion.is_one_of_several else ():
         if rank is None or (rank >= 0 and criterion.is_generic) or _is_quoted(text, one.start("rest")):
             continue
-        label = stated_label(one["rest"], scale, line=True)
+        label = _cells_label(one["rest"], scale) if one[0].lstrip().startswith("|") else None
+        label = stated_label(one["rest"], scale, line=True) if label is None else label
         is_number = scale.numeric and re.match(r"[\s*_\"'`]*[-+]?\d", one["rest"]) is not None
         if label is not None or is_number:
             found.append(Statement(one.start(), one.end(), label if rank >= 0 else OF_OTHERS, is_own=rank >= 0))
             ranks.append(rank)
     return found if any(rank != Criterion.WHOLE for rank in ranks) else []
+
+
+def _tag_rank(tag: str, criterion: Criterion) -> int | None:
+    """The rank of the criterion that a tag names: ``<coherence>``, ``<score name="coherence">``."""
+    named = (criterion.rank(one) for one in (tag, *(one["value"] for one in _ATTRIBUTE.finditer(tag))))
+    return next((one for one in named if one is not None), None)
+
+
+def _cells_label(row: str, scale: Scale) -> Any:
+    """The label of the only cell of a row of a table that is one; None if there is none, in doubt if they differ."""
+    return _one_label([label_on_scale(cell, scale) for cell in row.split("|")])
 
 
 def find_bold_ending(text: str, scale: Scale) -> Iterator[Statement]:
@@ -1200,6 +1284,9 @@ def _settling_statement(answer: str, scale: Scale, criterion: Criterion, *, cut_
     """
     objects_found = list(find_in_json(answer, scale, criterion))
     prose = _blank(answer, objects_found)
+    places = CriterionPlaces(prose, scale, criterion) if criterion.is_one_of_several else None
+    if places is not None:
+        objects_found = places.attribute(objects_found, answer)
     of_others = [one for one in objects_found if one.decides and one.label is OF_OTHERS]
     sure = [one for one in objects_found if one.decides and one.label is not OF_OTHERS]
     own = [one for one in sure if one.is_own]
@@ -1209,23 +1296,225 @@ def _settling_statement(answer: str, scale: Scale, criterion: Criterion, *, cut_
     own = [one for one in lines if one.is_own]
     if of_others and not sure:
         return _agreement(own) if own else of_others[-1]
-    prose, sure = _blank(prose, lines), [*sure, *own]
+    settled = _settle_prose(answer, _blank(prose, lines), sure, own, scale, places, cut_off=cut_off)
+    if places is not None and (settled is None or settled.label is OF_OTHERS) and not cut_off:
+        own_text = _blank(places.own_text(), lines)
+        settled = _settle_prose(answer, own_text, sure, own, scale, places, cut_off=cut_off) or settled
+    return settled if settled is not None else lines[-1] if lines else None
+
+
+def _settle_prose(
+    answer: str,
+    prose: str,
+    in_json: Sequence[Statement],
+    own: Sequence[Statement],
+    scale: Scale,
+    places: CriterionPlaces | None,
+    *,
+    cut_off: bool,
+) -> Statement | None:
+    """The statement by which a reply is settled, with the sure ones in JSON and those of the own criterion in lines."""
+    sure, of_others = [*in_json, *own], []
     any_word = takes_any_word(scale)
     for finder in FINDERS[1:] if prose.strip() else ():
         if finder.any_word in (None, any_word) and (finder.is_whole or not cut_off):
             if sure and not finder.is_sure:
                 break
             found = list(finder.find(prose, scale))
+            if places is not None:
+                found = places.attribute(found, prose)
+                of_others += [one for one in found if one.label is OF_OTHERS]
+                found = [one for one in found if one.label is not OF_OTHERS]
             if finder.is_sure:
                 sure += [one for one in found if one.decides]
             elif found:
                 return _agreement(found)
     sure.sort(key=lambda one: one.at)
-    if cut_off:
+    if cut_off and sure:
         return _whole_statement(sure, answer)
-    if own:
+    if own or (of_others and any(one.is_own for one in sure)):
         return _agreement(sure)
-    return _last_of(sure, answer) if sure else lines[-1] if lines else None
+    return _last_of(sure, answer) if sure else of_others[-1] if of_others else None
+
+
+_TAG = re.compile(r"<(?P<close>/?)(?P<tag>[^<>/\n]{1,80})>")
+_MARKUP = re.compile(r"^[\s*_#>`|•▪●✅❌✔✘-]*(?:(?:\d+|[a-z])[.)]\s+)?", re.IGNORECASE)
+_NAMING = re.compile(rf"^[*_\"']*(?:{'|'.join(sorted(_NAMING_KEYS))})[*_\"']*\s*[:：=]\s*(?=\S)", re.IGNORECASE)
+_BREAK = re.compile(r"^\s*(?:#{1,6}\s|(?:-\s*){3,}$|(?:\*\s*){3,}$|_{3,}\s*$)")
+"""Lines with which another part of a reply begins: headings of Markdown and rules."""
+
+_ASKED_FORM = re.compile(r"[\"'*_\s]*(?:final\b|label\b|answer\b)", re.IGNORECASE)
+"""How the statement of a label begins that answers the question as it was asked, whatever was discussed before."""
+
+_REST_ENDS = re.compile(r"\b(?:because|since|as|due|given|so|but|although|though|while)\b|[.;!?](?:\s|$)|[。！？；]")
+_ARTICLE = r"(?:(?:the|its|their|this|that|his|her|my|overall)\s+){0,2}"
+_ABOUT = rf"\b(?:for|on|in|of|regarding|concerning|für|pour|para|por|per)\s+{_ARTICLE}"
+
+
+_NAMING_TAG = re.compile(
+    rf"<(?:{'|'.join(sorted(_NAMING_KEYS))})>\s*(?P<name>[^<>\n]{{1,80}}?)\s*</[^<>\n]{{1,80}}>", re.IGNORECASE
+)
+
+
+def _run_in(names: str) -> re.Pattern[str]:
+    """How a line begins with the name of a criterion: ``**Coherence.** The text …``, ``Coherence of the text:``."""
+    return re.compile(
+        rf"(?:the\s+)?(?P<name>{names})(?:\s+(?:of|score|rating)\b[^\n:：.]{{0,40}})?"
+        r"[*_`\"]*[ \t]*(?:[.:：|=→–—(\[]|-\s)",
+        re.IGNORECASE,
+    )
+
+
+class Part(NamedTuple):
+    """Where a part of a reply begins, the rank of the criterion that it is about, and whether it says so by a name."""
+
+    start: int
+    rank: int | None
+    is_named: bool = False
+
+
+class CriterionPlaces:
+    """Which criterion each place of a reply is about: by headings and tags above it, or by the words around it.
+
+    Parameters
+    ----------
+    text : str
+        The reply, with spaces in place of its JSON objects.
+    scale : Scale
+        The scale of the question: a line that is one of its labels is no heading.
+    criterion : Criterion
+    """
+
+    def __init__(self, text: str, scale: Scale, criterion: Criterion) -> None:
+        self.text, self.scale, self.criterion = text, scale, criterion
+        self._mention = criterion.mention(scale)
+        self._run_in = None if self._mention is None else _run_in(self._mention.pattern)
+        parts = sorted([*self._headings(), *self._tags()], key=lambda part: part.start)
+        self.parts = parts if any(one.rank not in (None, Criterion.WHOLE) for one in parts) else []
+
+    def _rank(self, name: str) -> int | None:
+        rank = self.criterion.rank(name)
+        return None if rank is not None and rank >= 0 and self.criterion.is_generic else rank
+
+    def _headings(self) -> Iterator[Part]:
+        now = Part(0, None)
+        for line in re.finditer(r"[^\n]+", self.text):
+            end = line.start() + len(line[0].rstrip())
+            words = _MARKUP.sub("", line[0])
+            bare = _NAMING.sub("", words)
+            name = bare.strip(WRAPPING + "：-– ")
+            is_break = _BREAK.match(line[0]) is not None
+            if is_break:
+                name = re.split(r"[:：|=–—]|\s-\s", name, maxsplit=1)[0]
+            rank = self._rank(name) if len(name) <= _LINE else None
+            begun = self._run_in.match(words) if self._run_in is not None else None
+            if is_break or (rank is not None and label_on_scale(name, self.scale) is None):
+                now = Part(end, rank, is_named=bare != words)
+                yield now
+            elif begun is not None and words.rstrip(" *_").endswith((":", "：")):
+                now = Part(end, self._rank(begun["name"]))
+                yield now
+            elif begun is not None:
+                yield Part(line.end() - len(words) + begun.end("name"), self._rank(begun["name"]))
+                yield now._replace(start=line.end())
+
+    def _tags(self) -> Iterator[Part]:
+        opened: set[str] = set()
+        for one in _NAMING_TAG.finditer(self.text):
+            rank = self._rank(one["name"])
+            if rank is not None:
+                yield Part(one.end(), rank, is_named=True)
+        for one in _TAG.finditer(self.text):
+            name = one["tag"].split()[0] if one["tag"].split() else ""
+            rank = None if one["close"] else _tag_rank(one["tag"], self.criterion)
+            if rank is not None:
+                opened |= {one["tag"], name}
+                yield Part(one.end(), rank, is_named=True)
+            elif one["close"] and one["tag"] in opened:
+                yield Part(one.start(), None)
+
+    def part(self, at: int) -> Part:
+        """The part in which a place is."""
+        return next((one for one in reversed(self.parts) if one.start <= at), Part(0, None))
+
+    def own_text(self) -> str:
+        """The text with spaces in place of the parts about other criteria."""
+        text = self.text
+        for one, following in pairwise([*self.parts, Part(len(text), None)]):
+            if one.rank is not None and one.rank < 0:
+                start = text.rfind("\n", 0, one.start) + 1  # with its heading
+                text = text[:start] + re.sub(r"[^\n]", " ", text[start : following.start]) + text[following.start :]
+        return text
+
+    def attribute(self, found: Sequence[Statement], text: str) -> list[Statement]:
+        """The statements, each with the criterion that it is of: `is_own`, or `OF_OTHERS` for its label.
+
+        The only statement in the form that was asked for is of the question, whichever part it ends.
+        """
+        asked = [one for one in found if one.decides and self._is_asked_form(one, text)]
+        done = []
+        for one in found:
+            rank = None if one.is_own or one.label is OF_OTHERS else self._bound_rank(one, text)
+            if rank is None and not one.is_own and one.label is not OF_OTHERS:
+                part = self.part(self._place(one, text))
+                is_answer = len(asked) == 1 and one is asked[0] and not part.is_named
+                rank = None if is_answer else part.rank
+            if rank is None:
+                done.append(one)
+            elif rank >= 0:
+                done.append(replace(one, is_own=True))
+            else:
+                done.append(replace(one, label=OF_OTHERS, decides=True))
+        return done
+
+    def _is_asked_form(self, one: Statement, text: str) -> bool:
+        said = text[one.at : one.end]
+        return (
+            _LABEL_KEY.search(said) is not None if said[:1] == "{" else _ASKED_FORM.match(said.lstrip("<")) is not None
+        )
+
+    def _place(self, one: Statement, text: str) -> int:
+        """Where a statement is; of one at the very beginning or end, the first or last line with words."""
+        if one.end > 0 and one.at < len(text):
+            return one.at
+        words = list(re.finditer(r"[\w★⭐]", text))
+        return words[-1 if one.at else 0].start() if words else one.at
+
+    def _bound_rank(self, one: Statement, text: str) -> int | None:
+        """The rank of the criterion that the words of a statement name: "4 for relevance", "relevance score: 4"."""
+        if self._mention is None:
+            return None
+        name = f"(?P<name>{self._mention.pattern})"
+        place = self._place(one, text)
+        if place == one.at:
+            head, said, begin = _clause(text, one.at), text[one.at : one.end], one.end
+        else:
+            head, said, begin = "", "", text.rfind("\n", 0, place) + 1
+        if said[:1] == "{":
+            said = ""
+        rest = _REST_ENDS.split(text[begin : begin + _NEAR].partition("\n")[0], maxsplit=1)[0]
+        before = rest[: self._label_at(rest, one.label)]
+        after = rest[len(before) :]
+        for pattern, words in (
+            (rf"(?:.*\W|^){name}", before),
+            (rf"^\W*[\w./]+(?:\s+\w+)?\W{{1,4}}{name}", after),
+            (rf"^[^,]{{0,60}}?{_ABOUT}{name}", after),
+            (rf".*{name}", said),
+            (rf"(?:.*\W|^){name}(?:'s|的|の)?\W*$", head),
+            (rf".*{_ABOUT}{name}", head),
+        ):
+            match = re.search(pattern, words, re.IGNORECASE | re.DOTALL)
+            rank = None if match is None else self._rank(match["name"])
+            if rank is not None:
+                return rank
+        return None
+
+    def _label_at(self, rest: str, label: Any) -> int:
+        """Where the label of a statement begins in what follows its lead; 0 if that cannot be found."""
+        found = re.search(rf"\d|{_WORD.pattern}|[★⭐]", rest, re.IGNORECASE) if self.scale.numeric else None
+        if not self.scale.numeric and isinstance(label, str):
+            found = re.search(re.escape(label), rest, re.IGNORECASE)
+        return 0 if found is None else found.start()
 
 
 def _blank(text: str, statements: Sequence[Statement]) -> str:
