@@ -171,11 +171,33 @@ def test_question_refuses_an_option_of_reading_with_the_call_that_takes_it() -> 
     assert assay.read(frame, judges=["gpt-4o", "llama"]).judges == ("gpt-4o", "llama")
     # The judges that the call names stay named.
     with pytest.raises(DesignError, match=r"assay\.read\(frame, judges=\['gpt-4o'\], scale='1-5'\)$"):
-        assay.alt_test(frame, "gpt-4o", scale="1-5", epsilon=0.1)
+        assay.alt_test(one_model(), "gpt-4o", scale="1-5", epsilon=0.1)
     with pytest.raises(DesignError, match=r"no option 'judge'; .*assay\.read\(frame, judges=\['gpt-4o'\]\)$"):
-        assay.krippendorff_alpha(frame, judge="gpt-4o")
+        assay.krippendorff_alpha(one_model(), judge="gpt-4o")
     with pytest.raises(DesignError, match="did you mean 'epsilon'"):
         assay.alt_test(one_model(), "gpt-4o", epsilonn=0.1)
+
+
+@pytest.mark.parametrize(
+    ("options", "humans"),
+    [({"judges": ["gpt-4o"]}, ["llama"]),
+     ({"judges": ["gpt-4o"], "humans": ["ann", "bob", "cho"]}, ["ann", "bob", "cho", "llama"])],
+)  # fmt: skip
+def test_question_refuses_an_option_of_reading_with_calls_that_name_all_models(
+    options: dict[str, list[str]], humans: list[str]
+) -> None:
+    frame = pl.read_csv(LABELS)
+    with pytest.raises(
+        DesignError, match=r"no option 'judges'; assay\.read has: 'llama' looks like a model"
+    ) as refused:
+        assay.alt_test(frame, epsilon=0.1, **options)
+    calls = re.findall(r"assay\.read\([^)]*\)", str(refused.value))
+    judges, people = (eval(call, {"assay": assay, "frame": frame}) for call in calls)
+    assert (judges.judges, judges.humans) == (("gpt-4o", "llama"), ("ann", "bob", "cho"))
+    assert (people.judges, people.humans) == (("gpt-4o",), ("ann", "bob", "cho", "llama"))
+    assert calls[1].endswith(f"humans={humans})")
+    with pytest.raises(DataError, match="'gpt-4' is not in a table in memory; did you mean 'gpt-4o'"):
+        assay.alt_test(frame, judges=["gpt-4"], epsilon=0.1)
 
 
 def test_question_names_a_judge_of_any_name() -> None:

@@ -138,6 +138,8 @@ def refuse_read_options(question: str, source: Any, judges: object, options: Map
     ------
     DesignError
         Where `read` has one of the options.
+    AssayError
+        What `read` refuses with these options, if it advises no others.
     """
     reads = {f.name for f in fields(ReadSettings)}
     given = {name: value for name, value in options.items() if name in reads}
@@ -145,10 +147,18 @@ def refuse_read_options(question: str, source: Any, judges: object, options: Map
         return
     first = next(iter(given))
     named = _names(given.pop("judge", judges))  # the option of read that is called judge is of exports of a platform
-    call = read_call(_source_name(source), {**({"judges": named} if named else {}), **given})
-    raise DesignError(
-        f"{question} has no option '{first}'; assay.read has. Read the table first: {call}", option=first
-    )  # fmt: skip
+    asked = {**({"judges": named} if named else {}), **given}
+    refused = f"{question} has no option '{first}'; assay.read has"
+    try:
+        read(source, **asked)
+    except AssayError as error:
+        if not error.advised:
+            raise
+        if isinstance(error, KindUnknownError) and asked.get("judges"):
+            raise DesignError(_unnamed_words(refused, source, asked, error.names), option=first) from error
+        asked |= error.advised
+    call = read_call(_source_name(source), asked)
+    raise DesignError(f"{refused}. Read the table first: {call}", option=first)
 
 
 def _read_with_judges(question: str, source: Any, named: list[str]) -> Annotations:
@@ -165,22 +175,24 @@ def _read_with_judges(question: str, source: Any, named: list[str]) -> Annotatio
     try:
         return read(source, judges=named)
     except KindUnknownError as error:
-        raise DataError(_unnamed_words(question, source, named, error.names), advised=error.advised) from error
+        words = _unnamed_words(question, source, {"judges": named}, error.names)
+        raise DataError(words, advised=error.advised) from error
     except AssayError as error:
         if not error.advised:
             raise
         raise _with_call(error, source, {"judges": named}) from error
 
 
-def _unnamed_words(question: str, source: Any, named: list[str], models: Sequence[str]) -> str:
+def _unnamed_words(lead: str, source: Any, asked: Mapping[str, Any], models: Sequence[str]) -> str:
     """Words for annotators who look like models and whom the call does not name, with both calls that settle it."""
     looks, who = (
         ("look like models", "they are people") if len(models) > 1 else ("looks like a model", "it is a person")
     )
-    judges = read_call(_source_name(source), {"judges": [*named, *models]})
-    people = read_call(_source_name(source), {"judges": named, "humans": list(models)})
+    named, humans = _names(asked["judges"]), _names(asked.get("humans"))
+    judges = read_call(_source_name(source), {**asked, "judges": [*named, *models]})
+    people = read_call(_source_name(source), {**asked, "humans": [*humans, *models]})
     return (
-        f"{question}: {listing([repr(one) for one in models])} {looks}, and this call names only {listing(named)} as a "
+        f"{lead}: {listing([repr(one) for one in models])} {looks}, and this call names only {listing(named)} as a "
         f"judge. Read the table first, with all judges: {judges}; or, if {who}: {people}"
     )
 
