@@ -282,6 +282,8 @@ def test_what_a_corrected_number_means(monkeypatch, one, bounds, status, advice)
     number.low, number.reason = math.nan, "too few items"
     silent = gate._estimate_check(bounds, "estimate 1", {"judge": "m"}, None)
     assert (silent.status, silent.words) == ("undecided", "too few items.")
+    number.reason = "did you mean 'mean'?"
+    assert gate._estimate_check(bounds, "estimate 1", {"judge": "m"}, None).words == "did you mean 'mean'?"
 
 
 def test_numbers_of_a_policy():

@@ -206,7 +206,7 @@ def gate(settings: GateSettings) -> GateResult:
 
 
 def _sentence(words: str) -> str:
-    return words if words.endswith(".") else f"{words}."
+    return words if words.endswith((".", "?", "!")) else f"{words}."
 
 
 def _policy(path: Path) -> dict[str, Any]:
