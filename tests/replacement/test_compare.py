@@ -313,6 +313,7 @@ def compared(*judges, ceiling=None, lead=None, clear=False, n_verdicts=1, level=
     def one(name, verdict, passed):
         return SimpleNamespace(
             judge=name, verdict=verdict, passed=passed, settings=settings, epsilon=0.1, n_verdicts=n_verdicts,
+            n_items=60, n_annotators=3, grounds=SimpleNamespace(least=2),
             advantage_probability=SimpleNamespace(
                 estimate=0.8, interval=lambda level: (round(0.8 - level / 10, 6), 0.9), low=0.7, high=0.9),
         )  # fmt: skip

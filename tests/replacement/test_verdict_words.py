@@ -142,7 +142,8 @@ def test_the_rule_is_that_of_the_test_with_most_annotators():
         ("people differ", {"domain": "topic=law"},
          "m is as good as some of these annotators and worse than others for law."),
         ("cannot tell yet", {"reason": "too few clusters"}, "Cannot tell yet for m: too few clusters of items."),
-        ("cannot tell yet", {"reason": "too few items"}, "Cannot tell yet for m: too few items."),
+        ("cannot tell yet", {"reason": "too few items"},
+         "Cannot tell yet for m: 60 items do not settle whether it is as good as at least 2 of 3 annotators."),
     ],
 )  # fmt: skip
 def test_the_headline_has_the_verdict_whom_and_where(verdict, more, words):
@@ -447,7 +448,8 @@ def test_domain_line_has_the_p_value_of_its_verdict_or_reason(verdict, reason, m
 @pytest.mark.parametrize(
     ("reason", "p", "words"),
     [
-        ("too few items", {"p_as_good": 0.2, "p_looks": 0.3}, "too few items (p = 0.200)"),
+        ("too few items", {"p_as_good": 0.2, "p_looks": 0.3},
+         "60 items do not settle whether it is as good as at least 2 of 3 annotators (p = 0.200)"),
         ("item_level_agreement_undecided", {"p_looks": 0.3, "p_keeps": 0.4},
          "item-level agreement is not demonstrated (p = 0.300)"),
         ("agreement_ratio_undecided", {"p_keeps": 0.4},
@@ -758,7 +760,7 @@ def summary_of(*, tests=("t", "t"), **more):
 
 def test_a_summary_is_the_verdict_its_grounds_the_published_numbers_and_what_would_tell():
     assert summary_of(tests=("t", "wilcoxon", "t"), interval_method="95% bootstrap") == [
-        "m: cannot be told yet: too few items.",
+        "m: cannot be told yet: 60 items do not settle whether it is as good as at least 2 of 3 annotators.",
         "What it rests on.",
         "As published: does not pass, winning rate 0.33 (1 of 3 annotators, epsilon = 0.1, threshold 0.5); advantage "
         "probability 0.80 [0.70, 0.90] (95% bootstrap).",

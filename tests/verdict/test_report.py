@@ -80,7 +80,9 @@ def outline(page: str) -> Outline:
 def test_verdicts_are_the_three_of_the_simulation(found: Report) -> None:
     assert [(c.judge, c.tone) for c in found.cards] == [("careful", "good"), ("middling", "open"), ("careless", "bad")]
     assert found.cards[0].headline == "careful may replace a skilled annotator."
-    assert found.cards[1].headline == "Cannot tell yet for middling: too few items."
+    assert found.cards[1].headline == (
+        "Cannot tell yet for middling: 150 items do not settle whether it is as good as at least 2 of 4 annotators."
+    )
     assert re.search(
         r"About [\d,]+ items labelled by these 4 annotators \([\d,]+ more than now\)", found.cards[1].advice
     )

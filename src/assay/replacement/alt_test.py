@@ -253,7 +253,7 @@ class AltTest(Result):
     @property
     def reason_words(self) -> str:
         """The reason as a sentence; empty without one."""
-        return words.reason_words(self.reason, self.settings.least_retention) if self.reason else ""
+        return words.reason_words(self.reason, self) if self.reason else ""
 
     @property
     def verdict_line(self) -> str:

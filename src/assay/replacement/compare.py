@@ -159,7 +159,7 @@ class JudgeComparison(Result):
             test = self.tests[self.best]
             return (
                 f"{self.best} − {other}: {difference}, on the same items. This does not rank {self.best} higher: "
-                f"{words.reason_words(doubt, test.settings.least_retention)} ({p_value(test.p_of(doubt))})."
+                f"{words.reason_words(doubt, test)} ({p_value(test.p_of(doubt))})."
             )
         clear = "ahead of" if self.lead_is_clear else "not clearly ahead of"
         return f"It is {clear} {other}: difference {difference}, on the same items."

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+from assay.errors import counted
 from assay.replacement.decision import Reason
 from assay.reporting.tables import number
+
+if TYPE_CHECKING:
+    from assay.replacement.alt_test import AltTest
 
 _REASONS: Mapping[Reason, str] = {
     "nobody has enough items": "nobody has enough items",
     "too few clusters": "too few clusters of items",
-    "too few items": "too few items",
+    "too few items": "{items} do not settle whether it is as good as at least {k} of {annotators}",
     "it repeats an annotator": "it repeats an annotator's labels",
     "people are not shown to agree": "people are not shown to agree with each other",
     "people hardly agree": "people hardly agree with each other",
@@ -20,6 +25,11 @@ _REASONS: Mapping[Reason, str] = {
 }
 
 
-def reason_words(reason: Reason, least: float) -> str:
-    """The sentence of a reason, to follow a colon; ``least`` is the agreement ratio that is asked for."""
-    return _REASONS[reason].format(least=number(least))
+def reason_words(reason: Reason, test: AltTest) -> str:
+    """The sentence of a reason of a test, to follow a colon."""
+    return _REASONS[reason].format(
+        least=number(test.settings.least_retention),
+        items=counted(test.n_items, "item"),
+        k=test.grounds.least,
+        annotators=counted(test.n_annotators, "annotator"),
+    )
