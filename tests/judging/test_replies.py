@@ -806,6 +806,8 @@ def test_read_reply_does_not_take_another_criterion_for_the_own_one(text, reason
         ("Coherence: \\boxed{4}\nRelevance: \\boxed{2}", 4, 2, OTHER_CRITERIA),
         ("On coherence, I'd give it a 4. On relevance, I'd give it a 2.", 4, 2, OTHER_CRITERIA),
         ("• Coherence: 4\n• Relevance: 2", 4, 2, OTHER_CRITERIA),
+        ("## 1. Coherence (40%)\nRating: 4\n## 2. Relevance (60%)\nRating: 2", 4, 2, OTHER_CRITERIA),
+        ("As for coherence, it holds. I'd give it a 4. As for relevance, I'd give it a 2.", 4, 2, OTHER_CRITERIA),
         ('{"Coherence (1-5)": 4, "Relevance (1-5)": 2}', 4, 2, OTHER_CRITERIA),
         ('{"score_of_coherence": 4, "relevance_assessment": {"score": 2}}', 4, 2, OTHER_CRITERIA),
     ],
@@ -832,6 +834,11 @@ def test_read_reply_reads_the_part_of_the_own_criterion(text, coherence, relevan
         '{"coherence_of_summary": 4}',
         '{"relevance_to_topic": 4}',
         "Criterion: coherence\nLabel: 4",
+        "Aspect evaluated: coherence\nRating: 4",
+        "Task: rate coherence.\nRating: 4",
+        "Regarding coherence, it wanders. I would give it a 4.",
+        '{"label": [{"criterion": "coherence", "score": 4}]}',
+        '{"category": "coherence", "score": 4}',
     ],
 )
 def test_read_reply_does_not_take_a_label_that_is_said_to_be_of_another_criterion(text):
@@ -904,6 +911,14 @@ def test_read_reply_of_a_criterion_on_each_kind_of_scale():
     assert read_of(text, "people", "spans:person", names, source="in York") == OTHER_CRITERIA
     assert read_of(text, "better", "preference", names) == -1
     assert read_of(text, "odd", "odd-one-out", names) == "C"
+
+
+def test_read_reply_reads_the_list_in_the_line_of_the_own_criterion():
+    names = ["topics", "themes", "moods"]
+    for text in ("Topics: food, price\nThemes: food", "### Topics\n[food, price]\n### Themes\n[food]"):
+        assert read_of(text, "topics", "several:food,price", names) == '["food","price"]'
+        assert read_of(text, "themes", "several:food,price", names) == '["food"]'
+        assert read_of(text, "moods", "several:food,price", names) == OTHER_CRITERIA
 
 
 def test_label_likelihood_is_that_of_the_place_behind_the_own_key():

@@ -394,14 +394,17 @@ class Criterion:
         The question's own criterion; empty if it is not known.
     others : list of str
         The other criteria that the study asks about. With any of them, ``overall`` is a criterion, too.
+    labels : list of labels
+        The labels of the scale: a value of JSON that is one names no criterion.
     """
 
     OTHER, WHOLE = -1, -2
     """The ranks of a key that names another criterion, and of ``overall`` if the study does not ask about that."""
 
-    def __init__(self, name: str = "", others: Collection[str] = ()) -> None:
+    def __init__(self, name: str = "", others: Collection[str] = (), labels: Collection[Label] = ()) -> None:
         names = list(dict.fromkeys(one for one in (name, *others) if one))
         self.name = name
+        self._labels = {_folded(str(one)) for one in labels}
         self.is_generic = _folded(name) in _GENERIC
         self.is_aside = _folded(name) in _ASIDES
         self.is_one_of_several = len(names) > 1
@@ -448,7 +451,7 @@ class Criterion:
 
     def is_name(self, words: str) -> bool:
         """Whether words are the name of a criterion of the study, and nothing else."""
-        return self._by_fold.get(_folded(words), _WHOLE) != _WHOLE
+        return _folded(words) not in self._labels and self._by_fold.get(_folded(words), _WHOLE) != _WHOLE
 
     def _rank_of(self, found: str, rank: int) -> int | None:
         if found == self.name:
@@ -543,7 +546,7 @@ def _names_criterion(key: str, value: str, criterion: Criterion) -> bool:
     """Whether an entry says which criterion an object is about: ``"criterion": "coherence"``."""
     if key.strip().casefold() in _NAMING_KEYS:
         return criterion.rank(value) is not None
-    return _folded(key) not in _GENERIC and criterion.is_one_of_several and criterion.is_name(value)
+    return _folded(key) not in _ASIDES and criterion.is_one_of_several and criterion.is_name(value)
 
 
 OF_OTHERS = object()
@@ -644,7 +647,10 @@ def _of_criterion(found: dict[Any, Any], criterion: Criterion | None) -> Criteri
         return CriterionValues()
     values = values_of_criterion(found, criterion)
     answers = [value for key, value in found.items() if _folded(str(key)) == "label"]
-    is_answer = any(not isinstance(value, dict) for value in answers) and _named_entry(found, criterion) is None
+    is_nested = any(
+        isinstance(one, dict) for value in answers for one in (value if isinstance(value, list) else [value])
+    )
+    is_answer = bool(answers) and not is_nested and _named_entry(found, criterion) is None
     return CriterionValues() if is_answer and (criterion.is_aside or not values.own) else values
 
 
@@ -855,7 +861,7 @@ def _is_quoted(text: str, at: int) -> bool:
 
 # -- lines -------------------------------------------------------------------------------------------
 
-_NUMBERED = re.compile(r"^\s*(?P<number>\d+)[.)]\s+\S")
+_NUMBERED = re.compile(r"^[\s#*]*(?P<number>\d+)[.)]\s+\S")
 _KEYED = re.compile(
     r"^[\s*_#>`|-]*(?P<name>[^\W\d][^:：\n|*]{0,40})[*_`]*\s*[:：|=]\s*(?P<rest>\S[^\n]*)$", re.MULTILINE
 )
@@ -1086,7 +1092,7 @@ def read_reply(
     answer, reasoning = _split_thinking(_STRUCK.sub("", _plain(_ends(text))))
     if answer is None:
         return Reply(None, TRUNCATED if finish == "length" else UNFINISHED, reasoning)
-    asked = Criterion(criterion, others)
+    asked = Criterion(criterion, others, scale.categories or ())
     if isinstance(scale, SpanLabels):
         spans, why = _spans(answer, scale, source, asked)
         why = TRUNCATED if why and finish == "length" else why
@@ -1133,7 +1139,25 @@ def _list(answer: str, scale: Listed, criterion: Criterion) -> tuple[Label | Non
         return None, OTHER_CRITERIA
     if given is None:
         given = next((named[key] for key in LABEL_KEYS if key in named), None)
+    if given is None and not found and criterion.is_one_of_several:
+        own = _own_lines(answer, scale, criterion)
+        if not re.search(r"\w", own) and re.search(r"\w", answer):
+            return None, OTHER_CRITERIA
+        answer = own
     return _listed(answer, scale, given, is_json=bool(found)), OFF_SCALE
+
+
+def _own_lines(answer: str, scale: Scale, criterion: Criterion) -> str:
+    """What lines with the own criterion's name say; without them, a text without the lines and parts of others."""
+    lines = [(one, criterion.rank(one["name"])) for one in _CRITERION_LINE.finditer(answer)]
+    own = [one["rest"] for one, rank in lines if rank is not None and rank >= 0 and not criterion.is_generic]
+    if own:
+        return own[-1]
+    text = CriterionPlaces(answer, scale, criterion).own_text()
+    for one, rank in lines:
+        if rank == Criterion.OTHER:
+            text = text[: one.start()] + " " * (one.end() - one.start()) + text[one.end() :]
+    return text
 
 
 def _listed(answer: str, scale: Listed, given: Any, *, is_json: bool) -> Label | None:
@@ -1339,7 +1363,9 @@ def _settle_prose(
 
 _TAG = re.compile(r"<(?P<close>/?)(?P<tag>[^<>/\n]{1,80})>")
 _MARKUP = re.compile(r"^[\s*_#>`|•▪●✅❌✔✘-]*(?:(?:\d+|[a-z])[.)]\s+)?", re.IGNORECASE)
-_NAMING = re.compile(rf"^[*_\"']*(?:{'|'.join(sorted(_NAMING_KEYS))})[*_\"']*\s*[:：=]\s*(?=\S)", re.IGNORECASE)
+_NAMING = re.compile(
+    rf"^[*_\"']*(?:{'|'.join(sorted(_NAMING_KEYS))})[*_\"']*(?:\s+\w+)?\s*[:：=]\s*(?=\S)", re.IGNORECASE
+)
 _BREAK = re.compile(r"^\s*(?:#{1,6}\s|(?:-\s*){3,}$|(?:\*\s*){3,}$|_{3,}\s*$)")
 """Lines with which another part of a reply begins: headings of Markdown and rules."""
 
@@ -1357,12 +1383,24 @@ _NAMING_TAG = re.compile(
 
 
 def _run_in(names: str) -> re.Pattern[str]:
-    """How a line begins with the name of a criterion: ``**Coherence.** The text …``, ``Coherence of the text:``."""
+    """How a sentence begins that is about one criterion, or says which one is judged.
+
+    ``**Coherence.** The text …``, ``Coherence of the text:``, ``As for coherence, …``, ``Task: rate coherence``.
+    """
+    begin = rf"(?:^|(?<=[.!?;]\s))[*_]*{_ARTICLE}"
     return re.compile(
-        rf"(?:the\s+)?(?P<name>{names})(?:\s+(?:of|score|rating)\b[^\n:：.]{{0,40}})?"
-        r"[*_`\"]*[ \t]*(?:[.:：|=→–—(\[]|-\s)",
+        rf"{begin}(?P<head>{names})(?:\s+(?:of|score|rating|assessment|evaluation)\b[^\n:：.]{{0,40}})?"
+        r"[*_`\"]*[ \t]*(?:[.:：|=→–—(\[]|-\s)"
+        rf"|{begin}(?:regarding|concerning|on|for|as for|as to|in terms of|when it comes to|with regard to)\s+"
+        rf"{_ARTICLE}(?P<about>{names})\s*[,:]"
+        r"|\b(?<!not )(?<!n't )(?:rate|rating|assess|assessing|evaluate|evaluating|judge|judging|score|scoring|grade"
+        rf"|grading|asked\s+(?:about|for))\s+{_ARTICLE}(?P<task>{names})\b(?!\s+(?:a\s+)?\d)",
         re.IGNORECASE,
     )
+
+
+def _name_of(found: re.Match[str]) -> str:
+    return next(one for one in (found["head"], found["about"], found["task"]) if one)
 
 
 class Part(NamedTuple):
@@ -1402,20 +1440,22 @@ class CriterionPlaces:
             end = line.start() + len(line[0].rstrip())
             words = _MARKUP.sub("", line[0])
             bare = _NAMING.sub("", words)
-            name = bare.strip(WRAPPING + "：-– ")
+            name = _IN_BRACKETS.sub("", bare).strip(WRAPPING + "：-– ")
             is_break = _BREAK.match(line[0]) is not None
             if is_break:
                 name = re.split(r"[:：|=–—]|\s-\s", name, maxsplit=1)[0]
             rank = self._rank(name) if len(name) <= _LINE else None
-            begun = self._run_in.match(words) if self._run_in is not None else None
+            lead = len(line[0]) - len(words)
+            begun = list(self._run_in.finditer(words)) if self._run_in is not None else []
             if is_break or (rank is not None and label_on_scale(name, self.scale) is None):
                 now = Part(end, rank, is_named=bare != words)
                 yield now
-            elif begun is not None and words.rstrip(" *_").endswith((":", "：")):
-                now = Part(end, self._rank(begun["name"]))
+            elif begun and (begun[-1]["task"] or words.rstrip(" *_").endswith((":", "："))):
+                now = Part(line.start() + lead + begun[-1].end(), self._rank(_name_of(begun[-1])))
                 yield now
-            elif begun is not None:
-                yield Part(line.end() - len(words) + begun.end("name"), self._rank(begun["name"]))
+            elif begun:
+                for one in begun:
+                    yield Part(line.start() + lead + one.end(), self._rank(_name_of(one)))
                 yield now._replace(start=line.end())
 
     def _tags(self) -> Iterator[Part]:
