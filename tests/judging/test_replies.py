@@ -802,6 +802,7 @@ def test_read_reply_does_not_take_another_criterion_for_the_own_one(text, reason
         ('<score name="coherence">4</score><score name="relevance">2</score>', 4, 2, OTHER_CRITERIA),
         ("<name>coherence</name>\n<score>4</score>\n<name>relevance</name>\n<score>2</score>", 4, 2, OTHER_CRITERIA),
         ("| Name | Score | Why |\n|---|---|---|\n| Coherence | 4 | 2 jumps |\n| Relevance | 2 | |", 4, 2, NO_LABEL),
+        ("| # | Name | Score |\n|---|---|---|\n| 1 | Coherence | 4 |\n| 2 | Relevance | 2 |", 4, 2, NO_LABEL),
         ("Rating (coherence): 4\nRating (relevance): 2", 4, 2, OTHER_CRITERIA),
         ("Coherence: \\boxed{4}\nRelevance: \\boxed{2}", 4, 2, OTHER_CRITERIA),
         ("On coherence, I'd give it a 4. On relevance, I'd give it a 2.", 4, 2, OTHER_CRITERIA),
@@ -858,6 +859,12 @@ def test_read_reply_does_not_take_a_label_that_is_said_to_be_of_another_criterio
         "Overall, I would give it a 2.",
     ],
 )
+def test_read_reply_does_not_take_one_of_many_lines_of_another_criterion():
+    assert read_of("relevance: 2\n" * 60_000, "coherence", "1-5", ["relevance", "coherence"]) == OTHER_CRITERIA
+    assert read_of("relevance: 2\n" * 200, "coherence", "1-5", ["relevance", "coherence"]) == OTHER_CRITERIA
+    assert read_of("### Relevance\nbad", "coherence", "nominal", ["relevance", "coherence"]) == OTHER_CRITERIA
+
+
 def test_read_reply_reads_a_label_beside_words_about_other_criteria(text):
     assert read_of(text, "consistency", "1-5", ["relevance", "coherence", "consistency"]) == 2
 

@@ -7,6 +7,7 @@ thinking that has no end is none, and what is in doubt is not guessed at. Free t
 
 from __future__ import annotations
 
+import bisect
 import json
 import math
 import re
@@ -781,7 +782,7 @@ def find_in_sentences(text: str, scale: Scale) -> Iterator[Statement]:
         rest = text[one.end() : min(until, one.end() + _NEAR)].partition("\n")[0]
         label = stated_label(rest, scale)
         negated = label is None and bool(_NEGATED.match(rest))
-        is_heading = "|" in one[0] and _TABLE_RULE.match(text, text.find("\n", one.end()) + 1) is not None
+        is_heading = "|" in one[0] and _TABLE_RULE.match(text, text.find("\n", one.start()) + 1) is not None
         short = bool(one["sure"]) and len(rest.split()) <= 3 and bool(rest.strip(WRAPPING)) and not is_heading
         off = bool(re.match(r"[\s*_\"'`]*[-+]?\d", rest)) and scale.numeric
         decides = label is not None or negated or short or off
@@ -923,10 +924,15 @@ def find_in_keyed_lines(text: str, scale: Scale) -> Iterator[Statement]:
 
 
 _CRITERION_LINE = re.compile(
-    r"^[ \t*_#>`|•▪●✅❌✔✘-]*(?:(?:\d+|[a-z])[.)][ \t]*)?[*_`\"]*(?P<name>[^\W\d][^:：\n|*]{0,80})[*_`\"]*"
+    r"^[ \t*_#>`\"|•▪●✅❌✔✘-]*(?:(?:\d+|[a-z])[.)][ \t]*[*_`\"]*)?(?P<name>[^\W\d][^:：\n|*]{0,80})[*_`\"]*"
     r"[ \t]*[:：|=][ \t]*(?P<rest>\S[^\n]*)$",
     re.MULTILINE,
 )
+_CRITERION_ROW = re.compile(
+    r"^[ \t]*\|[^|\n]*\|[ \t*_`]*(?P<name>[^\W\d][^|\n*]{0,80})[*_`]*[ \t]*\|(?P<rest>[^\n]*)$", re.MULTILINE
+)
+"""A row of a table with the name in its second cell, as the first has a number."""
+
 _CRITERION_TAG = re.compile(r"<(?P<name>[^<>/\n]{1,80})>\s*(?P<rest>[^<>\n]{1,200}?)\s*</[^<>\n]{1,80}>")
 _ATTRIBUTE = re.compile(r"\b\w+\s*=\s*[\"'](?P<value>[^\"'<>]+)[\"']")
 
@@ -938,9 +944,12 @@ def find_criterion_lines(text: str, scale: Scale, criterion: Criterion) -> list[
     that the study asks about is there too.
     """
     found, ranks = [], []
-    places = [(one, criterion.rank(one["name"])) for one in list(_CRITERION_LINE.finditer(text))[-_MOST:]]
-    places += [(one, _tag_rank(one["name"], criterion)) for one in list(_CRITERION_TAG.finditer(text))[-_MOST:]]
-    for one, rank in sorted(places, key=lambda place: place[0].start()) if criterion.is_one_of_several else ():
+    if not criterion.is_one_of_several:
+        return []
+    places = [(one, criterion.rank(one["name"])) for one in _CRITERION_LINE.finditer(text)]
+    places += [(one, criterion.rank(one["name"])) for one in _CRITERION_ROW.finditer(text)]
+    places += [(one, _tag_rank(one["name"], criterion)) for one in _CRITERION_TAG.finditer(text)]
+    for one, rank in sorted(places, key=lambda place: place[0].start()):
         if rank is None or (rank >= 0 and criterion.is_generic) or _is_quoted(text, one.start("rest")):
             continue
         label = _cells_label(one["rest"], scale) if one[0].lstrip().startswith("|") else None
@@ -1254,8 +1263,12 @@ def _ends(text: str) -> str:
     """The beginning and the end of a reply that goes on and on; what is said last counts."""
     if len(text) <= LONGEST or _is_json(text):
         return text
-    head = LONGEST // 4
-    return f"{text[:head]}\n…\n{text[head - LONGEST :]}"
+    begin, end = text[: LONGEST // 4], text[LONGEST // 4 - LONGEST :]
+    before, _, half_line = begin.rpartition("\n")
+    begin = before if before and len(half_line) <= _NEAR else begin
+    half_line, _, after = end.partition("\n")
+    end = after if after and len(half_line) <= _NEAR else end  # half a name is none
+    return f"{begin}\n…\n{end}"
 
 
 def _plain(text: str) -> str:
@@ -1309,7 +1322,9 @@ def _settling_statement(answer: str, scale: Scale, criterion: Criterion, *, cut_
     objects_found = list(find_in_json(answer, scale, criterion))
     prose = _blank(answer, objects_found)
     places = CriterionPlaces(prose, scale, criterion) if criterion.is_one_of_several else None
+    headings = []
     if places is not None:
+        headings = places.headings if takes_any_word(scale) else []  # else no heading is a label
         objects_found = places.attribute(objects_found, answer)
     of_others = [one for one in objects_found if one.decides and one.label is OF_OTHERS]
     sure = [one for one in objects_found if one.decides and one.label is not OF_OTHERS]
@@ -1320,9 +1335,9 @@ def _settling_statement(answer: str, scale: Scale, criterion: Criterion, *, cut_
     own = [one for one in lines if one.is_own]
     if of_others and not sure:
         return _agreement(own) if own else of_others[-1]
-    settled = _settle_prose(answer, _blank(prose, lines), sure, own, scale, places, cut_off=cut_off)
+    settled = _settle_prose(answer, _blank(prose, [*lines, *headings]), sure, own, scale, places, cut_off=cut_off)
     if places is not None and (settled is None or settled.label is OF_OTHERS) and not cut_off:
-        own_text = _blank(places.own_text(), lines)
+        own_text = _blank(places.own_text(), [*lines, *headings])
         settled = _settle_prose(answer, own_text, sure, own, scale, places, cut_off=cut_off) or settled
     return settled if settled is not None else lines[-1] if lines else None
 
@@ -1425,6 +1440,7 @@ class CriterionPlaces:
 
     def __init__(self, text: str, scale: Scale, criterion: Criterion) -> None:
         self.text, self.scale, self.criterion = text, scale, criterion
+        self.headings: list[Statement] = []
         self._mention = criterion.mention(scale)
         self._run_in = None if self._mention is None else _run_in(self._mention.pattern)
         parts = sorted([*self._headings(), *self._tags()], key=lambda part: part.start)
@@ -1447,8 +1463,11 @@ class CriterionPlaces:
             rank = self._rank(name) if len(name) <= _LINE else None
             lead = len(line[0]) - len(words)
             begun = list(self._run_in.finditer(words)) if self._run_in is not None else []
-            if is_break or (rank is not None and label_on_scale(name, self.scale) is None):
-                now = Part(end, rank, is_named=bare != words)
+            is_label = not takes_any_word(self.scale) and label_on_scale(name, self.scale) is not None
+            if is_break or (rank is not None and not is_label):
+                if rank is not None:
+                    self.headings.append(Statement(line.start(), end, None))
+                now = Part(line.start(), rank, is_named=bare != words)
                 yield now
             elif begun and (begun[-1]["task"] or words.rstrip(" *_").endswith((":", "："))):
                 now = Part(line.start() + lead + begun[-1].end(), self._rank(_name_of(begun[-1])))
@@ -1475,7 +1494,8 @@ class CriterionPlaces:
 
     def part(self, at: int) -> Part:
         """The part in which a place is."""
-        return next((one for one in reversed(self.parts) if one.start <= at), Part(0, None))
+        place = bisect.bisect_right(self.parts, at, key=lambda one: one.start)
+        return self.parts[place - 1] if place else Part(0, None)
 
     def own_text(self) -> str:
         """The text with spaces in place of the parts about other criteria."""
@@ -1540,7 +1560,7 @@ class CriterionPlaces:
             (rf"^\W*[\w./]+(?:\s+\w+)?\W{{1,4}}{name}", after),
             (rf"^[^,]{{0,60}}?{_ABOUT}{name}", after),
             (rf".*{name}", said),
-            (rf"(?:.*\W|^){name}(?:'s|的|の)?\W*$", head),
+            (rf"(?:.*\W|^){name}(?:'s|-wise|的|の)?\W*$", head),
             (rf".*{_ABOUT}{name}", head),
         ):
             match = re.search(pattern, words, re.IGNORECASE | re.DOTALL)
@@ -1559,9 +1579,10 @@ class CriterionPlaces:
 
 def _blank(text: str, statements: Sequence[Statement]) -> str:
     """A text with spaces in place of statements."""
+    letters = list(text) if statements else []
     for one in statements:
-        text = text[: one.at] + " " * (one.end - one.at) + text[one.end :]
-    return text
+        letters[one.at : one.end] = " " * (one.end - one.at)
+    return "".join(letters) if statements else text
 
 
 def _whole_statement(found: list[Statement], answer: str) -> Statement | None:
