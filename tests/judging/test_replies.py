@@ -859,14 +859,14 @@ def test_read_reply_does_not_take_a_label_that_is_said_to_be_of_another_criterio
         "Overall, I would give it a 2.",
     ],
 )
+def test_read_reply_reads_a_label_beside_words_about_other_criteria(text):
+    assert read_of(text, "consistency", "1-5", ["relevance", "coherence", "consistency"]) == 2
+
+
 def test_read_reply_does_not_take_one_of_many_lines_of_another_criterion():
     assert read_of("relevance: 2\n" * 60_000, "coherence", "1-5", ["relevance", "coherence"]) == OTHER_CRITERIA
     assert read_of("relevance: 2\n" * 200, "coherence", "1-5", ["relevance", "coherence"]) == OTHER_CRITERIA
     assert read_of("### Relevance\nbad", "coherence", "nominal", ["relevance", "coherence"]) == OTHER_CRITERIA
-
-
-def test_read_reply_reads_a_label_beside_words_about_other_criteria(text):
-    assert read_of(text, "consistency", "1-5", ["relevance", "coherence", "consistency"]) == 2
 
 
 def test_read_reply_reads_a_label_that_has_the_name_of_another_criterion():

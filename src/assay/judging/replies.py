@@ -1362,7 +1362,7 @@ def _settle_prose(
             found = list(finder.find(prose, scale))
             if places is not None:
                 found = places.attribute(found, prose)
-                of_others += [one for one in found if one.label is OF_OTHERS]
+                of_others += [one for one in found if one.label is OF_OTHERS and one.decides]
                 found = [one for one in found if one.label is not OF_OTHERS]
             if finder.is_sure:
                 sure += [one for one in found if one.decides]
@@ -1418,7 +1418,7 @@ def _name_of(found: re.Match[str]) -> str:
     return next(one for one in (found["head"], found["about"], found["task"]) if one)
 
 
-class Part(NamedTuple):
+class ReplyPart(NamedTuple):
     """Where a part of a reply begins, the rank of the criterion that it is about, and whether it says so by a name."""
 
     start: int
@@ -1450,8 +1450,8 @@ class CriterionPlaces:
         rank = self.criterion.rank(name)
         return None if rank is not None and rank >= 0 and self.criterion.is_generic else rank
 
-    def _headings(self) -> Iterator[Part]:
-        now = Part(0, None)
+    def _headings(self) -> Iterator[ReplyPart]:
+        now = ReplyPart(0, None)
         for line in re.finditer(r"[^\n]+", self.text):
             end = line.start() + len(line[0].rstrip())
             words = _MARKUP.sub("", line[0])
@@ -1467,40 +1467,40 @@ class CriterionPlaces:
             if is_break or (rank is not None and not is_label):
                 if rank is not None:
                     self.headings.append(Statement(line.start(), end, None))
-                now = Part(line.start(), rank, is_named=bare != words)
+                now = ReplyPart(line.start(), rank, is_named=bare != words)
                 yield now
             elif begun and (begun[-1]["task"] or words.rstrip(" *_").endswith((":", "："))):
-                now = Part(line.start() + lead + begun[-1].end(), self._rank(_name_of(begun[-1])))
+                now = ReplyPart(line.start() + lead + begun[-1].end(), self._rank(_name_of(begun[-1])))
                 yield now
             elif begun:
                 for one in begun:
-                    yield Part(line.start() + lead + one.end(), self._rank(_name_of(one)))
+                    yield ReplyPart(line.start() + lead + one.end(), self._rank(_name_of(one)))
                 yield now._replace(start=line.end())
 
-    def _tags(self) -> Iterator[Part]:
+    def _tags(self) -> Iterator[ReplyPart]:
         opened: set[str] = set()
         for one in _NAMING_TAG.finditer(self.text):
             rank = self._rank(one["name"])
             if rank is not None:
-                yield Part(one.end(), rank, is_named=True)
+                yield ReplyPart(one.end(), rank, is_named=True)
         for one in _TAG.finditer(self.text):
             name = one["tag"].split()[0] if one["tag"].split() else ""
             rank = None if one["close"] else _tag_rank(one["tag"], self.criterion)
             if rank is not None:
                 opened |= {one["tag"], name}
-                yield Part(one.end(), rank, is_named=True)
+                yield ReplyPart(one.end(), rank, is_named=True)
             elif one["close"] and one["tag"] in opened:
-                yield Part(one.start(), None)
+                yield ReplyPart(one.start(), None)
 
-    def part(self, at: int) -> Part:
+    def part(self, at: int) -> ReplyPart:
         """The part in which a place is."""
         place = bisect.bisect_right(self.parts, at, key=lambda one: one.start)
-        return self.parts[place - 1] if place else Part(0, None)
+        return self.parts[place - 1] if place else ReplyPart(0, None)
 
     def own_text(self) -> str:
         """The text with spaces in place of the parts about other criteria."""
         text = self.text
-        for one, following in pairwise([*self.parts, Part(len(text), None)]):
+        for one, following in pairwise([*self.parts, ReplyPart(len(text), None)]):
             if one.rank is not None and one.rank < 0:
                 start = text.rfind("\n", 0, one.start) + 1  # with its heading
                 text = text[:start] + re.sub(r"[^\n]", " ", text[start : following.start]) + text[following.start :]
@@ -1524,7 +1524,7 @@ class CriterionPlaces:
             elif rank >= 0:
                 done.append(replace(one, is_own=True))
             else:
-                done.append(replace(one, label=OF_OTHERS, decides=True))
+                done.append(replace(one, label=OF_OTHERS))
         return done
 
     def _is_asked_form(self, one: Statement, text: str) -> bool:

@@ -253,7 +253,10 @@ class AltTest(Result):
     @property
     def reason_words(self) -> str:
         """The reason as a sentence; empty without one."""
-        return words.reason_words(self.reason, self) if self.reason else ""
+        if self.reason is None:
+            return ""
+        least = self.settings.least_retention
+        return words.reason_words(self.reason, least, self.grounds.least, self.n_annotators, self.n_items)
 
     @property
     def verdict_line(self) -> str:

@@ -157,9 +157,10 @@ class JudgeComparison(Result):
         difference = f"{said(self.lead.estimate)} {interval(self.lead.low, self.lead.high)}"
         if self.lead.low > 0 and not self.lead_is_clear and (doubt := self.lead_doubt) is not None:
             test = self.tests[self.best]
+            least, k = test.settings.least_retention, test.grounds.least
             return (
                 f"{self.best} − {other}: {difference}, on the same items. This does not rank {self.best} higher: "
-                f"{words.reason_words(doubt, test)} ({p_value(test.p_of(doubt))})."
+                f"{words.reason_words(doubt, least, k, test.n_annotators, test.n_items)} ({p_value(test.p_of(doubt))})."
             )
         clear = "ahead of" if self.lead_is_clear else "not clearly ahead of"
         return f"It is {clear} {other}: difference {difference}, on the same items."

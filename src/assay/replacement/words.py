@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from assay.errors import counted
 from assay.replacement.decision import Reason
 from assay.reporting.tables import number
-
-if TYPE_CHECKING:
-    from assay.replacement.alt_test import AltTest
 
 _REASONS: Mapping[Reason, str] = {
     "nobody has enough items": "nobody has enough items",
@@ -25,11 +21,11 @@ _REASONS: Mapping[Reason, str] = {
 }
 
 
-def reason_words(reason: Reason, test: AltTest) -> str:
-    """The sentence of a reason of a test, to follow a colon."""
+def reason_words(reason: Reason, least: float, k: int, n_annotators: int, n_items: int) -> str:
+    """The sentence of a reason, to follow a colon.
+
+    ``least`` is the required agreement ratio, ``k`` the number of annotators that the judge must be as good as.
+    """
     return _REASONS[reason].format(
-        least=number(test.settings.least_retention),
-        items=counted(test.n_items, "item"),
-        k=test.grounds.least,
-        annotators=counted(test.n_annotators, "annotator"),
+        least=number(least), items=counted(n_items, "item"), k=k, annotators=counted(n_annotators, "annotator")
     )
