@@ -807,6 +807,7 @@ def test_read_reply_does_not_take_another_criterion_for_the_own_one(text, reason
         ("Coherence: \\boxed{4}\nRelevance: \\boxed{2}", 4, 2, OTHER_CRITERIA),
         ("On coherence, I'd give it a 4. On relevance, I'd give it a 2.", 4, 2, OTHER_CRITERIA),
         ("• Coherence: 4\n• Relevance: 2", 4, 2, OTHER_CRITERIA),
+        ("### Step 1: Coherence\n4/5\n### Step 2: Relevance\n2/5", 4, 2, OTHER_CRITERIA),
         ("## 1. Coherence (40%)\nRating: 4\n## 2. Relevance (60%)\nRating: 2", 4, 2, OTHER_CRITERIA),
         ("As for coherence, it holds. I'd give it a 4. As for relevance, I'd give it a 2.", 4, 2, OTHER_CRITERIA),
         ('{"Coherence (1-5)": 4, "Relevance (1-5)": 2}', 4, 2, OTHER_CRITERIA),

@@ -1461,6 +1461,9 @@ class CriterionPlaces:
             if is_break:
                 name = re.split(r"[:：|=–—]|\s-\s", name, maxsplit=1)[0]
             rank = self._rank(name) if len(name) <= _LINE else None
+            if is_break and rank is None and self._mention is not None:
+                named = {self._rank(one[0]) for one in self._mention.finditer(line[0])}
+                rank = named.pop() if len(named) == 1 else None
             lead = len(line[0]) - len(words)
             begun = list(self._run_in.finditer(words)) if self._run_in is not None else []
             is_label = not takes_any_word(self.scale) and label_on_scale(name, self.scale) is not None
