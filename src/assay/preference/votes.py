@@ -446,10 +446,13 @@ class Votes:
         return np.asarray(whole + tied).reshape(n, 3, s, s)
 
     def sorted(self) -> Votes:
-        """Sorted by item, annotator and repeat, so that no result depends on the order of rows."""
-        by_name = (_ranks(pl.Series(self.systems)), _ranks(self.annotators["annotator"]))
-        keys = [self.item, by_name[1][self.annotator], *self.again, *(by_name[0][c] for c in (self.first, self.second)),
-                self.label + 1]  # fmt: skip
+        """Sorted by item, annotator, repeat and pair, so that no result depends on the order of rows or on the sides."""
+        system, annotator = _ranks(pl.Series(self.systems)), _ranks(self.annotators["annotator"])
+        first, second = system[self.first], system[self.second]
+        swapped = first > second
+        # The pair and the winner come before the side that was shown.
+        keys = [self.item, annotator[self.annotator], *self.again, np.minimum(first, second), np.maximum(first, second),
+                np.where(swapped, -self.label, self.label) + 1, swapped.astype(np.int64)]  # fmt: skip
         cells, n_cells = keys[0], self.n_items
         for key in keys[1:]:
             size = int(key.max()) + 1

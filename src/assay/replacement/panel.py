@@ -18,9 +18,10 @@ import polars as pl
 
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
-from assay.data.names import Coded, NameParts, Names, common_suffix, stems
+from assay.data.names import Coded, NameParts, Names, common_suffix, factorize, stems
 from assay.data.ratings import Ratings, cluster_codes
 from assay.data.scales import Label, Preference, Scale
+from assay.data.sides import PAIR_OF
 from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.intervals import Estimate, missing
 from assay.estimation.options import IntervalSettings, Limits, Method, Settings, option, short
@@ -499,8 +500,18 @@ class AltTestTable:
 
     @cached_property
     def documents(self) -> NameParts | None:
-        """What names of items share: a document and a place in it, an image and a question."""
+        """What names of items share: a document and a place in it, an image and a question, a question and a pair."""
+        if self._pairs_of is not None:
+            found = factorize(self._pairs_of), factorize(self._names)
+            return NameParts("", *found) if 1 < len(found[0].names) < len(found[1].names) else None
         return None if self._names is None else stems(self._names)
+
+    @cached_property
+    def _pairs_of(self) -> pl.Series | None:
+        """The question of each item that is a pair of systems: names of systems are no structure of names."""
+        if self.about is None or PAIR_OF not in self.about.columns or self.about[PAIR_OF].null_count():
+            return None
+        return self.about[PAIR_OF].cast(pl.String)
 
     @cached_property
     def _names(self) -> pl.Series | None:
@@ -546,11 +557,8 @@ class AltTestTable:
     def structures(self) -> tuple[Structure, ...]:
         """What is known of items without reading them: columns and suffixes, their cross, then stems."""
         suffix = None
-        if self.documents is not None:
-            suffix = self.documents.suffix
-        elif self.settings.strata != "none":
-            names = self._names
-            suffix = None if names is None else common_suffix(names, LEAST_HELD)
+        if self.settings.strata != "none" and self._pairs_of is None and self._names is not None:
+            suffix = common_suffix(self._names, LEAST_HELD) if self.documents is None else self.documents.suffix
         return _structures(self.columns, self.documents, suffix, self.settings.strata)
 
     def without(self, j: int) -> AltTestTable:
