@@ -8,6 +8,8 @@ back.
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -61,10 +63,15 @@ class Sides:
         self.rows = votes & named_both & (codes[0] != codes[1])
         self.first, self.second = codes
 
+    @cached_property
+    def pairs(self) -> Coded:
+        """The pair of systems of each vote, whichever stands first."""
+        low, high = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
+        return factorize(pl.Series("pair", low * len(self.systems) + high))
+
     def several(self, item: Coded) -> bool:
         """Whether votes on one item are about several pairs."""
-        low, high = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
-        return self._differ(low * len(self.systems) + high, item)
+        return self._differ(self.pairs.codes, item)
 
     def swapped(self, item: Coded, label: NDArray[np.float64]) -> NDArray[np.bool_]:
         """The votes to be turned so that each system has one side: (rows,); none if each item shows one order.
@@ -82,10 +89,10 @@ class Sides:
         rank[np.lexsort((names, -wins))] = np.arange(n)
         return np.asarray(self.rows & (rank[self.first] > rank[self.second]))
 
-    def _differ(self, value: NDArray[np.int64], item: Coded) -> bool:
+    def _differ(self, value: NDArray[Any], item: Coded) -> bool:
         """Whether votes on one item have several values."""
         codes, value = item.codes[self.rows], value[self.rows]
-        one = np.zeros(len(item.names), dtype=np.int64)
+        one = np.zeros(len(item.names), dtype=value.dtype)
         one[codes] = value
         return bool((one[codes] != value).any())
 

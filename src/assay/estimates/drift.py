@@ -17,9 +17,9 @@ import polars as pl
 from scipy.special import ndtri, stdtr, stdtrit
 
 from assay.data.annotations import Annotations, Repeats, digest_of_columns
-from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
+from assay.data.vote_sides import align_sides
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimates.difference import FEW_OFF
 from assay.estimation.intervals import Estimate, EstimateByRule, missing, wilson, wilson_estimate
@@ -184,9 +184,11 @@ def drift(before: Annotations, after: Annotations, settings: DriftSettings) -> D
     >>> found.shown
     True
     """
-    runs = [_run_of(t, "before" if i == 0 else "after", settings) for i, t in enumerate((before, after))]
-    old, new = runs
-    anchor = old if settings.anchors is None else _run_of(settings.anchors, "anchors", settings)
+    given = {"before": before, "after": after} | ({} if settings.anchors is None else {"anchors": settings.anchors})
+    tables = align_sides([table.in_memory("drift") for table in given.values()], list(given))
+    runs = [_run_of(table, which, settings) for which, table in zip(given, tables, strict=True)]
+    old, new = runs[:2]
+    anchor = old if settings.anchors is None else runs[2]
     old, new, anchor = _same_codes(old, new, anchor)
     if old.scale.spec != new.scale.spec:
         raise DesignError(
@@ -249,8 +251,7 @@ class ScoredRun:
         return {column[i] or "": labels for i, labels in self.people.items()}
 
 
-def _run_of(labels: Annotations | Chunks, which: str, settings: DriftSettings) -> ScoredRun:
-    labels = labels.in_memory("drift")
+def _run_of(labels: Annotations, which: str, settings: DriftSettings) -> ScoredRun:
     wanted = settings.judge_after if which == "after" and settings.judge_after is not None else settings.judge
     if wanted is None:
         if len(labels.judges) != 1:

@@ -22,7 +22,8 @@ from assay.data.columns import natural
 from assay.data.names import Coded, factorize, sort_cells
 from assay.data.ratings import cluster_codes
 from assay.data.scales import Preference
-from assay.data.sides import PAIR, PAIR_OF, SWAPPED, marked_as_swapped, side_columns, swap_sides
+from assay.data.sides import PAIR, PAIR_OF, side_columns
+from assay.data.vote_sides import as_shown
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import IntervalSettings, Method, Settings, option, seed_option
 from assay.estimation.resampling import Units
@@ -551,17 +552,6 @@ class Votes:
         place[kept] = np.arange(len(kept))
         clusters = None if self.clusters is None else self.clusters[kept]
         return replace(self, item=place[self.item], items=self.items.gather(kept), clusters=clusters)
-
-
-def as_shown(labels: Annotations) -> Annotations:
-    """The votes with their two systems in the order in which they were shown."""
-    if SWAPPED not in _columns(labels):
-        return labels
-    sides = [name for pair in side_columns(_columns(labels)) for name in pair]
-    table = labels.labels.with_columns(labels.column(name).alias(name) for name in sides)
-    items, annotators = (frame.drop(sides, strict=False) for frame in (labels.items, labels.annotators))
-    shown = swap_sides(table, marked_as_swapped(labels.column(SWAPPED)))
-    return replace(labels, labels=shown, items=items, annotators=annotators)
 
 
 def _shares(labels: Annotations, label: Ints) -> Floats:
