@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from assay.data.columns import KEY, FrameSettings, duplicate_words, table_parts
 from assay.data.columns import Reading as Reading
-from assay.data.names import Coded, Names, Utf8, any_twice, codes_in, factorize, natural, sort_cells
+from assay.data.names import Coded, Names, Utf8, any_twice, codes_in, cross_codes, factorize, natural, sort_cells
 from assay.data.scales import Interval, Label, Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import one_of, question_of_two
@@ -506,17 +506,8 @@ class Annotations:
 
     def _cells(self, key: Sequence[str]) -> NDArray[np.int64]:
         """One number a label that tells its combination of ``key`` from every other."""
-        names, codes = self._code_column(key[0])
-        cells, n_cells = codes.astype(np.int64), len(names)
-        for name in key[1:]:
-            names, codes = self._code_column(name)
-            if n_cells * len(names) >= 2**62:
-                different, cells = np.unique(cells, return_inverse=True)
-                n_cells = len(different)
-            cells *= len(names)
-            cells += codes
-            n_cells *= len(names)
-        return cells
+        coded = [self._code_column(name) for name in key]
+        return cross_codes((len(names), codes) for names, codes in coded)[0]
 
     def _code_column(self, name: str) -> Coded:
         """The different values of a label column, in one order, and each row's position among them."""

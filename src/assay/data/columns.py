@@ -31,7 +31,7 @@ from assay.data.names import (
 )
 from assay.data.names import natural as natural
 from assay.data.scales import Label, Nominal, Ordinal, Preference, Scale, scale_of
-from assay.data.sides import PAIR, PAIR_OF, SWAPPED, Sides, keep_shown, marked_as_swapped, pair_names, swap_sides
+from assay.data.sides import PAIR, PAIR_OF, SWAPPED, Sides, keep_shown, marked_as_swapped, swap_sides
 from assay.data.values import (
     LabelColumn,
     LabelSettings,
@@ -535,25 +535,23 @@ class _Sheet:
         sides = Sides(self.table, votes)
         known = (*self.table.columns, *(() if self.items is None else self.items.columns))
         if PAIR_OF not in known and sides.several(self.ids["item"]):
-            self._pairs_as_items(sides.rows)
+            self._pairs_as_items(sides)
         swapped = sides.swapped(self.ids["item"], self.table["label"].cast(pl.Float64, strict=False).to_numpy())
         if not swapped.any():
             return
         before = marked_as_swapped(self.table[SWAPPED]) if SWAPPED in self.table.columns else False
-        table = swap_sides(keep_shown(self.table, sides.rows), swapped)
+        table = swap_sides(keep_shown(self.table, sides), swapped)
         self.table = table.with_columns(pl.Series(SWAPPED, swapped ^ before))
         self.notes.append(
             "votes on one item show its two systems in both orders: in all votes the system with more wins minus "
             f"losses is the first ({int(swapped.sum()):,} swapped: column {SWAPPED})"
         )
 
-    def _pairs_as_items(self, votes: NDArray[np.bool_]) -> None:
+    def _pairs_as_items(self, sides: Sides) -> None:
         """The question and its pair of systems as the item; `PAIR_OF` is the question."""
-        question, pair = pl.col("item"), pair_names(*map(pl.col, PAIR))
-        item = pl.when(pl.Series(votes)).then(pl.format("{}: {}", question, pair)).otherwise(question)
         about = None if self.items is None else self._match_rows(self.items, "item")
-        self.table = self.table.with_columns(item.alias("item"), question.alias(PAIR_OF))
-        self.ids["item"] = factorize(self.table["item"])
+        self.ids["item"] = sides.named_pairs(self.ids["item"])
+        self.table = self.table.with_columns(self.ids["item"].column().alias("item"), pl.col("item").alias(PAIR_OF))
         if about is not None:
             of_pair = self.table.select("item", PAIR_OF).unique(maintain_order=True)
             joined = about.rename({"item": PAIR_OF}).join(of_pair, on=PAIR_OF, how="left", maintain_order="left")

@@ -222,6 +222,23 @@ def sort_cells(
     return rows.astype(np.uint32) if n_bits <= 32 else rows.astype(np.int64), packed.view(np.int64)
 
 
+def cross_codes(columns: Iterable[tuple[int, NDArray[np.integer[Any]]]]) -> tuple[NDArray[np.int64], int]:
+    """One number a row that tells its combination of codes from every other, and above how many they lie.
+
+    Each column is how many codes there are and the code of each row; numbers rise with the first column, then the next.
+    """
+    (n_cells, first), *rest = columns
+    cells = first.astype(np.int64)
+    for size, codes in rest:
+        if n_cells * size >= 2**62:
+            different, cells = np.unique(cells, return_inverse=True)
+            n_cells = len(different)
+        cells *= size
+        cells += codes
+        n_cells *= size
+    return cells, n_cells
+
+
 def any_twice(cells: NDArray[np.int64]) -> bool:
     """Whether a number is there more than once."""
     if bool((cells[1:] > cells[:-1]).all()):

@@ -69,6 +69,26 @@ class Sides:
         low, high = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
         return factorize(pl.Series("pair", low * len(self.systems) + high))
 
+    @property
+    def orders(self) -> pl.Series:
+        """The two systems of each vote in their order: ``gpt>llama``."""
+        different, codes = factorize(pl.Series("order", self.first * len(self.systems) + self.second))
+        first, second = (self.systems.gather(at) for at in divmod(different.to_numpy(), len(self.systems)))
+        return Coded(first + ">" + second, codes).column()
+
+    def named_pairs(self, question: Coded) -> Coded:
+        """The question and the pair of systems of each vote, ``q7: gpt / llama``; of other rows the question alone."""
+        systems, size = len(self.systems), len(self.pairs.names) + 1
+        pair = np.where(self.rows, self.pairs.codes, size - 1)
+        # A name is written once for all votes that have it.
+        different, codes = factorize(pl.Series("item", question.codes.astype(np.int64) * size + pair))
+        first, second = (self.systems.gather(at) for at in divmod(self.pairs.names.to_numpy(), systems))
+        pairs = pl.select(pair_names(pl.lit(first), pl.lit(second))).to_series().extend_constant(None, 1)
+        at, of = divmod(different.to_numpy(), size)
+        alone = question.names.gather(at)
+        named = pl.select(pl.coalesce(pl.format("{}: {}", alone, pairs.gather(of)), alone)).to_series()
+        return Coded(different, codes).rename_all(named.alias("item"))
+
     def several(self, item: Coded) -> bool:
         """Whether votes on one item are about several pairs."""
         return self._differ(self.pairs.codes, item)
@@ -110,13 +130,12 @@ def swap_sides(table: pl.DataFrame, rows: NDArray[np.bool_]) -> pl.DataFrame:
     return table.with_columns(changed)
 
 
-def keep_shown(table: pl.DataFrame, rows: NDArray[np.bool_]) -> pl.DataFrame:
-    """The table with the shown order of the two systems, and the place that was chosen, of these votes."""
-    first, second = (pl.col(side).cast(pl.String) for side in PAIR)
+def keep_shown(table: pl.DataFrame, sides: Sides) -> pl.DataFrame:
+    """The table with the shown order of the two systems, and the place that was chosen, of each vote."""
     place = pl.when(pl.col("label") < 0).then(1).when(pl.col("label") > 0).then(2)
-    shown = {"order": pl.format("{}>{}", first, second), "position": place.cast(pl.Int64)}
-    new = [pl.when(pl.Series(rows)).then(of).alias(name) for name, of in shown.items() if name not in table.columns]
-    return table.with_columns(new)
+    shown = {"order": sides.orders, "position": place.cast(pl.Int64)}
+    votes = pl.Series(sides.rows)
+    return table.with_columns(pl.when(votes).then(of).alias(name) for name, of in shown.items() if name not in table)
 
 
 def marked_as_swapped(column: pl.Series) -> NDArray[np.bool_]:

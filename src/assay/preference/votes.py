@@ -19,10 +19,10 @@ import polars as pl
 from assay.data.annotations import Annotations, digest_of_columns
 from assay.data.chunks import Chunks
 from assay.data.columns import natural
-from assay.data.names import Coded, factorize, sort_cells
+from assay.data.names import Coded, cross_codes, factorize, sort_cells
 from assay.data.ratings import cluster_codes
 from assay.data.scales import Preference
-from assay.data.sides import PAIR, PAIR_OF, side_columns
+from assay.data.sides import PAIR, PAIR_OF
 from assay.data.vote_sides import as_shown
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import IntervalSettings, Method, Settings, option, seed_option
@@ -447,21 +447,14 @@ class Votes:
         return np.asarray(whole + tied).reshape(n, 3, s, s)
 
     def sorted(self) -> Votes:
-        """Sorted by item, annotator, repeat and pair, so that no result depends on the order of rows or on the sides."""
+        """Sorted by item, annotator, repeat and pair, so that no result depends on the order of rows or on sides."""
         system, annotator = _ranks(pl.Series(self.systems)), _ranks(self.annotators["annotator"])
         first, second = system[self.first], system[self.second]
         swapped = first > second
         # The pair and the winner come before the side that was shown.
         keys = [self.item, annotator[self.annotator], *self.again, np.minimum(first, second), np.maximum(first, second),
                 np.where(swapped, -self.label, self.label) + 1, swapped.astype(np.int64)]  # fmt: skip
-        cells, n_cells = keys[0], self.n_items
-        for key in keys[1:]:
-            size = int(key.max()) + 1
-            if n_cells * size >= 2**62:
-                cells = np.unique(cells, return_inverse=True)[1]
-                n_cells = int(cells.max()) + 1
-            cells, n_cells = cells * size + key, n_cells * size
-        order, _ = sort_cells(cells, n_cells)
+        order, _ = sort_cells(*cross_codes((int(key.max(initial=0)) + 1, key) for key in keys))
         return self if order is None else self._rows(order)
 
     def _rows(self, rows: Any) -> Votes:

@@ -15,16 +15,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations, Reading
 from assay.data.columns import KEY, arrow_orders, class_names, column_of, declare_orders, name_classes, natural
 from assay.data.formats import Rows, one_answer_each
 from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
-from assay.data.names import IN_MEMORY, refuse_equal_names, strip_spaces
+from assay.data.names import IN_MEMORY, any_twice, cross_codes, factorize, refuse_equal_names, strip_spaces
 from assay.data.roles import ROWS
 from assay.data.scales import Preference
-from assay.data.sides import PAIR, PAIR_OF, pair_names
+from assay.data.sides import PAIR, PAIR_OF, Sides, pair_names
 from assay.data.values import MARKS, parse_numbers
 from assay.errors import AssayError, DataError, listing, require, unknown
 from assay.estimation.result import Exclusion
@@ -618,6 +620,13 @@ def read_arena(path: Path, item: str | Sequence[str] | None = None) -> Rows:
     return arena_rows(found.labels, str(path), item)
 
 
+def _votes_of(battles: pl.DataFrame) -> NDArray[np.int64]:
+    """A number for each question, voter and pair of systems, of each battle."""
+    pairs = Sides(battles, np.ones(battles.height, dtype=bool)).pairs
+    coded = (factorize(battles["item"]), factorize(battles["annotator"]), pairs)
+    return cross_codes((len(names), codes) for names, codes in coded)[0]
+
+
 def arena_rows(frame: pl.DataFrame, source: str = IN_MEMORY, item: str | Sequence[str] | None = None) -> Rows:
     """The battles of a frame as votes; what says no winner is counted."""
     absent = [c for c in COLUMNS if c not in frame.columns]
@@ -645,12 +654,11 @@ def arena_rows(frame: pl.DataFrame, source: str = IN_MEMORY, item: str | Sequenc
     kept = votes.filter(pl.col("label").is_not_null()).drop("winner", *spent)
     if not kept.height:
         raise DataError(f"{source}: no row names a winner; it is one of {listing(list(WINNERS), 12)}")
-    vote = ["item", "annotator", pair_names(*map(pl.col, PAIR)).alias("_pair")]
-    again = pl.int_range(1, pl.len() + 1).over(vote)
     item_is = f"the item is {named or listing(asked)}" if named or asked else "each is an item"
     notes = [f"battles are votes: first is model_a, second is model_b; {item_is}"]
-    if "repeat" not in kept.columns and kept.select(vote).is_duplicated().any():
-        kept = kept.with_columns(repeat=again)
+    vote = pl.Series("_vote", _votes_of(kept)) if "repeat" not in kept.columns else None
+    if vote is not None and any_twice(vote.to_numpy()):
+        kept = kept.with_columns(vote).with_columns(repeat=pl.int_range(1, pl.len() + 1).over("_vote")).drop("_vote")
         notes.append("several votes of one voter on one item are numbered in the order of the table (repeat)")
     out = votes.height - kept.height
     gone = (Exclusion("row", out, "winner names neither model_a, model_b nor a tie"),) if out else ()
