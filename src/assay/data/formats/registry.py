@@ -37,7 +37,7 @@ from assay.data.formats.tables import (
     read_hugging_face,
     read_table,
 )
-from assay.data.names import BETWEEN_ITEM_AND_QUESTION, natural, questions_in, strip_spaces
+from assay.data.names import BETWEEN_ITEM_AND_QUESTION, natural, questions_in, spelling_key, strip_spaces
 from assay.data.roles import OUT, ROWS, Guess, Layout, Told, find_roles, shared_key, unclear
 from assay.data.scales import Preference, Scale
 from assay.data.sides import PAIR_OF
@@ -576,17 +576,48 @@ def join_tables(parts: Sequence[Rows], settings: ReadSettings) -> tuple[Rows, Re
     """Several files as one table, joined by the names of items: each is brought into long form by itself."""
     usual = {str(getattr(settings, role)) for role in ("item", "annotator", "label")}
     alike = all(usual <= set(p.labels.columns) or p.scales is not None for p in parts)
-    if len(parts) == 1 or alike:
+    if len(parts) == 1:
         return join_files(parts), settings
     one = isinstance(settings.item, str | int) and isinstance(settings.label, str | int)
-    if not one:
-        return join_files(parts), settings
+    if alike or not one:
+        return _note_items(join_files(parts), parts, settings), settings
     items = _items_of_all(parts, settings)
     long = [_standard_names(part, replace(settings, item=item)) for part, item in zip(parts, items, strict=True)]
     back = ReadSettings()
     standard = ("item", "annotator", "label", "layout", "columns", "split_columns")
     roles: dict[str, Any] = {name: getattr(back, name) for name in standard}
-    return join_files(long), replace(settings, **roles)
+    settings = replace(settings, **roles)
+    return _note_items(join_files(long), long, settings), settings
+
+
+def _note_items(joined: Rows, parts: Sequence[Rows], settings: ReadSettings) -> Rows:
+    """The joined files with a note of the items that are in one of them alone."""
+    columns = [settings.item] if isinstance(settings.item, str | int) else settings.item
+    wanted = [["item"] if part.scales is not None else list(map(str, columns)) for part in parts]
+    if not all(set(names) <= set(part.labels.columns) for names, part in zip(wanted, parts, strict=True)):
+        return joined
+    merged = settings.spelling == "merge"
+    each = [_item_names(part.labels, names, merged) for names, part in zip(wanted, parts, strict=True)]
+    shared = pl.concat(each).alias("item").value_counts().filter(pl.col("count") > 1)["item"]
+    alone = [(part.reading.source, items, items.filter(~items.is_in(shared.implode())))
+             for part, items in zip(parts, each, strict=True)]  # fmt: skip
+    alone = [one for one in alone if len(one[2])]
+    if not alone:
+        return joined
+    if len(shared):
+        counts = [f"{len(own):,} of {len(items):,} in {source} ('{own[0]}')" for source, items, own in alone]
+        note = f"items in one file alone: {listing(counts, 3)}"
+    else:
+        first = listing([f"{source} has '{own[0]}'" for source, _, own in alone], 3)
+        note = f"no item is in two files: {first}; items are the same if their names are"
+    return replace(joined, reading=joined.reading.add_notes(note))
+
+
+def _item_names(labels: pl.DataFrame, columns: Sequence[str], merged: bool) -> pl.Series:
+    """The different names of items, whose parts are columns."""
+    names = labels.select(pl.concat_str([pl.col(c).cast(pl.String) for c in columns], separator="/")).to_series()
+    names = strip_spaces(names.drop_nulls().unique(maintain_order=True)).unique(maintain_order=True)
+    return spelling_key(names).unique(maintain_order=True) if merged else names
 
 
 def _items_of_all(parts: Sequence[Rows], settings: ReadSettings) -> list[str]:
