@@ -247,7 +247,8 @@ def _read_arrays(question: str, first: Any, second: Any) -> Annotations:
 
 def _read_matrix(question: str, matrix: Any) -> Annotations:
     rows = [list(row) if _is_array(row) else row for row in matrix]
-    if not all(isinstance(row, list) and row for row in rows) or len({len(row) for row in rows}) != 1:
+    flat = all(isinstance(row, list) and row and not any(map(_is_array, row)) for row in rows)
+    if not flat or len({len(row) for row in rows}) != 1:
         raise DataError(
             f"{question} takes a table of labels, a path, a frame, two arrays of labels or a matrix of items and "
             f"annotators; got a {type(matrix).__name__} that is none of these"

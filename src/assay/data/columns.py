@@ -151,11 +151,31 @@ def _datasets_table(frame: Any) -> tuple[Any, dict[str, list[str]]]:
     return frame.with_format("arrow")[:], names
 
 
+def _with_index(frame: Any) -> Any:
+    """A pandas frame whose index is columns too: each level that has a name or holds texts, as names of items do."""
+    index = getattr(frame, "index", None)
+    if not hasattr(frame, "columns") or not hasattr(index, "names"):
+        return frame
+    values = [index.get_level_values(level) for level in range(index.nlevels)]
+    kept = [level for level, name in enumerate(index.names) if name is not None or _holds_texts(values[level])]
+    for level in list(kept):
+        name = index.names[level]
+        if name in frame.columns:
+            if list(frame[name]) != list(values[level]):
+                raise DataError(f"the index and a column of the table are both called '{name}'; rename one of them")
+            kept.remove(level)
+    others = [level for level in range(index.nlevels) if level not in kept]
+    frame = frame.reset_index(others, drop=True) if others else frame
+    return frame.reset_index() if kept else frame
+
+
+def _holds_texts(values: Any) -> bool:
+    return any(isinstance(value, str) for value in values)
+
+
 def _name_columns(frame: Any) -> Any:
-    """A frame whose columns have one name each, a text: 1 becomes "1"; an index with a name is a column."""
-    index = getattr(getattr(frame, "index", None), "names", ())
-    if index and hasattr(frame, "reset_index") and not {None, *frame.columns} & set(index):
-        frame = frame.reset_index()
+    """A frame whose columns have one name each, a text: 1 becomes "1"; an index that says something is a column."""
+    frame = _with_index(frame)
     names = list(getattr(frame, "column_names", getattr(frame, "columns", ())))
     # Names of several levels are joined as two header rows of a sheet are.
     levels = [[str(part) for part in name if str(part)] if isinstance(name, tuple) else [str(name)] for name in names]

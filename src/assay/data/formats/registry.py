@@ -251,8 +251,9 @@ def format_options(settings: FormatSettings) -> list[str]:
 def format_of(path: Path, name: str = "auto") -> Format:
     """The format of that name, or with ``auto`` the one that the file is seen to be in."""
     if name == "auto":
-        file = Beginning(path)
-        return next(f for f in FORMATS.values() if f.recognises(file))
+        with naming(path):
+            file = Beginning(path)
+            return next(f for f in FORMATS.values() if f.recognises(file))
     if name not in FORMATS:
         raise DataError(
             unknown("format", name, FORMATS, f"the formats that are read: auto, {listing(list(FORMATS), 20)}")

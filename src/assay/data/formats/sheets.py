@@ -155,13 +155,20 @@ def _read_head(path: Path) -> tuple[str, list[str]]:
     """The first lines as text, and a note where the file is in another encoding than UTF-8."""
     with path.open("rb") as file:
         start = file.read(2**16)
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return start[: len(start) // 2 * 2].decode("utf-16", errors="ignore"), ["the file is UTF-16 text, read as such"]
+    if wide := _wide_encoding(start):
+        whole = start[: len(start) // 4 * 4]
+        return whole.decode(wide, errors="ignore"), [f"the file is {wide.upper()} text, read as such"]
     cut = start.rfind(b"\n") + 1 if len(start) == 2**16 else len(start)
     try:
         return start[:cut].decode("utf-8-sig"), []
     except UnicodeDecodeError:
         return start[:cut].decode("cp1252", errors="replace"), []
+
+
+def _wide_encoding(start: bytes) -> str | None:
+    """The encoding that the mark at the start of a file names; None for one of single bytes."""
+    marks = {b"\xff\xfe\0\0": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+    return next((name for mark, name in marks.items() if start.startswith(mark)), None)
 
 
 def _separator(path: Path, lines: Sequence[str]) -> str:
@@ -188,9 +195,9 @@ def _read_rows(path: Path, separator: str, skip: int, notes: list[str]) -> pl.Da
     """All rows, header too, as text; a note where the file is in another encoding than UTF-8."""
     how: dict[str, Any] = {"separator": separator, "infer_schema": False, "has_header": False, "skip_rows": skip}
     with path.open("rb") as file:
-        wide = file.read(2) in (b"\xff\xfe", b"\xfe\xff")
-    if wide:
-        return _safely(path, lambda: pl.read_csv(_recode(path, "utf-16"), **how))
+        wide = _wide_encoding(file.read(4))
+    if wide is not None:
+        return _safely(path, lambda: pl.read_csv(_recode(path, wide), **how))
     try:
         return pl.read_csv(path, **how)
     except pl.exceptions.NoDataError:
