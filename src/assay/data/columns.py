@@ -156,21 +156,15 @@ def _with_index(frame: Any) -> Any:
     index = getattr(frame, "index", None)
     if not hasattr(frame, "columns") or not hasattr(index, "names"):
         return frame
-    values = [index.get_level_values(level) for level in range(index.nlevels)]
-    kept = [level for level, name in enumerate(index.names) if name is not None or _holds_texts(values[level])]
-    for level in list(kept):
-        name = index.names[level]
-        if name in frame.columns:
-            if list(frame[name]) != list(values[level]):
-                raise DataError(f"the index and a column of the table are both called '{name}'; rename one of them")
-            kept.remove(level)
+    kept = [level for level, name in enumerate(index.names)
+            if name not in frame.columns and (name is not None or _holds_texts(index.get_level_values(level)))]  # fmt: skip
     others = [level for level in range(index.nlevels) if level not in kept]
     frame = frame.reset_index(others, drop=True) if others else frame
     return frame.reset_index() if kept else frame
 
 
 def _holds_texts(values: Any) -> bool:
-    return any(isinstance(value, str) for value in values)
+    return values.dtype.kind == "O" and any(isinstance(value, str) for value in values)
 
 
 def _name_columns(frame: Any) -> Any:
