@@ -23,6 +23,7 @@ from assay.data import chunk_store
 from assay.data.annotations import Answers, Reading, digits
 from assay.data.chunk_store import MOST_VALUES, ChunkSource, Contents, Folder
 from assay.data.names import Coded, Spelling, settle_kinds, unify_spelling
+from assay.data.roles import read_call
 from assay.data.scales import Label, Scale, parse_scale
 from assay.data.sides import PAIR
 from assay.errors import DataError, DesignError, counted, listing, unknown
@@ -318,7 +319,7 @@ def _source(folder: str | Path | Sequence[str | Path], settings: ScanSettings) -
         files, item, annotator, label, scale, frozenset(settings.judges), tuple(where.items()), frozenset(whole)
     )
     if scale.kind == "preference" and set(PAIR) <= set(known):
-        _refuse_changing_sides(source, folder)
+        _refuse_changing_sides(source, folder, settings)
     for name, value in where.items():
         # Polars refuses to compare text with numbers; no row has such a value.
         text = known[name] in (pl.String, pl.Categorical, pl.Enum)
@@ -327,7 +328,9 @@ def _source(folder: str | Path | Sequence[str | Path], settings: ScanSettings) -
     return source
 
 
-def _refuse_changing_sides(source: ChunkSource, folder: str | Path | Sequence[str | Path]) -> None:
+def _refuse_changing_sides(
+    source: ChunkSource, folder: str | Path | Sequence[str | Path], settings: ScanSettings
+) -> None:
     """Refuse votes whose items do not have the same two systems in the same order throughout."""
     rows = source.counted(pl.scan_parquet(list(source.files)))
     several = pl.any_horizontal(pl.col(side).min() != pl.col(side).max() for side in PAIR)
@@ -335,10 +338,13 @@ def _refuse_changing_sides(source: ChunkSource, folder: str | Path | Sequence[st
     item = found.select(pl.col("item").min()).collect(engine="streaming").item()
     if item is not None:
         given = str(folder) if isinstance(folder, str | Path) else list(map(str, folder))
+        same = {name: value for name in ("item", "annotator", "label", "judges", "humans", "spelling")
+                if (value := getattr(settings, name)) != getattr(ScanSettings(scale=source.scale), name)}  # fmt: skip
+        where = "".join(f".where({name}={value!r})" for name, value in source.where)
         raise DataError(
             f"votes on item '{item}' do not all name the same systems in 'first' and 'second', and a folder in chunks "
             f"compares labels as they stand; assay.read gives each system one side: "
-            f"assay.read({given!r}, scale='{source.scale.spec}')"
+            f"{read_call(given, {'scale': source.scale.spec, **same})}{where}"
         )
 
 
