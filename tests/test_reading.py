@@ -887,6 +887,70 @@ def test_read_takes_the_named_index_of_a_pandas_frame_as_a_column():
     assert read(wide.assign(id=["x", "y", "z"])).items["item"].to_list() == ["x", "y", "z"]
 
 
+def test_read_takes_an_index_of_texts_as_a_text_file_of_the_frame_has_it(tmp_path):
+    wide = pd.DataFrame({"mia": [1, 2, 3], "tom": [1, 2, 2], "gpt-4o": [1, 3, 3]}, index=["a", "b", "c"])
+    for frame in (wide, wide.T):
+        frame.to_csv(tmp_path / "wide.csv")
+        labels = read(frame, judges=["gpt-4o"])
+        assert labels.fingerprint == read(tmp_path / "wide.csv", judges=["gpt-4o"]).fingerprint
+        assert (labels.items["item"].to_list(), labels.humans) == (["a", "b", "c"], ("mia", "tom"))
+    numbered = read(wide.set_axis([7, 8, 9]), judges=["gpt-4o"])
+    assert "rows are numbered: no column names the items" in numbered.reading.notes
+
+
+def test_read_takes_the_levels_of_an_index_that_have_a_name_or_hold_texts():
+    index = pd.MultiIndex.from_product([["l1", "l2"], ["s1", "s2"]], names=["lesson", None])
+    wide = pd.DataFrame({"mia": [1, 2, 3, 3], "tom": [1, 2, 2, 3]}, index=index)
+    labels = read(wide, item=["lesson", "level_1"])
+    assert labels.items["item"].to_list() == ["l1/s1", "l1/s2", "l2/s1", "l2/s2"]
+
+
+def test_questions_refuse_an_array_of_three_dimensions():
+    with pytest.raises(DataError, match=r"krippendorff_alpha takes a table of labels.*got a ndarray that is none"):
+        assay.krippendorff_alpha(np.zeros((4, 3, 2)))
+
+
+# -- items of several files --------------------------------------------------------------------------
+
+
+def alone(tmp_path: Path, *items: str, name: str = "id", **options: object) -> list[str]:
+    """What is said of items in one file alone, by reading a file for each text of names."""
+    paths = []
+    for k, names in enumerate(items):
+        table = pl.DataFrame({name: names.split(), f"rater {k}": [1 + i % 3 for i in range(len(names.split()))]})
+        paths.append(tmp_path / f"f{k}.csv")
+        table.write_csv(paths[-1])
+    notes = read(paths, **options).reading.notes
+    return [note.replace(f"{tmp_path}/", "") for note in notes if "one file alone" in note or "two files" in note]
+
+
+def test_read_says_which_items_are_in_one_file_alone(tmp_path):
+    assert alone(tmp_path, "a b c d", "d c b a") == []
+    assert alone(tmp_path, "a b c d", "c d e") == [
+        "items in one file alone: 2 of 4 in f0.csv ('a'), 1 of 3 in f1.csv ('e')"
+    ]
+    assert alone(tmp_path, "a b c", "c b a", "x y z") == ["items in one file alone: 3 of 3 in f2.csv ('x')"]
+    assert alone(tmp_path, "a b c", "A c b", spelling="merge") == []
+
+
+@pytest.mark.parametrize("ids", ["x y z", "01 02 03", "1.0 2.0 3.0"])
+def test_read_says_that_files_share_no_item(tmp_path, ids):
+    found = alone(tmp_path, "1 2 3", ids, name="item")
+    first = ids.split()[0]
+    assert found == [
+        f"no item is in two files: f0.csv has '1', f1.csv has '{first}'; items are the same if their names are"
+    ]
+
+
+def test_read_says_which_items_of_long_files_are_in_one_alone(tmp_path):
+    for who, items in (("ann", ["a", "b", "c"]), ("bob", ["b", "c", "d"])):
+        rows = {"item": items, "annotator": [who] * 3, "label": [1, 2, 3]}
+        pl.DataFrame(rows).write_csv(tmp_path / f"{who}.csv")
+    notes = read([tmp_path / "ann.csv", tmp_path / "bob.csv"]).reading.notes
+    expected = "items in one file alone: 1 of 3 in ann.csv ('a'), 1 of 3 in bob.csv ('d')"
+    assert expected in [note.replace(f"{tmp_path}/", "") for note in notes]
+
+
 # -- rows that are annotators ------------------------------------------------------------------------
 
 

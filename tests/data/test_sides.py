@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import re
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
@@ -159,6 +161,45 @@ def test_scan_refuses_votes_whose_sides_vary_and_names_a_call_that_reads_them(tm
     assert assay.exact_agreement(chunks).estimate == assay.exact_agreement(labels).estimate
 
 
+# -- two tables of votes --
+
+
+def run(winners: list[str], *, seed: int, people: Sequence[str] = ()) -> assay.Annotations:
+    """The judge's votes on one question each, with sides drawn anew; people prefer birch, seen first."""
+    draw, rows = random.Random(seed), []
+    for i, winner in enumerate(winners):
+        pair = draw.sample(["birch", "aspen"], 2)
+        rows.append((f"q{i:02d}", "gpt-4o", *pair, ("first", "second")[pair.index(winner)]))
+        rows += [(f"q{i:02d}", who, "birch", "aspen", "first") for who in people]
+    return read(pl.DataFrame(rows, schema=COLUMNS, orient="row"))
+
+
+@pytest.mark.parametrize("seeds", [(1, 2), (3, 4), (5, 5)])
+def test_drift_of_votes_compares_the_systems_of_two_runs(seeds):
+    # The judge chose birch 8 times of 12, then 5 times: 3 votes of 12 changed, by 2 of 1 − (−1). People chose birch
+    # always, so the share of equal votes, or the nearness of -1 and 1, falls by 3/12 × 2.
+    before, after = ["birch"] * 8 + ["aspen"] * 4, ["birch"] * 5 + ["aspen"] * 7
+    # Aspen has more wins in the later run, and birch in the earlier one.
+    found = assay.drift(run(before, seed=seeds[0], people=("ann", "bob")), run(after, seed=seeds[1])).lines
+    expected = {"judge's change": 0.5, "flips": 0.25, "whole change": 0.5, "closeness": -0.5}
+    assert {name: found[name].estimate for name in expected} == pytest.approx(expected)
+
+
+def test_drift_of_votes_that_have_not_changed_is_0_if_all_sides_have():
+    winners = ["birch", "birch", "aspen"] * 6
+    frame = votes(lambda i, *_: winners[i], [("birch", "aspen")], seed=None, n_items=18)
+    other = votes(lambda i, *_: winners[i], [("aspen", "birch")], seed=None, n_items=18)
+    found = assay.drift(read(frame), read(other)).lines
+    assert (found["judge's change"].estimate, found["flips"].estimate, found["whole change"].estimate) == (0, 0, 0)
+
+
+def test_drift_of_votes_is_refused_if_one_run_does_not_name_the_systems():
+    before = run(["birch", "aspen"] * 6, seed=1)
+    frame = votes(noisy, ONE_PAIR, seed=None, n_items=12).drop("first", "second")
+    with pytest.raises(DataError, match="compared by system, and after does not name the two systems of a vote"):
+        assay.drift(before, read(frame))
+
+
 # -- the side that was shown --------------------------------------------------------------------------
 
 
@@ -233,6 +274,27 @@ def test_alt_test_of_battles_is_that_of_an_item_for_each_pair():
     one, other = (assay.alt_test(t, "gpt-4o", epsilon=0.1) for t in (battles, read(apart)))
     assert one.n_items == 90
     assert one.table.equals(other.table)
+
+
+@pytest.mark.parametrize("method", ["none", "percentile"])
+def test_elo_of_several_pairs_does_not_depend_on_the_sides(method):
+    one, other = (
+        assay.elo(assay.read(as_battles(all_pairs(seed)), judges=["gpt-4o"]), method=method, n_resamples=20).rows
+        for seed in (1, 5)
+    )
+    assert one.equals(other)
+
+
+def test_alt_test_of_battles_does_not_depend_on_the_names_of_systems():
+    frame = all_pairs(2)
+    new = {"birch": "b", "aspen": "z", "cedar": "a"}
+    frames = (frame, frame.with_columns(pl.col("first", "second").replace(new)))
+    tests = [assay.alt_test(assay.read(as_battles(f), judges=["gpt-4o"]), "gpt-4o", epsilon=0.1) for f in frames]
+    one, other = (test.summary().splitlines() for test in tests)
+    # Item-level agreement is a permutation, which is drawn in the order of the items' names.
+    assert [one[k] for k in (0, 1, 3, 4)] == [other[k] for k in (0, 1, 3, 4)]
+    strata = [re.findall(r"“(.+?)”", "".join(lines)) for lines in (one, other)]
+    assert strata[0] == strata[1] == ["first", "first"]
 
 
 def test_item_of_question_and_systems_is_the_pair_whichever_stands_first(tmp_path):

@@ -156,8 +156,9 @@ def _with_index(frame: Any) -> Any:
     index = getattr(frame, "index", None)
     if not hasattr(frame, "columns") or not hasattr(index, "names"):
         return frame
-    kept = [level for level, name in enumerate(index.names)
-            if name not in frame.columns and (name is not None or _holds_texts(index.get_level_values(level)))]  # fmt: skip
+    levels = [(name, index.get_level_values(level)) for level, name in enumerate(index.names)]
+    said = [name not in frame.columns and (name is not None or _holds_texts(values)) for name, values in levels]
+    kept = [level for level in range(index.nlevels) if said[level]]
     others = [level for level in range(index.nlevels) if level not in kept]
     frame = frame.reset_index(others, drop=True) if others else frame
     return frame.reset_index() if kept else frame

@@ -119,3 +119,21 @@ def test_an_error_in_a_packed_file_names_the_archive(tmp_path):
     path.write_bytes(gzip.compress(b""))
     with pytest.raises(AssayError, match=r"labels.csv.gz \(labels.csv\) is empty"):
         assay.read(path)
+
+
+@pytest.mark.parametrize("ask", [assay.read, assay.look])
+def test_json_nested_too_deeply_is_refused_by_its_name(tmp_path, ask):
+    path = tmp_path / "deep.jsonl"
+    path.write_text('{"a":' * 100_000)
+    with pytest.raises(AssayError, match=r"deep\.jsonl cannot be read \(RecursionError"):
+        ask(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_text_of_wide_characters_is_read_as_such(tmp_path, encoding):
+    path, plain = tmp_path / "wide.csv", tmp_path / "plain.csv"
+    FRAME.write_csv(plain)
+    path.write_text(plain.read_text(encoding="utf-8"), encoding=encoding)
+    labels = assay.read(path)
+    assert labels.fingerprint == assay.read(plain).fingerprint
+    assert f"the file is {encoding.upper()} text, read as such" in labels.reading.notes
