@@ -153,9 +153,9 @@ def _datasets_table(frame: Any) -> tuple[Any, dict[str, list[str]]]:
 
 def _with_index(frame: Any) -> Any:
     """A pandas frame whose index is columns too: each level that has a name or holds texts, as names of items do."""
-    index = getattr(frame, "index", None)
-    if not hasattr(frame, "columns") or not hasattr(index, "names"):
+    if not hasattr(frame, "columns") or not hasattr(getattr(frame, "index", None), "names"):
         return frame
+    index = frame.index
     levels = [(name, index.get_level_values(level)) for level, name in enumerate(index.names)]
     said = [name not in frame.columns and (name is not None or _holds_texts(values)) for name, values in levels]
     kept = [level for level in range(index.nlevels) if said[level]]

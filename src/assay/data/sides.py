@@ -133,7 +133,7 @@ def swap_sides(table: pl.DataFrame, rows: NDArray[np.bool_]) -> pl.DataFrame:
 def keep_shown(table: pl.DataFrame, sides: Sides) -> pl.DataFrame:
     """The table with the shown order of the two systems, and the place that was chosen, of each vote."""
     place = pl.when(pl.col("label") < 0).then(1).when(pl.col("label") > 0).then(2)
-    shown = {"order": sides.orders, "position": place.cast(pl.Int64)}
+    shown: dict[str, pl.Series | pl.Expr] = {"order": sides.orders, "position": place.cast(pl.Int64)}
     votes = pl.Series(sides.rows)
     return table.with_columns(pl.when(votes).then(of).alias(name) for name, of in shown.items() if name not in table)
 

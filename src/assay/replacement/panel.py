@@ -501,10 +501,12 @@ class AltTestTable:
     @cached_property
     def documents(self) -> NameParts | None:
         """What names of items share: a document and a place in it, an image and a question, a question and a pair."""
+        if self._names is None:
+            return None
         if self._pairs_of is not None:
-            found = factorize(self._pairs_of), factorize(self._names)
-            return NameParts("", *found) if 1 < len(found[0].names) < len(found[1].names) else None
-        return None if self._names is None else stems(self._names)
+            found = NameParts("", factorize(self._pairs_of), factorize(self._names))
+            return found if 1 < len(found.stem.names) < len(found.suffix.names) else None
+        return stems(self._names)
 
     @cached_property
     def _pairs_of(self) -> pl.Series | None:
