@@ -942,6 +942,17 @@ def test_read_says_that_files_share_no_item(tmp_path, ids):
     ]
 
 
+@pytest.mark.parametrize("ids", [[1, 2, 3], ["1", "2", "3"], [1.0, 2.0, 3.0]])
+def test_read_joins_ids_that_are_whole_numbers_of_any_type(tmp_path, ids):
+    # A missing value elsewhere makes fractions of whole numbers: 1.0 is 1, also beside text of another file.
+    for who, items in (("ann", [1.0, 2.0, 3.0]), ("bob", ids)):
+        rows = {"item": items, "annotator": [who] * 3, "label": [1, 2, 3]}
+        pl.DataFrame(rows).write_parquet(tmp_path / f"{who}.parquet")
+    labels = read([tmp_path / "ann.parquet", tmp_path / "bob.parquet"])
+    assert labels.items["item"].to_list() == ["1", "2", "3"]
+    assert not [note for note in labels.reading.notes if "file" in note and "rows read" not in note]
+
+
 def test_read_says_which_items_of_long_files_are_in_one_alone(tmp_path):
     for who, items in (("ann", ["a", "b", "c"]), ("bob", ["b", "c", "d"])):
         rows = {"item": items, "annotator": [who] * 3, "label": [1, 2, 3]}

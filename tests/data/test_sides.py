@@ -193,6 +193,21 @@ def test_drift_of_votes_that_have_not_changed_is_0_if_all_sides_have():
     assert (found["judge's change"].estimate, found["flips"].estimate, found["whole change"].estimate) == (0, 0, 0)
 
 
+def test_drift_of_votes_finds_unlike_anchors_whatever_the_sides():
+    # Birch has 100 to 104 characters on the 20 anchors, and 200 to 204 on the 40 other texts.
+    def later(first: str, second: str) -> assay.Annotations:
+        frame = votes(noisy, [(first, second)], seed=None, n_items=60)
+        number = pl.col("item").str.slice(1).cast(pl.Int64)
+        length = {"birch": 100 + 100 * (number >= 20) + number % 5, "aspen": pl.lit(100.0)}
+        return read(frame.with_columns(first_length=length[first], second_length=length[second]))
+
+    before = read(votes(noisy, ONE_PAIR, seed=None, n_items=20))
+    one, other = (assay.drift(before, later(*pair)) for pair in (("birch", "aspen"), ("aspen", "birch")))
+    assert "the mean of 'first_length' is 102 on anchors, 202 else" in one.not_apportioned
+    assert one.not_apportioned == other.not_apportioned
+    assert str(one.table) == str(other.table)
+
+
 def test_drift_of_votes_is_refused_if_one_run_does_not_name_the_systems():
     before = run(["birch", "aspen"] * 6, seed=1)
     frame = votes(noisy, ONE_PAIR, seed=None, n_items=12).drop("first", "second")

@@ -340,7 +340,7 @@ def _refuse_changing_sides(
         given = str(folder) if isinstance(folder, str | Path) else list(map(str, folder))
         same = {name: value for name in ("item", "annotator", "label", "judges", "humans", "spelling")
                 if (value := getattr(settings, name)) != getattr(ScanSettings(scale=source.scale), name)}  # fmt: skip
-        where = "".join(f".where({name}={value!r})" for name, value in source.where)
+        where = f".where(**{dict(source.where)})" if source.where else ""
         raise DataError(
             f"votes on item '{item}' do not all name the same systems in 'first' and 'second', and a folder in chunks "
             f"compares labels as they stand; assay.read gives each system one side: "

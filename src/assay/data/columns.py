@@ -429,7 +429,7 @@ class _Sheet:
             self.ids["item"] = factorize(self.table["item"])
             self.notes += notes
         if "criterion" in self.table.columns:
-            text = _whole(self.table["criterion"]).cast(pl.String).fill_null("")
+            text = whole_ids(self.table["criterion"]).cast(pl.String).fill_null("")
             self.ids["criterion"], notes = trim_names(factorize(text), "criterion")
             self._replace_names("criterion", self.ids["criterion"].column() if notes else text, notes)
         for role, found in self.ids.items():
@@ -475,7 +475,7 @@ class _Sheet:
 
     def _read_ids(self, name: str) -> None:
         """Items or annotators without spaces around them; a row without one is refused."""
-        column = _whole(self.table[name])
+        column = whole_ids(self.table[name])
         if not column.null_count():
             self.ids[name] = _factorize_ids(column)
         # Whether a name is blank is asked of each name, not of each row.
@@ -726,7 +726,7 @@ def _factorize_ids(column: pl.Series) -> Coded:
     return Coded(names, place[codes])
 
 
-def _whole(column: pl.Series) -> pl.Series:
+def whole_ids(column: pl.Series) -> pl.Series:
     """Whole numbers that a missing value elsewhere made fractions, as whole numbers."""
     if column.dtype.is_float() and bool((column.drop_nulls().drop_nans() % 1 == 0).all()):
         return column.fill_nan(None).cast(pl.Int64)
@@ -735,7 +735,7 @@ def _whole(column: pl.Series) -> pl.Series:
 
 def _id_texts(column: pl.Series) -> pl.Series:
     """Names as text, null where they are blank."""
-    text = _whole(column).cast(pl.String)
+    text = whole_ids(column).cast(pl.String)
     blank = _blank(text)
     return pl.select(pl.when(~blank).then(text)).to_series().alias(column.name) if blank.any() else text
 

@@ -124,7 +124,9 @@ def swap_sides(table: pl.DataFrame, rows: NDArray[np.bool_]) -> pl.DataFrame:
     other = (-label.cast(pl.Int64, strict=False)).cast(table.schema["label"])
     changed = [pl.when(swap).then(other).otherwise(label).alias("label")]
     for first, second in side_columns(table.columns):
-        if table.schema[first] == table.schema[second]:
+        types = table.schema[first], table.schema[second]
+        # Numbers of two types, as a missing value makes them, or a column without any value, are still one quantity.
+        if types[0] == types[1] or not any(one.is_nested() for one in types):
             changed += [pl.when(swap).then(pl.col(b)).otherwise(pl.col(a)).alias(a)
                         for a, b in ((first, second), (second, first))]  # fmt: skip
     return table.with_columns(changed)

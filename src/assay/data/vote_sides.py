@@ -55,8 +55,16 @@ def align_sides(tables: Sequence[Annotations], names: Sequence[str]) -> list[Ann
     found, start = [], 0
     for one in tables:
         rows, start = swapped[start : start + len(one)], start + len(one)
-        found.append(_swap(one, rows) if rows.any() else one)
+        found.append(_with_items(_swap(one, rows), one.items.columns) if rows.any() else one)
     return found
+
+
+def _with_items(swapped: Annotations, columns: Sequence[str]) -> Annotations:
+    """The table with those columns of the items that swapping made columns of the labels."""
+    moved = [name for name in columns if name not in swapped.items.columns]
+    about = swapped.labels.select("item", *moved).unique("item", keep="first")
+    items = swapped.items.join(about, on="item", how="left", maintain_order="left")
+    return replace(swapped, labels=swapped.labels.drop(moved), items=items)
 
 
 def _swap(labels: Annotations, rows: NDArray[np.bool_]) -> Annotations:

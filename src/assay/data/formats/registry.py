@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 
 from assay.data.annotations import Annotations, from_frame
-from assay.data.columns import BLANK, SPLIT_DETAILS, FrameSettings, Reading, drop_blank_rows
+from assay.data.columns import BLANK, SPLIT_DETAILS, FrameSettings, Reading, drop_blank_rows, whole_ids
 from assay.data.formats import FormatSettings, Rows, tables
 from assay.data.formats.intake import OFF_SCALE, is_number
 from assay.data.formats.label_studio import read_label_studio
@@ -581,6 +581,7 @@ def join_tables(parts: Sequence[Rows], settings: ReadSettings) -> tuple[Rows, Re
         return join_files(parts), settings
     one = isinstance(settings.item, str | int) and isinstance(settings.label, str | int)
     if alike or not one:
+        parts = _with_whole_ids(parts, settings)
         return _note_items(join_files(parts), parts, settings), settings
     items = _items_of_all(parts, settings)
     long = [_standard_names(part, replace(settings, item=item)) for part, item in zip(parts, items, strict=True)]
@@ -588,13 +589,25 @@ def join_tables(parts: Sequence[Rows], settings: ReadSettings) -> tuple[Rows, Re
     standard = ("item", "annotator", "label", "layout", "columns", "split_columns")
     roles: dict[str, Any] = {name: getattr(back, name) for name in standard}
     settings = replace(settings, **roles)
+    long = _with_whole_ids(long, settings)
     return _note_items(join_files(long), long, settings), settings
+
+
+def _with_whole_ids(parts: Sequence[Rows], settings: ReadSettings) -> list[Rows]:
+    """Files whose ids are whole numbers if they are such alone: beside text of another file, 4.0 would be no 4."""
+    ids = {"item", "annotator", *_item_columns(settings), str(settings.annotator)}
+    whole = [part.labels.with_columns(whole_ids(part.labels[name]) for name in part.labels.columns if name in ids)
+             for part in parts]  # fmt: skip
+    return [replace(part, labels=table) for part, table in zip(parts, whole, strict=True)]
+
+
+def _item_columns(settings: ReadSettings) -> list[str]:
+    return [str(settings.item)] if isinstance(settings.item, str | int) else list(map(str, settings.item))
 
 
 def _note_items(joined: Rows, parts: Sequence[Rows], settings: ReadSettings) -> Rows:
     """The joined files with a note of the items that are in one of them alone."""
-    columns = [settings.item] if isinstance(settings.item, str | int) else settings.item
-    wanted = [["item"] if part.scales is not None else list(map(str, columns)) for part in parts]
+    wanted = [["item"] if part.scales is not None else _item_columns(settings) for part in parts]
     if not all(set(names) <= set(part.labels.columns) for names, part in zip(wanted, parts, strict=True)):
         return joined
     merged = settings.spelling == "merge"
