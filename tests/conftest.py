@@ -205,8 +205,11 @@ def closed_figures() -> Iterator[None]:
 def sketches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pictures of a page are made and not written out, which is most of a report's time, where nobody looks at them."""
 
+    from assay.reporting.pictures import off_screen
+
     def sketch(draw: Callable[[], object], title: str, prefix: str = "") -> str:
-        draw()
+        with off_screen():
+            draw()
         return f'<svg aria-label="{title}"></svg>'
 
     monkeypatch.setattr("assay.reporting.pictures.svg", sketch)
