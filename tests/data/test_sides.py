@@ -256,6 +256,7 @@ def test_bradley_terry_takes_covariates_of_the_sides_that_were_shown():
     labels = read(frame)
     longer = labels.labels.filter("sides_swapped")["first_length"].to_list()
     assert longer == frame["second_length"].filter(labels.labels["sides_swapped"]).to_list()
+    assert "also swapped, by their names: first_length, second_length)" in " ".join(labels.reading.notes)
 
 
 # -- several pairs a question -------------------------------------------------------------------------

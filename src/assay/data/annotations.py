@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from assay.data.columns import KEY, FrameSettings, duplicate_words, table_parts
 from assay.data.columns import Reading as Reading
-from assay.data.names import Coded, Names, Utf8, any_twice, codes_in, cross_codes, factorize, natural, sort_cells
+from assay.data.names import Coded, Names, Utf8, any_twice, cell_numbers, codes_in, factorize, natural, sort_cells
 from assay.data.scales import Interval, Label, Scale
 from assay.errors import DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import one_of, question_of_two
@@ -507,7 +507,7 @@ class Annotations:
     def _cells(self, key: Sequence[str]) -> NDArray[np.int64]:
         """One number a label that tells its combination of ``key`` from every other."""
         coded = [self._code_column(name) for name in key]
-        return cross_codes((len(names), codes) for names, codes in coded)[0]
+        return cell_numbers((len(names), codes) for names, codes in coded)[0]
 
     def _code_column(self, name: str) -> Coded:
         """The different values of a label column, in one order, and each row's position among them."""

@@ -31,7 +31,7 @@ from assay.data.names import (
 )
 from assay.data.names import natural as natural
 from assay.data.scales import Label, Nominal, Ordinal, Preference, Scale, scale_of
-from assay.data.sides import PAIR, PAIR_OF, SWAPPED, Sides, keep_shown, marked_as_swapped, swap_sides
+from assay.data.sides import PAIR, PAIR_OF, SWAPPED, Sides, keep_shown, marked_as_swapped, side_columns, swap_sides
 from assay.data.values import (
     LabelColumn,
     LabelSettings,
@@ -557,9 +557,11 @@ class _Sheet:
         before = marked_as_swapped(self.table[SWAPPED]) if SWAPPED in self.table.columns else False
         table = swap_sides(keep_shown(self.table, sides), swapped)
         self.table = table.with_columns(pl.Series(SWAPPED, swapped ^ before))
+        others = [name for pair in side_columns(self.table.columns) if pair != PAIR for name in pair]
         self.notes.append(
             "votes on one item show its two systems in both orders: in all votes the system with more wins minus "
-            f"losses is the first ({int(swapped.sum()):,} swapped: column {SWAPPED})"
+            f"losses is the first ({int(swapped.sum()):,} swapped: column {SWAPPED}"
+            f"{f'; also swapped, by their names: {listing(others, 6)}' if others else ''})"
         )
 
     def _pairs_as_items(self, sides: Sides) -> None:

@@ -222,7 +222,7 @@ def sort_cells(
     return rows.astype(np.uint32) if n_bits <= 32 else rows.astype(np.int64), packed.view(np.int64)
 
 
-def cross_codes(columns: Iterable[tuple[int, NDArray[np.integer[Any]]]]) -> tuple[NDArray[np.int64], int]:
+def cell_numbers(columns: Iterable[tuple[int, NDArray[np.integer[Any]]]]) -> tuple[NDArray[np.int64], int]:
     """One number a row that tells its combination of codes from every other, and above how many they lie.
 
     Each column is how many codes there are and the code of each row; numbers rise with the first column, then the next.

@@ -28,10 +28,18 @@ SWAPPED = "sides_swapped"
 """The column that marks the votes whose sides were swapped on reading."""
 
 
+_SIDE_NAMES = (("first_{}", "second_{}"), ("{}_first", "{}_second"), ("{}_a", "{}_b"))
+
+
+def side_names(quantity: str) -> list[tuple[str, str]]:
+    """What the columns of a quantity of the first and of the second output can be called: ``first_length``."""
+    return [(one.format(quantity), other.format(quantity)) for one, other in _SIDE_NAMES]
+
+
 def side_columns(columns: Collection[str]) -> list[tuple[str, str]]:
-    """The columns that hold a quantity of the first and of the second output, such as ``first_length``."""
+    """The two systems, and the columns that hold a quantity of each output by the names of `side_names`."""
     found = [PAIR] if set(PAIR) <= set(columns) else []
-    for one, other in (("first_{}", "second_{}"), ("{}_first", "{}_second"), ("{}_a", "{}_b")):
+    for one, other in _SIDE_NAMES:
         head, tail = one.split("{}")
         names = (c[len(head) : len(c) - len(tail)] for c in columns if c.startswith(head) and c.endswith(tail))
         found += [(one.format(n), other.format(n)) for n in names if n and other.format(n) in columns]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from assay.data.annotations import Annotations
 from assay.data.columns import natural
+from assay.data.sides import side_names
 from assay.errors import DesignError, counted, listing, unknown
 from assay.estimation.intervals import Estimate, Estimates, leave_out_variance
 from assay.estimation.resampling import estimate_replicates, estimate_sums, resampling_counts
@@ -438,8 +439,7 @@ def covariate_columns(labels: Annotations, names: Sequence[str] | None) -> dict[
     known = {c for frame in (labels.labels, labels.items, labels.annotators) for c in frame.columns} | set(labels.names)
     found: dict[str, tuple[str, ...]] = {}
     for name in names or ():
-        two = [(f"first_{name}", f"second_{name}"), (f"{name}_first", f"{name}_second"), (f"{name}_a", f"{name}_b")]
-        there: tuple[str, ...] | None = next((pair for pair in two if set(pair) <= known), None)
+        there: tuple[str, ...] | None = next((pair for pair in side_names(name) if set(pair) <= known), None)
         if there is None and name in known:
             there = (name,)
         if there is None and name in STYLE and set(TEXTS) <= known:

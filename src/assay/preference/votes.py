@@ -19,7 +19,7 @@ import polars as pl
 from assay.data.annotations import Annotations, digest_of_columns
 from assay.data.chunks import Chunks
 from assay.data.columns import natural
-from assay.data.names import Coded, cross_codes, factorize, sort_cells
+from assay.data.names import Coded, cell_numbers, factorize, sort_cells
 from assay.data.ratings import cluster_codes
 from assay.data.scales import Preference
 from assay.data.sides import PAIR, PAIR_OF
@@ -454,7 +454,7 @@ class Votes:
         # The pair and the winner come before the side that was shown.
         keys = [self.item, annotator[self.annotator], *self.again, np.minimum(first, second), np.maximum(first, second),
                 np.where(swapped, -self.label, self.label) + 1, swapped.astype(np.int64)]  # fmt: skip
-        order, _ = sort_cells(*cross_codes((int(key.max(initial=0)) + 1, key) for key in keys))
+        order, _ = sort_cells(*cell_numbers((int(key.max(initial=0)) + 1, key) for key in keys))
         return self if order is None else self._rows(order)
 
     def _rows(self, rows: Any) -> Votes:

@@ -23,7 +23,7 @@ from assay.data.annotations import Annotations, Reading
 from assay.data.columns import KEY, arrow_orders, class_names, column_of, declare_orders, name_classes, natural
 from assay.data.formats import Rows, one_answer_each
 from assay.data.formats.sheets import SPREADSHEETS, TEXTS, read_sheet
-from assay.data.names import IN_MEMORY, any_twice, cross_codes, factorize, refuse_equal_names, strip_spaces
+from assay.data.names import IN_MEMORY, any_twice, cell_numbers, factorize, refuse_equal_names, strip_spaces
 from assay.data.roles import ROWS
 from assay.data.scales import Preference
 from assay.data.sides import PAIR, PAIR_OF, Sides, pair_names
@@ -624,7 +624,7 @@ def _votes_of(battles: pl.DataFrame) -> NDArray[np.int64]:
     """A number for each question, voter and pair of systems, of each battle."""
     pairs = Sides(battles, np.ones(battles.height, dtype=bool)).pairs
     coded = (factorize(battles["item"]), factorize(battles["annotator"]), pairs)
-    return cross_codes((len(names), codes) for names, codes in coded)[0]
+    return cell_numbers((len(names), codes) for names, codes in coded)[0]
 
 
 def arena_rows(frame: pl.DataFrame, source: str = IN_MEMORY, item: str | Sequence[str] | None = None) -> Rows:
