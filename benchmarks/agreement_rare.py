@@ -43,7 +43,8 @@ def classes(rng: np.random.Generator, n: int, rates: np.ndarray) -> np.ndarray:
 
 WORLDS: dict[str, Callable[..., np.ndarray]] = {"normal": normal, "exponential": exponential, "classes": classes}
 COEFFICIENTS: dict[str, Callable[..., coefficient.Coefficient]] = {
-    "κ": assay.cohen_kappa, "α": assay.krippendorff_alpha, "Fleiss": assay.fleiss_kappa, "AC1": assay.gwet_ac
+    "κ": assay.measures.cohen_kappa, "α": assay.measures.krippendorff_alpha,
+    "Fleiss": assay.measures.fleiss_kappa, "AC1": assay.measures.gwet_ac,
 }  # fmt: skip
 
 

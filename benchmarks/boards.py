@@ -48,7 +48,7 @@ def rates(people: list[float], judge: list[float], n: int, studies: int, method:
     for seed in range(studies):
         try:
             board = assay.bradley_terry(study(seed, n, people, judge), method=method, n_resamples=300, seed=seed)
-        except assay.DesignError:
+        except assay.errors.DesignError:
             continue
         shown = board.pairs.filter("shown")
         said = [1 if order == "same" else -1 for order in shown["order"]]

@@ -64,7 +64,7 @@ model {
 """Eq. 4 to 6 with the priors of `assay.psychometrics.raters.density.PRIORS`."""
 
 
-def jags(found: assay.RaterModel, chains: int, draws: int) -> tuple[np.ndarray, np.ndarray, float]:
+def jags(found: assay.results.RaterModel, chains: int, draws: int) -> tuple[np.ndarray, np.ndarray, float]:
     """Draws of φ and ψ, (chains, draws, raters) each, and the seconds that sampling took."""
     table = found.fitted.table
     ideal = np.full((len(table.items), len(table.criteria)), 2)

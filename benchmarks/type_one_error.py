@@ -300,7 +300,7 @@ def main() -> None:
         noise = boundary_noise(epsilon, 0.3, 3, np.array(PRIOR), 0.0, "accuracy")
         found = []
         for test in ("published", "t"):
-            plan = assay.plan_alt_test(
+            plan = assay.plan.alt_test(
                 small, epsilon=epsilon, annotator_noise=0.3, judge_noise=noise, prior=PRIOR, min_items=2, test=test,
                 n_studies=N_SIMULATED, seed=SEED,
             )  # fmt: skip

@@ -18,6 +18,9 @@ from assay.replacement.panel import RuleSettings
 
 FOLDER = Path(__file__).parent
 
+DOORS = (assay, assay.measures, assay.plan, assay.results, assay.errors)
+"""The modules with public names."""
+
 COMMON = {
     "Reading the labels": ("labels", LabelOptions, "agreement"),
     "Output": ("output", Output, "agreement"),
@@ -85,9 +88,10 @@ them, or links to a whole section. So are `SOURCE` and `STUDY`, where a command 
 REFERENCE_HEAD = """\
 # Reference
 
-<!-- Written by docs/make.py from assay.__all__. -->
+<!-- Written by docs/make.py from the public names. -->
 
-Every public name, by question; `import assay` brings them all. `assay.__version__` is the version.
+Every public name, by task. Coefficients are in `assay.measures`, sample sizes in `assay.plan`, classes of results in
+`assay.results`, errors in `assay.errors`, everything else in `assay`. `assay.__version__` is the version.
 """
 
 
@@ -153,24 +157,24 @@ def reference_page() -> str:
     """Every public name, by question, and what is of use beside them."""
     found = [REFERENCE_HEAD]
     for heading in dict.fromkeys([*SECTIONS, *BESIDE]):
-        paths = [_path(name) for name in assay.__all__ if name != "__version__" and _heading(name) == heading]
+        paths = [path for path in _paths() if _heading(path) == heading]
         packages = SECTIONS.get(heading, ())
         paths.sort(key=lambda path: next(i for i, package in enumerate(packages) if path.startswith(f"{package}.")))
         found += [f"\n## {heading}\n", *(f"\n::: {path}\n" for path in [*paths, *BESIDE.get(heading, ())])]
     return "".join(found)
 
 
-def _path(name: str) -> str:
-    value = getattr(assay, name)
-    return f"{value.__module__}.{value.__name__}"
+def _paths() -> list[str]:
+    """Return where each public function and class is defined."""
+    values = [getattr(door, name) for door in DOORS for name in door.__all__]
+    return [f"{value.__module__}.{value.__name__}" for value in values if callable(value)]
 
 
-def _heading(name: str) -> str:
-    path = _path(name)
+def _heading(path: str) -> str:
     for heading, packages in SECTIONS.items():
         if any(path.startswith(f"{package}.") for package in packages):
             return heading
-    raise LookupError(f"assay.{name} comes from {path}, which has no heading in SECTIONS of docs/make.py")
+    raise LookupError(f"{path} has no heading in SECTIONS of docs/make.py")
 
 
 def _purpose(text: str) -> str:

@@ -402,6 +402,17 @@ def first_anchors() -> Annotations:
 
 # -- questions --------------------------------------------------------------------------------------
 
+DOORS = (assay, assay.measures, assay.plan, assay.results, assay.errors)
+"""The modules with public names."""
+
+PUBLIC: dict[str, Any] = {
+    value.__name__: value
+    for door in DOORS
+    for value in (getattr(door, name) for name in door.__all__)
+    if callable(value)
+}
+"""Every public function and class, by the name in its definition."""
+
 
 @dataclass(frozen=True)
 class Question:
@@ -410,7 +421,7 @@ class Question:
     Attributes
     ----------
     name : str
-        As in ``assay.__all__``, with what tells two rows apart after a colon.
+        As in its definition, with what tells two rows apart after a colon.
     ask : function of (labels, **options)
     settings : type of Settings
         Its options.
@@ -537,11 +548,11 @@ def _named(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _bias(labels: Annotations, annotators: Any = ("ann_1", "gpt"), **options: Any) -> Any:
-    return assay.bias(labels, annotators, **options)
+    return assay.measures.bias(labels, annotators, **options)
 
 
 def _coefficient(name: str, settings: type[Settings], chunks: bool = True, **values: Sequence[Any]) -> Question:
-    return Question(name, _named(getattr(assay, name)), settings, {**PANEL, **values}, chunks=chunks)
+    return Question(name, _named(PUBLIC[name]), settings, {**PANEL, **values}, chunks=chunks)
 
 
 def _curve(what: str) -> Callable[..., Any]:
@@ -636,7 +647,7 @@ QUESTIONS = (
     ),
     _coefficient("icc_table", concordance.ICCTableSettings, estimator=["anova"]),
     Question(
-        "nested_icc", lambda labels, within="document", **options: assay.nested_icc(labels, within, **options),
+        "nested_icc", lambda labels, within="document", **options: assay.measures.nested_icc(labels, within, **options),
         NestedSettings,
         {**INTERVALS, "within": ["topic"], "n": [3], "estimator": ["anova"],
          "unit": [{"within": "topic", "unit": "part_of_topic"}],
@@ -682,7 +693,7 @@ QUESTIONS = (
     ),
     *(
         Question(
-            name, lambda labels, name=name, **options: getattr(assay, name)(labels, **options), SetSettings,
+            name, lambda labels, name=name, **options: PUBLIC[name](labels, **options), SetSettings,
             {**INTERVALS, "clusters": ["document"], "systems": [("anna", "carl")], "by": ["separability", "language"],
              "bins": [{"by": "separability", "bins": 2}], "binning": [{"by": "separability", "binning": "count"}],
              "who": [("annotators",), ("judges",)], "choose": [{"by": "separability", "choose": "top"}],
@@ -742,12 +753,12 @@ QUESTIONS = (
         {"n_resamples": 5, "dimensions": 2}, odd_ones,
     ),
     Question(
-        "judgments_needed", lambda labels, **options: assay.judgments_needed(labels, **options), SampleSizeSettings,
+        "judgments_needed", lambda labels, **options: assay.plan.judgments(labels, **options), SampleSizeSettings,
         {**CHOICES, "sizes": [(20, 40)], "target": [0.5], "n_splits": [25], "confidence": [0.8], "seed": [3]},
         {"n_splits": 20, "sizes": (30,)}, odd_ones,
     ),
     Question(
-        "plan_triplets", lambda labels, **options: assay.plan_triplets(**options), PlanTripletsSettings,
+        "plan_triplets", lambda labels, **options: assay.plan.triplets(**options), PlanTripletsSettings,
         {"n_texts": [6], "n_documents": [2], "agreement": [0.5], "floors": [(1, 2)], "target": [0.5], "power": [0.5],
          "dimensions": [2], "n_studies": [25], "pilot": [{"pilot": odd_ones, "agreement": None}], "seed": [3]},
         {"n_texts": 7, "floors": (2, 9), "n_studies": 20, "agreement": 0.7}, takes_labels=False,
@@ -813,7 +824,7 @@ QUESTIONS = (
         {},
     ),
     Question(
-        "plan_alt_test", lambda labels, **options: assay.plan_alt_test(**options), PlanSettings,
+        "plan_alt_test", lambda labels, **options: assay.plan.alt_test(**options), PlanSettings,
         {"n_items": [(30, 50)], "n_annotators": [(4,)], "epsilon": [0.2], "annotator_noise": [0.1, (0.1, 0.5)],
          "judge_noise": [0.5], "judge_bias": [1.0], "scale": ["1-3"], "prior": [(0.1, 0.1, 0.1, 0.1, 0.6)],
          "spread": [0.7], "labels_per_item": [2], "pilot": [{"pilot": ratings, "judge": "gpt", "scale": None}],
@@ -842,7 +853,7 @@ QUESTIONS = (
         {"length": "length", "system": "origin"}, probed,
     ),
     Question(
-        "validate", lambda labels, **options: assay.validate(**options), ValidateVerdictSettings,
+        "validate", lambda labels, **options: assay.plan.validate(**options), ValidateVerdictSettings,
         {"n_items": [40], "n_annotators": [4], "labels_per_item": [2], "scale": [3], "skew": [0.8],
          "prior": [(0.7, 0.1, 0.1, 0.05, 0.05)], "annotator_noise": [0.1], "documents": [10],
          "pilot": [{"pilot": ratings, "n_items": 30}],
@@ -878,7 +889,7 @@ QUESTIONS = (
         {"policy": str(Path(__file__).parents[1] / "examples" / "assay.toml")}, takes_labels=False,
     ),
     Question(
-        "plan_labels", lambda labels, **options: assay.plan_labels(**options), LabelPlanSettings,
+        "plan_labels", lambda labels, **options: assay.plan.labels(**options), LabelPlanSettings,
         {"half_width": [0.05], "difference": [{"half_width": None, "difference": 0.1}],
          "power": [{"half_width": None, "difference": 0.1, "power": 0.9}], "n_items": [2000], "sizes": [(50, 100)],
          "n_people": [(1, 3)], "share": [0.2], "sd": [1.3], "correlation": [0.3], "people_correlation":
@@ -941,8 +952,8 @@ RESULTS = (
     "JudgeCard", "JudgeProbes", "VerdictValidation", "Report", "TrainedRater",
 )  # fmt: skip
 SCALES = ("Interval", "Nominal", "OddOneOut", "Ordinal", "Preference", "Text")
-ERRORS = ("AssayError", "ChangedStudyError", "DataError", "DesignError", "JudgeError", "StudyError")
+ERRORS = tuple(assay.errors.__all__)
 TABLES = ("Annotations", "read", "scan", "simulate")
-OTHERS = ("Look", "look", "__version__", "similarity_matrix", *ABSENT)
+OTHERS = ("Look", "look", "similarity_matrix", *ABSENT)
 if "train" in ABSENT:
     RESULTS, OTHERS = RESULTS[:-1], (*OTHERS, RESULTS[-1])

@@ -13,6 +13,7 @@ import pytest
 import assay
 from assay.errors import AssayError, DataError, DesignError
 from assay.reading import labels_of
+from laws import PUBLIC
 
 LABELS = Path(__file__).parents[1] / "examples" / "labels.csv"
 PEOPLE = ["ann", "bob", "cho"]
@@ -27,7 +28,7 @@ def people() -> pl.DataFrame:
     "name", ["fleiss_kappa", "krippendorff_alpha", "exact_agreement", "agreement", "icc", "disagreement"]
 )
 def test_a_frame_a_path_and_the_table_give_the_same(name: str, tmp_path: Path) -> None:
-    question = getattr(assay, name)
+    question = PUBLIC[name]
     people().write_csv(tmp_path / "people.csv")
     options = {} if name == "icc" else {"n_resamples": 40}
     options |= {"coefficients": ["fleiss-kappa", "krippendorff-alpha-ordinal"]} if name == "agreement" else {}
@@ -45,29 +46,31 @@ def test_two_arrays_are_two_annotators() -> None:
         (np.array([1, 2, 3]), (1, 2, 2)),
         (pd.Series([1, 2, 3]), pl.Series([1, 2, 2])),
     ):
-        assert assay.cohen_kappa(one, two).estimate == pytest.approx(0.5)
-    assert assay.cohen_kappa(["a", "b", None], ["a", "b", "c"]).estimate == pytest.approx(1)
+        assert assay.measures.cohen_kappa(one, two).estimate == pytest.approx(0.5)
+    assert assay.measures.cohen_kappa(["a", "b", None], ["a", "b", "c"]).estimate == pytest.approx(1)
 
 
 def test_krippendorff_alpha_of_a_matrix_is_that_of_its_frame() -> None:
     wide = pl.DataFrame(MATRIX, schema=["a", "b", "c"], orient="row").with_columns(
         item=pl.format("i{}", pl.int_range(9))
     )
-    wanted = assay.krippendorff_alpha(assay.read(wide)).estimate
-    assert assay.krippendorff_alpha(MATRIX).estimate == pytest.approx(wanted)
+    wanted = assay.measures.krippendorff_alpha(assay.read(wide)).estimate
+    assert assay.measures.krippendorff_alpha(MATRIX).estimate == pytest.approx(wanted)
     with_gaps = np.array(MATRIX, dtype=float)
     with_gaps[0, 0] = np.nan
-    assert assay.krippendorff_alpha(with_gaps).run.to_dict()["facts"]["labels"] == 26
+    assert assay.measures.krippendorff_alpha(with_gaps).run.to_dict()["facts"]["labels"] == 26
 
 
 def test_krippendorff_alpha_takes_rows_as_items_if_there_are_more_annotators() -> None:
     # 2 items by 3 annotators, labels 1 1 1 and 2 2 1: of 12 ordered pairs in items, 0 and 4 differ, each by weight 1/2,
     # so D_o = (0 + 4/2) / 6 = 1/3. Of all 6 labels four are 1 and two are 2: D_e = 2 · 4 · 2 / (6 · 5) = 8/15.
     matrix = [[1, 1, 1], [2, 2, 1]]
-    assert assay.krippendorff_alpha(matrix, level="nominal").estimate == pytest.approx(1 - (1 / 3) / (8 / 15))  # 3/8
+    assert assay.measures.krippendorff_alpha(matrix, level="nominal").estimate == pytest.approx(
+        1 - (1 / 3) / (8 / 15)
+    )  # 3/8
     # Its transpose has 3 items by 2 annotators, 1 2, 1 2 and 1 1: D_o = (2 + 2 + 0) / 6 = 2/3, α = 1 − 5/4.
     turned = np.array(matrix).T
-    assert assay.krippendorff_alpha(turned, level="nominal").estimate == pytest.approx(-1 / 4)
+    assert assay.measures.krippendorff_alpha(turned, level="nominal").estimate == pytest.approx(-1 / 4)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +86,7 @@ def test_krippendorff_alpha_takes_rows_as_items_if_there_are_more_annotators() -
 )
 def test_what_is_none_of_these_is_refused(given: tuple[object, ...], words: str) -> None:
     with pytest.raises(AssayError, match=words):
-        assay.cohen_kappa(*given)
+        assay.measures.cohen_kappa(*given)
 
 
 def test_the_only_judge_need_not_be_named() -> None:
@@ -173,7 +176,7 @@ def test_question_refuses_an_option_of_reading_with_the_call_that_takes_it() -> 
     with pytest.raises(DesignError, match=r"assay\.read\(frame, judges=\['gpt-4o'\], scale='1-5'\)$"):
         assay.alt_test(one_model(), "gpt-4o", scale="1-5", epsilon=0.1)
     with pytest.raises(DesignError, match=r"no option 'judge'; .*assay\.read\(frame, judges=\['gpt-4o'\]\)$"):
-        assay.krippendorff_alpha(one_model(), judge="gpt-4o")
+        assay.measures.krippendorff_alpha(one_model(), judge="gpt-4o")
     with pytest.raises(DesignError, match="did you mean 'epsilon'"):
         assay.alt_test(one_model(), "gpt-4o", epsilonn=0.1)
 

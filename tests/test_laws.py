@@ -42,7 +42,7 @@ from assay.data.annotations import Annotations
 from assay.errors import AssayError, DataError, DesignError
 from assay.estimation.options import Limits, hints_of, words_of
 from assay.estimation.resampling import Units
-from laws import ERRORS, OTHERS, QUESTIONS, RESULTS, SCALES, TABLES, ratings, repeated
+from laws import ERRORS, OTHERS, PUBLIC, QUESTIONS, RESULTS, SCALES, TABLES, ratings, repeated
 
 pytestmark = pytest.mark.usefixtures("few_truths")
 EVERY = pytest.mark.parametrize("name", each(BY_NAME))
@@ -100,7 +100,7 @@ def test_every_variant_is_answered(name, further):
 def test_every_public_name_is_listed():
     questions = {q.name.split(":")[0] for q in QUESTIONS}
     listed = questions | {*RESULTS, *SCALES, *ERRORS, *TABLES, *OTHERS}
-    assert set(assay.__all__) == listed
+    assert set(PUBLIC) == listed
 
 
 def test_answers_of_every_room_are_kept_in_it():
@@ -112,9 +112,9 @@ def test_answers_of_every_room_are_kept_in_it():
 def declared(name: str) -> str:
     """The kind of result that the signature of a question promises."""
     function, _, method = name.partition(": ")
-    kind = inspect.signature(getattr(assay, function)).return_annotation
+    kind = inspect.signature(PUBLIC[function]).return_annotation
     if method:
-        kind = inspect.signature(getattr(getattr(assay, kind), method)).return_annotation
+        kind = inspect.signature(getattr(PUBLIC[kind], method)).return_annotation
     return str(kind).rpartition(".")[2]
 
 
@@ -271,10 +271,10 @@ OPEN = {"g_study: d_study": {"facets"}}
 def public_function(name: str) -> Any:
     """The function that a question of the list is asked by."""
     whole, _, method = name.partition(": ")
-    return getattr(METHODS[whole], method) if method and whole in METHODS else getattr(assay, whole)
+    return getattr(METHODS[whole], method) if method and whole in METHODS else PUBLIC[whole]
 
 
-METHODS = {"g_study": assay.GStudy, "alt_test": assay.AltTest}
+METHODS = {"g_study": assay.results.GStudy, "alt_test": assay.results.AltTest}
 """Results whose methods are questions."""
 
 
@@ -288,9 +288,9 @@ labels = assay.simulate(n_items=40, seed=1)
 assay.alt_test(labels, "judge", epsilon=0.1, seed=3)
 assay.alt_test(labels, "judge", epsilonn=0.1)
 assay.alt_test(labels, "judge", expertise="exprt")
-assay.cohen_kappa(labels, ["a", "b"], weights="linear")
-assay.cohen_kappa(labels, weights="linaer")
-found: int = assay.krippendorff_alpha(labels)
+assay.measures.cohen_kappa(labels, ["a", "b"], weights="linear")
+assay.measures.cohen_kappa(labels, weights="linaer")
+found: int = assay.measures.krippendorff_alpha(labels)
 """
     path = tmp_path / "asked.py"
     path.write_text(code)
@@ -576,7 +576,7 @@ def test_a_person_s_own_column_names_work_after_they_were_mapped():
 def test_a_default_is_stated_twice_and_is_the_same(name):
     """What a function's own line says is what its settings say; one number stands for a list of one."""
     settings = {f.name: f.default for f in dataclasses.fields(BY_NAME[name].settings)}
-    for option, parameter in inspect.signature(getattr(assay, name.split(":")[0])).parameters.items():
+    for option, parameter in inspect.signature(PUBLIC[name.split(":")[0]]).parameters.items():
         if option not in settings or parameter.default in (inspect.Parameter.empty, None):
             continue
         assert settings[option] in (parameter.default, (parameter.default,)), option

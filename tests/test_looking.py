@@ -204,7 +204,9 @@ def test_roles_are_looked_for_unless_several_columns_are_the_labels(tmp_path):
     assert (empty.columns, empty.labels, empty.lacking) == ((), None, ("a table in memory has no rows",))
     assert empty.summary().endswith("It cannot be read as it is.")
     assert empty.to_dict()["call"] is None
-    with pytest.raises(assay.AssayError, match="a table in memory cannot be read yet: a table in memory has no rows"):
+    with pytest.raises(
+        assay.errors.AssayError, match="a table in memory cannot be read yet: a table in memory has no rows"
+    ):
         empty.write(tmp_path / "r.yaml")
 
 
@@ -286,7 +288,7 @@ def test_the_likelier_of_two_ways_to_find_the_rows_is_a_doubt(monkeypatch):
     def unsure(source: Any, paths: Any, settings: Any) -> Any:
         asked.append(settings.label)
         if settings.label == "label":
-            raise assay.DataError("'stars' or 'moons'?", advised={"label": "stars"})
+            raise assay.errors.DataError("'stars' or 'moons'?", advised={"label": "stars"})
         return sure(source, paths, settings)
 
     monkeypatch.setattr(looking, "rows_of_source", unsure)
@@ -295,5 +297,5 @@ def test_the_likelier_of_two_ways_to_find_the_rows_is_a_doubt(monkeypatch):
         ["label", "stars"], ("'stars' or 'moons'?",), [1, 2, 3, 4]
     )  # fmt: skip
     monkeypatch.setattr(looking, "rows_of_source", lambda *given: unsure(*given[:2], looking.ReadSettings()))
-    with pytest.raises(assay.DataError, match="'stars' or 'moons'"):
+    with pytest.raises(assay.errors.DataError, match="'stars' or 'moons'"):
         assay.look(frame)

@@ -35,7 +35,7 @@ def table(grid: Grid) -> assay.Annotations:
     return assay.read(pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row"), scale="interval")
 
 
-def study(labels: assay.Annotations) -> assay.GStudy:
+def study(labels: assay.Annotations) -> assay.results.GStudy:
     return assay.g_study(labels, "p x r", "p", facets={"p": "item", "r": "annotator"}, method="none")
 
 
@@ -44,7 +44,7 @@ def test_icc_equals_g_study_in_complete_table() -> None:
     grid = rng.normal(size=(12, 1)) + 0.5 * rng.normal(size=(1, 4)) + 0.7 * rng.normal(size=(12, 4))
     labels = table(grid.tolist())
     found = study(labels)
-    absolute, consistent = (assay.icc(labels, form=form) for form in ("ICC(A,1)", "ICC(C,1)"))
+    absolute, consistent = (assay.measures.icc(labels, form=form) for form in ("ICC(A,1)", "ICC(C,1)"))
     assert min(absolute.variance_items, absolute.variance_annotators, absolute.variance_error) > 0
     assert absolute.estimate == pytest.approx(found.dependability, abs=1e-7)
     assert consistent.estimate == pytest.approx(found.generalizability, abs=1e-7)
@@ -58,7 +58,7 @@ def test_icc_is_below_0_where_g_study_is_0() -> None:
     # ICC(A,1) = -1/3 / (-1/3 + 1/3 + 2/3) = -1/2. REML holds items at 0 and pools them with the rest:
     # (0 + 2) / (3 + 3) = 1/3, and annotators are (2 - 1/3) / 4 = 5/12.
     labels = table([[1, 3], [2, 2], [1, 3], [2, 2]])
-    found = assay.icc(labels)
+    found = assay.measures.icc(labels)
     assert (found.variance_items, found.variance_annotators, found.variance_error) == pytest.approx(
         (-1 / 3, 1 / 3, 2 / 3)
     )
@@ -98,7 +98,7 @@ def restricted(grid: Grid) -> tuple[float, float, float]:
 
 def test_icc_and_g_study_name_their_estimators_where_labels_are_missing() -> None:
     labels = table(INCOMPLETE)
-    found, fitted = assay.icc(labels), study(labels)
+    found, fitted = assay.measures.icc(labels), study(labels)
     items, annotators, error = henderson(INCOMPLETE)
     assert found.estimate == pytest.approx(items / (items + annotators + error), abs=1e-12)
     items, annotators, error = restricted(INCOMPLETE)
@@ -108,14 +108,14 @@ def test_icc_and_g_study_name_their_estimators_where_labels_are_missing() -> Non
     assert NOT_REML in found.notes
     assert NOT_REML in found.to_dict()["notes"]
     assert "(two-way random, Henderson's method 1, k = 2.25, the harmonic mean of labels an item)" in found.summary()
-    assert NOT_REML in assay.icc_table(labels).notes
+    assert NOT_REML in assay.measures.icc_table(labels).notes
     assert REML in fitted.notes
     assert REML in fitted.to_dict()["notes"]
-    assert NOT_REML in assay.icc(labels, estimator="components").notes
-    assert NOT_REML not in assay.icc(labels, form="ICC(1)").notes, "one-way"
+    assert NOT_REML in assay.measures.icc(labels, estimator="components").notes
+    assert NOT_REML not in assay.measures.icc(labels, form="ICC(1)").notes, "one-way"
     # The two complete items alone, by the analysis of variance.
-    assert "analysis of variance" in assay.icc(labels, estimator="anova").summary()
-    assert NOT_REML not in assay.icc(labels, estimator="anova").notes
+    assert "analysis of variance" in assay.measures.icc(labels, estimator="anova").summary()
+    assert NOT_REML not in assay.measures.icc(labels, estimator="anova").notes
 
 
 def test_g_study_names_henderson_where_labels_are_missing() -> None:
@@ -142,19 +142,19 @@ def test_pages_name_both_estimators() -> None:
 def test_icc_averages_the_harmonic_mean_of_labels() -> None:
     # Items have 2, 3, 2, 3, 2 and 2 labels: 6 / (4/2 + 2/3) = 6 / (8/3) = 2.25. ICC(A,k) of it is Spearman and Brown's.
     labels = table(INCOMPLETE)
-    one, mean = assay.icc(labels).estimate, assay.icc(labels, form="ICC(A,k)")
+    one, mean = assay.measures.icc(labels).estimate, assay.measures.icc(labels, form="ICC(A,k)")
     assert mean.k == pytest.approx(2.25)
     assert mean.estimate == pytest.approx(2.25 * one / (1 + 1.25 * one))
-    given = assay.icc(labels, form="ICC(A,k)", k=2.5)
+    given = assay.measures.icc(labels, form="ICC(A,k)", k=2.5)
     assert "k = 2.5)" in given.summary(), "a k that was given is no harmonic mean"
 
 
 def test_icc_of_means_has_no_f_interval_where_that_of_one_label_ends_below_its_least() -> None:
     """ICC of one label below -1/(k-1) has no value for means of k: k x / (1 + (k-1) x) has its pole there."""
     labels = table([[None, 3, 2], [None, 2, 5], [1, 2, 1]])
-    single = assay.icc(labels).f_test
+    single = assay.measures.icc(labels).f_test
     assert single is not None
-    mean = assay.icc(labels, form="ICC(A,k)")
+    mean = assay.measures.icc(labels, form="ICC(A,k)")
     assert single.low < -1 / (mean.k - 1)
     assert mean.f_test is None
     assert all(

@@ -53,7 +53,7 @@ def table_of(values: np.ndarray, judge: np.ndarray, scale: assay.Ordinal | assay
 )
 def test_a_plan_counts_the_verdicts_of_the_alt_test(world, options):
     sizes, epsilons, n_studies = (30, 60), (0.05, 0.2), 7
-    plan = assay.plan_alt_test(
+    plan = assay.plan.alt_test(
         sizes, 4, epsilon=epsilons, judge_noise=0.35, n_studies=n_studies, seed=3, **world, **options
     )
     source = planning.TruthSource.of(
@@ -100,18 +100,18 @@ def test_a_plan_counts_no_study_whose_people_are_not_shown_to_agree():
 def test_studies_whose_classes_are_too_small_to_balance_tell_nothing():
     world = {"prior": (0.9, 0.05, 0.05), "scale": 3, "epsilon": 0.1, "balance": True, "n_studies": 40, "seed": 1,
              "annotator_noise": 0.05, "judge_noise": 0.95}  # fmt: skip
-    refused = assay.plan_alt_test((40,), 3, **world).table
+    refused = assay.plan.alt_test((40,), 3, **world).table
     assert refused["cannot_tell"].to_list() == [1.0]
-    assert assay.plan_alt_test((40,), 3, min_class=0, **world).table["cannot_tell"][0] < 1
-    assert assay.plan_alt_test((2000,), 3, **world).table["cannot_tell"][0] < 1
+    assert assay.plan.alt_test((40,), 3, min_class=0, **world).table["cannot_tell"][0] < 1
+    assert assay.plan.alt_test((2000,), 3, **world).table["cannot_tell"][0] < 1
 
 
 def test_a_pilot_that_is_very_large_gives_the_power_of_its_simulation():
     options = {"scale": "1-5", "prior": (0.1, 0.2, 0.4, 0.2, 0.1), "spread": 0.7, "annotator_noise": 0.2}
     pilot = assay.simulate(10_000, 3, judges=0.3, seed=5, **options)
     sizes = (50, 150)
-    drawn = assay.plan_alt_test(sizes, epsilon=0.1, pilot=pilot, n_studies=1500, seed=1)
-    simulated = assay.plan_alt_test(sizes, epsilon=0.1, judge_noise=0.3, n_studies=1500, seed=2, **options)
+    drawn = assay.plan.alt_test(sizes, epsilon=0.1, pilot=pilot, n_studies=1500, seed=1)
+    simulated = assay.plan.alt_test(sizes, epsilon=0.1, judge_noise=0.3, n_studies=1500, seed=2, **options)
     # The standard error of a difference of two shares of 1,500 is at most .018, and the pilot's own is smaller.
     for name in ("replace", "cannot_tell", "advantage_probability"):
         assert drawn.table[name].to_list() == pytest.approx(simulated.table[name].to_list(), abs=0.06)
@@ -120,8 +120,8 @@ def test_a_pilot_that_is_very_large_gives_the_power_of_its_simulation():
 def test_a_pilot_keeps_quality_weights_and_incomplete_designs():
     pilot = assay.simulate(120, 5, labels_per_item=3, missing=0.1, seed=4)
     weights = {f"ann_{j}": 10.0 if j == 1 else 1.0 for j in range(1, 6)}
-    plain = assay.plan_alt_test((100, 200), 5, epsilon=0.1, pilot=pilot, seed=1)
-    weighted = assay.plan_alt_test((100, 200), 5, epsilon=0.1, pilot=pilot, quality=weights, seed=1)
+    plain = assay.plan.alt_test((100, 200), 5, epsilon=0.1, pilot=pilot, seed=1)
+    weighted = assay.plan.alt_test((100, 200), 5, epsilon=0.1, pilot=pilot, quality=weights, seed=1)
     assert plain.table["estimate"].to_list() != weighted.table["estimate"].to_list()
     assert plain.table["cannot_tell"].is_between(0, 1).all()
 
@@ -131,7 +131,7 @@ def test_a_pilot_keeps_quality_weights_and_incomplete_designs():
 
 def test_power_grows_with_items_with_epsilon_and_with_a_better_judge():
     def power(noise: float) -> np.ndarray:
-        plan = assay.plan_alt_test((50, 100, 200), epsilon=(0.05, 0.1, 0.2), judge_noise=noise, n_studies=400, seed=1)
+        plan = assay.plan.alt_test((50, 100, 200), epsilon=(0.05, 0.1, 0.2), judge_noise=noise, n_studies=400, seed=1)
         return plan.table["estimate"].to_numpy().reshape(3, 3)
 
     good, middling = power(0.2), power(0.35)
@@ -143,14 +143,14 @@ def test_power_grows_with_items_with_epsilon_and_with_a_better_judge():
 
 def test_a_hopeless_judge_is_found_out():
     options = {"annotator_noise": 0.05, "judge_noise": 0.9, "scale": 2, "prior": (0.5, 0.5)}
-    row = assay.plan_alt_test(300, epsilon=0.1, n_studies=400, seed=1, **options).table.row(0, named=True)
+    row = assay.plan.alt_test(300, epsilon=0.1, n_studies=400, seed=1, **options).table.row(0, named=True)
     assert row["estimate"] == 0
     assert row["do_not_replace"] > 0.8
     assert 0 < row["high"] < 0.01
 
 
 def test_shares_add_up_and_stand_in_their_intervals():
-    table = assay.plan_alt_test((30, 80), (2, 3, 6), n_studies=200, seed=2).table
+    table = assay.plan.alt_test((30, 80), (2, 3, 6), n_studies=200, seed=2).table
     assert table.height == 2 * 3 * 3
     total = table["estimate"] + table["do_not_replace"] + table["cannot_tell"]
     assert total.to_list() == pytest.approx([1.0] * table.height)
@@ -170,39 +170,39 @@ def test_the_interval_is_wilsons():
 
 
 def test_a_smaller_study_is_the_beginning_of_a_larger_one():
-    alone = assay.plan_alt_test(50, 3, epsilon=0.1, n_studies=100, seed=4)
+    alone = assay.plan.alt_test(50, 3, epsilon=0.1, n_studies=100, seed=4)
     # 600,000 labels are drawn at once, so 100 studies of 200 items by 3 are one block in both.
-    beside = assay.plan_alt_test((50, 200), (3,), epsilon=0.1, n_studies=100, seed=4)
-    again = assay.plan_alt_test((50, 200), (3,), epsilon=0.1, n_studies=100, seed=4)
+    beside = assay.plan.alt_test((50, 200), (3,), epsilon=0.1, n_studies=100, seed=4)
+    again = assay.plan.alt_test((50, 200), (3,), epsilon=0.1, n_studies=100, seed=4)
     assert beside.table.equals(again.table)
     assert alone.table["n_items"].to_list() == [50]
     assert beside.table["n_items"].to_list() == [50, 200]
 
 
 def test_blocks_do_not_change_what_is_counted(monkeypatch):
-    whole = assay.plan_alt_test((30, 60), n_studies=500, seed=5).table
+    whole = assay.plan.alt_test((30, 60), n_studies=500, seed=5).table
     monkeypatch.setattr(planning, "CELLS", 60 * 3 * 7)
-    parts = assay.plan_alt_test((30, 60), n_studies=500, seed=5).table
+    parts = assay.plan.alt_test((30, 60), n_studies=500, seed=5).table
     assert (parts["n"] == 500).all()
     assert parts["estimate"].to_numpy() == pytest.approx(whole["estimate"].to_numpy(), abs=0.12)
     pilot = assay.simulate(90, 4, seed=6)
-    drawn = assay.plan_alt_test((30, 60), pilot=pilot, n_studies=50, seed=5).table
+    drawn = assay.plan.alt_test((30, 60), pilot=pilot, n_studies=50, seed=5).table
     monkeypatch.undo()
-    assert drawn.height == assay.plan_alt_test((30, 60), pilot=pilot, n_studies=50, seed=5).table.height
+    assert drawn.height == assay.plan.alt_test((30, 60), pilot=pilot, n_studies=50, seed=5).table.height
 
 
 # -- the result ---------------------------------------------------------------------------------------
 
 
 def test_smallest_is_the_first_size_with_the_power_wanted():
-    plan = assay.plan_alt_test(
+    plan = assay.plan.alt_test(
         (30, 50, 100, 300), epsilon=(0.0, 0.2), judge_noise=0.2, power=0.7, n_studies=200, seed=1
     )
     for row in plan.smallest.iter_rows(named=True):
         of = plan.table.filter(pl.col("epsilon") == row["epsilon"])
         enough = of.filter(pl.col("estimate") >= 0.7)["n_items"].to_list()
         assert row["n_items"] == (min(enough) if enough else None)
-    never = assay.plan_alt_test(30, epsilon=0.0, judge_noise=0.9, n_studies=200)
+    never = assay.plan.alt_test(30, epsilon=0.0, judge_noise=0.9, n_studies=200)
     assert never.smallest["n_items"].to_list() == [None]
     assert "none of these sizes has it" in never.summary()
 
@@ -233,7 +233,7 @@ def test_studies_are_drawn_in_blocks_that_fit_in_memory(monkeypatch):
 
 
 def test_who_is_not_tested_is_said():
-    plan = assay.plan_alt_test((30, 60), 5, epsilon=0.2, labels_per_item=3, n_studies=50)
+    plan = assay.plan.alt_test((30, 60), 5, epsilon=0.2, labels_per_item=3, n_studies=50)
     assert plan.table["estimate"][0] == 0
     assert plan.table["cannot_tell"][0] == 1
     assert np.isnan(plan.table["advantage_probability"][0])
@@ -242,15 +242,15 @@ def test_who_is_not_tested_is_said():
 
 
 def test_a_threshold_of_zero_passes_nobody_who_was_not_tested():
-    few, enough = assay.plan_alt_test((20, 40), epsilon=0.9, threshold=0.01, n_studies=50).table["estimate"]
+    few, enough = assay.plan.alt_test((20, 40), epsilon=0.9, threshold=0.01, n_studies=50).table["estimate"]
     assert few == 0
     assert enough > 0.5
 
 
 def test_signed_rank_tests_are_said():
-    plan = assay.plan_alt_test((20, 40), epsilon=0.2, min_items=10, n_studies=50)
+    plan = assay.plan.alt_test((20, 40), epsilon=0.2, min_items=10, n_studies=50)
     assert "20 items there are signed-rank tests" in plan.summary()
-    assert not assay.plan_alt_test((20, 40), epsilon=0.2, min_items=10, test="t", n_studies=50).notes
+    assert not assay.plan.alt_test((20, 40), epsilon=0.2, min_items=10, test="t", n_studies=50).notes
 
 
 def test_a_pilot_is_as_large_as_its_items_of_two_people_and_the_judge():
@@ -323,7 +323,7 @@ def test_who_is_not_tested_and_signed_rank_tests_are_noted():
 
 
 def test_the_plan_tells_what_it_rests_on():
-    plan = assay.plan_alt_test(
+    plan = assay.plan.alt_test(
         (40, 80), (3, 4), expertise="crowd", scale="1-5", prior=(0.1, 0.2, 0.3, 0.3, 0.1), spread=0.5, judge_bias=0.5,
         annotator_noise=(0.1, 0.3), labels_per_item=3, n_studies=20, seed=9,
     )  # fmt: skip
@@ -352,7 +352,7 @@ def rounded(table: pl.DataFrame) -> list[tuple[object, ...]]:
 
 
 def test_a_small_plan_whole():
-    plan = assay.plan_alt_test(
+    plan = assay.plan.alt_test(
         [40, 30], [4, 3], n_studies=60, seed=3, annotator_noise=0.3, judge_noise=0.2, epsilon=[0.2, 0.1], scale="1-5",
         judge_bias=0.1, spread=0.2, prior=[0.1, 0.2, 0.3, 0.2, 0.2], power=0.3,
     )  # fmt: skip
@@ -400,7 +400,7 @@ These numbers have no range: they rest on noises that are assumed, not estimated
 
 def test_a_small_plan_from_a_pilot_whole():
     pilot = assay.simulate(40, 4, seed=1, judges={"m": 0.2}, scale="1-5")
-    plan = assay.plan_alt_test([30, 40], pilot=pilot, n_studies=40, seed=3, epsilon=[0.2, 0.1], power=0.35)
+    plan = assay.plan.alt_test([30, 40], pilot=pilot, n_studies=40, seed=3, epsilon=[0.2, 0.1], power=0.35)
     assert rounded(plan.table) == [
         (3, 0.1, 30, 0.2, 0.039, 0.605, 42, 0.143, 0.095, 0, 0.762, 0.167, 0.175, 0.838),
         (3, 0.1, 40, 0.3, 0.078, 0.685, 42, 0.214, 0.143, 0, 0.643, 0.214, 0.198, 0.838),
@@ -436,7 +436,7 @@ def test_what_a_plan_looks_at_by_default():
     assert planning.PlanSettings().sizes == planning.SIZES
     said = {one: planning.PlanSettings(expertise=one).epsilons for one in ("crowd", "skilled", "expert")}
     assert said == {"crowd": (0.1,), "skilled": (0.15,), "expert": (0.2,)}
-    plan = assay.plan_alt_test([30, 40], n_studies=20, seed=3, annotator_noise=[0.1, 0.3], min_items=10,
+    plan = assay.plan.alt_test([30, 40], n_studies=20, seed=3, annotator_noise=[0.1, 0.3], min_items=10,
                                labels_per_item=2)  # fmt: skip
     assert plan.summary().splitlines()[1:4] == [
         "Simulated studies, labels one of a, b, c, d; noise of the annotators 0.1,0.3, of the judge 0.2.",
@@ -451,7 +451,7 @@ def test_what_a_plan_looks_at_by_default():
 
 def test_different_assumptions_have_different_signatures():
     plans = [
-        assay.plan_alt_test(40, n_studies=5, **options)
+        assay.plan.alt_test(40, n_studies=5, **options)
         for options in (
             {}, {"annotator_noise": 0.2}, {"judge_noise": 0.1}, {"scale": 5}, {"labels_per_item": 2}, {"seed": 1},
             {"balance": True}, {"test": "t"}, {"pilot": assay.simulate(seed=1)}, {"pilot": assay.simulate(seed=2)},
@@ -462,7 +462,7 @@ def test_different_assumptions_have_different_signatures():
 
 
 def test_the_picture_has_a_line_for_each_epsilon_and_panel():
-    ax = assay.plan_alt_test((30, 60), (3, 5), epsilon=(0.1, 0.2), n_studies=20).plot()
+    ax = assay.plan.alt_test((30, 60), (3, 5), epsilon=(0.1, 0.2), n_studies=20).plot()
     assert len([line for line in ax.lines if line.get_label().startswith("ε")]) == 4
 
 
@@ -530,13 +530,13 @@ PILOT = assay.simulate(40, 3, judges={"a": 0.1, "b": 0.4}, seed=1)
 )
 def test_words_of_each_error(options, words):
     with pytest.raises(DesignError) as error:
-        assay.plan_alt_test(**options)
+        assay.plan.alt_test(**options)
     assert words in str(error.value)
 
 
 def test_a_judge_that_the_pilot_does_not_have():
     with pytest.raises(DataError, match="judge 'c' is not in"):
-        assay.plan_alt_test(pilot=PILOT, judge="c")
+        assay.plan.alt_test(pilot=PILOT, judge="c")
 
 
 # -- what is kept ------------------------------------------------------------------------------------

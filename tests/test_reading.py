@@ -695,7 +695,7 @@ def test_what_is_said_beside_a_reading_goes_before_it(sheets, tmp_path):
 def test_what_is_no_reading_is_refused(tmp_path, text, words):
     write(tmp_path / "a.csv", "item,annotator,label\na,ann,1\n")
     write(tmp_path / "r.yaml", text)
-    with pytest.raises(assay.AssayError) as refused:
+    with pytest.raises(assay.errors.AssayError) as refused:
         read(tmp_path / "r.yaml")
     assert words in str(refused.value)
 
@@ -709,7 +709,7 @@ def test_bytes_that_are_no_text_are_no_reading(tmp_path):
 def test_a_reading_is_of_files_and_is_not_written_over_anything_else(tmp_path):
     with pytest.raises(DataError, match="a reading names files, and what was looked at is a table in memory"):
         write_reading(tmp_path / "r.yaml", [], {})
-    with pytest.raises(assay.AssayError, match="yaml"):
+    with pytest.raises(assay.errors.AssayError, match="yaml"):
         write_reading(tmp_path / "r.csv", [tmp_path / "a.csv"], {})
     assert list(tmp_path.iterdir()) == []
 
@@ -907,7 +907,7 @@ def test_read_takes_the_levels_of_an_index_that_have_a_name_or_hold_texts():
 
 def test_questions_refuse_an_array_of_three_dimensions():
     with pytest.raises(DataError, match=r"krippendorff_alpha takes a table of labels.*got a ndarray that is none"):
-        assay.krippendorff_alpha(np.zeros((4, 3, 2)))
+        assay.measures.krippendorff_alpha(np.zeros((4, 3, 2)))
 
 
 # -- items of several files --------------------------------------------------------------------------

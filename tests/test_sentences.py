@@ -431,6 +431,6 @@ def test_tables_of_several_results_say_whose_they_are():
     assert both.columns.count("judge") == 1
     assert both["judge"].unique(maintain_order=True).to_list() == ["good", "poor"]
     assert both.height == one.table.height + other.table.height
-    found = assay.krippendorff_alpha(judged())
+    found = assay.measures.krippendorff_alpha(judged())
     assert "judge" not in whole_table([found, found]).columns
     assert whole_table([one]).equals(one.table)

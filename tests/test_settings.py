@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 import pytest
 
-import assay
 from assay.concordance.coefficient import (
     AgreementSettings,
     AlphaSettings,
@@ -80,6 +79,7 @@ from assay.verdict.gate import GateSettings
 from assay.verdict.probes import ProbeSettings
 from assay.verdict.report import ReportSettings
 from assay.verdict.validate import ValidateVerdictSettings
+from laws import PUBLIC
 
 FLAGS = ("always", "hidden", "transient", "first")
 OPTIONS = {
@@ -628,7 +628,7 @@ def test_defaults_and_ranges(settings):
 
 
 def test_every_question_s_options_are_listed_here():
-    questions = [getattr(assay, name) for name in assay.__all__]
+    questions = list(PUBLIC.values())
     used = {
         kind for one in questions if isinstance(getattr(one, "settings", None), type) for kind in one.settings.__mro__
     }

@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 import assay
+from laws import PUBLIC
 
 Row = tuple[str, str, float, str, str | None]
 
@@ -61,15 +62,18 @@ def in_the_loop(labels: assay.Annotations) -> Any:
 
 
 ASKED: Mapping[str, Callable[[assay.Annotations], Any]] = {
-    **{name: getattr(assay, name) for name in (
+    **{name: PUBLIC[name] for name in (
         "agreement", "brennan_prediger", "cohen_kappa", "concordance_correlation", "conger_kappa", "correlation",
         "disagreement", "exact_agreement", "fleiss_kappa", "gwet_ac", "icc", "icc_table", "krippendorff_alpha", "mae",
         "many_facet_rasch", "nmae", "rmse", "scott_pi", "within_agreement",
     )},
-    "bias": partial(assay.bias, annotators=["r0", "r1"]),
-    **{f"icc, {form}": partial(assay.icc, form=form) for form in ("ICC(1)", "ICC(1,k)", "ICC(C,k)", "ICC(A,k)")},
-    "icc, components": partial(assay.icc, estimator="components"),
-    "icc, mixed": partial(assay.icc, model="mixed"),
+    "bias": partial(assay.measures.bias, annotators=["r0", "r1"]),
+    **{
+        f"icc, {form}": partial(assay.measures.icc, form=form)
+        for form in ("ICC(1)", "ICC(1,k)", "ICC(C,k)", "ICC(A,k)")
+    },
+    "icc, components": partial(assay.measures.icc, estimator="components"),
+    "icc, mixed": partial(assay.measures.icc, model="mixed"),
     **{
         f"g_study, {method}": partial(assay.g_study, **CROSSED, method=method, n_resamples=20)
         for method in ("profile", "delta", "parametric", "objects", "none")
@@ -85,7 +89,7 @@ ASKED: Mapping[str, Callable[[assay.Annotations], Any]] = {
     "g_study, by kind": partial(assay.g_study, **CROSSED, by="kind"),
     "d_study": d_study,
     "human_in_the_loop": in_the_loop,
-    "nested_icc": partial(assay.nested_icc, within="lesson"),
+    "nested_icc": partial(assay.measures.nested_icc, within="lesson"),
     "disattenuated_correlation": partial(assay.disattenuated_correlation, **CROSSED),
     "rater_model": partial(assay.rater_model, quick=True),
 }  # fmt: skip
@@ -120,7 +124,7 @@ def ask(question: str, labels: assay.Annotations) -> bool:
     """Whether there was an answer; none is an `AssayError`."""
     try:
         found = ASKED[question](labels)
-    except assay.AssayError:
+    except assay.errors.AssayError:
         return False
     check(found)
     return True
@@ -132,7 +136,7 @@ def test_question_answers_or_says_why_not_on_the_smallest_tables(question: str) 
         for name, rows in TABLES.items():
             try:
                 labels = read(rows, "1-5", judges)
-            except assay.AssayError:
+            except assay.errors.AssayError:
                 continue
             try:
                 ask(question, labels)

@@ -1,40 +1,39 @@
-"""May this LLM judge stand in for human annotators, when no human label is gold?
+"""Test whether an LLM judge can replace human annotators, without a gold standard.
 
 >>> import assay
 >>> labels = assay.simulate(n_items=100, n_annotators=3, seed=7)
 >>> assay.alt_test(labels, "judge", expertise="skilled").passed
 True
 
-The public names stand in ``__init__.pyi``, for type checkers and for this file alike. They are imported when they
-are first used, so that ``import assay`` is quick.
+The questions are functions of this module. Coefficients are in `assay.measures`, sample sizes in `assay.plan`, the
+classes of results in `assay.results`, errors in `assay.errors`. The public names are listed in ``__init__.pyi``.
 """
 
 from __future__ import annotations
 
-import importlib
-import re
-import sys
-from pathlib import Path
-from typing import Any
-
-_HOME = {
-    name: module
-    for module, name in re.findall(
-        r"^from (assay\.\S+) import (\w+) as \2$", Path(__file__).with_suffix(".pyi").read_text(), flags=re.M
-    )
-}
-
-__all__ = [*_HOME]
+from assay._doors import names_in, open_door
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        # With both, Python names the nearest: "Did you mean: 'alt_test'?"
-        raise AttributeError(f"module 'assay' has no attribute '{name}'", name=name, obj=sys.modules[__name__])
-    value = getattr(importlib.import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+def _moved() -> dict[str, str]:
+    """Return the new place of each name that was in this module in version 0.2."""
+    from assay import errors
+
+    places = {
+        name: f"assay.{door}.{name}"
+        for door in ("measures", "results")
+        for name in names_in(__file__.replace("__init__", door))
+    }
+    places |= {name: f"assay.errors.{name}" for name in errors.__all__}
+    return places | {
+        "bradley_terry": 'assay.ratings(model="bradley-terry")',
+        "elo": 'assay.ratings(model="elo")',
+        "judgments_needed": "assay.plan.judgments",
+        "plan_alt_test": "assay.plan.alt_test",
+        "plan_labels": "assay.plan.labels",
+        "plan_triplets": "assay.plan.triplets",
+        "preference_strength": 'assay.consistency(measure="strength")',
+        "validate": "assay.plan.validate",
+    }
 
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = open_door(__name__, __file__, _moved)

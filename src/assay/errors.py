@@ -22,6 +22,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+__all__ = ["AssayError", "ChangedStudyError", "DataError", "DesignError", "JudgeError", "MissingExtra", "StudyError"]
+
 
 class AssayError(Exception):
     """Anything assay refuses, with a message a person can act on.

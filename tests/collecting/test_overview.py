@@ -328,7 +328,7 @@ def test_preferences_and_triplets_agree_as_categories(serve: Any) -> None:
         work(page, page.annotator(name), {f"i{n:03d}": words[(n + shift * (n % 3 == 0)) % 4] for n in range(8)})
     (found,) = look(page).agreement
     assert found.title == "Krippendorff's α, nominal"
-    own = assay.krippendorff_alpha(stored_annotations(page.store), level="nominal")
+    own = assay.measures.krippendorff_alpha(stored_annotations(page.store), level="nominal")
     assert (found.estimate, found.low, found.high) == (own.estimate, own.low, own.high)
 
 

@@ -65,15 +65,15 @@ ASKED = [
 @pytest.mark.parametrize("method", ["jackknife", "percentile", "none"])
 def test_every_rule_is_the_same_at_another_level(name, table, method):
     options = {"method": method, "n_resamples": 100}
-    found = getattr(assay, name)(TABLES[table], **options)
-    other = getattr(assay, name)(TABLES[table], **options, confidence=0.7)
+    found = getattr(assay.measures, name)(TABLES[table], **options)
+    other = getattr(assay.measures, name)(TABLES[table], **options, confidence=0.7)
     for one, row in zip(found.row_estimates(), other.table.iter_rows(named=True), strict=True):
         assert one.interval(0.7) == pytest.approx((row["low"], row["high"]), nan_ok=True)
     assert found.interval(0.7) == pytest.approx((other.low, other.high), nan_ok=True)
 
 
 def test_a_coefficient_answers_for_all_its_annotators_or_for_a_pair():
-    found = assay.cohen_kappa(TABLES["three"])
+    found = assay.measures.cohen_kappa(TABLES["three"])
     assert found.interval(0.95) == pytest.approx((found.low, found.high))
     first, second, one = found.pairs[0]
     assert found.interval(0.8, annotators=f"{first} & {second}") == one.interval(0.8)
@@ -84,9 +84,12 @@ def test_a_coefficient_answers_for_all_its_annotators_or_for_a_pair():
 
 def test_the_interval_from_f_distributions_is_a_row_of_its_own():
     table = from_grid(np.random.default_rng(1).normal(0, 1, (30, 1)) + np.ones((1, 3)), Interval())
-    assert assay.icc(table).row_estimates()[0].estimate == pytest.approx(1)  # no error, no F
+    assert assay.measures.icc(table).row_estimates()[0].estimate == pytest.approx(1)  # no error, no F
     labels = TABLES["three"]
-    found, other = assay.icc(labels, form="ICC(C,1)"), assay.icc(labels, form="ICC(C,1)", confidence=0.6)
+    found, other = (
+        assay.measures.icc(labels, form="ICC(C,1)"),
+        assay.measures.icc(labels, form="ICC(C,1)", confidence=0.6),
+    )
     low, high = found.interval(0.6, interval=found.f_test.words)
     assert (low, high) == pytest.approx((other.f_test.low, other.f_test.high))
     assert found.interval(0.6) == pytest.approx((other.low, other.high))
@@ -126,7 +129,7 @@ def test_a_study_of_grading_scales_without_people_answers():
 
 def test_labels_on_many_names_answer():
     labels = assay.simulate(50, 3, scale=Nominal(["a", "b", "c"]), seed=3)
-    found = assay.scott_pi(labels)
+    found = assay.measures.scott_pi(labels)
     assert found.interval(0.5)[0] > found.low
 
 
@@ -398,10 +401,10 @@ def test_ranks_of_many_items_come_from_batches(n, monkeypatch):
     ([[1, 1]] * 20, 1, 0.05 ** (1 / 20), 1), ([[1, 0]] * 20, 0, 0, 1 - 0.05 ** (1 / 20)),
 ])  # fmt: skip
 def test_a_share_of_all_or_none_has_an_exact_bound(cells, value, low, high):
-    found = assay.exact_agreement(from_grid(cells, Ordinal(0, 1)), confidence=0.9)
+    found = assay.measures.exact_agreement(from_grid(cells, Ordinal(0, 1)), confidence=0.9)
     assert (found.estimate, found.low, found.high) == pytest.approx((value, low, high))
     assert "90% exact bound for 20 items that all say the same" in found.summary()
-    assert math.isnan(assay.exact_agreement(from_grid(cells, Ordinal(0, 1)), method="none").low)
+    assert math.isnan(assay.measures.exact_agreement(from_grid(cells, Ordinal(0, 1)), method="none").low)
 
 
 def test_pairs_are_those_with_two_items_in_common():
@@ -443,7 +446,7 @@ def test_an_interval_is_named_after_how_it_was_made(given, name):
                                               (4, "4 annotators", "4 annotators")])  # fmt: skip
 def test_up_to_three_annotators_are_named(m, who, row):
     cells = np.random.default_rng(1).integers(1, 4, (12, m))
-    found = assay.krippendorff_alpha(from_grid(cells, Ordinal(1, 3), judges=["r0"]), level="nominal")
+    found = assay.measures.krippendorff_alpha(from_grid(cells, Ordinal(1, 3), judges=["r0"]), level="nominal")
     assert found.table["annotators"][0] == row
     assert f"12 items, {who}; " in found.summary()
     assert ("r0 is a judge" in found.summary()) == (m > 2)
@@ -474,9 +477,9 @@ def test_words_of_before_name_those_of_today(word, now):
 def test_items_without_two_labels_to_compare_are_counted():
     rows = [(f"i{k}", who, k % 3 + 1) for k in range(9) for who in ("p", "q") if who == "p" or k > 3]
     frame = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
-    found = assay.exact_agreement(Annotations.from_frame(frame, judges=[], scale=Ordinal(1, 3)), method="none")
+    found = assay.measures.exact_agreement(Annotations.from_frame(frame, judges=[], scale=Ordinal(1, 3)), method="none")
     assert [(one.what, one.count, one.reason) for one in found.run.exclusions] == [
         ("item", 4, "no two labels to compare")
     ]  # fmt: skip
     whole = Annotations.from_frame(frame.filter(pl.col("item") > "i3"), judges=[], scale=Ordinal(1, 3))
-    assert assay.exact_agreement(whole, method="none").run.exclusions == ()
+    assert assay.measures.exact_agreement(whole, method="none").run.exclusions == ()

@@ -44,7 +44,7 @@ def test_the_score_interval_is_that_of_donner_and_eliasziw():
     assert "score interval under common correlation over 40 items" in found.run.interval
 
 
-KAPPAS = [krippendorff_alpha, cohen_kappa, assay.scott_pi, assay.fleiss_kappa]
+KAPPAS = [krippendorff_alpha, cohen_kappa, assay.measures.scott_pi, assay.measures.fleiss_kappa]
 
 
 def with_words(cells: np.ndarray, words: list[str]) -> Annotations:
@@ -256,7 +256,7 @@ def test_intervals_of_few_items_hold(m, share):
         assert given == 0 or held >= 0.87, (name, held, given)
 
 
-def of_errors(errors: np.ndarray, **options) -> assay.Coefficient:
+def of_errors(errors: np.ndarray, **options) -> assay.results.Coefficient:
     """The root mean squared error of two annotators, the second as far from the first as `errors` say."""
     first = np.random.default_rng(0).normal(0, 3, len(errors))
     return rmse(from_grid(np.stack([first, first + errors], axis=1), Interval()), **options)

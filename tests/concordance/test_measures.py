@@ -235,7 +235,16 @@ def test_more_labels_averaged_are_more_reliable():
 
 
 @pytest.mark.parametrize(
-    "ask", [exact_agreement, cohen_kappa, krippendorff_alpha, assay.nmae, assay.rmse, assay.correlation, icc]
+    "ask",
+    [
+        exact_agreement,
+        cohen_kappa,
+        krippendorff_alpha,
+        assay.measures.nmae,
+        assay.measures.rmse,
+        assay.measures.correlation,
+        icc,
+    ],
 )
 @pytest.mark.parametrize("cells", [ordinal_grid(30, 3, 4), np.tile([[1.0], [2.0], [5.0]], (4, 3))])
 def test_coefficients_answer_other_levels_and_other_nulls(ask, cells):

@@ -59,7 +59,7 @@ def test_a_table_of_iccs_has_both():
     "ask",
     [
         exact_agreement, cohen_kappa, krippendorff_alpha, mae,
-        lambda *a, **o: correlation(*a, kind="kendall", **o), lambda *a, **o: assay.gwet_ac(*a, **o),
+        lambda *a, **o: correlation(*a, kind="kendall", **o), lambda *a, **o: assay.measures.gwet_ac(*a, **o),
     ],
 )  # fmt: skip
 def test_every_coefficient_takes_annotators_for_themselves_or_for_a_sample(ask):

@@ -154,7 +154,7 @@ STUDY = table(("q1", "ann", 1), ("q1", "bob", 2), ("q1", "gpt-4o", 2), ("q1", "l
     ],
 )  # fmt: skip
 def test_who_is_a_judge_must_be_said(options, words):
-    with pytest.raises(assay.AssayError, match=words):
+    with pytest.raises(assay.errors.AssayError, match=words):
         assay.read(STUDY, **options)
 
 
@@ -529,9 +529,9 @@ def test_what_needs_one_criterion_says_how_to_pool():
     with pytest.raises(DesignError, match=advice):
         assay.alt_test(labels, "gpt-4o", expertise="crowd")
     with pytest.raises(DesignError, match=advice):
-        assay.krippendorff_alpha(labels)
+        assay.measures.krippendorff_alpha(labels)
     with pytest.raises(DesignError, match=r"labels\.where\(criterion=\.\.\.\)$"):
-        assay.krippendorff_alpha(assay.read(table(*PUBLISHED), judges=["gpt-4o"], split_item="__"))
+        assay.measures.krippendorff_alpha(assay.read(table(*PUBLISHED), judges=["gpt-4o"], split_item="__"))
     pooled = assay.read(table(*PUBLISHED), judges=["gpt-4o"], split_item="no")
     assert pooled.n_items == 12
-    assert -1 <= assay.krippendorff_alpha(pooled).estimate <= 1
+    assert -1 <= assay.measures.krippendorff_alpha(pooled).estimate <= 1

@@ -92,7 +92,7 @@ def test_many_annotators_have_too_many_kinds_of_items_to_number(monkeypatch):
     frame = pl.DataFrame({"item": np.repeat(np.arange(400), 3), "annotator": who, "label": rng.integers(1, 6, 1200)})
     table = assay.read(frame.with_columns(pl.format("a{}", "annotator").alias("annotator")), scale="1-5")
     assert distinct_items(table.answers()) is None
-    assert np.isfinite(assay.krippendorff_alpha(table).estimate)
+    assert np.isfinite(assay.measures.krippendorff_alpha(table).estimate)
 
 
 def test_small_tables_are_looked_at_item_by_item():

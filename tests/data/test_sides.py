@@ -61,7 +61,7 @@ def test_exact_agreement_of_votes_is_1_if_all_prefer_one_system():
     frame = votes(lambda *_: "birch", ONE_PAIR, seed=1)
     assert frame["label"].n_unique() == 2
     for labels in (read(frame), assay.read(as_battles(frame), judges=["gpt-4o"])):
-        assert assay.exact_agreement(labels).estimate == 1
+        assert assay.measures.exact_agreement(labels).estimate == 1
 
 
 def test_exact_agreement_of_votes_counts_equal_winners():
@@ -70,7 +70,7 @@ def test_exact_agreement_of_votes_counts_equal_winners():
             ("q2", "ann", "aspen", "birch", "first"), ("q2", "bob", "birch", "aspen", "second"),
             ("q3", "ann", "birch", "aspen", "first"), ("q3", "bob", "aspen", "birch", "first")]  # fmt: skip
     labels = assay.read(pl.DataFrame(rows, schema=COLUMNS, orient="row"), scale="preference")
-    assert assay.exact_agreement(labels).estimate == pytest.approx(2 / 3)
+    assert assay.measures.exact_agreement(labels).estimate == pytest.approx(2 / 3)
     # Birch and aspen won three votes each, and aspen is the first by name: a label of −1 is a vote for aspen.
     assert labels.labels.sort("item", "annotator")["label"].to_list() == [1, 1, -1, -1, 1, -1]
     assert labels.items.select("first", "second").unique().rows() == [("aspen", "birch")]
@@ -91,7 +91,7 @@ def test_agreement_and_alt_test_of_votes_do_not_depend_on_names_or_rows(pairs):
     new = {"birch": "b", "aspen": "z", "cedar": "a"}
     renamed = frame.with_columns(pl.col("first", "second").replace(new)).sample(fraction=1, shuffle=True, seed=4)
     one, other = read(frame), read(renamed)
-    for question in (assay.exact_agreement, assay.krippendorff_alpha, assay.fleiss_kappa):
+    for question in (assay.measures.exact_agreement, assay.measures.krippendorff_alpha, assay.measures.fleiss_kappa):
         assert question(one).estimate == pytest.approx(question(other).estimate, abs=1e-12)
     tests = [assay.alt_test(labels, "gpt-4o", epsilon=0.1) for labels in (one, other)]
     assert tests[0].summary().splitlines()[:5] == tests[1].summary().splitlines()[:5]
@@ -133,7 +133,7 @@ def test_read_words_that_name_two_columns_as_votes():
     labels = assay.read(votes(lambda *_: "birch", ONE_PAIR, seed=1), judges=["gpt-4o"])
     assert labels.scale == assay.Preference()
     assert any("taken as votes" in note for note in labels.reading.notes)
-    assert assay.exact_agreement(labels).estimate == 1
+    assert assay.measures.exact_agreement(labels).estimate == 1
     words = assay.read(votes(noisy, ONE_PAIR, seed=1), judges=["gpt-4o"], scale="nominal:first,second,tie")
     assert words.scale.kind == "nominal"
 
@@ -158,7 +158,7 @@ def test_scan_refuses_votes_whose_sides_vary_and_names_a_call_that_reads_them(tm
     assert labels.fingerprint == read(frame).fingerprint
     write(labels, tmp_path / "votes.parquet")
     chunks = assay.scan(tmp_path, scale="preference", judges=["gpt-4o"])
-    assert assay.exact_agreement(chunks).estimate == assay.exact_agreement(labels).estimate
+    assert assay.measures.exact_agreement(chunks).estimate == assay.measures.exact_agreement(labels).estimate
 
 
 # -- two tables of votes --
@@ -353,9 +353,9 @@ def test_items_of_a_question_are_those_of_each_of_its_pairs():
 
 def test_clusters_take_the_name_of_the_question_column():
     labels = assay.read(as_battles(all_pairs(5)), judges=["gpt-4o"], item="question_id")
-    one, other = (assay.exact_agreement(labels, clusters=name) for name in ("question_id", "pair_of"))
+    one, other = (assay.measures.exact_agreement(labels, clusters=name) for name in ("question_id", "pair_of"))
     assert (one.low, one.high) == (other.low, other.high)
-    assert one.low < assay.exact_agreement(labels).estimate < one.high
+    assert one.low < assay.measures.exact_agreement(labels).estimate < one.high
 
 
 def test_ratings_of_battles_resample_questions():

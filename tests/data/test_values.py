@@ -304,7 +304,7 @@ def test_categories_that_differ_only_in_spelling(tmp_path):
     assert "labels that differ only in spelling are taken as one: 'Agree', 'agree'" in merged.reading.notes
     apart = read_both(tmp_path, cells, label_spelling="apart")
     assert apart.labels["label"].to_list() == ["Agree", "agree", "Agree", "no"]
-    with pytest.raises(assay.DesignError, match="label_spelling"):
+    with pytest.raises(assay.errors.DesignError, match="label_spelling"):
         assay.read(frame(cells), label_spelling="same")
 
 

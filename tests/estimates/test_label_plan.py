@@ -31,7 +31,7 @@ from assay.estimates.label_plan import (
 
 
 def test_a_useless_judge_saves_nothing():
-    plan = assay.plan_labels(half_width=0.05, share=0.3, correlation=0.0)
+    plan = assay.plan.labels(half_width=0.05, share=0.3, correlation=0.0)
     row = plan.smallest.row(0, named=True)
     assert row["n"] == row["people_alone"]
     assert (plan.table["saved"] == 0).all()
@@ -40,7 +40,7 @@ def test_a_useless_judge_saves_nothing():
 
 def test_numbers_are_those_of_the_formula():
     """n with V = σ²((1 − ρ²)/n + ρ²/N): at ρ = .8, σ = 1, N huge, 100 items have t(98) · √.0036."""
-    plan = assay.plan_labels(sd=1.0, correlation=0.8, n_items=10**9, sizes=(100,), half_width=0.1)
+    plan = assay.plan.labels(sd=1.0, correlation=0.8, n_items=10**9, sizes=(100,), half_width=0.1)
     assert plan.table["estimate"][0] == pytest.approx(1.9845 * 0.06, abs=1e-4)
     assert plan.table["people_alone"][0] == pytest.approx(1.9845 * 0.1, abs=1e-4)
     assert plan.table["saved"][0] in (177, 178)  # 100 / .36 − 100
@@ -50,7 +50,7 @@ def test_numbers_are_those_of_the_formula():
 def test_what_is_planned_is_what_studies_have():
     """The mean half-width of 20 studies is the planned one, within a tenth."""
     pilot = checked_study(400, 4000, 1, seed=5)
-    plan = assay.plan_labels(pilot=pilot, judge="judge", sizes=(100,))
+    plan = assay.plan.labels(pilot=pilot, judge="judge", sizes=(100,))
     found = []
     for seed in range(20):
         row = assay.estimate(checked_study(100, 4000, 1, seed=seed + 50), "judge", sampling="trust").table.row(
@@ -61,7 +61,7 @@ def test_what_is_planned_is_what_studies_have():
 
 
 def test_more_people_an_item_need_fewer_items_and_cost_is_counted():
-    plan = assay.plan_labels(half_width=0.04, n_people=(1, 3), price=0.5, judge_price=0.01, n_items=3000)
+    plan = assay.plan.labels(half_width=0.04, n_people=(1, 3), price=0.5, judge_price=0.01, n_items=3000)
     one, three = plan.smallest.iter_rows(named=True)
     assert three["n"] < one["n"]
     assert one["cost"] == pytest.approx(0.5 * one["n"] + 30)
@@ -69,14 +69,14 @@ def test_more_people_an_item_need_fewer_items_and_cost_is_counted():
 
 
 def test_too_much_to_ask_is_said():
-    plan = assay.plan_labels(half_width=0.001, n_items=200, sizes=(50, 100))
+    plan = assay.plan.labels(half_width=0.001, n_items=200, sizes=(50, 100))
     assert "no number of labelled items reaches it" in plan.summary()
-    asked = assay.plan_labels(sizes=(50,))
+    asked = assay.plan.labels(sizes=(50,))
     assert "name a half-width or a difference to hear" in asked.summary()
 
 
 def test_power_is_that_of_the_normal():
-    plan = assay.plan_labels(difference=0.1, power=0.9, share=0.5, correlation=0.6, n_items=10**8)
+    plan = assay.plan.labels(difference=0.1, power=0.9, share=0.5, correlation=0.6, n_items=10**8)
     n = plan.smallest["n"][0]
     error = math.sqrt(0.25 * (1 - 0.36) / n)
     assert 0.1 / error == pytest.approx(1.96 + 1.2816, abs=0.02)
@@ -102,7 +102,7 @@ def labelled(judge, truth, some, chance=None) -> assay.Annotations:
 
 
 def test_neyman_gives_more_where_labels_vary():
-    plan = assay.plan_labels(pilot=two_strata(1)[0], half_width=0.05)
+    plan = assay.plan.labels(pilot=two_strata(1)[0], half_width=0.05)
     rows = {row["stratum"]: row for row in plan.allocation.iter_rows(named=True)}
     assert rows["1"]["neyman"] > 1.5 * rows["1"]["proportional"]
     assert plan.allocation["neyman"].sum() == pytest.approx(1.0)
@@ -113,7 +113,7 @@ def test_chosen_items_keep_the_estimate_unbiased_and_covered():
     covered, off, width = [], [], []
     for seed in range(25):
         pilot, truth = two_strata(seed)
-        chosen = assay.plan_labels(pilot=pilot, seed=seed).choose(120)
+        chosen = assay.plan.labels(pilot=pilot, seed=seed).choose(120)
         asked = np.flatnonzero(chosen["ask"].to_numpy())
         assert 80 <= len(asked) <= 165
         before = np.flatnonzero(
@@ -132,15 +132,15 @@ def test_chosen_items_keep_the_estimate_unbiased_and_covered():
 
 def test_choosing_needs_a_pilot_and_items_that_are_left():
     with pytest.raises(DesignError, match="items are chosen from a pilot"):
-        assay.plan_labels(half_width=0.1).choose(10)
+        assay.plan.labels(half_width=0.1).choose(10)
     with pytest.raises(DesignError, match="so 1 to 1,120 can be chosen"):
-        assay.plan_labels(pilot=two_strata(1)[0]).choose(5000)
+        assay.plan.labels(pilot=two_strata(1)[0]).choose(5000)
 
 
 def test_a_pilot_that_cannot_tell_is_refused():
     judge = np.arange(100) % 2
     with pytest.raises(DesignError, match="people gave one label only"):
-        assay.plan_labels(pilot=labelled(judge, np.ones(100, dtype=int), np.arange(30)))
+        assay.plan.labels(pilot=labelled(judge, np.ones(100, dtype=int), np.arange(30)))
 
 
 def test_chances_follow_the_spread_between_a_floor_and_one():
@@ -160,7 +160,7 @@ def test_a_pilot_s_strata_moments_and_allocation_by_hand():
     truth = np.zeros(100, dtype=int)
     truth[:6] = truth[60:70] = 1
     pilot = labelled(judge, truth, np.r_[np.arange(30), np.arange(60, 80)])
-    plan = assay.plan_labels(pilot=pilot, half_width=0.05)
+    plan = assay.plan.labels(pilot=pilot, half_width=0.05)
     rows = plan.allocation.rows(named=True)
     assert [(r["stratum"], r["items"], r["labelled"], r["proportional"]) for r in rows] == [
         ("0", 60, 30, 0.6), ("1", 40, 20, 0.4)
@@ -208,7 +208,7 @@ def test_what_a_plan_says_is_needed():
     assert _need_words(row) == "1,200 labelled items (cost 1,300); people alone would need 2,400 (cost 2,400)"
     assert _need_words({**row, "people_alone": None}).endswith("(cost 1,300); people alone would not reach it")
     assert _need_words({**row, "n": None}).startswith("no number of labelled items reaches it")
-    plan = assay.plan_labels(difference=0.1, power=0.9, n_people=(1, 2), n_items=2000)
+    plan = assay.plan.labels(difference=0.1, power=0.9, n_people=(1, 2), n_items=2000)
     lines = plan.summary().splitlines()
     wanted = [line for line in lines if line.startswith("To show a difference of 0.1 with power 0.9 with ")]
     each = [line.split(": ")[0].rpartition(" with ")[2] for line in wanted]
@@ -375,7 +375,7 @@ def test_pairs_of_people_count_from_four_items_on_which_both_vary():
 
 
 def test_what_is_assumed_is_said_first():
-    share, numbers = assay.plan_labels(sizes=(50,)), assay.plan_labels(sizes=(50,), sd=2.0, correlation=-0.4, share=0.2)
+    share, numbers = assay.plan.labels(sizes=(50,)), assay.plan.labels(sizes=(50,), sd=2.0, correlation=-0.4, share=0.2)
     assert share.assumptions == ("Assumed: a share of 0.5; the judge's labels correlate with a person's by 0.70",)
     assert numbers.assumptions == (
         "Assumed: numbers with a standard deviation of 2; the judge's labels correlate with a person's by −0.40",
@@ -398,15 +398,15 @@ def test_what_is_assumed_is_said_first():
 
 
 def test_every_size_and_number_of_people_up_to_the_items_there_are_has_a_row():
-    plan = assay.plan_labels(sizes=(30, 50, 51), n_people=(1, 3), n_items=50, half_width=0.1)
+    plan = assay.plan.labels(sizes=(30, 50, 51), n_people=(1, 3), n_items=50, half_width=0.1)
     assert plan.table.select("n_people", "n").rows() == [(1, 30), (1, 50), (3, 30), (3, 50)]
     assert plan.smallest["n_people"].to_list() == [1, 3]
     assert plan.summary().count(" an item: ") == 2
     assert "For a half-width of 0.1 with 3 annotators an item: " in plan.summary()
     with pytest.raises(DesignError, match="all sizes are above the 50 items there are; give smaller ones") as refused:
-        assay.plan_labels(sizes=(51,), n_items=50)
+        assay.plan.labels(sizes=(51,), n_items=50)
     assert refused.value.option == "sizes"
-    every = assay.plan_labels(n_items=10_000).table
+    every = assay.plan.labels(n_items=10_000).table
     assert every["n"].to_list() == [30, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 5000]
     assert (every["n_people"] == 1).all()
 
@@ -458,7 +458,7 @@ def test_what_is_needed_is_said(n, alone, cost, words):
 
 def test_items_are_chosen_by_their_seed_up_to_all_that_are_left():
     pilot = two_strata(1, n=80, n_all=400)[0]
-    plan = assay.plan_labels(pilot=pilot, half_width=0.05, seed=3)
+    plan = assay.plan.labels(pilot=pilot, half_width=0.05, seed=3)
     seen = pilot.items["item"].is_in(pilot.where(annotator="ann").labels["item"].implode())
     for n in (1, 320):
         chosen = plan.choose(n)
@@ -467,9 +467,9 @@ def test_items_are_chosen_by_their_seed_up_to_all_that_are_left():
         # Of n / .8 chances of all items, and .2 of having been labelled before.
         assert ((chosen["chance"] - 0.2) / 0.8).sum() == pytest.approx(n / 0.8)
     assert (plan.choose(320)["ask"] == ~seen).all()  # every chance is 1
-    same = assay.plan_labels(pilot=pilot, half_width=0.05, seed=3).choose(100)
+    same = assay.plan.labels(pilot=pilot, half_width=0.05, seed=3).choose(100)
     assert same.equals(plan.choose(100))
-    assert not assay.plan_labels(pilot=pilot, seed=4).choose(100)["ask"].equals(same["ask"])
+    assert not assay.plan.labels(pilot=pilot, seed=4).choose(100)["ask"].equals(same["ask"])
     for n in (0, 321):
         with pytest.raises(
             DesignError, match=f"320 items are without a person's label, so 1 to 320 can be chosen; got {n}"
@@ -487,15 +487,15 @@ def test_a_pilot_is_of_one_judge_and_of_one_share_or_mean():
     both = pl.concat([pilot.labels, pilot.where(annotator="judge").labels.with_columns(annotator=pl.lit("other"))])
     two = assay.read(both, judges=["judge", "other"], scale="0-1")
     with pytest.raises(DesignError, match=r"say which judge of the pilot with judge=...; it has 2") as refused:
-        assay.plan_labels(pilot=two)
+        assay.plan.labels(pilot=two)
     assert refused.value.option == "judge"
-    assert assay.plan_labels(pilot=two, judge="judge").weight == assay.plan_labels(pilot=pilot).weight
+    assert assay.plan.labels(pilot=two, judge="judge").weight == assay.plan.labels(pilot=pilot).weight
     words = pilot.labels.with_columns(pl.col("label").replace_strict({0: "no", 1: "yes"}))
     named = assay.read(words, judges=["judge"], scale="nominal:no,yes")
-    assert assay.plan_labels(pilot=named).weight == pytest.approx(assay.plan_labels(pilot=pilot).weight)
+    assert assay.plan.labels(pilot=named).weight == pytest.approx(assay.plan.labels(pilot=pilot).weight)
     three = assay.read(words, judges=["judge"], scale="nominal:no,yes,so")
     with pytest.raises(DesignError, match="a plan is of a mean or of one share"):
-        assay.plan_labels(pilot=three)
+        assay.plan.labels(pilot=three)
 
 
 def test_a_judge_of_one_label_is_worth_nothing():

@@ -194,7 +194,9 @@ def test_kilogram(real_data):
 
 def test_who_left_every_answer_empty_is_said_to_have():
     frame = pl.DataFrame({"item": [*"abab"], "annotator": ["m1", "m1", "m2", "m2"], "label": ["", " ", "x y", "z"]})
-    with pytest.raises(assay.DataError, match=r"every label of annotator 'm1' is empty.*leave it out of humans="):
+    with pytest.raises(
+        assay.errors.DataError, match=r"every label of annotator 'm1' is empty.*leave it out of humans="
+    ):
         assay.read(frame, scale="text", humans=["m1"], judges=["m2"])
     assert assay.read(frame, scale="text", judges=["m2"]).judges == ("m2",)
 

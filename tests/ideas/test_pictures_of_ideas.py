@@ -88,14 +88,14 @@ def test_measures_and_the_experts_ceiling():
 
 
 def test_curves_of_judgments_and_of_a_plan():
-    found = assay.judgments_needed(LABELS.where(kind="human"), n_splits=20, target=0.75)
+    found = assay.plan.judgments(LABELS.where(kind="human"), n_splits=20, target=0.75)
     ax, curve = found.plot(), found.table
     mine, published, target = ax.lines[:3]
     assert mine.get_xydata().tolist() == pytest.approx(curve.select("judgments", "estimate").to_numpy())
     assert published.get_ydata() == pytest.approx(curve["published"].to_numpy(), nan_ok=True)
     assert list(target.get_ydata()) == [0.75, 0.75]
     assert ax.get_ylim() == (min(0.0, curve["estimate"].min()), 1.02)
-    plan = assay.plan_triplets(6, agreement=0.6, floors=(2, 5), n_studies=20, target=0.8)
+    plan = assay.plan.triplets(6, agreement=0.6, floors=(2, 5), n_studies=20, target=0.8)
     mean, least, target = plan.plot().lines[:3]
     assert mean.get_xydata().tolist() == pytest.approx(plan.outcomes.select("judgments", "rho").to_numpy())
     assert list(least.get_ydata()) == pytest.approx(plan.outcomes["rho_least"].to_list())

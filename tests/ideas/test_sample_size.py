@@ -24,7 +24,7 @@ from assay.statistics.odd_one_out import PairChoices
 @pytest.mark.slow
 def test_truth_is_recovered_at_the_floor_that_the_plan_names():
     """Studies simulated apart from the planner, at the floor that it names, rank pairs as the truth does."""
-    plan = assay.plan_triplets(12, agreement=0.62, floors=(3, 10, 20, 40), n_studies=60, seed=3)
+    plan = assay.plan.triplets(12, agreement=0.62, floors=(3, 10, 20, 40), n_studies=60, seed=3)
     row = plan.smallest
     assert row["floor"] > 3
     found = []
@@ -40,8 +40,8 @@ def test_truth_is_recovered_at_the_floor_that_the_plan_names():
 
 
 def test_more_comparisons_and_more_agreement_reach_more():
-    few = assay.plan_triplets(8, agreement=0.5, floors=(2, 12), n_studies=40)
-    many = assay.plan_triplets(8, agreement=0.75, floors=(2, 12), n_studies=40)
+    few = assay.plan.triplets(8, agreement=0.5, floors=(2, 12), n_studies=40)
+    many = assay.plan.triplets(8, agreement=0.75, floors=(2, 12), n_studies=40)
     assert few.table["rho"].is_sorted()
     assert (many.table["rho"] > few.table["rho"]).all()
     assert few.table["overlap"].to_list() == [1, 2]
@@ -51,17 +51,17 @@ def test_more_comparisons_and_more_agreement_reach_more():
 
 def test_a_pilot_gives_its_agreement():
     labels = World.of(9, sharpness=1).study(floor=4, overlap=2)
-    pilot = assay.plan_triplets(9, pilot=labels, floors=(2,), n_studies=20)
+    pilot = assay.plan.triplets(9, pilot=labels, floors=(2,), n_studies=20)
     agreed = assay.odd_one_out_agreement(labels, who=["humans"]).humans["agreement"]
     assert pilot.run.settings.agreement == pytest.approx(agreed)
     with pytest.raises(DesignError, match="both say how far experts agree"):
-        assay.plan_triplets(pilot=labels, agreement=0.5)
+        assay.plan.triplets(pilot=labels, agreement=0.5)
 
 
 def test_judgments_at_hand_say_what_others_like_them_would_reach():
     world = World.of(10, sharpness=0.6)
     labels = world.study(floor=8, overlap=2)
-    found = assay.judgments_needed(labels, n_splits=60)
+    found = assay.plan.judgments(labels, n_splits=60)
     at = found.table.filter(pl.col("judgments") == len(labels)).row(0, named=True)
     again = []
     first = assay.triplet_similarity(labels).table
@@ -77,10 +77,10 @@ def test_judgments_at_hand_say_what_others_like_them_would_reach():
 
 def test_the_smallest_number_reaches_the_target():
     labels = World.of(10, sharpness=0.6).study(floor=8, overlap=2)
-    need = assay.judgments_needed(labels, target=0.7, n_splits=40)
-    more = assay.judgments_needed(labels, target=0.95, n_splits=40)
+    need = assay.plan.judgments(labels, target=0.7, n_splits=40)
+    more = assay.plan.judgments(labels, target=0.95, n_splits=40)
     assert need.needed < more.needed
-    reached = assay.judgments_needed(labels, target=0.7, n_splits=40, sizes=[need.needed, 4 * need.needed])
+    reached = assay.plan.judgments(labels, target=0.7, n_splits=40, sizes=[need.needed, 4 * need.needed])
     rows = reached.table.filter(pl.col("judgments") == 4 * need.needed)
     assert rows["estimate"][0] > 0.7
     assert rows["stepped"][0]
@@ -91,14 +91,14 @@ def test_who_does_not_look_never_agrees():
     labels = World.of(9).study(floor=5)
     blind = labels.labels.join(labels.items, on="item") if labels.items.width > 1 else labels.labels
     blind = blind.with_columns(label=pl.Series(np.array(list("ABC"))[rng.integers(0, 3, blind.height)]))
-    found = assay.judgments_needed(assay.read(blind, scale="odd-one-out", humans=list(labels.humans)), n_splits=40)
+    found = assay.plan.judgments(assay.read(blind, scale="odd-one-out", humans=list(labels.humans)), n_splits=40)
     assert found.needed is None or found.needed > 1000
     assert found.needed_high is None
 
 
 def test_too_few_choices_are_refused():
     with pytest.raises(DesignError, match="cannot be halved"):
-        assay.judgments_needed(World.of(5).study(floor=1))
+        assay.plan.judgments(World.of(5).study(floor=1))
 
 
 # -- by the slow road -----------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def test_random_texts_are_as_sharp_as_the_agreement_asks():
 
 
 def test_a_plan_counts_its_studies():
-    plan = assay.plan_triplets(7, 2, agreement=0.7, floors=(3, 12), target=0.8, power=0.5, n_studies=30, seed=4)
+    plan = assay.plan.triplets(7, 2, agreement=0.7, floors=(3, 12), target=0.8, power=0.5, n_studies=30, seed=4)
     worlds = [sample_size._worlds(plan.run.settings, 0.7, k) for k in range(30)]
     for row in plan.table.iter_rows(named=True):
         overlap = math.ceil(row["floor"] / 5)  # each pair of 7 texts has 5 thirds
@@ -189,7 +189,7 @@ def test_the_range_of_one_judgment_is_a_jackknife_over_groups_in_log_odds():
 
 def test_the_curve_steps_up_what_one_judgment_tells():
     labels = World.of(8, sharpness=1).study(floor=6, overlap=2)
-    found = assay.judgments_needed(labels, n_splits=40, target=0.75, sizes=[len(labels) // 2, 3 * len(labels)], seed=2)
+    found = assay.plan.judgments(labels, n_splits=40, target=0.75, sizes=[len(labels) // 2, 3 * len(labels)], seed=2)
     half, at, beyond = found.table.iter_rows(named=True)
     n = len(labels)
     assert [half["stepped"], at["stepped"], beyond["stepped"]] == [False, True, True]
@@ -230,7 +230,7 @@ def test_halves_share_no_judgment():
 
 
 def test_each_sentence_about_judgments_says_what_the_numbers_say():
-    found = assay.judgments_needed(World.of(8, sharpness=1).study(floor=6, overlap=2), n_splits=20, target=0.75)
+    found = assay.plan.judgments(World.of(8, sharpness=1).study(floor=6, overlap=2), n_splits=20, target=0.75)
     row = found.table.filter(pl.col("judgments") == int(found.run.facts["choices"])).row(0, named=True)
     lines = found.summary().splitlines()
     assert lines[0] == (
@@ -249,7 +249,7 @@ def test_each_sentence_about_judgments_says_what_the_numbers_say():
 
 
 def test_each_sentence_of_a_plan_says_what_its_table_says():
-    plan = assay.plan_triplets(6, agreement=0.8, floors=(2, 12), target=0.6, power=0.5, n_studies=20)
+    plan = assay.plan.triplets(6, agreement=0.8, floors=(2, 12), target=0.6, power=0.5, n_studies=20)
     row = plan.smallest
     lines = plan.summary().splitlines()
     assert lines[0].startswith("1 document of 6 texts; two experts name the same odd one on 80% of triplets; 20 sim")
@@ -270,7 +270,7 @@ def test_each_sentence_of_a_plan_says_what_its_table_says():
 
 
 def test_without_sizes_the_curve_has_tenths_of_twice_the_judgments():
-    found = assay.judgments_needed(World.of(8, sharpness=1).study(floor=6, overlap=2), n_splits=20)
+    found = assay.plan.judgments(World.of(8, sharpness=1).study(floor=6, overlap=2), n_splits=20)
     n = int(str(found.run.facts["choices"]))
     wanted = {max(round(n * k / 5), 10) for k in range(1, 11)} | {n}
     assert found.table["judgments"].to_list() == sorted(wanted)
@@ -374,7 +374,7 @@ def test_twenty_choices_can_be_halved_and_nineteen_cannot():
     some = labels.labels.sort("item", "annotator").head(20)
 
     def of(n):
-        return assay.judgments_needed(
+        return assay.plan.judgments(
             assay.Annotations.from_frame(some.head(n), judges=[], scale=labels.scale, items=labels.items), n_splits=20
         )
 
@@ -417,7 +417,7 @@ def test_a_plan_in_words(overlap, of):
 
 @pytest.mark.parametrize(("options", "agreement"), [({}, 0.6), ({"agreement": 0.7}, 0.7)])
 def test_two_experts_agree_on_six_in_ten_where_nothing_is_said(options, agreement):
-    plan = assay.plan_triplets(5, floors=(1,), n_studies=20, **options)
+    plan = assay.plan.triplets(5, floors=(1,), n_studies=20, **options)
     assert plan.run.settings.agreement == agreement
     assert plan.summary().startswith(f"1 document of 5 texts; two experts name the same odd one on {agreement:.0%}")
     assert (plan.run.data, plan.run.facts, plan.confidence) == ("none", {"target": 0.9, "power": 0.8}, 0.95)
@@ -429,14 +429,14 @@ def test_the_agreement_of_a_pilot_is_one_that_can_be_simulated(monkeypatch, agre
     row = None if agreed is None else {"agreement": agreed}
     monkeypatch.setattr(sample_size, "odd_one_out_agreement", lambda *_, **__: SimpleNamespace(humans=row))
     pilot = SimpleNamespace(fingerprint="abc")
-    plan = assay.plan_triplets(5, floors=(1,), n_studies=20, pilot=pilot)
+    plan = assay.plan.triplets(5, floors=(1,), n_studies=20, pilot=pilot)
     assert (plan.run.settings.agreement, plan.run.data) == (taken, "abc")
 
 
 def test_no_floor_is_none_to_look_at_and_each_is_looked_at_once():
     with pytest.raises(DesignError, match="floors is empty; give at least one number of comparisons"):
-        assay.plan_triplets(5, floors=())
-    assert assay.plan_triplets(5, floors=(4, 1, 4), n_studies=20).table["floor"].to_list() == [1, 4]
+        assay.plan.triplets(5, floors=())
+    assert assay.plan.triplets(5, floors=(4, 1, 4), n_studies=20).table["floor"].to_list() == [1, 4]
 
 
 @pytest.mark.parametrize(

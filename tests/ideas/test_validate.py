@@ -347,7 +347,7 @@ def test_a_function_of_an_estimate_moves_its_ends_and_brings_a_null_back():
 
 
 def test_the_curve_of_judgments_ends_where_the_p_value_is_one_less_the_level():
-    found = assay.judgments_needed(World.of(8, sharpness=1).study(floor=6, overlap=2), n_splits=20, sizes=(500,))
+    found = assay.plan.judgments(World.of(8, sharpness=1).study(floor=6, overlap=2), n_splits=20, sizes=(500,))
     stepped = found.at(judgments=500)
     for level in (0.9, 0.6):
         assert [stepped.p(end) for end in stepped.interval(level)] == pytest.approx([1 - level] * 2)

@@ -73,7 +73,9 @@ def test_a_slight_vote_is_in_part_a_tie():
 
 def test_shares_of_votes_without_grades_are_refused():
     labels = assay.read(graded({-1: 3, 1: 2}).labels, scale="preference", humans=["ann"])
-    with pytest.raises(assay.DesignError, match=r"needs votes with grades, as on the scale 'preference:slightly"):
+    with pytest.raises(
+        assay.errors.DesignError, match=r"needs votes with grades, as on the scale 'preference:slightly"
+    ):
         assay.bradley_terry(labels, grades="shares")
 
 
@@ -118,7 +120,7 @@ def test_people_and_judges_are_together_only_where_that_is_asked_for():
      (["humans", "gtp"], "did you mean 'gpt'")],
 )  # fmt: skip
 def test_who_is_not_there_is_refused(who, words):
-    with pytest.raises(assay.DesignError, match=words):
+    with pytest.raises(assay.errors.DesignError, match=words):
         assay.bradley_terry(study(3, 40, *FLIPPED), who=who)
 
 
@@ -133,10 +135,10 @@ def test_elo_boards_are_those_of_their_votes_alone():
 
 def test_who_has_no_votes_is_refused():
     people = votes_of(drawn(40))
-    with pytest.raises(assay.DesignError, match="nobody who voted is a judge; name the judges with judges="):
+    with pytest.raises(assay.errors.DesignError, match="nobody who voted is a judge; name the judges with judges="):
         assay.bradley_terry(people, who="judges")
     judges = votes_of(drawn(40), judges=[f"w{i}" for i in range(5)])
-    with pytest.raises(assay.DesignError, match="nobody who voted is a person"):
+    with pytest.raises(assay.errors.DesignError, match="nobody who voted is a person"):
         assay.bradley_terry(judges, who="humans")
 
 
@@ -416,7 +418,7 @@ def test_each_category_has_a_board_after_all_of_them():
     ],
 )
 def test_who_cannot_have_a_board(rows, judges, who, words):
-    with pytest.raises(assay.DesignError, match=words):
+    with pytest.raises(assay.errors.DesignError, match=words):
         polls(rows, judges=judges, who=[who])
 
 
@@ -465,7 +467,7 @@ def test_votes_weigh_by_separability_where_that_is_asked_for():
     ],
 )
 def test_what_is_no_separability_is_refused(values, options, words):
-    with pytest.raises(assay.DesignError, match=words):
+    with pytest.raises(assay.errors.DesignError, match=words):
         weighed(values, **options)
 
 
@@ -488,7 +490,7 @@ def test_a_covariate_is_a_difference_and_of_counts_a_share(columns, found):
      ([1.0, math.nan, None], "of every vote; 2 votes have none")],
 )  # fmt: skip
 def test_a_covariate_is_known_of_every_vote(values, words):
-    with pytest.raises(assay.DesignError, match=words):
+    with pytest.raises(assay.errors.DesignError, match=words):
         covariate_values("x", [pl.Series("c", values)])
 
 
@@ -507,7 +509,7 @@ def test_votes_of_one_moment_stay_in_their_order(order, found):
     assert runs.order.tolist() == found
     if order is not None:
         late = boards._EloRuns(SimpleNamespace(columns={"t": pl.Series([1, None, None])}), runs.settings, None)
-        with pytest.raises(assay.DesignError, match="2 votes have no 't', which says when they came"):
+        with pytest.raises(assay.errors.DesignError, match="2 votes have no 't', which says when they came"):
             late.order  # noqa: B018
 
 
@@ -581,7 +583,7 @@ def test_users_are_clusters_where_each_item_is_one_users():
     one, other = (assay.bradley_terry(read, clusters=c, n_resamples=60) for c in ("annotator", "user"))
     assert one.rows.equals(other.rows)
     assert "25 clusters" in one.summary()
-    with pytest.raises(assay.DesignError, match=r"ann, cho voted on item 'i0000'; leave clusters out"):
+    with pytest.raises(assay.errors.DesignError, match=r"ann, cho voted on item 'i0000'; leave clusters out"):
         assay.bradley_terry(study(13, 40, *FLIPPED), clusters="annotator")
 
 
@@ -693,7 +695,7 @@ def test_a_covariate_is_made_of_two_columns_of_one_or_of_the_texts():
     assert columns("length_a", "length_b") == ("length_a", "length_b")
     assert columns("length", "first_text", "second_text") == ("length",)
     assert columns("first_text", "second_text") == ("first_text", "second_text")
-    with pytest.raises(assay.DesignError, match="for length, headers, bold, lists, the texts in columns"):
+    with pytest.raises(assay.errors.DesignError, match="for length, headers, bold, lists, the texts in columns"):
         columns("first_text")
 
 
@@ -724,7 +726,7 @@ def test_covariates_that_cannot_be_told_are_refused(change, options, words):
     frame = arena(4, 200, 0.3).with_columns(**{k: pl.col(v) if isinstance(v, str) else v for k, v in change.items()})
     if "same" in frame.columns:
         frame = frame.with_columns(same2=2 * pl.col("same"))
-    with pytest.raises(assay.DesignError, match=words):
+    with pytest.raises(assay.errors.DesignError, match=words):
         assay.bradley_terry(assay.read(frame, scale="preference"), **options)
 
 
@@ -844,17 +846,19 @@ def test_added_votes_may_bring_systems_items_and_judges():
     whole = assay.bradley_terry(assay.read(both, scale="preference", judges=["gpt"]), n_resamples=60)
     np.testing.assert_allclose(board.rows["low"].to_numpy(), whole.rows["low"].to_numpy(), atol=1e-5)
     assert board.headlines() == whole.headlines()
-    with pytest.raises(assay.DesignError, match="'gpt' is a person in one of the tables and a judge in the other"):
+    with pytest.raises(
+        assay.errors.DesignError, match="'gpt' is a person in one of the tables and a judge in the other"
+    ):
         board.add(assay.read(named, scale="preference", humans=["ann", "bob", "cho", "gpt"]))
 
 
 def test_boards_that_cannot_be_added_to_say_so():
     votes = votes_of(drawn(60))
-    with pytest.raises(assay.DesignError, match=r"ask assay\.elo of all of them again"):
+    with pytest.raises(assay.errors.DesignError, match=r"ask assay\.elo of all of them again"):
         assay.elo(votes, method="none").add(votes)
     items = drawn(60).select("item", document=pl.col("item").str.slice(0, 5))
     clustered = assay.bradley_terry(votes_of(drawn(60), items=items), clusters="document", prior=1, method="none")
-    with pytest.raises(assay.DesignError, match="added to boards without clusters"):
+    with pytest.raises(assay.errors.DesignError, match="added to boards without clusters"):
         clustered.add(votes)
 
 
@@ -876,7 +880,9 @@ def test_each_board_is_evalicas():
 def test_separability_of_700_is_refused():
     frame = drawn(40).with_columns(separability=pl.Series([700.0, *[0.4] * 39]))
     for ask in (assay.bradley_terry, assay.elo):
-        with pytest.raises(assay.DesignError, match="separability is from -1 to 1, and 'separability' goes to 700"):
+        with pytest.raises(
+            assay.errors.DesignError, match="separability is from -1 to 1, and 'separability' goes to 700"
+        ):
             ask(votes_of(frame), separability="separability")
 
 

@@ -204,7 +204,9 @@ def found():
 def saved(found, estimate, low, high, **options):
     settings = dataclasses.replace(found.run.settings, by="sep", choose="weighted", **options)
     given = SimpleNamespace(run=SimpleNamespace(settings=settings))
-    return assay.RatingSets._saving_words(given, "humans", SimpleNamespace(estimate=estimate, low=low, high=high))
+    return assay.results.RatingSets._saving_words(
+        given, "humans", SimpleNamespace(estimate=estimate, low=low, high=high)
+    )
 
 
 @pytest.mark.parametrize(

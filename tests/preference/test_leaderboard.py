@@ -203,7 +203,9 @@ def test_a_system_that_never_lost_is_refused_until_votes_are_added():
     rows = [(f"i{i}", "w", "anna", "bert", -1) for i in range(5)] + [("j", "w", "bert", "carl", 1)]
     rows += [("k", "w", "bert", "carl", -1)]
     votes = votes_of(frame_of(rows))
-    with pytest.raises(assay.DesignError, match=r"anna lost no vote against the other systems.*prior=1.*systems="):
+    with pytest.raises(
+        assay.errors.DesignError, match=r"anna lost no vote against the other systems.*prior=1.*systems="
+    ):
         assay.bradley_terry(votes)
     found = ratings_of(assay.bradley_terry(votes, prior=1.0, method="none"))
     # To the optimum of the same likelihood: half a vote for each in every pair.
@@ -226,7 +228,7 @@ def test_systems_that_never_met_have_no_common_leaderboard(ask):
     ] or ask is assay.elo  # fmt: skip
     assert "no vote connects anna, bert; carl, dora" in found.cautions[0]
     assert found.difference("carl", "dora").estimate == pytest.approx(0, abs=20)
-    with pytest.raises(assay.DesignError, match="no vote connects anna with carl"):
+    with pytest.raises(assay.errors.DesignError, match="no vote connects anna with carl"):
         found.difference("anna", "carl")
     # Votes that a prior adds connect nobody.
     assert assay.bradley_terry(votes_of(frame_of(rows)), prior=1.0, method="none").rows["component"].n_unique() == 2
@@ -242,10 +244,12 @@ def test_who_won_every_vote_is_told_from_who_met_nobody():
     ]
     assert found.rows.filter(pl.col("component") == "carl, dora")["estimate"].is_not_nan().all()
     assert "No ratings of anna, bert: anna lost no vote" in found.summary()
-    with pytest.raises(assay.DesignError, match="anna lost no vote against the other systems, and won 4"):
+    with pytest.raises(assay.errors.DesignError, match="anna lost no vote against the other systems, and won 4"):
         assay.bradley_terry(votes_of(frame_of(won)))
     lost = [*won, ("k", "w", "anna", "carl", -1), ("l", "w", "anna", "carl", 1)]
-    with pytest.raises(assay.DesignError, match=r"^bert won no vote against the other systems, and lost 4.*leave bert"):
+    with pytest.raises(
+        assay.errors.DesignError, match=r"^bert won no vote against the other systems, and lost 4.*leave bert"
+    ):
         assay.bradley_terry(votes_of(frame_of(lost)))
 
 
@@ -437,28 +441,28 @@ GOOD = [("i", "w", "anna", "bert", -1), ("j", "w", "anna", "bert", 1)]
     ],
 )
 def test_words_of_each_error(ask, rows, options, words):
-    with pytest.raises((assay.AssayError, TypeError), match=words):
+    with pytest.raises((assay.errors.AssayError, TypeError), match=words):
         ask(votes_of(frame_of(rows)), **options)
 
 
 @pytest.mark.parametrize("ask", [assay.consistency, assay.preference_strength, assay.bradley_terry, assay.elo])
 def test_what_are_no_votes_is_refused(ask):
-    with pytest.raises(assay.DesignError, match=r"needs votes: labels first, second or tie.*scale='preference'"):
+    with pytest.raises(assay.errors.DesignError, match=r"needs votes: labels first, second or tie.*scale='preference'"):
         ask(assay.simulate(n_items=5))
-    with pytest.raises(assay.DesignError, match=r"no 'first'.*model_a, model_b and winner"):
+    with pytest.raises(assay.errors.DesignError, match=r"no 'first'.*model_a, model_b and winner"):
         ask(assay.read(frame_of(GOOD).drop("first"), scale="preference", repeat="repeat"))
     two = pl.concat([frame_of(GOOD).with_columns(criterion=pl.lit(c)) for c in ("clear", "true")])
-    with pytest.raises(assay.DesignError, match=r"one criterion.*labels.where\(criterion='clear'\)"):
+    with pytest.raises(assay.errors.DesignError, match=r"one criterion.*labels.where\(criterion='clear'\)"):
         ask(votes_of(two))
 
 
 def test_options_that_would_do_nothing_are_refused():
     votes = votes_of(drawn(40))
-    with pytest.raises(assay.DesignError, match=r"alpha=\.\.\. weighs votes by separability; name its column"):
+    with pytest.raises(assay.errors.DesignError, match=r"alpha=\.\.\. weighs votes by separability; name its column"):
         assay.elo(votes, alpha=1.0)
-    with pytest.raises(assay.DesignError, match="must be a number of every item; it is String"):
+    with pytest.raises(assay.errors.DesignError, match="must be a number of every item; it is String"):
         assay.bradley_terry(votes, separability="first")
-    with pytest.raises(assay.DesignError, match="depends on the order of votes; use method='percentile'"):
+    with pytest.raises(assay.errors.DesignError, match="depends on the order of votes; use method='percentile'"):
         assay.elo(votes, method="jackknife")
 
 
@@ -479,7 +483,7 @@ def test_a_report_on_votes_rates_the_systems():
 @pytest.mark.parametrize("ask", [assay.elo, assay.bradley_terry])
 @pytest.mark.parametrize(("old", "new"), [("scale", "rating_scale"), ("threshold", "separability_threshold")])
 def test_words_that_mean_something_else_elsewhere_are_refused_with_todays(ask, old, new):
-    with pytest.raises(assay.DesignError, match=rf"{old}=\.\.\. is now {new}=\.\.\."):
+    with pytest.raises(assay.errors.DesignError, match=rf"{old}=\.\.\. is now {new}=\.\.\."):
         ask(votes_of(drawn(20)), **{old: 1.0})
 
 
@@ -651,9 +655,9 @@ def test_boards_of_judges_that_have_no_ratings_are_told_beside_peoples():
     empty = pl.DataFrame(schema={"who": pl.String, "group": pl.String})
     found = SimpleNamespace(agreement={}, pairs=empty, whose=("humans", "gpt"), boards=boards,
                             votes=SimpleNamespace(judges=("gpt", "pal")))  # fmt: skip
-    assert assay.Leaderboard.headlines(found) == ["gpt cannot be set against people: x never lost."]
+    assert assay.results.Leaderboard.headlines(found) == ["gpt cannot be set against people: x never lost."]
     found.whose = ("gpt", "pal")
-    assert assay.Leaderboard.headlines(found) == []
+    assert assay.results.Leaderboard.headlines(found) == []
 
 
 def test_what_covariates_are_worth_is_of_boards_that_have_them():
@@ -824,7 +828,7 @@ def test_intervals_of_boards_on_different_numbers_of_items_are_said_together():
 def lines_of(mine, clear, lead, words="", **more):
     given = SimpleNamespace(rows=leaderboard._board_rows(mine))
     found = SimpleNamespace(estimate=lead, low=lead - 1, high=lead + 1)
-    return assay.Leaderboard._board_lines(given, mine, leaderboard._Lead(found, clear, words))
+    return assay.results.Leaderboard._board_lines(given, mine, leaderboard._Lead(found, clear, words))
 
 
 def test_lines_of_a_board_are_its_systems_and_its_lead():

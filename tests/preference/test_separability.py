@@ -199,7 +199,7 @@ def test_more_outputs_come_nearer_to_all_of_them():
     near = stable["mean_difference"].to_list()
     assert near[0] > near[1] > near[2] == 0
     assert stable["correlation"][2] == pytest.approx(1)
-    with pytest.raises(assay.DesignError, match="k must be 2 or more: one output says nothing"):
+    with pytest.raises(assay.errors.DesignError, match="k must be 2 or more: one output says nothing"):
         found.stability([1])
 
 
@@ -213,17 +213,19 @@ def test_fewer_comparisons_and_other_temperatures():
     assert near[0] == near[5] == 0 < near[4]
     assert stable["items"].to_list() == [25, 25, 25, 25, 20, 25]
     assert stable["mean"][4] == pytest.approx(other.items["separability"].mean(), abs=1e-12)
-    with pytest.raises(assay.DesignError, match=r"c must be 1 or more$"):
+    with pytest.raises(assay.errors.DesignError, match=r"c must be 1 or more$"):
         found.stability(c=[0])
     elsewhere = assay.separability(outputs(generations(5, 3, systems=("a", "b"))), method="none")
-    with pytest.raises(assay.DataError, match="no item and pair of systems in common with this one"):
+    with pytest.raises(assay.errors.DataError, match="no item and pair of systems in common with this one"):
         found.stability(others={"x": elsewhere})
 
 
 def test_outputs_of_several_temperatures_are_not_one_system():
     frames = [generations(4, 3, seed=s).with_columns(temperature=pl.lit(t)) for s, t in ((1, 0.2), (2, 1.0))]
     labels = outputs(pl.concat(frames), conditions=["temperature"])
-    with pytest.raises(assay.DesignError, match=r"several values of 'temperature' .0.2, 1.0.*where.temperature=0.2"):
+    with pytest.raises(
+        assay.errors.DesignError, match=r"several values of 'temperature' .0.2, 1.0.*where.temperature=0.2"
+    ):
         assay.separability(labels)
     both = [assay.separability(labels.where(temperature=t), method="none") for t in (0.2, 1.0)]
     assert both[0].stability(others={"1.0": both[1]})["items"].to_list() == [12]
@@ -236,7 +238,7 @@ def test_separability_goes_beside_votes():
     table = assay.read(votes, scale="preference", items=found.of("m2", "m1"))
     board = assay.elo(table, separability="separability", method="none")
     assert set(board.rows["system"]) == {"m1", "m2"}
-    with pytest.raises(assay.DataError, match="pair 'm1 and m9' is not in the systems compared"):
+    with pytest.raises(assay.errors.DataError, match="pair 'm1 and m9' is not in the systems compared"):
         found.of("m1", "m9")
 
 
@@ -252,7 +254,7 @@ def test_means_by_a_column_of_items():
     assert found.groups == ("x", "y")
     drawn = found.plot(group="y")
     assert sum(patch.get_data().values.sum() for patch in drawn.patches) == 10
-    with pytest.raises(assay.DataError, match="group 'z' is not in the groups"):
+    with pytest.raises(assay.errors.DataError, match="group 'z' is not in the groups"):
         found.plot(group="z")
 
 
@@ -270,7 +272,7 @@ def test_means_by_a_column_of_items():
     ],
 )  # fmt: skip
 def test_words_of_each_error(change, options, words):
-    with pytest.raises(assay.AssayError, match=words):
+    with pytest.raises(assay.errors.AssayError, match=words):
         assay.separability(outputs(change(generations(6, 3))), **options)
 
 
@@ -286,7 +288,7 @@ def test_an_empty_output_is_left_out_when_labels_are_read_and_said():
 
 
 def test_what_are_no_texts_is_refused():
-    with pytest.raises(assay.DesignError, match="labels on the scale text"):
+    with pytest.raises(assay.errors.DesignError, match="labels on the scale text"):
         assay.separability(assay.simulate(n_items=5))
 
 
@@ -360,14 +362,14 @@ def test_benchmarks_keep_their_conditions_and_their_repeats():
 
 def test_benchmarks_that_are_none_are_refused():
     near = told_apart(4, 0.5, 1)
-    with pytest.raises(assay.DesignError, match="one table of outputs each; there is none"):
+    with pytest.raises(assay.errors.DesignError, match="one table of outputs each; there is none"):
         assay.separability({})
-    with pytest.raises(assay.DesignError, match="'votes' has no outputs: labels on the scale text"):
+    with pytest.raises(assay.errors.DesignError, match="'votes' has no outputs: labels on the scale text"):
         assay.separability({"near": near, "votes": assay.simulate(n_items=5)})
     named = near.labels.with_columns(benchmark=pl.lit("x"))
     items = named.select("item", "benchmark").unique(maintain_order=True)
     own = assay.read(named.drop("benchmark"), scale="text", repeat="repeat", humans=["m1", "m2"], items=items)
-    with pytest.raises(assay.DesignError, match="have a column 'benchmark' of their own; rename it"):
+    with pytest.raises(assay.errors.DesignError, match="have a column 'benchmark' of their own; rename it"):
         assay.separability({"near": own, "far": near})
 
 
@@ -433,9 +435,9 @@ def test_a_sweep_tries_every_number_when_none_is_named():
 def test_a_sweep_of_what_is_not_there_is_refused(options, words):
     labels = told_apart(5, 0.5, 5, hot=True)
     given = options if not options or "condition" in options else {**options, "condition": "heat"}
-    with pytest.raises(assay.AssayError, match=words):
+    with pytest.raises(assay.errors.AssayError, match=words):
         assay.separability_sweep(labels, **given)
-    with pytest.raises(assay.DesignError, match=r"name the column with condition="):
+    with pytest.raises(assay.errors.DesignError, match=r"name the column with condition="):
         assay.separability_sweep(told_apart(5, 0.5, 5), baseline="hot")
 
 

@@ -180,7 +180,7 @@ def test_a_saving_and_its_interval_do_not_depend_on_items_that_others_alone_rate
 )
 def test_words_of_what_cannot_be_chosen(options, words):
     frame = frame_of([(f"i{i}", "w", "anna", "bert", 1) for i in range(4)], separability=0.5, more=[1.0, 2, 3, 15])
-    with pytest.raises(assay.DesignError) as refused:
+    with pytest.raises(assay.errors.DesignError) as refused:
         assay.consistency(votes_of(frame), **options)
     assert words in str(refused.value)
 
@@ -271,7 +271,7 @@ def test_further_names_are_put_between_those_there_are(names, others, both, move
 )
 def test_the_first_strange_vote_is_named_and_the_others_are_counted(strange, words):
     rows = pl.DataFrame({"annotator": ["ann", "bob", "cho"], "item": ["i1", "i2", "i3"]})
-    with pytest.raises(assay.DataError, match=words):
+    with pytest.raises(assay.errors.DataError, match=words):
         _refuse_votes(SimpleNamespace(labels=rows), np.array(strange), "is odd")
 
 

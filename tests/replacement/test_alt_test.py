@@ -828,10 +828,10 @@ def test_an_unknown_option_meets_its_nearest():
 # -- how it reads -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ask", [alt_test, assay.alt_test_by, assay.plan_alt_test])
+@pytest.mark.parametrize("ask", [alt_test, assay.alt_test_by, assay.plan.alt_test])
 def test_the_word_of_before_is_refused_with_the_one_of_today(ask):
     with pytest.raises(DesignError, match=r"annotators=\.\.\. is now expertise="):
-        ask(*(() if ask is assay.plan_alt_test else (STUDY, "good")), annotators="crowd")
+        ask(*(() if ask is assay.plan.alt_test else (STUDY, "good")), annotators="crowd")
 
 
 @pytest.mark.parametrize("kind", EPSILON)

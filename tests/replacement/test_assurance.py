@@ -250,7 +250,7 @@ def test_the_number_the_curve_and_the_plan_agree():
     curve = TEST.size_curve(sizes=sizes, n_draws=5)
     assert curve.n_annotators == 4
     assert curve.settled.tolist() == found.settled.tolist()
-    plan = assay.plan_alt_test(sizes, 4, epsilon=0.15, pilot=LABELS, n_studies=1200, seed=1)
+    plan = assay.plan.alt_test(sizes, 4, epsilon=0.15, pilot=LABELS, n_studies=1200, seed=1)
     # 200 truths each: the standard error of a difference is at most .05.
     assert plan.table["estimate"].to_list() == pytest.approx(found.settled.tolist(), abs=0.1)
     [row] = plan.smallest.rows(named=True)
@@ -262,7 +262,7 @@ def test_the_number_the_curve_and_the_plan_agree():
 def test_smaller_panels_are_another_question_in_the_curve_as_in_the_plan():
     sizes = (100, 300)
     curve = TEST.size_curve(sizes=sizes, n_annotators=3, n_draws=40)
-    plan = assay.plan_alt_test(sizes, 3, epsilon=0.15, pilot=LABELS, n_studies=1200, seed=1)
+    plan = assay.plan.alt_test(sizes, 3, epsilon=0.15, pilot=LABELS, n_studies=1200, seed=1)
     assert plan.table["estimate"].to_list() == pytest.approx(curve.settled.tolist(), abs=0.1)
 
 
@@ -294,12 +294,12 @@ def test_where_there_is_no_number_that_is_said():
 
 
 def test_a_power_that_is_none_is_refused():
-    with pytest.raises(assay.AssayError, match="power must lie between 0 and 1"):
+    with pytest.raises(assay.errors.AssayError, match="power must lie between 0 and 1"):
         TEST.items_to_decide(1.0)
 
 
 def test_a_plan_without_a_pilot_has_no_range_and_says_so():
-    plan = assay.plan_alt_test((30, 60), epsilon=0.1, n_studies=50)
+    plan = assay.plan.alt_test((30, 60), epsilon=0.1, n_studies=50)
     assert plan.smallest.columns == ["n_annotators", "epsilon", "n_items"]
     assert "These numbers have no range: they rest on noises that are assumed" in plan.summary()
     assert plan.table["estimate"].to_list() == plan.table["replace"].to_list()

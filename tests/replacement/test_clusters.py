@@ -50,7 +50,7 @@ def test_the_signature_and_the_summary_say_clusters() -> None:
 
 def test_an_unknown_cluster_column_is_refused() -> None:
     with pytest.raises(
-        assay.DataError, match="item column 'documnet' is not in the table of items; did you mean 'document'"
+        assay.errors.DataError, match="item column 'documnet' is not in the table of items; did you mean 'document'"
     ):
         assay.alt_test(table(2), "judge", epsilon=0.15, clusters="documnet")
 
@@ -67,7 +67,7 @@ def test_the_robust_error_by_hand() -> None:
 
 
 def test_paired_annotators_take_items_as_independent() -> None:
-    with pytest.raises(assay.DesignError, match="takes items as independent"):
+    with pytest.raises(assay.errors.DesignError, match="takes items as independent"):
         assay.alt_test_paired(table(2), "judge", [["ann_1"], ["ann_2", "ann_3"]], epsilon=0.1, clusters="document")
 
 

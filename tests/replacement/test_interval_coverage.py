@@ -105,7 +105,7 @@ def test_peoples_agreement_has_the_interval_that_agreement_gives():
 
     labels = assay.simulate(60, 3, judges={"judge": 0.3}, prior=[0.25] * 4, seed=4)
     mine = compare_judges(labels, epsilon=0.1).tests["judge"].human_agreement
-    theirs = assay.krippendorff_alpha(labels, annotators=labels.humans)
+    theirs = assay.measures.krippendorff_alpha(labels, annotators=labels.humans)
     assert (mine.estimate, mine.low, mine.high) == pytest.approx((theirs.estimate, theirs.low, theirs.high), abs=1e-9)
 
 

@@ -602,7 +602,7 @@ def test_columns_that_hold_what_people_said_are_no_structure():
     assert [one.name for one in test.tally.table.structures] == ["target_language"]
     named = alt_test(study(people, good, names, about), "judge", expertise="expert", strata=["answer"])
     assert named.looked.kept.structure == "answer"
-    with pytest.raises(assay.AssayError, match="names of items share nothing"):
+    with pytest.raises(assay.errors.AssayError, match="names of items share nothing"):
         alt_test(study(people, good, names, about), "judge", expertise="expert", strata="stem").verdict  # noqa: B018
 
 
@@ -675,7 +675,7 @@ def test_planned_looks_spend_alpha():
     assert (one.verdict, early.verdict) == ("replace", "cannot tell yet")
     assert "|looks:4|" in early.signature
     assert "|look:4|" in last.signature
-    with pytest.raises(assay.AssayError, match="look=3 of looks=2"):
+    with pytest.raises(assay.errors.AssayError, match="look=3 of looks=2"):
         alt_test(labels, "judge", expertise="expert", look=3, looks=2)
 
 
@@ -830,7 +830,7 @@ def test_what_is_a_structure_and_which_of_them_cross():
     assert names(15, stem=coded([0, 1] * 3)) == ["a", "b", "stem"]
     assert names(15, stem=coded([0, 1] * 2 + [0])) == ["a", "b"]
     assert names(15, wanted="stem", stem=coded([0, 1, 2])) == ["a", "b", "stem"]  # asked for, and few all the same
-    with pytest.raises(assay.DesignError, match="strata='suffix': the names of items share nothing"):
+    with pytest.raises(assay.errors.DesignError, match="strata='suffix': the names of items share nothing"):
         names(15, wanted="suffix", stem=coded([0, 1]))
     crossed = _structures(columns, None, None, "auto")[2].part
     assert [len(set(crossed[(one == a) & (other == b)])) for a in (0, 1) for b in (0, 1)] == [1] * 4
@@ -869,8 +869,9 @@ def test_people_agree_by_the_coefficient_of_their_scale(scale, level):
         rows = [(item, who, words[label]) for item, who, label in rows]
     table = pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row")
     labels = assay.read(table, judges=["gpt"], scale=scale)
-    wanted = assay.krippendorff_alpha(labels.where(annotator=["ann", "bob", "cho"]), level=level)
+    wanted = assay.measures.krippendorff_alpha(labels.where(annotator=["ann", "bob", "cho"]), level=level)
     found = compare_judges(labels, epsilon=0.1).tests["gpt"].human_agreement
     assert found.estimate == pytest.approx(wanted.estimate)
-    assert len({assay.krippendorff_alpha(labels, level=one).estimate for one in ("interval", "ordinal", "nominal")}
+    levels = ("interval", "ordinal", "nominal")
+    assert len({assay.measures.krippendorff_alpha(labels, level=one).estimate for one in levels}
                if level == "interval" else {1, 2, 3}) == 3  # fmt: skip

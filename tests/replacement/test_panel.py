@@ -95,7 +95,7 @@ def test_a_similarity_is_the_score_where_one_is_given_and_no_other_is_named():
 def test_scores_that_a_scale_does_not_have_are_refused(scale, options, words):
     if "similarity" in options:
         options = options | {"similarity": as_similarity(options["similarity"])}
-    with pytest.raises(assay.DesignError, match=words):
+    with pytest.raises(assay.errors.DesignError, match=words):
         score_of(scale, **options)
 
 
@@ -170,7 +170,7 @@ def test_somebody_must_be_left_to_compare_with(humans, judges, options, words):
     if words is None:
         assert _refuse_too_few(labels, humans, settings) is None
         return
-    with pytest.raises(assay.DesignError, match=words):
+    with pytest.raises(assay.errors.DesignError, match=words):
         _refuse_too_few(labels, humans, settings)
 
 
@@ -206,7 +206,7 @@ def test_quality_is_a_number_above_0(bad):
     labels = SimpleNamespace()
     assert _quality(labels, ("ann", "bob"), None).tolist() == [1, 1]
     assert _quality(labels, ("bob", "ann"), {"ann": 2, "bob": 0.5, "cho": -1}).tolist() == [0.5, 2]
-    with pytest.raises(assay.DataError, match="quality of annotator 'bob' must be a number above 0"):
+    with pytest.raises(assay.errors.DataError, match="quality of annotator 'bob' must be a number above 0"):
         _quality(labels, ("ann", "bob"), {"ann": 1, "bob": bad})
 
 
@@ -216,13 +216,13 @@ def test_a_table_of_one_criterion_is_one_test_and_of_two_it_is_refused():
     frame = pl.DataFrame(rows, schema=["item", "annotator", "criterion", "label"], orient="row")
     both = assay.Annotations.from_frame(frame, judges=["m"], scale=STEPS)
     settings = AltTestSettings(epsilon=0.1)
-    with pytest.raises(assay.DesignError, match=r"the table has 2 criteria \(clear, true\); test each with"):
+    with pytest.raises(assay.errors.DesignError, match=r"the table has 2 criteria \(clear, true\); test each with"):
         AltTestTable.of(both, settings)
     one = assay.Annotations.from_frame(frame.filter(pl.col("criterion") == "true"), judges=["m"], scale=STEPS)
     made = AltTestTable.of(one, settings)
     assert (one.criteria, made.humans, made.ratings.n_items) == (("true",), ("ann", "bob"), 4)
     assert made.fingerprint
-    with pytest.raises(assay.DataError, match=r"expert 'anna'.*did you mean 'ann'"):
+    with pytest.raises(assay.errors.DataError, match=r"expert 'anna'.*did you mean 'ann'"):
         AltTestTable.of(one, AltTestSettings(epsilon=0.1, expert="anna"))
 
 
@@ -277,7 +277,7 @@ def test_structures_are_crossed_where_a_cell_has_four_items_and_the_stem_comes_l
 
 def test_names_that_share_nothing_cannot_be_asked_for():
     for wanted in ("stem", "suffix", ["a", "stem"]):
-        with pytest.raises(assay.DesignError, match="the names of items share nothing"):
+        with pytest.raises(assay.errors.DesignError, match="the names of items share nothing"):
             structures([column("a", 0, 1)], wanted=wanted)
     assert structures([column("stem", 0, 1)], wanted="stem")[0].part.tolist() == [0, 1]  # a column of that name
 

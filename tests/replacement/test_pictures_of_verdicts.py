@@ -36,7 +36,7 @@ def test_what_the_judge_reaches_beside_what_it_has_to_beat():
         [("ann", 0.6, 0.5, 0.7, 0.8, False), ("bob", 0.9, 0.8, 1.0, 0.7, True), ("cho", 0.7, 0.6, 0.8, 0.6, True)],
         schema=["annotator", "rho_judge", "low", "high", "rho_human", "rejected"], orient="row",
     )  # fmt: skip
-    ax = assay.AltTest.plot(SimpleNamespace(annotators=people, n_annotators=3, epsilon=0.1))
+    ax = assay.results.AltTest.plot(SimpleNamespace(annotators=people, n_annotators=3, epsilon=0.1))
     assert names_of(ax.yaxis) == ["bob", "cho", "ann"]
     assert rows_of(ax) == [(0.9, pictures.PASS), (0.7, pictures.PASS), (0.6, pictures.MUTED)]
     (beat,) = [line for line in ax.lines if line.get_label().startswith("to beat")]
@@ -47,9 +47,11 @@ def test_what_the_judge_reaches_beside_what_it_has_to_beat():
     assert left == 0.35
     assert 1 < right < 1.1
     worse = people.with_columns(low=pl.lit(0.1))
-    assert assay.AltTest.plot(SimpleNamespace(annotators=worse, n_annotators=3, epsilon=0.1)).get_xlim()[0] < 0.1
+    assert (
+        assay.results.AltTest.plot(SimpleNamespace(annotators=worse, n_annotators=3, epsilon=0.1)).get_xlim()[0] < 0.1
+    )
     many = pl.concat([people.with_columns(rho_judge=pl.lit(k / 50), annotator=pl.lit(f"p{k}")) for k in range(15)])
-    shown = names_of(assay.AltTest.plot(SimpleNamespace(annotators=many, n_annotators=45, epsilon=0.1)).yaxis)
+    shown = names_of(assay.results.AltTest.plot(SimpleNamespace(annotators=many, n_annotators=45, epsilon=0.1)).yaxis)
     assert len(shown) == 40
     assert (shown[0], shown[19], shown[20], shown[-1]) == ("p14", "p8", "p6", "p0")  # 5 in the middle are left out
 
@@ -66,20 +68,20 @@ def test_judges_and_domains_have_the_colour_of_their_verdict():
     ]}  # fmt: skip
     colours = [pictures.PASS, pictures.FAIL, *(pictures.TONES[tone] for tone in ("split", "open", "open"))]
     ceiling = judged("mean", "replace", 0.9)
-    one = assay.JudgeComparison._rows(SimpleNamespace(tests=tests, ceiling=ceiling))
-    ax = assay.JudgeComparison.plot(SimpleNamespace(_rows=lambda: one))
+    one = assay.results.JudgeComparison._rows(SimpleNamespace(tests=tests, ceiling=ceiling))
+    ax = assay.results.JudgeComparison.plot(SimpleNamespace(_rows=lambda: one))
     assert names_of(ax.yaxis) == ["a", "b", "c", "d", "e", "mean (ceiling)"]
     wanted = [*zip([0.8, 0.3, 0.5, 0.6, 0.6], colours, strict=True)]
     assert rows_of(ax) == [*wanted, (0.9, pictures.MUTED)]
     assert legend_of(ax) == [test.verdict for test in tests.values()]
     assert_readable(ax)
-    ax = assay.AltTestBy.plot(SimpleNamespace(tests=tests))
+    ax = assay.results.AltTestBy.plot(SimpleNamespace(tests=tests))
     assert names_of(ax.yaxis) == list("abcde")
     assert rows_of(ax) == wanted
     assert legend_of(ax) == [test.verdict for test in tests.values()]
     assert ax.get_xlim()[0] < 0.2
     assert 1 < ax.get_xlim()[1] < 1.1
-    few = assay.AltTestBy.plot(SimpleNamespace(tests={"a": tests["a"]}))
+    few = assay.results.AltTestBy.plot(SimpleNamespace(tests={"a": tests["a"]}))
     assert few.get_xlim()[0] == 0.35
     assert legend_of(few) == ["replace"]
 

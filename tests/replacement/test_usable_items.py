@@ -37,7 +37,7 @@ def read(*parts: pl.DataFrame) -> assay.Annotations:
     return assay.read(labels, judges=["judge"], items=items, scale=assay.Nominal(KINDS))
 
 
-def put_to_test(labels: assay.Annotations, options: dict) -> assay.AltTest:
+def put_to_test(labels: assay.Annotations, options: dict) -> assay.results.AltTest:
     return assay.alt_test(labels, "judge", epsilon=0.1, **options)
 
 

@@ -107,14 +107,14 @@ def test_the_model_says_what_it_is(bert):
     ],
 )
 def test_words_of_each_error(bert, options, words):
-    with pytest.raises(assay.AssayError, match=words):
+    with pytest.raises(assay.errors.AssayError, match=words):
         similarity_named(f"bertscore:{bert}{options}").matrix(["a cat", "a mat"])
 
 
 def test_a_text_that_the_model_cannot_read_to_its_end_is_refused_or_cut(bert):
     long = "the cat " * 40
     with pytest.raises(
-        assay.DesignError, match=r"a text has 82 tokens, and the model small-bert reads 64: 'the cat.*long=cut"
+        assay.errors.DesignError, match=r"a text has 82 tokens, and the model small-bert reads 64: 'the cat.*long=cut"
     ):
         similarity_named(f"bertscore:{bert}")(long, "a mat")
     cut = similarity_named(f"bertscore:{bert},long=cut")
@@ -123,7 +123,7 @@ def test_a_text_that_the_model_cannot_read_to_its_end_is_refused_or_cut(bert):
 
 
 def test_what_is_no_model_is_refused(tmp_path: Path):
-    with pytest.raises(assay.DataError, match="holds no model: neither config"):
+    with pytest.raises(assay.errors.DataError, match="holds no model: neither config"):
         similarity_named(f"bertscore:{tmp_path}")
-    with pytest.raises(assay.DataError, match=r"there is no folder .*nowhere"):
+    with pytest.raises(assay.errors.DataError, match=r"there is no folder .*nowhere"):
         similarity_named(f"bertscore:{tmp_path}/nowhere")

@@ -146,10 +146,10 @@ def test_a_models_name_is_its_weights_wherever_the_folder_is(tmp_path):
 def test_a_model_that_is_not_here_and_cannot_be_fetched_is_refused(monkeypatch):
     pytest.importorskip("huggingface_hub", reason='needs the extra "embed"')
     with pytest.raises(
-        assay.DataError, match="the model 'nobody/nothing' is not on this machine and cannot be fetched"
+        assay.errors.DataError, match="the model 'nobody/nothing' is not on this machine and cannot be fetched"
     ):
         similarity_named("embeddings:nobody/nothing")
-    with pytest.raises(assay.DataError, match="there is no folder /nowhere/model"):
+    with pytest.raises(assay.errors.DataError, match="there is no folder /nowhere/model"):
         similarity_named("embeddings:/nowhere/model")
 
 
@@ -164,7 +164,9 @@ def test_a_missing_extra_is_named_with_its_command(module, monkeypatch, tmp_path
     monkeypatch.setitem(sys.modules, module, None)
     embeddings.folder_of.cache_clear()
     name = "some-model" if module == "huggingface_hub" else tmp_path
-    with pytest.raises(assay.AssayError, match=r"needs more than the base install: python -m pip install .*\[embed\]"):
+    with pytest.raises(
+        assay.errors.AssayError, match=r"needs more than the base install: python -m pip install .*\[embed\]"
+    ):
         similarity_named(f"embeddings:{name},device=cpu,split={'sentences' if module == 'sentencex' else 'whole'}")(
             "a cat", "a very much longer text than eight bytes"
         )

@@ -64,13 +64,13 @@ def test_a_pipeline_reads_all_texts_at_once_and_case_and_space_do_not_matter():
 
 @pytest.mark.parametrize("found", ["a text", 7, [["a", "list"]]])
 def test_what_is_no_list_of_entities_is_refused(found):
-    with pytest.raises(assay.DataError, match="must return a list of them; for 'one'"):
+    with pytest.raises(assay.errors.DataError, match="must return a list of them; for 'one'"):
         Entities(lambda text: found).matrix(["one", "two"])
 
 
 def test_a_missing_spacy_is_named_with_its_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(assay.AssayError, match=r"finding entities needs more .*\[entities\]"):
+    with pytest.raises(assay.errors.AssayError, match=r"finding entities needs more .*\[entities\]"):
         similarity_named("entities:nowhere")
 
 
@@ -86,9 +86,9 @@ def test_a_spacy_model(tmp_path: Path, monkeypatch):
     matrix = similarity.matrix(TEXTS)
     assert matrix.tolist() == Entities(capitals).matrix(TEXTS).tolist()
     assert "spaCy" in similarity.about
-    with pytest.raises(assay.DesignError, match="finds no entities"):
+    with pytest.raises(assay.errors.DesignError, match="finds no entities"):
         similarity_named(f"entities:{tmp_path / 'blank'}")
-    with pytest.raises(assay.DataError, match="python -m spacy download xx_none"):
+    with pytest.raises(assay.errors.DataError, match="python -m spacy download xx_none"):
         similarity_named("entities:xx_none")
 
 
@@ -238,8 +238,8 @@ def test_scores_of_entities_are_kept_by_their_model(kept_here):
 
 
 def test_the_text_in_a_message_has_forty_letters():
-    with pytest.raises(assay.DataError, match=f"for '{'x' * 40}' it returned the text 'A'"):
+    with pytest.raises(assay.errors.DataError, match=f"for '{'x' * 40}' it returned the text 'A'"):
         lexical._entity_set("A", "x" * 41)
     assert lexical._entity_set(["A", "A", "B"], "x") == {"A", "B"}
-    with pytest.raises(assay.DataError, match=f"for '{'x' * 40}': unhashable type"):
+    with pytest.raises(assay.errors.DataError, match=f"for '{'x' * 40}': unhashable type"):
         lexical._entity_set([[]], "x" * 41)

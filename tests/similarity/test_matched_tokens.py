@@ -166,11 +166,11 @@ def test_special_tokens_are_read_and_weigh_nothing_and_a_long_text_is_refused_or
     monkeypatch.setattr(bertscore, "_tokenizer", lambda folder: Tokenizer())
     assert read(" a bb ", "refuse") == read("a bb", "cut") == [(1, 0), (3, 1), (4, 1), (2, 0)]
     assert read("a bb ccc", "cut") == [(1, 0), (3, 1), (4, 1), (2, 0)]
-    with pytest.raises(assay.DesignError, match="a text has 5 tokens, and the model m reads 4: 'a bb ccc'"):
+    with pytest.raises(assay.errors.DesignError, match="a text has 5 tokens, and the model m reads 4: 'a bb ccc'"):
         read("a bb ccc", "refuse")
     begin = "x" * 35 + " y z "  # the first forty letters are shown
     with pytest.raises(
-        assay.DesignError, match=f"a text has 6 tokens, and the model m reads 4: '{begin}'[.]{{3}} Take"
+        assay.errors.DesignError, match=f"a text has 6 tokens, and the model m reads 4: '{begin}'[.]{{3}} Take"
     ):
         read(begin + "w" * 9, "refuse")
 
@@ -216,7 +216,9 @@ def test_which_layer_is_taken(name, config, asked, layer, tmp_path):
     model = folder_with(tmp_path / name, **config)
     if layer is None:
         own = config.get("num_hidden_layers") or config.get("n_layers") or 0
-        with pytest.raises(assay.DesignError, match=f"^the model {name} has layers 1 to {own}; got layer {asked}$"):
+        with pytest.raises(
+            assay.errors.DesignError, match=f"^the model {name} has layers 1 to {own}; got layer {asked}$"
+        ):
             LayerEncoder(model, asked)
     else:
         assert LayerEncoder(model, asked).layer == layer
@@ -343,7 +345,9 @@ def test_a_model_ends_with_the_layer_that_is_asked_for(monkeypatch):
     shared = Part(encoder=Part(albert_layer_groups=["one"], config=SimpleNamespace(num_hidden_layers=12), layer=layers))
     assert loaded(shared, monkeypatch).encoder.config.num_hidden_layers == 2  # the same layer again and again
     assert shared.encoder.layer == layers
-    with pytest.raises(assay.DataError, match="does not know the layers of Part; take a model like BERT or RoBERTa"):
+    with pytest.raises(
+        assay.errors.DataError, match="does not know the layers of Part; take a model like BERT or RoBERTa"
+    ):
         loaded(Part(), monkeypatch)
 
 

@@ -48,7 +48,7 @@ def test_the_alternative_annotator_test_takes_a_name(name):
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_before_anything_is_compared():
-    with pytest.raises(assay.DesignError, match="similarity 'rouge1' is not in assay; did you mean 'rouge-1'"):
+    with pytest.raises(assay.errors.DesignError, match="similarity 'rouge1' is not in assay; did you mean 'rouge-1'"):
         assay.alt_test(labels(), "m", epsilon=0.2, similarity="rouge1")
 
 

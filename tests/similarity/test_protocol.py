@@ -169,16 +169,16 @@ class Wrong:
     ],
 )  # fmt: skip
 def test_words_of_each_error(similarity, words):
-    with pytest.raises(assay.AssayError, match=words):
+    with pytest.raises(assay.errors.AssayError, match=words):
         similarity_matrix(["a", "b"], similarity)
 
 
 def test_what_are_no_texts_is_refused():
-    with pytest.raises(assay.DataError, match="compares texts; got 3, which is int"):
+    with pytest.raises(assay.errors.DataError, match="compares texts; got 3, which is int"):
         similarity_matrix(["a", 3])
-    with pytest.raises(assay.DataError, match="a list of texts; got one text"):
+    with pytest.raises(assay.errors.DataError, match="a list of texts; got one text"):
         similarity_matrix("a b")
-    with pytest.raises(assay.DataError, match="they have 1 and 2"):
+    with pytest.raises(assay.errors.DataError, match="they have 1 and 2"):
         named("words").pairs(["a"], ["a", "b"])
 
 

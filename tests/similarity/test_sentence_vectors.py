@@ -62,7 +62,7 @@ def test_fitted_texts_are_compared_without_the_encoder():
     assert asked == len(TEXTS)
     assert fitted.fitted(TEXTS[:3]) is fitted
     assert (fitted.name, fitted.about) == (similarity.name, similarity.about)
-    with pytest.raises(assay.DataError, match="was not fitted to 'else'"):
+    with pytest.raises(assay.errors.DataError, match="was not fitted to 'else'"):
         fitted("else", TEXTS[0])
 
 
@@ -75,7 +75,7 @@ def test_fitted_texts_are_compared_without_the_encoder():
     ],
 )
 def test_an_encoder_that_gives_something_else_is_refused(encode, words):
-    with pytest.raises(assay.DataError, match=words):
+    with pytest.raises(assay.errors.DataError, match=words):
         Embeddings(OwnEncoder(encode)).matrix(["a", "b"])
 
 
@@ -202,7 +202,7 @@ def test_components_are_learned_from_all_texts_of_a_call(post):
     assert similarity.matrix([*TEXTS, ""])[-1].tolist() == [0] * 20 + [1]
     assert f"after {post}" in similarity.about
     assert similarity.name == f"embeddings:Bags,post={post}" or similarity.name.endswith(f",post={post}")
-    with pytest.raises(assay.DesignError, match=f"{post} learns from all texts .* it was given 2 texts"):
+    with pytest.raises(assay.errors.DesignError, match=f"{post} learns from all texts .* it was given 2 texts"):
         similarity(TEXTS[0], TEXTS[1])
 
 
@@ -284,7 +284,7 @@ def test_so_many_texts_are_needed_to_learn_components(post, d, least):
         f"^{post} learns from all texts that it is given, and needs {least} different ones; it was given {least - 1} "
         r"texts\. Ask for all of them at once, or leave post=\.\.\. out$"
     )
-    with pytest.raises(assay.DesignError, match=words):
+    with pytest.raises(assay.errors.DesignError, match=words):
         postprocess(np.vstack([rows[1:], np.zeros((3, d))]), post)  # texts without words teach nothing
     nothing = np.zeros((2, d))
     assert postprocess(nothing, post) is nothing
@@ -338,7 +338,7 @@ def test_a_model_is_looked_for_here_before_it_is_fetched(monkeypatch):
         (OSError("no route\nto host"), "OSError: no route"),
         (ValueError(long), f"ValueError: {long[:120]}"),
     ):
-        with pytest.raises(assay.DataError) as refused:
+        with pytest.raises(assay.errors.DataError) as refused:
             found_at(Hub(error=error), "who/m", monkeypatch)
         assert str(refused.value) == (
             f"the model 'who/m' is not on this machine and cannot be fetched ({said}). Give the folder of a model that "
@@ -352,14 +352,14 @@ def test_a_folder_of_a_model_has_one_of_two_files(tmp_path, monkeypatch):
         (tmp_path / name.split(".")[0] / name).write_text("{}")
     for name in ("config", "modules"):
         assert found_at(None, str(tmp_path / "modules" / ".." / name), monkeypatch) == str(tmp_path / name)
-    with pytest.raises(assay.DataError, match="holds no model: neither config"):
+    with pytest.raises(assay.errors.DataError, match="holds no model: neither config"):
         found_at(None, str(tmp_path / "other"), monkeypatch)
 
 
 @pytest.mark.parametrize("model", ["/no/where", "./nowhere", "~nobody-of-that-name", "one/two/three"])
 def test_what_is_written_as_a_folder_is_not_looked_for_elsewhere(model, monkeypatch):
     hub = Hub(here=[model])
-    with pytest.raises(assay.DataError, match=re.escape(f"there is no folder {model}; give the folder of a")):
+    with pytest.raises(assay.errors.DataError, match=re.escape(f"there is no folder {model}; give the folder of a")):
         found_at(hub, model, monkeypatch)
     assert hub.asked == []
 
@@ -419,7 +419,7 @@ def test_the_device_is_a_gpu_where_there_is_one_and_none_is_asked_for(monkeypatc
         assert embeddings.pick_device("cpu") == "cpu"
         assert embeddings.pick_device("cuda") == "cuda"
         for unknown in ("a", "b"):
-            with pytest.raises(assay.DataError, match=f"^the device '{unknown}' cannot be used: no such$"):
+            with pytest.raises(assay.errors.DataError, match=f"^the device '{unknown}' cannot be used: no such$"):
                 embeddings.pick_device(unknown)
 
 

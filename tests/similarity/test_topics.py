@@ -132,7 +132,7 @@ def test_clusters_that_leave_most_texts_out_are_refused():
 
     similarity = Few(embeddings=Embeddings(OwnEncoder(by_theme)), min_size=6, reducer="pca", dimensions=2)
     assert (similarity.model(texts).shares[:, -1] == 1).mean() < 0.5
-    with pytest.raises(assay.DesignError, match=r"have no topic, so that most similarities would say nothing"):
+    with pytest.raises(assay.errors.DesignError, match=r"have no topic, so that most similarities would say nothing"):
         similarity.matrix(sorted([*texts, *odd]))
 
 
@@ -146,7 +146,7 @@ def test_up_to_half_of_the_texts_may_have_no_topic(without, refused, monkeypatch
     monkeypatch.setattr(ClusterTopics, "_clusters", lambda self, rows: np.arange(10) % 2)
     similarity = clusters(min_size=5)
     if refused:
-        with pytest.raises(assay.DesignError, match="60% of 10 texts have no topic"):
+        with pytest.raises(assay.errors.DesignError, match="60% of 10 texts have no topic"):
             similarity.model(planted(10)[0])
     else:
         assert similarity.model(planted(10)[0]) is model
@@ -201,7 +201,7 @@ def test_stability_is_low_where_topics_are_no_more_than_chance():
     noise = [" ".join(rng.choice([w for theme in THEMES for w in theme], 4)) for _ in range(60)]
     assert stability(lda(), texts) > 0.95
     assert stability(lda(topics=20), noise) < 0.8
-    with pytest.raises(assay.DesignError, match="two seeds at least"):
+    with pytest.raises(assay.errors.DesignError, match="two seeds at least"):
         stability(lda(), texts, seeds=(1, 1))
 
 
@@ -293,7 +293,7 @@ def test_planted_topics_are_found_after_umap():
 )
 def test_words_of_each_error(make, n, words):
     texts, _ = planted()
-    with pytest.raises(assay.DesignError, match=words):
+    with pytest.raises(assay.errors.DesignError, match=words):
         make().matrix(texts[:n])
 
 
@@ -308,7 +308,7 @@ def test_words_of_each_error(make, n, words):
     ],
 )
 def test_words_of_each_bad_name(name, words):
-    with pytest.raises(assay.AssayError, match=words):
+    with pytest.raises(assay.errors.AssayError, match=words):
         similarity_named(name)
 
 
@@ -316,7 +316,7 @@ def test_words_of_each_bad_name(name, words):
 def test_a_missing_extra_is_named_with_its_command(module, make, monkeypatch):
     similarity = make()
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(assay.AssayError, match=r"needs more than the base install: .*\[topics\]"):
+    with pytest.raises(assay.errors.AssayError, match=r"needs more than the base install: .*\[topics\]"):
         similarity.matrix(planted()[0])
 
 
@@ -332,7 +332,7 @@ def test_the_least_that_topics_can_be():
     for option, least in (("topics", 2), ("iterations", 1), ("seed", 0)):
         made = similarity_named(f"lda,{option}={least}")
         assert getattr(made, option) == least
-        with pytest.raises(assay.DesignError, match=f"lda: {option} must be {least} or more; got '{least - 1}'"):
+        with pytest.raises(assay.errors.DesignError, match=f"lda: {option} must be {least} or more; got '{least - 1}'"):
             similarity_named(f"lda,{option}={least - 1}")
 
 

@@ -105,12 +105,12 @@ def lessons(n: int = 12, segments: int = 3, *, seed: int = 2) -> Annotations:
     return Annotations.from_frame(frame, judges=[], scale="1-5", items=pl.DataFrame(items))
 
 
-def quick(labels: Annotations, **options: Any) -> assay.TrainedRater:
+def quick(labels: Annotations, **options: Any) -> assay.results.TrainedRater:
     """Trained in a moment."""
     return assay.train(labels, **{**QUICK, "encoders": words_of, **options})
 
 
-SMALL: dict[str, Callable[[], assay.TrainedRater]] = {
+SMALL: dict[str, Callable[[], assay.results.TrainedRater]] = {
     "train_reviews": lambda: quick(reviews(40), members=2, dropout=0.0, epochs=4, batch=4, learning_rate=0.05),
     "train_categories": lambda: quick(
         reviews(40, scale="nominal:no,yes"), dropout=0.0, epochs=4, batch=4, learning_rate=0.05

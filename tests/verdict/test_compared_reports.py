@@ -105,7 +105,7 @@ def test_what_is_no_report_is_refused(tmp_path: Path, text: str | None, words: s
     place = tmp_path / "old.json"
     if text is not None:
         place.write_text(text, encoding="utf-8")
-    with pytest.raises(assay.DataError, match=words):
+    with pytest.raises(assay.errors.DataError, match=words):
         OldReport.read(place)
 
 

@@ -31,7 +31,7 @@ def labels() -> assay.Annotations:
 
 def planned(**more: Any) -> Preregistration:
     options = {"n_items": 60, "n_annotators": 3, "epsilon": 0.1, "n_studies": 30} | more
-    return Preregistration.of(assay.plan_alt_test(**options))
+    return Preregistration.of(assay.plan.alt_test(**options))
 
 
 @cache
@@ -58,7 +58,7 @@ def first(labels: assay.Annotations, plan: str, **options: Any) -> tuple[str, ..
 
 
 def test_a_plan_decides_the_smallest_number_of_items_with_the_power_wanted(tmp_path):
-    found = assay.plan_alt_test(n_items=[30, 100, 300], epsilon=0.2, judge_noise=0.1, n_studies=200, alpha=0.1)
+    found = assay.plan.alt_test(n_items=[30, 100, 300], epsilon=0.2, judge_noise=0.1, n_studies=200, alpha=0.1)
     plan = Preregistration.of(found).write(tmp_path / "plan.yaml")
     assert (plan.n_items, plan.n_annotators, plan.looks) == (found.smallest["n_items"][0], 3, 1)
     assert plan.verdict["epsilon"] == 0.2

@@ -190,7 +190,7 @@ def test_progress_is_told(found: Report, steps: list[tuple[str, int, int]]) -> N
 
 
 def test_no_judge_is_refused(labels: assay.Annotations) -> None:
-    with pytest.raises(assay.DesignError, match="no judge to report on; name the judges"):
+    with pytest.raises(assay.errors.DesignError, match="no judge to report on; name the judges"):
         report(labels.where(kind="human"), expertise="crowd")
 
 
@@ -401,14 +401,14 @@ def test_why_there_is_no_card_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path:
     old = report(labels, epsilon=0.2, n_resamples=40).save(tmp_path / "old.html").with_suffix(".json")
 
     def refused(*_: object) -> None:
-        raise assay.DesignError("nobody is beside the judge")
+        raise assay.errors.DesignError("nobody is beside the judge")
 
     monkeypatch.setattr("assay.verdict.report.judge_card", refused)
     found = report(labels, epsilon=0.2, n_resamples=40)
     assert found.card is None
     assert "There is no card: nobody is beside the judge. The verdict “Replace” requires three tests" in found.html()
     for more in ({"compare": str(old)}, {"group": "truth"}):
-        with pytest.raises(assay.DesignError, match="nobody is beside the judge"):
+        with pytest.raises(assay.errors.DesignError, match="nobody is beside the judge"):
             report(labels, epsilon=0.2, n_resamples=40, **more)
 
 
@@ -518,7 +518,7 @@ def test_a_picture_that_these_labels_do_not_allow_is_said(
     assert f'aria-label="{size}"' in report(labels, expert="ann_1", **asked).html()
 
     def refused(tests: object) -> None:
-        raise assay.DesignError("there is no panel to draw")
+        raise assay.errors.DesignError("there is no panel to draw")
 
     monkeypatch.setattr("assay.verdict.report.size_curves", refused)
     page = report(labels, **asked).html()
@@ -785,7 +785,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, *names: str, refused: str = "") -> li
         def ask(labels: object, *given: object, **options: object) -> str:
             seen.append((name, dict(enumerate(given)) | options))
             if name == refused:
-                raise assay.DesignError("no room")
+                raise assay.errors.DesignError("no room")
             return name
 
         return ask
@@ -985,7 +985,7 @@ def test_where_domains_are_no_criteria_the_card_takes_a_test_over_all_of_them(mo
     assert None not in options.values()
 
     def refused(*_: object, **__: object) -> None:
-        raise assay.DesignError("too few")
+        raise assay.errors.DesignError("too few")
 
     monkeypatch.setattr(plots, "alt_test", refused)
     assert plots.ReportBuilder._find_test(builder, {}, "m", None) == "no test: too few"
@@ -1008,19 +1008,19 @@ def test_the_card_is_of_objects_that_are_named_or_of_clusters(
     def refused(labels: object, settings: object, tested: object) -> None:
         given.append({k: v for k in ("object", "lesson", "family", "group") if (v := getattr(settings, k)) is not None})
         assert (settings.judges, settings.epsilon, settings.alpha, settings.repeats) == (("m",), 0.3, 0.1, "mean")
-        raise assay.DesignError("nobody is beside")
+        raise assay.errors.DesignError("nobody is beside")
 
     monkeypatch.setattr(plots, "judge_card", refused)
     settings = ReportSettings(epsilon=0.3, alpha=0.1, repeats="mean", **options)
     builder = SimpleNamespace(settings=settings, labels=None, old=None, no_card="")
     if {"object", "family"} & set(options):
-        with pytest.raises(assay.DesignError, match="nobody is beside"):
+        with pytest.raises(assay.errors.DesignError, match="nobody is beside"):
             plots.ReportBuilder._card(builder, ["m"], None)
     else:
         assert plots.ReportBuilder._card(builder, ["m"], None) is None
         assert builder.no_card == "There is no card: nobody is beside. "
         builder.old = "an older report"  # whose card it is to be compared with
-        with pytest.raises(assay.DesignError, match="nobody is beside"):
+        with pytest.raises(assay.errors.DesignError, match="nobody is beside"):
             plots.ReportBuilder._card(builder, ["m"], None)
     assert given[: len(asked_for)] == asked_for
     monkeypatch.setattr(plots, "judge_card", lambda labels, settings, tested: settings.object)

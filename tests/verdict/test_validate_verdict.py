@@ -7,11 +7,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assay import Annotations, validate
+from assay import Annotations
 from assay.cli.app import main
 from assay.data.scales import Interval, Text, scale_of
 from assay.errors import DesignError
 from assay.estimation.result import Run
+from assay.plan import validate
 from assay.simulation import simulate
 from assay.verdict import validate as verdict_validation
 from assay.verdict.validate import (
@@ -117,7 +118,7 @@ def test_sentences_name_the_judge_let_in_most_and_the_one_found_out_least():
         "4% (2 to 10).",
         "Of these, copy is found out least often: in 65% (55 to 74).",
         "The card shows the unfair judge so in 50% (40 to 60), and accuses the fair one in 2% (1 to 7).",
-        "Next: a good judge is often missed; ask assay.plan_alt_test (assay plan) how many items are enough.",
+        "Next: a good judge is often missed; ask assay.plan.alt_test (assay plan) how many items are enough.",
     ]
     lines = found.summary().splitlines()
     assert lines[0] == (

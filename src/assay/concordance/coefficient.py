@@ -105,7 +105,7 @@ class CoefficientSettings(PanelSettings):
 
 @dataclass(frozen=True)
 class BiasSettings(CoefficientSettings):
-    """Options of `assay.bias`."""
+    """Options of `assay.measures.bias`."""
 
     annotators: Annotated[Sequence[str], Limits("The two annotators, in order: second minus first.")] = field()
 
@@ -119,7 +119,7 @@ class BiasSettings(CoefficientSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class WithinSettings(CoefficientSettings):
-    """Options of `assay.within_agreement`."""
+    """Options of `assay.measures.within_agreement`."""
 
     k: float = option(
         1.0,
@@ -132,7 +132,7 @@ class WithinSettings(CoefficientSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedSettings(CoefficientSettings):
-    """Options of `assay.cohen_kappa`, `assay.conger_kappa`, `assay.gwet_ac` and `assay.brennan_prediger`."""
+    """Options of `cohen_kappa`, `conger_kappa`, `gwet_ac` and `brennan_prediger`."""
 
     weights: Weights | LabelDistance = option(
         "none",
@@ -144,7 +144,7 @@ class WeightedSettings(CoefficientSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class AlphaSettings(CoefficientSettings):
-    """Options of `assay.krippendorff_alpha`."""
+    """Options of `assay.measures.krippendorff_alpha`."""
 
     level: Level | LabelDistance | None = option(
         None,
@@ -158,7 +158,7 @@ class AlphaSettings(CoefficientSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class CorrelationSettings(CoefficientSettings):
-    """Options of `assay.correlation`."""
+    """Options of `assay.measures.correlation`."""
 
     kind: CorrelationKind = option(
         "spearman",
@@ -170,7 +170,7 @@ class CorrelationSettings(CoefficientSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class ICCTableSettings(CoefficientSettings):
-    """Options of `assay.icc_table`."""
+    """Options of `assay.measures.icc_table`."""
 
     estimator: Estimator | None = option(
         None,
@@ -184,7 +184,7 @@ class ICCTableSettings(CoefficientSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class ICCSettings(ICCTableSettings):
-    """Options of `assay.icc`."""
+    """Options of `assay.measures.icc`."""
 
     form: str = option(
         "ICC(A,1)",

@@ -43,7 +43,7 @@ a random sample, whatever the pilot says of its stratum."""
 
 @dataclass(frozen=True, kw_only=True)
 class LabelPlanSettings(Settings):
-    """Options of `assay.plan_labels`."""
+    """Options of `assay.plan.labels`."""
 
     half_width: float | None = option(None, "Half-width of the interval that is wanted.", above=0, first=True)
     difference: float | None = option(
@@ -323,7 +323,7 @@ def plan_labels(settings: LabelPlanSettings) -> LabelPlan:
     Examples
     --------
     >>> import assay
-    >>> plan = assay.plan_labels(half_width=0.05, share=0.3, correlation=0.8, n_items=5000)
+    >>> plan = assay.plan.labels(half_width=0.05, share=0.3, correlation=0.8, n_items=5000)
     >>> plan.smallest.select("n", "people_alone").row(0)
     (128, 323)
 

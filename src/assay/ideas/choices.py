@@ -152,7 +152,7 @@ class ValidateSettings(ChoiceSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class SampleSizeSettings(ChoiceSettings):
-    """Options of `assay.judgments_needed`."""
+    """Options of `assay.plan.judgments`."""
 
     sizes: Sequence[int] | None = option(
         None,
@@ -206,7 +206,7 @@ class SampleSettings(Settings):
 
 @dataclass(frozen=True)
 class PlanTripletsSettings(Settings):
-    """Options of `assay.plan_triplets`."""
+    """Options of `assay.plan.triplets`."""
 
     n_texts: int = option(15, "Texts of a document.", low=3, high=200, key="texts", always=True, first=True)
     n_documents: int = option(1, "Documents.", low=1, key="documents", always=True, first=True)

@@ -344,7 +344,7 @@ def plan_triplets(settings: PlanTripletsSettings) -> TripletPlan:
     Examples
     --------
     >>> import assay
-    >>> plan = assay.plan_triplets(10, agreement=0.6, floors=(2, 10, 40), n_studies=40, seed=1)
+    >>> plan = assay.plan.triplets(10, agreement=0.6, floors=(2, 10, 40), n_studies=40, seed=1)
     >>> plan.smallest["floor"], plan.smallest["judgments"]
     (40, 600)
 

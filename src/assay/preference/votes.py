@@ -185,7 +185,7 @@ class BradleyTerrySettings(RatingSettings):
 
 @dataclass(frozen=True)
 class NextPairsSettings(Settings):
-    """Options of `assay.Leaderboard.next_pairs`."""
+    """Options of `assay.results.Leaderboard.next_pairs`."""
 
     n: int = option(10, "Pairs of systems.", low=1)
     _: KW_ONLY
@@ -226,7 +226,7 @@ class SeparabilitySettings(OutputSettings):
 
 @dataclass(frozen=True)
 class PairsSettings(Settings):
-    """Options of `assay.Separability.pairs`."""
+    """Options of `assay.results.Separability.pairs`."""
 
     n: int = option(5, "Pairs of each item and two systems.", low=1, details="The paper asks about 5.")
     _: KW_ONLY
@@ -241,7 +241,7 @@ class PairsSettings(Settings):
 
 @dataclass(frozen=True)
 class StabilitySettings(Settings):
-    """Options of `assay.Separability.stability`."""
+    """Options of `assay.results.Separability.stability`."""
 
     k: Sequence[int] = option((), "Numbers of outputs of each system, drawn without replacement; at least 2.")
     n_draws: int = option(20, "How often they are drawn.", low=1)
@@ -731,7 +731,7 @@ def chosen_items(items: pl.DataFrame, n: int | None, choose: Choose, seed: int =
     Parameters
     ----------
     items : polars.DataFrame
-        ``item``, ``first``, ``second``, ``separability``: `assay.Separability.items`.
+        ``item``, ``first``, ``second``, ``separability``: `assay.results.Separability.items`.
     n : int or None
         Items for every two systems; all where it is None or there are no more.
     choose : {"weighted", "stratified", "top"}

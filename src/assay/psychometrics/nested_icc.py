@@ -33,7 +33,7 @@ NestedEstimator = Literal["reml", "anova"]
 
 @dataclass(frozen=True)
 class NestedSettings(IntervalSettings):
-    """Options of `assay.nested_icc`."""
+    """Options of `assay.measures.nested_icc`."""
 
     within: Annotated[str, Limits("Item column that units are nested in: the teacher.", always=True)]
     _: KW_ONLY

@@ -253,7 +253,7 @@ class VerdictValidation(Result):
         good = next(one for one in self.rates if one.judge == "good")
         if good.found.high >= 0.8:
             return []
-        return ["Next: a good judge is often missed; ask assay.plan_alt_test (assay plan) how many items are enough."]
+        return ["Next: a good judge is often missed; ask assay.plan.alt_test (assay plan) how many items are enough."]
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Right, open and wrong as one bar a judge."""
@@ -296,7 +296,7 @@ def validate(settings: ValidateVerdictSettings) -> VerdictValidation:
     Examples
     --------
     >>> import assay
-    >>> found = assay.validate(n_items=60, n_annotators=3, scale=2, skew=0.6, epsilon=0.2, n_studies=10, seed=1)
+    >>> found = assay.plan.validate(n_items=60, n_annotators=3, scale=2, skew=0.6, epsilon=0.2, n_studies=10, seed=1)
     >>> found.table.select("judge", "wrong").rows()[:4]
     [('good', 0.0), ('bad', 0.0), ('lazy', 0.0), ('constant', 0.0)]
 
