@@ -40,6 +40,7 @@ FLOORS = [
     {"estimation"},
     {"reporting"},
     {"similarity"},
+    {"plugins"},
     {"errors"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}

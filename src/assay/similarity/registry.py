@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from assay.errors import DataError, DesignError, listing, unknown
+from assay.plugins import Registry
 from assay.similarity import bertscore
 from assay.similarity.api_encoder import OPENAI, ApiEncoder
 from assay.similarity.bertscore import BERTScore, LayerEncoder, Long
@@ -80,7 +81,7 @@ class Named:
     """One line for people."""
 
 
-NAMED: Mapping[str, Named] = {
+NAMED = Registry("assay.similarities", Named, {
     "words": Named(lambda: word_similarity, "cosine of word counts"),
     "characters": Named(lambda: character_similarity, "cosine of counts of three letters in a row"),
     "rouge-1": Named(_rouge("rouge-1"), "F1 of shared words"),
@@ -96,8 +97,8 @@ NAMED: Mapping[str, Named] = {
     "entities": Named(spacy_entities, "Jaccard of the entities that a spaCy model finds"),
     "topics": Named(_topics, "shares of topics that are clusters of embeddings"),
     "lda": Named(_lda, "shares of topics by latent Dirichlet allocation"),
-}
-"""By name; ``similarity_named`` reads what may follow it."""
+})  # fmt: skip
+"""Every similarity by name, those of installed packages included (`assay.plugins`)."""
 
 LEAST: Mapping[str, int] = {
     "batch": 1, "context": 16, "dimensions": 1, "min_size": 2, "min_samples": 1, "neighbours": 2, "topics": 2,

@@ -44,6 +44,7 @@ from assay.data.sides import PAIR_OF
 from assay.data.values import infer_scale, valid_as_written
 from assay.errors import AssayError, DataError, DesignError, counted, listing, unknown
 from assay.estimation.options import hints_of, option
+from assay.plugins import Registry
 
 HEAD = 64 * 2**10
 """Bytes at the beginning of a file in which a platform's marks are looked for: some records of any of them."""
@@ -176,7 +177,7 @@ def _hugging_face(file: Beginning) -> bool:
     return file.suffix == ".jsonl" and all(re.search(rf'"{key}":\s*\[', line) for key in ("annotator", "label"))
 
 
-FORMATS: dict[str, Format] = {
+FORMATS = Registry("assay.formats", Format, {
     f.name: f
     for f in (
         Format(
@@ -239,8 +240,8 @@ FORMATS: dict[str, Format] = {
             lambda path, _, settings: read_table(path, settings.sheet), lambda _: True, ("sheet",), joins_items=True,
         ),
     )
-}  # fmt: skip
-"""Every format by name; the first that recognises a file reads it, a plain table comes last."""
+})  # fmt: skip
+"""Every format by name, those of installed packages included (`assay.plugins`)."""
 
 
 def format_options(settings: FormatSettings) -> list[str]:
@@ -253,7 +254,8 @@ def format_of(path: Path, name: str = "auto") -> Format:
     if name == "auto":
         with naming(path):
             file = Beginning(path)
-            return next(f for f in FORMATS.values() if f.recognises(file))
+            # A plain table recognises everything, so it comes last.
+            return next(f for f in sorted(FORMATS.values(), key=lambda f: f.name == "table") if f.recognises(file))
     if name not in FORMATS:
         raise DataError(
             unknown("format", name, FORMATS, f"the formats that are read: auto, {listing(list(FORMATS), 20)}")

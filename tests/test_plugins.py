@@ -1,0 +1,104 @@
+"""A package that adds a format and a similarity, installed next to assay as pip would."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MODULE = '''
+import polars as pl
+
+from assay.data.formats import Rows
+from assay.data.formats.registry import Format
+from assay.similarity.protocol import OfFunction
+from assay.similarity.registry import Named
+
+
+def read(path, item, settings):
+    rows = [line.split("|") for line in path.read_text().splitlines()[1:]]
+    return Rows(pl.DataFrame(rows, schema=["item", "annotator", "label"], orient="row"))
+
+
+PIPES = Format("pipes", "labels between vertical bars", read, lambda file: file.first_line == "#pipes")
+
+
+def same_length(one, other):
+    return float(len(one) == len(other))
+
+
+LENGTHS = Named(lambda: OfFunction(same_length), "1 for texts of the same length, else 0")
+NOT_A_FORMAT = 5
+'''
+POINTS = {"assay.formats": ["pipes = tiny:PIPES"], "assay.similarities": ["lengths = tiny:LENGTHS"]}
+
+
+def install(folder: Path, points: dict[str, list[str]], module: str = MODULE) -> None:
+    """Write the files of a package as pip leaves them."""
+    folder.mkdir(exist_ok=True)
+    (folder / "tiny.py").write_text(module)
+    about = folder / "tiny_plugin-1.0.dist-info"
+    about.mkdir(exist_ok=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny-plugin\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(
+        "".join(f"[{group}]\n" + "".join(f"{line}\n" for line in lines) for group, lines in points.items())
+    )
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python with the package on its path."""
+    code = f"import sys; sys.path.insert(0, {str(folder)!r}); sys.argv = ['-c', *sys.argv[1:]]; " + arguments[0]
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments[1:]], capture_output=True, text=True, check=False, cwd=folder
+    )
+
+
+COMMAND = "from assay.cli.app import main; main()"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    install(tmp_path / "site", POINTS)
+    return tmp_path / "site"
+
+
+@pytest.fixture
+def labels(folder: Path) -> Path:
+    path = folder / "labels.txt"
+    rows = [f"i{k}|{who}|{1 + (k + (who == 'cho')) % 3}" for k in range(12) for who in ("ann", "bob", "cho")]
+    path.write_text("\n".join(["#pipes", *rows]) + "\n")
+    return path
+
+
+def test_format_of_a_plugin_is_recognised_and_named(folder: Path, labels: Path) -> None:
+    for given in ("", ", format='pipes'"):
+        done = run(folder, f"import assay; print(assay.read({str(labels)!r}{given}).n_items)")
+        assert (done.stdout, done.stderr) == ("12\n", "")
+    done = run(folder, f"import assay; assay.read({str(labels)!r}, format='pipe')")
+    assert "did you mean 'pipes'?" in done.stderr
+
+
+def test_similarity_of_a_plugin_is_used_and_suggested(folder: Path) -> None:
+    ask = "import assay; print(assay.similarity_matrix(['ab', 'cd', 'efg'], {!r}).tolist())"
+    done = run(folder, ask.format("lengths"))
+    assert (done.stdout, done.stderr) == ("[[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]\n", "")
+    assert "did you mean 'lengths'?" in run(folder, ask.format("length")).stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "module", "words"),
+    [
+        ("pipes = tiny:NOT_A_FORMAT", MODULE, "must be an instance of assay.data.formats.registry.Format; got int"),
+        ("pipes = tiny:PIPES", "import no_such_module", "cannot be imported: ModuleNotFoundError"),
+        ("arena = tiny:PIPES", MODULE, "assay has a part named 'arena' already"),
+    ],
+)
+def test_broken_plugin_is_named_with_its_package(
+    tmp_path: Path, labels: Path, line: str, module: str, words: str
+) -> None:
+    install(tmp_path / "site", {"assay.formats": [line]}, module)
+    done = run(tmp_path / "site", f"import assay; assay.read({str(labels)!r})")
+    assert words in done.stderr
+    assert "of tiny-plugin (group assay.formats)" in done.stderr
