@@ -42,29 +42,29 @@ SEVERAL, OFTEN = "Several commands", 3
 
 SECTIONS = {
     "Reading": ("assay.reading", "assay.looking", "assay.data"),
-    "May the judge stand in for a person?": ("assay.replacement",),
-    "After a yes: what may we report?": ("assay.estimates",),
-    "A judge that you train": ("assay.training",),
-    "Do annotators agree, and on which scale best?": ("assay.concordance",),
-    "Which is better, and can anyone tell?": ("assay.preference",),
-    "Who is severe, who is erratic, who is unfair?": ("assay.psychometrics.raters",),
-    "Do two texts carry the same ideas?": ("assay.ideas",),
-    "How far do scores carry?": ("assay.psychometrics",),
-    "How many are enough?": ("assay.planning", "assay.simulation"),
-    "Similarities of texts": ("assay.similarity",),
+    "Verdict": ("assay.replacement",),
+    "Corrected estimates": ("assay.estimates",),
+    "Trained judges": ("assay.training",),
+    "Agreement and scales": ("assay.concordance",),
+    "Pairwise votes": ("assay.preference",),
+    "Rater models": ("assay.psychometrics.raters",),
+    "Odd-one-out choices": ("assay.ideas",),
+    "Generalizability": ("assay.psychometrics",),
+    "Planning and simulation": ("assay.planning", "assay.simulation"),
+    "Text similarity": ("assay.similarity",),
     "Reports": ("assay.verdict",),
     "Errors": ("assay.errors",),
 }
-"""Headings of the reference, and the packages whose public names stand there."""
+"""Headings of the reference, and the packages whose public names are below them."""
 
-BESIDE = {
-    "A judge that you train": ("assay.training.rater.SavedRater", "assay.training.train.Attribution"),
+FURTHER = {
+    "Trained judges": ("assay.training.rater.SavedRater", "assay.training.train.Attribution"),
     "Reading": ("assay.data.annotations.Reading", "assay.data.scales.parse_scale"),
-    "May the judge stand in for a person?": ("assay.replacement.studies", "assay.replacement.studies.Enough"),
-    "Similarities of texts": ("assay.similarity.lexical", "assay.similarity.protocol", "assay.similarity.embeddings"),
+    "Verdict": ("assay.replacement.studies", "assay.replacement.studies.Enough"),
+    "Text similarity": ("assay.similarity.lexical", "assay.similarity.protocol", "assay.similarity.embeddings"),
     "Estimation": ("assay.estimation",),
 }
-"""What is no public name and is of use all the same."""
+"""Useful names that are not public."""
 
 COMMANDS_HEAD = """\
 # Commands
@@ -112,7 +112,7 @@ def commands_page() -> str:
         found.append(f"\n## assay {row.name}\n\n{_purpose(apps[row.name].help)}\n\n```sh\n{needs}{row.line}\n```\n")
         entries = {_names(a): _entry(a) for a in shown[row.name]}
         also = [words for title, section in shared.items() if (words := _also(title, section, entries))]
-        beside = [", ".join(also)] if also else []  # with semicolons between what stands in different places
+        beside = [", ".join(also)] if also else []  # with semicolons between options of different sections
         entries = {n: entry for n, entry in entries.items() if all(entry != said.get(n) for said in shared.values())}
         for i, name in enumerate(dict.fromkeys(earlier[entry] for entry in entries.values() if entry in earlier)):
             names = [_first(n) for n, entry in entries.items() if earlier.get(entry) == name]
@@ -154,13 +154,13 @@ def _first(names: str) -> str:
 
 
 def reference_page() -> str:
-    """Every public name, by question, and what is of use beside them."""
+    """Return the API reference: every public name by task, and `FURTHER` names."""
     found = [REFERENCE_HEAD]
-    for heading in dict.fromkeys([*SECTIONS, *BESIDE]):
+    for heading in dict.fromkeys([*SECTIONS, *FURTHER]):
         paths = [path for path in _paths() if _heading(path) == heading]
         packages = SECTIONS.get(heading, ())
         paths.sort(key=lambda path: next(i for i, package in enumerate(packages) if path.startswith(f"{package}.")))
-        found += [f"\n## {heading}\n", *(f"\n::: {path}\n" for path in [*paths, *BESIDE.get(heading, ())])]
+        found += [f"\n## {heading}\n", *(f"\n::: {path}\n" for path in [*paths, *FURTHER.get(heading, ())])]
     return "".join(found)
 
 
@@ -254,7 +254,7 @@ def _plain(hint: Any) -> Any:
 
 
 def _kind(hint: Any) -> str:
-    """What stands for a value, as in ``--seed INTEGER``; nothing for a flag."""
+    """Return the placeholder of a value, as in ``--seed INTEGER``, or an empty text for a flag."""
     hint = _plain(hint)
     if get_origin(hint) in (list, tuple):
         hint = get_args(hint)[0]

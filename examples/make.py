@@ -1,6 +1,6 @@
 """Writes the simulated tables of this folder that the documents use: python examples/make.py.
 
-No figure in them is anybody's. ``labels.csv``, ``votes.csv``, ``odd_ones.csv`` and ``checked.csv`` stay as they are.
+All data are simulated. ``labels.csv``, ``votes.csv``, ``odd_ones.csv`` and ``checked.csv`` stay as they are.
 """
 
 import csv
