@@ -1,4 +1,4 @@
-"""How long agreement takes, beside what a user would pick instead, in one run; seconds are of processor time.
+"""Time agreement and the usual alternatives in one run, in seconds of processor time.
 
     python benchmarks/agreement.py             # intervals on 6,400 x 9 labels; 10 million labels
     python benchmarks/agreement.py --folder 100_000_000   # a folder of Parquet files, in chunks

@@ -6,7 +6,7 @@
 A cell has the share that is called closer, the share that is so "by one", and in brackets the first by the t-test.
 
 Each item has a true label, the rarer of two with the share that is named. A person gives it or, with probability .3, a
-draw from the same shares; so does the judge, with a probability of its own. A judge with .3, too, is exchangeable with
+draw from the same shares; so does the judge, with another probability. A judge with .3 is also exchangeable with
 people, and is called closer by mistake, as is one that repeats the first person. The t-test is of the difference, by
 the jackknife.
 """

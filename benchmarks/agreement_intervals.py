@@ -42,7 +42,7 @@ CLUSTER, ALIKE = 5, 0.5
 
 
 def patterns_of(m: int, share: float, noise: float, *, missing: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Every pattern of labels (NaN where one is missing), and its probability beside each true label: (patterns, 2)."""
+    """Return every pattern of labels (NaN if missing) and its probability given each true label: (patterns, 2)."""
     rows = np.array(list(itertools.product((0.0, 1.0, np.nan) if missing else (0.0, 1.0), repeat=m)))
     given = np.array([1 - share, share])
     often = np.ones((len(rows), 2))

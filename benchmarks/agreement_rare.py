@@ -1,9 +1,9 @@
-"""How often intervals of agreement hold where one of two labels is rare and raters give it at rates of their own.
+"""Coverage of agreement intervals when one of two labels is rare and raters give it at different rates.
 
     python benchmarks/agreement_rare.py --studies 150 --items 15 60 200 --rates .05 .1 .2 .25 .35 .5
 
 Worlds: a normal or an exponential trait with a threshold for each rater (log odds of rates spread by .5), two latent
-classes. Undefined coefficients have no interval, which claims nothing, and count as held; their share stands beside.
+classes. Undefined coefficients have no interval and count as covered; their share is printed.
 """
 
 from __future__ import annotations

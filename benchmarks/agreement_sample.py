@@ -1,7 +1,7 @@
 """How often intervals hold for the population that annotators come from, and how often a scale is called better.
 
     python benchmarks/agreement_sample.py              # ICC(A,1), over items and over items and annotators
-    python benchmarks/agreement_sample.py --scales     # studies of scales that differ by nothing but raters' habits
+    python benchmarks/agreement_sample.py --scales     # studies of scales that differ only in raters' habits
 
 ICC(A,1): variance 1 of items, .25 of annotators, .49 of error, or error that differs between annotators with a log sd
 of .5; items normal, or exponential (skewed). The last columns are F intervals (McGraw & Wong). Scales: two scales,

@@ -2,9 +2,9 @@
 
     python benchmarks/best_copy_test.py
 
-The test is told what nobody knows: how common labels are, how people err, and what share a copy copies. By the lemma of
-Neyman and Pearson no other test that accuses as few honest judges finds more copies. Whoever is copied is not known:
-the likelihood of a copy is the mean over the people.
+The test is given quantities that no study knows: label frequencies, annotator errors, and the share that a copy copies.
+By the Neyman-Pearson lemma no other test with the same false-alarm rate detects more copies. The copied annotator is
+unknown: the likelihood of a copy is the mean over the annotators.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STUDIES, FALSE = 1_000, 0.02
 """Studies a cell, and the share of honest judges that may be accused."""
 
 IMPOSSIBLE = -1e300
-"""The evidence of labels that a copy cannot have given; it stays in order beside numbers."""
+"""The evidence of labels that a copy cannot have given, as a number that sorts above all others."""
 
 
 def answers_given_truth(world: World) -> np.ndarray:

@@ -41,7 +41,7 @@ def study(seed: int, n: int, people: list[float], judge: list[float]) -> assay.A
 
 
 def rates(people: list[float], judge: list[float], n: int, studies: int, method: str) -> tuple[float, ...]:
-    """Shares of studies with a flip told, with all pairs told to be the same, with a wrong word, and τ covered."""
+    """Return the shares of studies with a reversal, all pairs in the same order, a wrong order, and τ covered."""
     pairs = list(itertools.combinations(range(4), 2))
     tau = np.mean([np.sign(people[a] - people[b]) * np.sign(judge[a] - judge[b]) for a, b in pairs])
     found = []
@@ -67,7 +67,7 @@ if __name__ == "__main__":
     arguments.add_argument("--studies", type=int, default=300)
     arguments.add_argument("--method", default="percentile")
     chosen = arguments.parse_args()
-    print("judge | items | a flip told | all the same | a wrong word | τ covered")
+    print("judge | items | reversal | all the same | wrong order | τ covered")
     for name, (people, judge) in CASES.items():
         for n in (60, 200, 600):
             shares = rates(people, judge, n, chosen.studies, chosen.method)

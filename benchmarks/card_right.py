@@ -40,8 +40,8 @@ PLANTED = {
     "unfair": {"fairness": "✗"},
     "noise": {"concordance": "✗", "confidence": "✗", "helpfulness": "✗"},
 }
-"""What each family's cells are in truth, where the truth is far from the boundary. A family drawn like people has a
-severity of its own in each study: see `severe`."""
+"""The true cells of each family, if the truth is far from the boundary. A family drawn like annotators has a new
+severity in each study: see `severe`."""
 
 BOUNDARY = 1.5 * SEVERITY**0.5 + 0.1
 """Of bias, about, in units of the latent scale."""

@@ -1,10 +1,10 @@
 """How long does it take to save an answer, and is anything lost? Many people at once, on a server that is killed.
 
 Run as ``python benchmarks/collecting.py [--people 50 --answers 100 --think 2 --kills 10 --store URL]``.
-``assay serve`` runs in a process of its own. Each person is a thread of this one with a connection of their
+``assay serve`` runs in a separate process. Each person is a thread of this one with a connection of their
 own: opens the link, asks for pages, thinks, saves. Twice: undisturbed, for the times; then the server is
 killed (``kill -9``) and started again, for the counts. Afterwards every answer that was acknowledged must be
-in the store exactly once, every item must have exactly its overlap, and nobody may have had an item twice.
+in the store exactly once, every item must have exactly its overlap, and no annotator may have had an item twice.
 The times are those that a browser on this machine would see; the load comes from this machine too.
 """
 
@@ -68,7 +68,7 @@ def main() -> None:
         for one in wrong[:10]:
             print(f"  WRONG: {one}")
         if not wrong:
-            print("  every acknowledged answer is stored once, every overlap is exact, nobody had an item twice")
+            print("  every acknowledged answer is stored once, every overlap is exact, no annotator had an item twice")
         failed = failed or bool(wrong)
     sys.exit(failed)
 

@@ -63,7 +63,7 @@ class Design:
 
 
 def designs() -> Iterator[Design]:
-    """Sizes, scales, weights, panels in which not everybody answers everything, and clusters."""
+    """Sizes, scales, weights, panels with missing answers, and clusters."""
     stars = {"scale": "1-5", "prior": STARS, "annotator_noise": 0.1, "spread": 0.7}
     weights = {f"ann_{i}": q for i, q in enumerate((1, 1, 2, 4), 1)}
     for n in (15, 30, 60, 200):

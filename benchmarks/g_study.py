@@ -1,9 +1,9 @@
-"""Variance components beside lme4, in one run: python benchmarks/g_study.py, from the repository root.
+"""Time variance components and lme4 in one run: python benchmarks/g_study.py, from the repository root.
 
-Four kinds of table: the twelve items of the CLASS ratings (where ../shared/data has them), a complete table of 16
-systems x 100 documents x 9 raters, an unbalanced one of 100,000 labels, 73,421 ratings of lecturers by students. Where
-R with lme4 is not installed, it says so and times assay alone. Prints seconds, ratios, and how far assay's criterion
-lies above lme4's at most.
+Four kinds of table: the twelve items of the CLASS ratings (if ../shared/data has them), a complete table of 16 systems
+x 100 documents x 9 raters, an unbalanced one of 100,000 labels, 73,421 ratings of lecturers by students. Without R and
+lme4 it reports that and times assay alone. Prints seconds, ratios, and the largest excess of assay's criterion over
+lme4's.
 """
 
 from __future__ import annotations

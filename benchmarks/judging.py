@@ -1,9 +1,9 @@
 """How much does keeping every answer cost? A judging run against a bare loop over the same provider call.
 
-Run as ``python benchmarks/judging.py [questions]``. A server on loopback, in a process of its own, answers every call
+Run as ``python benchmarks/judging.py [questions]``. A server on loopback, in a separate process, answers every call
 after 50 ms; ``--at-once`` calls are in flight. aiohttp alone posts the same bodies, made before; the bare loop makes
 the same calls through the same provider, from requests made before, and keeps nothing. Each figure is the best of
-``--rounds``, taken in turn and each in a process of its own, from the first call to the last answer: libraries are
+``--rounds``, taken in turn and each in a separate process, from the first call to the last answer: libraries are
 imported before. With ``--images`` each item is an image of 2 MB. Where Inspect AI is installed in an environment of its
 own (``--inspect /path/to/python``), it is asked the same.
 """

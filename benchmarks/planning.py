@@ -1,10 +1,10 @@
-"""Do studies of the size that assay names tell, four in five? Does the interval of the smallest epsilon cover?
+"""Check the power of studies of the size that assay recommends, and the coverage of the parity margin.
 
     python benchmarks/planning.py            # prints the tables of docs/coverage.md; about ten minutes
 
-People and judges of `assay.simulate`: the judge's noise is such that people are closer by the planted difference. Of
-40,000 items it is counted who is closer to whom; pilots and studies are drawn from these. How much the judge keeps of
-what people agree on is not asked: these judges keep enough.
+Annotators and judges are those of `assay.simulate`. The judge's noise makes annotators closer by the planted
+difference. Pilots and studies are drawn from 40,000 items. The agreement ratio is not tested: that of these judges is
+high enough.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PILOTS_EACH, STUDIES_EACH, COVERED = 16, 40, 800
 
 
 class World:
-    """Items of people and a judge, by who is closer to whom."""
+    """Return items of annotators and a judge, by which rater is closer to which."""
 
     def __init__(self, judge: float, people: Sequence[float], seed: int) -> None:
         source, self.m = LabelSource.of(4, PRIOR), len(people)
@@ -82,7 +82,7 @@ COLUMNS = ("N", "pilot tells", "tells", "tells with the pilot", "low", "high", "
 
 
 def planned() -> dict[tuple[float, int, int], np.ndarray]:
-    """`COLUMNS` of each pilot, by truth, annotators and items of the pilot; infinite where there is no number."""
+    """`COLUMNS` of each pilot, by truth, annotators and items of the pilot; infinite if there is none."""
     worlds = {
         (d, m): World(planted(d, m), [HUMAN] * m, 10 * i + m) for m in PANELS for i, d in enumerate(TRUTHS)
     }  # fmt: skip
@@ -117,7 +117,7 @@ def mean(rows: np.ndarray, column: int) -> float | str:
 
 def plan_tables() -> None:
     found = planned()
-    for title, chosen in (("All pilots", (0, 1)), ("Pilots that cannot tell", (0,))):
+    for title, chosen in (("All pilots", (0, 1)), ("Pilots without a conclusion", (0,))):
         kept = {key: rows[np.isin(rows[:, 1], chosen)] for key, rows in found.items()}
         by_truth = [np.concatenate([kept[d, m, n] for m in PANELS for n in PILOTS]) for d in TRUTHS]
         pooled = np.concatenate(by_truth[: len(POOLED)])

@@ -80,7 +80,7 @@ class World:
         return list(labels[codes].tolist())
 
     def table(self, rng: np.random.Generator, group: np.ndarray, columns: Mapping[str, np.ndarray]) -> Annotations:
-        """Codes of everybody as the one table; whoever copies has the very words."""
+        """Return the codes of all raters as one table; a copy has exactly the copied words."""
         n = len(group)
         items = [f"i{i:04}" for i in range(n)]
         if self.grouped == "question":  # of each text all questions, one after the other
@@ -140,7 +140,7 @@ def planted(
 
 
 def study(world: World, n: int, m: int, rng: np.random.Generator) -> Iterator[tuple[str, AltTest]]:
-    """The judges of one study, each tested at its own level; then copies of somebody who answers at random."""
+    """The judges of one study, each tested at its own level; then copies of an annotator who answers at random."""
     group = np.arange(n) % len(world.priors)
     truth = world.draw(rng, group)
     people = np.stack([world.answer(rng, truth, group) for _ in range(m)], axis=1)

@@ -1,16 +1,16 @@
 """Does the page hold under load? The four figures that are promised, in one run of some three minutes.
 
-Run as ``python benchmarks/serving.py`` on a quiet machine, or with the parts that are wanted:
+Run as ``python benchmarks/serving.py`` on a quiet machine, or with the names of the parts to run:
 
-- ``people``: as `collecting.py`, 50 people at once, undisturbed and with kills: nothing lost, nothing twice, quotas
-  exact; p95 of a save under 60 ms, across kills under 120 ms. After a restart all 50 save at once: with the usual four
+- ``people``: as `collecting.py`, 50 people at once, undisturbed and with kills: no loss, no duplicate, exact
+  quotas; p95 of a save under 60 ms, across kills under 120 ms. After a restart all 50 save at once: with the usual four
   kills in 20 answers that is a fifth of all saves, with ``--answers 100 --kills 10`` a tenth.
-- ``connections``: 1,500 half-open connections and 100 slow bodies; somebody who comes answers within 2 s.
-- ``crowd``: the test with a stub of Prolific, 200 workers of whom a fifth return: places, codes and payment.
-- ``lead``: 10,000 items that 49 of 50 people have answered; a look of the lead in under .3 s of processor. Beside it
-  what a page and a save cost there, and in an empty study.
+- ``connections``: 1,500 half-open connections and 100 slow bodies; a new annotator is answered within 2 s.
+- ``crowd``: the test with a stub of Prolific, 200 workers, a fifth of which return: slots, codes and payment.
+- ``lead``: 10,000 items that 49 of 50 annotators have answered; a reload of the dashboard in under .3 s of processor
+  time. Also the cost of a page and a save there, and in an empty study.
 
-The times are those of this machine while it does whatever else it does: the load is printed with them.
+The times depend on what else the machine does: its load is printed with them.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def people(chosen: argparse.Namespace) -> bool:
 
 
 def connections(chosen: argparse.Namespace) -> bool:
-    """Many that do nothing, beside somebody who comes."""
+    """Time a new annotator during many idle connections."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with tempfile.TemporaryDirectory() as folder:
@@ -96,7 +96,7 @@ def connections(chosen: argparse.Namespace) -> bool:
             saved = ana.answer(ana.work()[0]).status == 200
             took = time.perf_counter() - begun
             ana.wire.close()
-    words = f"beside 1,500 half-open connections and 100 slow bodies: link, page and save in {took:.2f} s (promised: 2)"
+    words = f"with 1,500 half-open connections and 100 slow bodies: link, page and save in {took:.2f} s (promised: 2)"
     return report(words, saved and took < 2)
 
 
@@ -141,7 +141,7 @@ def lead(chosen: argparse.Namespace) -> bool:
 
 
 def served_people(folder: Path, items: int, done: int) -> Served:
-    """A study of 50 people, of whom so many have answered every item; the last has only begun."""
+    """Return a study of 50 annotators; this many have answered every item, and the last has only begun."""
     rows = [{"item": f"i{n:05d}", "text": f"Text {n}. " + "It is neither good nor bad. " * 20} for n in range(items)]
     write_study(folder, items=rows, people={"overlap": 50, "quota": items})
     page = Served(folder, [f"p{n:02d}" for n in range(50)])

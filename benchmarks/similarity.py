@@ -1,4 +1,4 @@
-"""How long separability by BERTScore takes beside a script that scores pair by pair with bert-score, in one run.
+"""Time separability by BERTScore and a script that scores pair by pair with bert-score, in one run.
 
     python benchmarks/similarity.py [--items 50 --outputs 5 --words 40] [--model FOLDER]
 

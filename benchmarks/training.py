@@ -1,6 +1,6 @@
 """One window of a trained rater, forwards, backwards and the step: python benchmarks/training.py [short long paper].
 
-    python benchmarks/training.py shuffled cebab_stars minilm   # folders; labels dealt out anew to reviews
+    python benchmarks/training.py shuffled cebab_stars minilm   # folders; labels shuffled among reviews
 
 Simulated transcripts of 600 sentences, as many embeddings of 384 (paper: 1,024) random numbers as there are sentences,
 25 criteria of five labels. Processor seconds of one thread; the first step is not counted.

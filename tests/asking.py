@@ -135,7 +135,7 @@ def _told(name: str, further: bool) -> dict[str, dict[str, Any]]:
 
 
 def questions_of(room: str) -> list[str]:
-    """The questions whose settings stand in a room."""
+    """Return the questions whose settings are defined in a package."""
     return [q.name for q in QUESTIONS if q.settings.__module__.split(".")[1] == room]
 
 

@@ -1,4 +1,4 @@
-"""What every test may use: real data where they lie beside the checkout, and two Hypothesis profiles."""
+"""Fixtures of every test: real data if they are next to the checkout, and two Hypothesis profiles."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One worker has the PostgreSQL cluster, and the tests of a file stay together, with ``--dist loadgroup``.
 
     Tests on PostgreSQL run with those that are served; the same tests on SQLite run by default. What a file imports and
-    makes once is then made by one worker alone, and a worker is not asked anew for each test: a quarter of the
+    makes once is then made by one worker alone, and a worker is not asked again for each test: a quarter of the
     processor time of all tests.
     """
     for item in items:
@@ -99,7 +99,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str
 
 @pytest.fixture
 def real_data() -> Path:
-    """The folder of real data sets, outside the project; a test that needs it says so when it is not there."""
+    """Return the folder of real data sets, outside the project. If it is missing, the test is skipped with a reason."""
     if not REAL_DATA.is_dir():
         pytest.skip(f"needs the real data sets, which are not at {REAL_DATA}")
     return REAL_DATA
@@ -195,7 +195,7 @@ def few_truths() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def closed_figures() -> Iterator[None]:
-    """pyplot keeps the figures of `plot()` open until somebody closes them, and warns at the twenty-first."""
+    """pyplot keeps the figures of `plot()` open until they are closed, and warns at the twenty-first."""
     yield
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.close("all")
@@ -203,7 +203,7 @@ def closed_figures() -> Iterator[None]:
 
 @pytest.fixture
 def sketches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pictures of a page are made and not written out, which is most of a report's time, where nobody looks at them."""
+    """Pictures of a page are made and not written out, which is most of a report's time, if no test reads them."""
 
     from assay.reporting.pictures import off_screen
 

@@ -1,7 +1,7 @@
 """Every public question, with every option and values to try it with; a new question joins by one row.
 
 `tests/test_laws.py` holds the laws; this file is the list they run over. An option that a question has and this list
-does not vary fails a law, and so does a public name that stands in no list.
+does not vary fails a law, and so does a public name that is in no list.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def with_columns(labels: Annotations) -> Annotations:
 
 @cache
 def repeated() -> Annotations:
-    """The same, where everybody answered a third of the items twice, a little differently."""
+    """The same, with a third of the items labelled twice by every rater, a little differently."""
     labels = ratings().labels
     again = labels.filter(pl.col("item").str.extract(r"(\d+)$").cast(pl.Int64) % 3 == 0).with_columns(
         label=(pl.col("label") % 5) + 1, repeat=pl.lit(2)
@@ -170,7 +170,7 @@ def judged_by_eight() -> Annotations:
 
 @cache
 def probed() -> Annotations:
-    """The same people and judges on items with a length and a maker: a judge, its family, or somebody else."""
+    """The same people and judges on items with a length and a maker: a judge, its family, or another model."""
     labels = ratings()
     rng, n = np.random.default_rng(3), labels.items.height
     items = labels.items.with_columns(
@@ -366,7 +366,7 @@ def signalled() -> Annotations:
 
 @cache
 def reviewed() -> Annotations:
-    """Three people on 24 texts of 12 documents, rated by how often a word stands in them."""
+    """Three people on 24 texts of 12 documents, rated by how often a word appears in them."""
     rng = np.random.default_rng(3)
     words = rng.choice(["red", "green", "blue"], size=(24, 3))
     names = [f"i{i:02d}" for i in range(24)]
@@ -472,7 +472,7 @@ def credit(a: float, b: float) -> float:
 
 
 def closeness(label: Any, others: list[Any]) -> float:
-    """A score of one's own."""
+    """A user-defined score."""
     return -abs(label - max(others))
 
 
@@ -923,8 +923,8 @@ QUESTIONS = (
 
 
 NEEDS = {"train": ("torch", "sentencex", "safetensors")}
-"""Questions that need a large library: where it is missing they stand in `OTHERS` with their results, and no law asks
-them; `tests/training` says so."""
+"""Questions that need a large library. If it is missing they are in `OTHERS` with their results, no law covers them,
+and `tests/training` is skipped with a reason."""
 ABSENT = {name for name, modules in NEEDS.items() if not all(map(find_spec, modules))}
 QUESTIONS = tuple(q for q in QUESTIONS if q.name not in ABSENT)
 

@@ -1,7 +1,7 @@
-"""What every question answered when somebody last looked: words, numbers and pictures, kept in `tests/answers`.
+"""The reviewed answers of every question, with text, numbers and pictures, kept in `tests/answers`.
 
-`test_ROOM_answers.py` of each room compares. An answer that changed on purpose is written anew, and the change read
-line by line:
+`test_PACKAGE_answers.py` of each package compares them. After an intended change write an answer again, and review the
+difference line by line:
 
     python tests/pinned.py [QUESTION ...]      then: git diff tests/answers
 """
@@ -92,7 +92,7 @@ def whole(found: Any) -> dict[str, Any]:
 
 
 def words_of(found: Any) -> list[str]:
-    """The lines of a summary but for the last, the signature, which has the version in it."""
+    """Return the lines of a summary without the signature, which contains the version."""
     lines: list[str] = found.summary().splitlines()[:-1]
     return lines
 
@@ -161,7 +161,7 @@ def page_of(found: Any) -> list[dict[str, Any]]:
 
 
 def drawn_once(found: Any, draw: Any) -> Any:
-    """What is drawn, but for the pictures of the result itself, which are kept already."""
+    """Return the pictures of a page without those of the result itself, which are kept already."""
     name = getattr(draw, "__name__", "")
     return name if name.startswith(PICTURES) and hasattr(found, name) else picture(draw())
 

@@ -1,8 +1,8 @@
 """Slow, obvious references for fast solvers: plain loops, straight from the formula, with the paper's equation.
 
-Nothing here knows of the project. A table is a list of items, each a list of one label by annotator, None where nobody
-answered. What is slow here is meant to be: a reader holds the loop beside the paper, and a test holds it beside the
-fast road.
+Nothing here knows of the project. A table is a list of items, each a list of one label by annotator, None where no
+label was given. The code is slow on purpose: a reader compares the loop with the paper, and a test compares it with the
+fast method.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from scipy import stats
 
 Table = Sequence[Sequence[Any]]
-"""(items, annotators), None where nobody answered."""
+"""(items, annotators), None for a missing label."""
 
 
 # -- agreement ----------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ def bca_interval(
 ) -> tuple[float, float]:
     """Bias-corrected and accelerated (Efron 1987, eq. 3.8 and 6.6; DiCiccio & Efron 1996, eq. 3.2).
 
-    Of replicates that are the value, but for rounding, half count as below.
+    Half of the replicates that equal the value up to rounding count as below.
     """
     alike = [math.isclose(one, value, rel_tol=1e-12, abs_tol=1e-12) for one in replicates]
     below = sum(0.5 if tie else one < value for one, tie in zip(replicates, alike, strict=True)) / len(replicates)
@@ -488,7 +488,7 @@ def exact_p(wins: int, ties: int, losses: int, epsilon: float, gamma: float, val
 
 
 def _tango(one: tuple[int, int, int], epsilon: float) -> float:
-    """Tango's (1998) score: the mean difference less epsilon over its standard error where the mean is epsilon."""
+    """Tango's (1998) score: the mean difference minus epsilon over its standard error at a mean of epsilon."""
     wins, ties, losses = one
     n = wins + ties + losses
     b = wins + losses + epsilon * (losses - wins)
@@ -621,7 +621,7 @@ def _balanced(found: Outcome, j: str, differences: list[tuple[int, dict[Any, Fra
     for _, shares in differences:
         size.update(shares)
     n = len(differences)
-    # An item that belongs to two classes in halves stands there as two half items.
+    # An item that belongs to two classes in halves is listed as two half items.
     parts = [(d, share, float(n / size[c])) for d, shares in differences for c, share in shares.items()]
     total = sum(float(share) * pi for _, share, pi in parts)
     found.rho_judge[j] = sum(float(share) * pi for d, share, pi in parts if d <= 0) / total
@@ -673,8 +673,8 @@ def benjamini_yekutieli(p: Mapping[str, float], q: float) -> set[str]:
 def chance_corrected(distance, first, second, part, same, weights=None):
     """A = 1 - observed / expected by loops over every two labels, the items within parts (`assay.replacement.looks`).
 
-    ``first`` and ``second`` are (items, annotators), NaN where there is no label; ``same`` says that both are the same
-    people, who are not set beside themselves.
+    ``first`` and ``second`` are (items, annotators), NaN for a missing label; with ``same`` both are the same
+    annotators, who are not compared with themselves.
     """
     weights = weights or (np.ones(first.shape[1]), np.ones(second.shape[1]))
 

@@ -13,7 +13,7 @@ BODIES = ("body", "handlers", "orelse", "finalbody", "cases")
 
 @cache
 def statements(path: Path) -> tuple[ast.AST, ...]:
-    """Every statement of a file, in functions and classes too; what stands within an expression is none."""
+    """Every statement of a file, in functions and classes too; parts of an expression are none."""
     collects = gc.isenabled()
     gc.disable()  # a tree is all new objects, and no garbage: looking for some is three quarters of the time
     try:

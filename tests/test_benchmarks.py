@@ -14,7 +14,7 @@ import assay
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
 if not FOLDER.is_dir():
-    pytest.skip("the benchmarks are not beside these tests", allow_module_level=True)
+    pytest.skip("the benchmarks are not next to these tests", allow_module_level=True)
 
 Load = Callable[[str], ModuleType]
 
@@ -59,7 +59,7 @@ def test_preference_benchmark_runs(load: Load, capsys: pytest.CaptureFixture[str
     assert orders.startswith("Elo, 100 random orders of 200 battles: ")
 
 
-def test_preference_benchmark_runs_beside_evalica(load: Load, capsys: pytest.CaptureFixture[str]) -> None:
+def test_preference_benchmark_runs_with_evalica(load: Load, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("evalica")
     script = load("preference")
     script.call_beside_call(2000, 5)
@@ -70,6 +70,6 @@ def test_preference_benchmark_runs_beside_evalica(load: Load, capsys: pytest.Cap
 
 
 def test_ideas_benchmark_runs(load: Load, capsys: pytest.CaptureFixture[str]) -> None:
-    # 50 texts are 50 * 49 / 2 = 1,225 pairs; of 3 * 20,000 places each is met about 49 times, and so by somebody.
+    # 50 texts are 50 * 49 / 2 = 1,225 pairs; of 3 * 20,000 places each occurs about 49 times, and so at least once.
     load("ideas").main(20_000, 50)
     assert capsys.readouterr().out.startswith("20,000 choices, 50 texts: 1,225 pairs seen, 0 never\n")

@@ -17,7 +17,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NEEDS_EXTRA = re.compile(r"#\s*needs assay\[")
 
 if not (ROOT / "README.md").exists():
-    pytest.skip("the documents are not beside these tests", allow_module_level=True)
+    pytest.skip("the documentation is not next to these tests", allow_module_level=True)
 
 
 def blocks(page: Path, language: str) -> list[str]:

@@ -17,7 +17,7 @@ import assay
 from assay.cli import app as cli
 from sources import statements
 
-pytestmark = pytest.mark.xdist_group("house")  # each worker would read all files anew
+pytestmark = pytest.mark.xdist_group("house")  # each worker would read all files again
 
 HOUSE = Path(assay.__file__).parent
 
@@ -67,7 +67,7 @@ WRITTEN_TO = {
 """Dataclasses that change while something is worked through."""
 
 COMPARED = {"Tokens", "PairedAdvantage", "PairCounts", "PairwiseScore", "Part", "Table", "EpsilonCurveSettings"}
-"""Classes that hold arrays or tables and nobody compares."""
+"""Classes that hold arrays or tables and are never compared."""
 
 ARRAYS = re.compile(r"\b(Floats|Ints|Bools|NDArray|DataFrame|Series|Codes)\b")
 
@@ -236,7 +236,7 @@ def test_no_class_name_appears_twice():
 
 
 def dataclasses_of(path: Path) -> Iterator[tuple[ast.ClassDef, dict[str, ast.expr]]]:
-    """Each dataclass of a file and what its decorator is told."""
+    """Each dataclass of a file and the arguments of its decorator."""
     for node in statements(path):
         if isinstance(node, ast.ClassDef):
             for how in node.decorator_list:
@@ -329,14 +329,14 @@ def files_entered(given: list[str]) -> set[str]:
         ("import numpy", []),
     ],
 )
-def test_imports_are_found_wherever_they_stand(code, wanted, tmp_path, monkeypatch):
+def test_imports_are_found_in_every_position(code, wanted, tmp_path, monkeypatch):
     path = tmp_path / "trial.py"
     path.write_text(code)
     monkeypatch.setitem(MODULES, "assay.data.trial", path)
     assert [name for name, _ in imports_of("assay.data.trial")] == wanted
 
 
-def test_files_of_tests_have_names_of_their_own():
+def test_file_names_of_tests_are_unique():
     names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
     assert sorted(names) == sorted(set(names)), "pytest collects one of two files of a name alone"
 

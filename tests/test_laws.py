@@ -52,7 +52,7 @@ WITH_LABELS = pytest.mark.parametrize("name", each_with_labels())
 
 
 def numbers(stored: dict[str, Any]) -> str:
-    """Everything a result says but for how it was asked."""
+    """Return everything in a result except its settings."""
     known = {
         "signature",
         "settings",
@@ -339,7 +339,7 @@ def test_a_result_draws_says_and_stores_itself(name, further):
         assert words.splitlines()[-1] == found.signature, called
         assert not re.search(r"\bnan\b", words.lower().split("|")[0]), called
         hyphens = re.findall(r"(?<![\w.])-\d", words.removesuffix(found.signature))
-        assert not hyphens, f"{called}: a hyphen stands for a minus sign"
+        assert not hyphens, f"{called}: a hyphen instead of a minus sign"
         stored = json.loads(json.dumps(told(name, further)[called], allow_nan=False))
         assert stored["signature"] == found.signature
         assert found.signature in found._repr_html_().replace("&#x27;", "'").replace("&amp;", "&")
@@ -496,7 +496,7 @@ def test_chunks_give_the_same_digits_or_one_sentence(name, chunks):
     assert not isinstance(found, AssayError), str(found)
     wanted = of_plain(name)
     close = [found.table.select(pl.col(pl.Float64)).to_numpy(), wanted.table.select(pl.col(pl.Float64)).to_numpy()]
-    if name == "compare_judges" and not held:  # the ceiling needs the whole table, and the result says so
+    if name == "compare_judges" and not held:  # the ceiling requires the whole table, and the result reports that
         assert any("ceiling" in note for note in found.notes)
         close[1] = close[1][: len(close[0])]
     if name == "agreement" and not held:  # so does drawing a person for each item
@@ -522,7 +522,7 @@ def spread_out(n: int) -> Annotations:
     "annotators", [pytest.param(None, marks=pytest.mark.slow), ("ann", "gpt"), ("phi", "ann", "llama")], ids=str
 )
 def test_every_row_of_chunks_is_that_of_memory(annotators, tmp_path, monkeypatch):
-    """All comparisons and coefficients, of everybody and of some, whose items are fewer."""
+    """All comparisons and coefficients, of all raters and of some with fewer items."""
     monkeypatch.setattr(data_ratings, "LABELS", 500)
     monkeypatch.setattr(data_ratings, "HELD_ITEMS", 0)
     monkeypatch.setitem(Units.of.__func__.__kwdefaults__, "most", 150)
@@ -574,7 +574,7 @@ def test_a_person_s_own_column_names_work_after_they_were_mapped():
 
 @EVERY
 def test_a_default_is_stated_twice_and_is_the_same(name):
-    """What a function's own line says is what its settings say; one number stands for a list of one."""
+    """The signature of a function has the defaults of its settings; one number equals a list of one."""
     settings = {f.name: f.default for f in dataclasses.fields(BY_NAME[name].settings)}
     for option, parameter in inspect.signature(PUBLIC[name.split(":")[0]]).parameters.items():
         if option not in settings or parameter.default in (inspect.Parameter.empty, None):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 if not (Path(__file__).parent.parent / "README.md").exists():
-    pytest.skip("the documents are not beside these tests", allow_module_level=True)
+    pytest.skip("the documentation is not next to these tests", allow_module_level=True)
 
 from assay.cli.app import app
 from assay.cli.commands import BY_NAME
@@ -29,7 +29,7 @@ SERVED = ("collecting.md", "commands.md", "ideas.md", "preferences.md")
 """Pages on which people answer, or models: run with a browser by ``tests/collecting/test_pasted_pages.py``."""
 
 PASTED: dict[Path, set[str]] = {}
-"""Pages that are run here, with their commands; a page all of whose commands stand on an earlier one is not."""
+"""Pages that are run here, with their commands, except a page whose commands are all on an earlier one."""
 for _page in PAGES:
     _own = {one for block in runnable(_page) for one in block.commands if not is_install(one)}
     if _page.name not in SERVED and not any(_own <= earlier for earlier in PASTED.values()):

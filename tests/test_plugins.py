@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-MODULE = '''
+MODULE = """
 import polars as pl
 
 from assay.data.formats import Rows
@@ -31,7 +31,7 @@ def same_length(one, other):
 
 LENGTHS = Named(lambda: OfFunction(same_length), "1 for texts of the same length, else 0")
 NOT_A_FORMAT = 5
-'''
+"""
 POINTS = {"assay.formats": ["pipes = tiny:PIPES"], "assay.similarities": ["lengths = tiny:LENGTHS"]}
 
 

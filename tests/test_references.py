@@ -131,7 +131,7 @@ PAIRS: dict[str, tuple[Callable[..., Any], Callable[[Any], float], str]] = {
 
 
 def asked(name: str, seed: int) -> tuple[Callable[..., Any], Callable[[Any], float], str, list[Any], Annotations]:
-    """The fast road, the slow one, the scale of its jackknife, and a table; 20 items or more split its annotators."""
+    """The fast method, the slow one, the scale of its jackknife, and a table; 20 items or more split its annotators."""
     fast, slow, scale = (MANY | PAIRS)[name]
     rows = table(48, 4, seed, 0.25) if name in MANY else table(72, 2, seed, 0.0)
     return fast, slow, scale, rows, labels_of(rows)
@@ -148,7 +148,7 @@ def test_a_coefficient_and_its_jackknife_by_leaving_out_each_item(name, seed):
     assert found.estimate == pytest.approx(slow(rows), **NEAR)
     error, _ = references.jackknife(slow, rows)
     assert found.standard_error == pytest.approx(error, **NEAR)
-    if isinstance(found.found.score, Tailed):  # the end of a root mean square has tests of its own
+    if isinstance(found.found.score, Tailed):  # the limit of a root mean square has separate tests
         return
     assert found.found.score is None, "enough items decide"
     if scale == "share":
@@ -199,7 +199,7 @@ def test_intraclass_correlations_and_their_intervals(form):
 
 
 def test_a_paired_difference_of_two_judges_by_leaving_out_each_item():
-    """The same items speak for both: the difference is taken without each item, not each judge's error apart."""
+    """Both use the same items: the difference is recomputed without each item, not each judge's error separately."""
     rows = table(40, 2, 6, 0.0)
     pairs = [(a, b) for a, b in rows]
 
@@ -220,7 +220,7 @@ def test_a_paired_difference_of_two_judges_by_leaving_out_each_item():
 
 
 def votes(n: int, seed: int) -> pl.DataFrame:
-    """Votes of three between four systems, two an item; ties and items that somebody skipped."""
+    """Votes of three between four systems, two an item; ties and skipped items."""
     rng = np.random.default_rng(seed)
     rows = []
     for i in range(n):
@@ -265,7 +265,7 @@ def test_bradley_terry_by_iterations_and_its_intervals_by_drawing_items():
         )
         ends = references.percentile_interval([one[j] for one in replicates])
         assert (rows[name]["low"], rows[name]["high"]) == pytest.approx(ends, abs=1e-3)
-    # Ranks by the same road: a difference is shown where its interval leaves 0 out.
+    # Ranks by the same method: a difference is significant if its interval excludes 0.
     apart = plain.difference("s0", "s3")
     gap = [w[0] - w[3] for w in without]
     error = math.sqrt(59 / 60 * sum((g - mean(gap)) ** 2 for g in gap))
@@ -330,7 +330,7 @@ def test_similarities_of_texts_by_counting():
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.2])
 def test_the_exact_test_keeps_its_level_over_every_outcome(epsilon):
-    """At the edge of the hypothesis, whatever the share of ties, and not so careful that nothing is ever rejected."""
+    """At the boundary of the hypothesis, for any share of ties, and not so conservative that it never rejects."""
     n = 13
     p = {one: float(exact_p(np.array([one], dtype=float), epsilon)[0][0]) for one in references.outcomes(n)}
     levels = []
@@ -339,7 +339,7 @@ def test_the_exact_test_keeps_its_level_over_every_outcome(epsilon):
         levels.append(references.level(lambda one: p[one] <= 0.05, n, chances))
     assert max(levels) <= 0.05
     assert max(levels) > 0.025
-    # More wins in place of losses never make it less likely.
+    # More wins instead of losses never make it less likely.
     for wins, ties, losses in references.outcomes(n):
         if losses:
             assert p[wins + 1, ties, losses - 1] <= p[wins, ties, losses] + 1e-12

@@ -1,4 +1,4 @@
-"""Every option's default, range and name in a signature: one that changes is a number that changes for somebody."""
+"""Every option's default, range and name in a signature: one that changes is a number that changes for some user."""
 
 from __future__ import annotations
 
@@ -606,8 +606,8 @@ OPTIONS = {
         "progress": "None hidden transient",
     },
 }
-"""Each class's own, but for those that are None without more: default, ends (``>=`` may be reached, ``>`` may not),
-its name in a signature, flags. ``first`` is what the short help of a command shows."""
+"""The options of each class, except those that default to None without limits: default, limits (``>=`` inclusive, ``>``
+exclusive), the name in a signature, flags. ``first`` is what the short help of a command shows."""
 
 
 def described(field: dataclasses.Field) -> str:
@@ -638,7 +638,7 @@ def test_every_question_s_options_are_listed_here():
 
 
 def test_options_without_a_default_have_their_limits():
-    """What must be given stands in the type (``Annotated``), and has ends and a name all the same."""
+    """A required option is stated in the type (``Annotated``), and has limits and a name."""
     limits = {name: limits for name, (_, limits) in hints_of(RouteSettings).items()}
     epsilon, signal = limits["epsilon"], limits["signal"]
     assert (epsilon.low, epsilon.high, epsilon.key, epsilon.always, signal.always) == (0, 1, "eps", True, True)

@@ -21,7 +21,7 @@ Row = tuple[str, str, float, str, str | None]
 
 
 def grid(*lines: Sequence[float | None], criterion: str | None = None) -> list[Row]:
-    """Items by annotators, None where there is no label; two items are of one lesson."""
+    """Items by annotators, None for a missing label; two items belong to one lesson."""
     return [
         (f"i{i}", f"r{j}", v, f"L{i // 2}", criterion)
         for i, line in enumerate(lines) for j, v in enumerate(line) if v is not None

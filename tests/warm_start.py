@@ -1,4 +1,4 @@
-"""Commands in processes of their own that import nothing: forked from one that has imported all that commands need.
+"""Commands in separate processes that import nothing: forked from one that has imported everything they need.
 
 Most of the time of a short command is its start, and the pages of the documents have more than a hundred. ``serve``
 waits at a socket and forks for each who asks; ``ask`` hands its streams, folder, environment and words over and ends as
@@ -43,7 +43,7 @@ def serve(address: str) -> None:
         waiting.bind(f"{address}.new")
         waiting.listen(16)
         os.rename(f"{address}.new", address)  # noqa: PTH104 - it is there once it answers
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a fork: its status goes through the socket
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # a fork is not waited for: its status goes through the socket
         while True:
             there, _ = waiting.accept()
             message, streams, *_ = socket.recv_fds(there, 1 << 16, 3)

@@ -82,7 +82,8 @@ class Registry(Mapping[str, T]):
                 f"{_source(point)} cannot be imported: {type(error).__name__}: {error}; update or uninstall the package"
             ) from error
         if not isinstance(part, self._kind):
-            raise AssayError(f"{_source(point)} must be an instance of {GROUPS[self._group]}; got {type(part).__name__}")
+            kind = GROUPS[self._group]
+            raise AssayError(f"{_source(point)} must be an instance of {kind}; got {type(part).__name__}")
         return part
 
 
