@@ -65,7 +65,7 @@ def alone(found: Any, probe: str, judge: str = "m") -> bool:
 
 
 def covariates(n: int, studies: int, r: float, effect: float, *, own: bool, per_item: int = 4) -> tuple[float, float]:
-    """Return the shares detected here and by correlation, if the judge follows quality and ``effect`` of a covariate."""
+    """Return the shares detected here and by correlation if the judge follows quality and ``effect`` of a covariate."""
     shown, naive = 0, 0.0
     for seed in range(studies):
         rng = np.random.default_rng([1, n, int(10 * r), int(100 * effect), own, per_item, seed])
