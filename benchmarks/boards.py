@@ -47,7 +47,7 @@ def rates(people: list[float], judge: list[float], n: int, studies: int, method:
     found = []
     for seed in range(studies):
         try:
-            board = assay.bradley_terry(study(seed, n, people, judge), method=method, n_resamples=300, seed=seed)
+            board = assay.ratings(study(seed, n, people, judge), method=method, n_resamples=300, seed=seed)
         except assay.errors.DesignError:
             continue
         shown = board.pairs.filter("shown")

@@ -57,9 +57,9 @@ def call_beside_call(n: int, models: int) -> None:
 
     winner = {"model_a": evalica.Winner.X, "model_b": evalica.Winner.Y, "tie": evalica.Winner.Draw}
     for name, ours, theirs, frame in (
-        ("Bradley-Terry", lambda votes: assay.bradley_terry(votes, method="none"), evalica.bradley_terry,
+        ("Bradley-Terry", lambda votes: assay.ratings(votes, method="none"), evalica.bradley_terry,
          battles(n, models)),
-        ("Elo, one order", lambda votes: assay.elo(votes, n_orders=1, method="none"), evalica.elo,
+        ("Elo, one order", lambda votes: assay.ratings(votes, model="elo", n_orders=1, method="none"), evalica.elo,
          battles(n // 10, models, seed=1)),
     ):  # fmt: skip
         ours(assay.read(frame.head(1000)))  # what is imported late
@@ -79,14 +79,14 @@ def call_beside_call(n: int, models: int) -> None:
 
 def estimates(votes: assay.Annotations) -> dict[str, float]:
     """The rating of each system."""
-    rows = assay.bradley_terry(votes, method="none").rows
+    rows = assay.ratings(votes, method="none").rows
     return dict(zip(rows["system"], rows["estimate"], strict=True))
 
 
 def bradley_terry(n: int, models: int) -> None:
     frame = battles(n, models)
     votes = assay.read(frame)
-    whole = seconds(lambda: assay.bradley_terry(votes, n_resamples=1000), 2)
+    whole = seconds(lambda: assay.ratings(votes, n_resamples=1000), 2)
     print(f"Bradley-Terry, {n:,} battles of {models} models, 1,000 bootstraps, from the table: {whole:.2f} s")
     import evalica
 
@@ -103,11 +103,11 @@ def added(n: int, models: int) -> None:
     """A thousand battles more, on a board of many, beside reading and rating all of them."""
     frame = battles(n, models).with_columns(item=pl.format("i{}", pl.int_range(n)))
     more = battles(1000, models, seed=5).with_columns(item=pl.format("n{}", pl.int_range(1000)))
-    board = assay.bradley_terry(assay.read(frame), method="none")
+    board = assay.ratings(assay.read(frame), method="none")
     further = assay.read(more)
     ours = seconds(lambda: board.add(further), clock=time.process_time)
     both = pl.concat([frame, more])
-    again = seconds(lambda: assay.bradley_terry(assay.read(both), method="none"), 2, time.process_time)
+    again = seconds(lambda: assay.ratings(assay.read(both), method="none"), 2, time.process_time)
     print(
         f"1,000 battles added to {n:,}: {ours:.2f} s of processor time; all of them read and rated again {again:.2f} s"
     )
@@ -115,7 +115,7 @@ def added(n: int, models: int) -> None:
 
 def elo(n: int, models: int) -> None:
     votes = assay.read(battles(n, models, seed=1))
-    ours = seconds(lambda: assay.elo(votes, n_orders=100, method="none"), 2, time.process_time)
+    ours = seconds(lambda: assay.ratings(votes, model="elo", n_orders=100, method="none"), 2, time.process_time)
     table = votes.labels.with_columns(first=votes.column("first"), second=votes.column("second"))
     codes = {name: i for i, name in enumerate(sorted(set(table["first"]) | set(table["second"])))}
     a, b = (table[c].replace_strict(codes).to_list() for c in ("first", "second"))

@@ -41,9 +41,8 @@ from assay.ideas.choices import (
 )
 from assay.planning import PlanSettings
 from assay.preference.votes import (
-    BradleyTerrySettings,
-    EloSettings,
     PositionSettings,
+    RatingSettings,
     SeparabilitySettings,
     SetSettings,
     SweepSettings,
@@ -693,23 +692,26 @@ QUESTIONS = (
     ),
     *(
         Question(
-            name, lambda labels, name=name, **options: PUBLIC[name](labels, **options), SetSettings,
+            name, lambda labels, **options: assay.consistency(labels, **options), SetSettings,
             {**INTERVALS, "clusters": ["document"], "systems": [("anna", "carl")], "by": ["separability", "language"],
              "bins": [{"by": "separability", "bins": 2}], "binning": [{"by": "separability", "binning": "count"}],
              "who": [("annotators",), ("judges",)], "choose": [{"by": "separability", "choose": "top"}],
-             "share": [{"by": "separability", "choose": "weighted", "share": 0.3}]},
-            QUICK, votes,
+             "share": [{"by": "separability", "choose": "weighted", "share": 0.3}], "measure": []},
+            {**QUICK, **measure}, votes,
         )
-        for name in ("consistency", "preference_strength")
+        for name, measure in (("consistency", {}), ("consistency: strength", {"measure": "strength"}))
     ),
     Question(
-        "bradley_terry", lambda labels, **options: assay.bradley_terry(labels, **options), BradleyTerrySettings,
-        {**INTERVALS, **RATED, "ties": ["davidson", "drop"], "prior": [1.0], "covariates": ["size", ("size", "time")]},
+        "ratings", lambda labels, **options: assay.ratings(labels, **options), RatingSettings,
+        {**INTERVALS, **RATED, "ties": ["davidson", "drop"], "prior": [1.0], "covariates": ["size", ("size", "time")],
+         **dict.fromkeys(("model", "k", "order", "n_orders"), ())},
         QUICK, votes,
     ),
     Question(
-        "elo", lambda labels, **options: assay.elo(labels, **options), EloSettings,
-        {**INTERVALS, **RATED, "method": ["none"], "k": [16.0], "order": ["time"], "n_orders": [20]}, QUICK, votes,
+        "ratings: elo", lambda labels, **options: assay.ratings(labels, **options), RatingSettings,
+        {**INTERVALS, **RATED, "method": ["none"], "k": [16.0], "order": ["time"], "n_orders": [20],
+         **dict.fromkeys(("model", "ties", "prior", "covariates"), ())},
+        {**QUICK, "model": "elo"}, votes,
     ),
     Question(
         "separability", lambda labels, **options: assay.separability(labels, **options), SeparabilitySettings,

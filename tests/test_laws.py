@@ -113,7 +113,7 @@ def declared(name: str) -> str:
     """The kind of result that the signature of a question promises."""
     function, _, method = name.partition(": ")
     kind = inspect.signature(PUBLIC[function]).return_annotation
-    if method:
+    if method and function in METHODS:
         kind = inspect.signature(getattr(PUBLIC[kind], method)).return_annotation
     return str(kind).rpartition(".")[2]
 

@@ -247,11 +247,11 @@ def test_bradley_terry_by_iterations_and_its_intervals_by_drawing_items():
 
     labels = assay.read(frame, scale="preference")
     wanted = dict(zip(names, ratings(by_item), strict=True))
-    plain = assay.bradley_terry(labels, method="jackknife")
+    plain = assay.ratings(labels, method="jackknife")
     found = {r["system"]: r for r in plain.rows.iter_rows(named=True)}
     assert {name: row["estimate"] for name, row in found.items()} == pytest.approx(wanted, abs=1e-5)
     without = [ratings([item for j, item in enumerate(by_item) if j != i]) for i in range(60)]
-    drawn = assay.bradley_terry(labels, method="percentile", n_resamples=20, seed=3)
+    drawn = assay.ratings(labels, method="percentile", n_resamples=20, seed=3)
     counts = resampling_counts(60, 20, seed=3)
     replicates = [
         ratings([item for item, k in zip(by_item, row, strict=True) for _ in range(int(k))]) for row in counts

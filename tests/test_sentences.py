@@ -152,7 +152,7 @@ def votes() -> assay.Annotations:
 
 
 def test_a_system_leads_where_the_difference_leaves_0_out(votes):
-    found = assay.bradley_terry(votes, n_resamples=60, who="together")
+    found = assay.ratings(votes, n_resamples=60, who="together")
     lines = found.summary().splitlines()
     for line, row in zip(lines, found.rows.iter_rows(named=True), strict=False):
         votes_of = f"{100 * row['win_rate']:.0f}% of {row['votes']:,} votes"
@@ -165,7 +165,7 @@ def test_a_system_leads_where_the_difference_leaves_0_out(votes):
         lead = Estimate(10.0, low, 20.0 if low == low else NONE, 5.0)
         ends = interval(lead.low, lead.high, 0)
         assert f"{first} {words} {second}: 10 {ends}." in dataclasses.replace(found, lead=lead).summary()
-    bare = assay.bradley_terry(votes, method="none", who="together").summary()
+    bare = assay.ratings(votes, method="none", who="together").summary()
     assert "(no interval); preferred in" in bare
 
 

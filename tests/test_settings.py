@@ -48,8 +48,6 @@ from assay.ideas.choices import (
 )
 from assay.planning import PlanSettings
 from assay.preference.votes import (
-    BradleyTerrySettings,
-    EloSettings,
     NextPairsSettings,
     OutputSettings,
     PairsSettings,
@@ -240,16 +238,6 @@ OPTIONS = {
         "seed": "0 >= 0 always",
         "scale": "None first",
     },
-    BradleyTerrySettings: {
-        "ties": "'half' first",
-        "prior": "0.0 >= 0",
-        "covariates": "None first",
-    },
-    EloSettings: {
-        "k": "32.0 > 0",
-        "n_orders": "100 >= 1",
-        "order": "None first",
-    },
     PairsSettings: {
         "n": "5 >= 1",
         "n_items": "None >= 1",
@@ -260,6 +248,13 @@ OPTIONS = {
         "method": "'percentile'",
     },
     RatingSettings: {
+        "model": "'bradley-terry' always first",
+        "ties": "'half' first",
+        "prior": "0.0 >= 0",
+        "covariates": "None first",
+        "k": "32.0 > 0",
+        "n_orders": "100 >= 1",
+        "order": "None first",
         "method": "'percentile'",
         "rating_scale": "400.0 > 0 as 'scale'",
         "base": "10.0 > 1",
@@ -277,6 +272,7 @@ OPTIONS = {
         "span": "'study'",
     },
     SetSettings: {
+        "measure": "'consistency' always first",
         "bins": "4 >= 1",
         "binning": "'width'",
         "who": "('humans', 'judges') first",

@@ -29,9 +29,7 @@ from assay.ideas.triplets import triplet_similarity as triplet_similarity
 from assay.ideas.validate import validate_similarity as validate_similarity
 from assay.looking import look as look
 from assay.preference.consistency import consistency as consistency
-from assay.preference.consistency import preference_strength as preference_strength
-from assay.preference.leaderboard import bradley_terry as bradley_terry
-from assay.preference.leaderboard import elo as elo
+from assay.preference.leaderboard import ratings as ratings
 from assay.preference.position import position_bias as position_bias
 from assay.preference.separability import separability as separability
 from assay.preference.separability import separability_sweep as separability_sweep

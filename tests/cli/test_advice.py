@@ -114,7 +114,9 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
         "--min-class", "12"), {"--min-class": "0"}),
     "one system alone": (("ratings", "votes.csv", *VOTES, "--systems", "cedar"), {"--systems": "cedar,birch"}),
     "weights without a column": (("ratings", "votes.csv", *VOTES, "--alpha", "3"), {"--separability": "separability"}),
-    "an interval of Elo": (("elo", "votes.csv", *VOTES, "--method", "jackknife"), {"--method": "percentile"}),
+    "an option of the other rating model": (("ratings", "votes.csv", *VOTES, "--k", "16"), {"--model": "elo"}),
+    "an interval of Elo": (("ratings", "votes.csv", *VOTES, "--model", "elo", "--method", "jackknife"), {
+        "--method": "percentile"}),
     "a covariate that is not there": (("ratings", "votes.csv", *VOTES, "--covariates", "length"), {
         "--covariates": "separability"}),
     "shares of votes without grades": (("ratings", "votes.csv", *VOTES, "--grades", "shares"), {}),

@@ -77,7 +77,7 @@ def test_a_sweep_is_one_command_with_its_picture(run, tmp_path):
     assert [row["value"] for row in hot["table"]] == ["temperature = 1.0, K = 3, C = 9", "2", "4", "0.5"]
 
 
-def test_strength_has_a_command(run):
-    code, out, _ = run("strength", EXAMPLE, *VOTES, "--by", "separability")
+def test_consistency_command_measures_strength(run):
+    code, out, _ = run("consistency", EXAMPLE, *VOTES, "--measure", "strength", "--by", "separability")
     assert code == 0
     assert "mean preference strength" in " ".join(out.split())

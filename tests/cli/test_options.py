@@ -142,7 +142,7 @@ def test_a_value_out_of_range_is_refused_by_its_option(run: Run, table: str, arg
     [
         (("agreement", "{}", "--annotators", "sample"), "--annotators is now --raters fixed or --raters random"),
         (("alt-test", "{}", "--annotators", "crowd"), "--annotators is now --expertise ..."),
-        (("elo", "{}", "--threshold=3"), "--threshold is now --separability-threshold ..."),
+        (("ratings", "{}", "--threshold=3"), "--threshold is now --separability-threshold ..."),
     ],
 )
 def test_an_option_of_before_is_refused_with_the_one_of_today(run: Run, table: str, arguments, words) -> None:

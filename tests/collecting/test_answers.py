@@ -172,7 +172,7 @@ def test_a_grade_is_turned_with_the_sides_and_a_tie_says_of_which_kind(serve: Ca
     ties = labels.labels.filter(pl.col("label") == 0)
     assert sorted(ties["tie"]) == ["both", "neither"]
     assert labels.labels.filter(pl.col("label") != 0)["tie"].null_count() == 4
-    assert assay.bradley_terry(labels, grades="shares", prior=1, method="none").table.height == 2
+    assert assay.ratings(labels, grades="shares", prior=1, method="none").table.height == 2
 
 
 def test_several_labels_are_a_criterion_each(serve: Callable[..., Served]) -> None:
@@ -225,7 +225,7 @@ def test_a_ranking_is_a_vote_on_every_two(serve: Callable[..., Served]) -> None:
     votes = study_labels(page.study)
     assert votes.scale.spec == "preference"
     assert votes.labels.height == 2 * 6 * 3
-    board = assay.bradley_terry(votes, prior=1, method="none")
+    board = assay.ratings(votes, prior=1, method="none")
     assert board.table["system"][0] == "bee"
     wins = {(row["first"], row["second"]): row["wins"] for row in board.wins.iter_rows(named=True)}
     assert (wins["bee", "ant"], wins["bee", "cat"], wins["ant", "cat"]) == (12, 12, 6)

@@ -77,7 +77,7 @@ def test_from_items_to_ratings(tmp_path, capsys):
     sets = assay.consistency(votes, by="separability", who=["annotators"], method="none").sets
     assert sets["n"].to_list() == [5] * 18
     assert dict(sets.group_by("annotator").agg(pl.col("consistency").mean()).rows()) == {"ana": 1, "ben": 0, "m1": 1}
-    board = assay.bradley_terry(votes, systems=("alpha", "beta"), method="none", who="together")
+    board = assay.ratings(votes, systems=("alpha", "beta"), method="none", who="together")
     assert dict(board.rows.select("system", "wins").rows()) == {"alpha": 30, "beta": 30}
     # The texts stand beside the votes, so that length can be taken out of the ratings.
     assert {"first_text", "second_text"} <= set(votes.items.columns)
@@ -89,7 +89,7 @@ def test_from_items_to_ratings(tmp_path, capsys):
         with pytest.raises(SystemExit, match="0"):
             main(["ratings", *source.split(), "--json"])
         found = json.loads(capsys.readouterr().out)
-        assert found["table"] == json.loads(json.dumps(assay.bradley_terry(votes).to_dict()["table"]))
+        assert found["table"] == json.loads(json.dumps(assay.ratings(votes).to_dict()["table"]))
 
 
 def test_pairs_that_are_there_are_not_drawn_again(tmp_path):

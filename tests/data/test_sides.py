@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,8 @@ import pytest
 import assay
 from assay.data.formats.exports import write
 from assay.errors import DataError, DesignError
+
+ELO = partial(assay.ratings, model="elo")
 
 RATERS = ("ann", "bob", "cho", "gpt-4o")
 SYSTEMS = ("birch", "aspen", "cedar")
@@ -143,7 +146,7 @@ def test_write_votes_keeps_which_were_swapped(tmp_path):
     write(labels, tmp_path / "votes.csv")
     again = assay.read(tmp_path / "votes.csv", scale="preference")
     assert again.fingerprint == labels.fingerprint
-    one, other = (assay.bradley_terry(table, prior=1, method="none") for table in (labels, again))
+    one, other = (assay.ratings(table, prior=1, method="none") for table in (labels, again))
     assert one.rows.equals(other.rows)
     assert one.signature == other.signature
 
@@ -233,7 +236,7 @@ def test_position_bias_counts_ties_of_votes_that_were_swapped():
     assert found.shares.select("estimate", "n", "ties").rows() == [(1.0, 39, 1)] * 4
 
 
-@pytest.mark.parametrize("ask", [assay.bradley_terry, assay.elo])
+@pytest.mark.parametrize("ask", [assay.ratings, ELO])
 def test_ratings_of_votes_are_those_of_the_sides_that_were_shown(ask):
     frame = votes(noisy, THREE_PAIRS, seed=10)
     # With each vote an item, each item has one order, and no vote is swapped.
@@ -249,9 +252,7 @@ def test_bradley_terry_takes_covariates_of_the_sides_that_were_shown():
     frame = frame.with_columns(lead=pl.col("first_length") - pl.col("second_length"))
     apart = frame.with_columns(item=pl.format("{} {}", "item", "annotator"))
     for covariates in (["length"], ["lead"], ["place"]):
-        one, other = (
-            assay.bradley_terry(read(t), covariates=covariates, method="none").coefficients for t in (frame, apart)
-        )
+        one, other = (assay.ratings(read(t), covariates=covariates, method="none").coefficients for t in (frame, apart))
         assert one["estimate"].to_list() == pytest.approx(other["estimate"].to_list(), abs=1e-9)
     labels = read(frame)
     longer = labels.labels.filter("sides_swapped")["first_length"].to_list()
@@ -295,7 +296,9 @@ def test_alt_test_of_battles_is_that_of_an_item_for_each_pair():
 @pytest.mark.parametrize("method", ["none", "percentile"])
 def test_elo_of_several_pairs_does_not_depend_on_the_sides(method):
     one, other = (
-        assay.elo(assay.read(as_battles(all_pairs(seed)), judges=["gpt-4o"]), method=method, n_resamples=20).rows
+        assay.ratings(
+            assay.read(as_battles(all_pairs(seed)), judges=["gpt-4o"]), model="elo", method=method, n_resamples=20
+        ).rows
         for seed in (1, 5)
     )
     assert one.equals(other)
@@ -360,5 +363,5 @@ def test_clusters_take_the_name_of_the_question_column():
 
 def test_ratings_of_battles_resample_questions():
     labels = assay.read(as_battles(all_pairs(6)), judges=["gpt-4o"])
-    assert assay.bradley_terry(labels, prior=1, n_resamples=50).run.facts["items"] == 30
+    assert assay.ratings(labels, prior=1, n_resamples=50).run.facts["items"] == 30
     assert np.isfinite(assay.consistency(labels, method="none").rows["estimate"].to_numpy()).all()

@@ -6,7 +6,7 @@ from asking import differences_from_kept, each_kept
 
 pytestmark = pytest.mark.usefixtures("few_truths")
 QUESTIONS = (
-    "agreement", "alt_test", "estimate", "icc", "krippendorff_alpha", "bias", "bradley_terry", "triplet_similarity",
+    "agreement", "alt_test", "estimate", "icc", "krippendorff_alpha", "bias", "ratings", "triplet_similarity",
 )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,8 +17,10 @@ from assay.estimation.intervals import leave_out_variance
 from assay.preference import boards
 from assay.preference.boards import Board, covariate_columns, covariate_values
 from assay.preference.leaderboard import _covariate_lines
-from assay.preference.votes import BradleyTerrySettings, EloSettings, RatingSettings, weight
+from assay.preference.votes import RatingSettings, weight
 from assay.statistics import tournaments
+
+ELO = partial(assay.ratings, model="elo")
 
 FLIPPED = ([0, 0.4, 1.2, 1.6], [0, 1.2, 0.4, 1.6])
 """Strengths by people and by a judge that turns one pair round."""
@@ -59,14 +62,17 @@ def test_a_slight_vote_is_in_part_a_tie():
         ({"grades": "shares"}, 12 / 20),
         ({"grades": "shares", "ties": "drop"}, 8 / 12),
     ):
-        found = assay.bradley_terry(labels, method="none", **options)
+        found = assay.ratings(labels, method="none", **options)
         assert found.lead.estimate == pytest.approx(400 * math.log10(share / (1 - share)))
     # 8 slight votes and 2 full ones against them: the majority, or the stronger.
     split = graded({-1: 8, 2: 5})
-    alike, shares = (assay.bradley_terry(split, method="none", grades=one) for one in ("alike", "shares"))
+    alike, shares = (assay.ratings(split, method="none", grades=one) for one in ("alike", "shares"))
     assert (alike.table["system"][0], shares.table["system"][0]) == ("x", "y")
     assert alike.wins.sort("first").equals(shares.wins.sort("first")), "a table of votes counts whole ones"
-    elo = {one: assay.elo(split, method="none", grades=one).table["system"][0] for one in ("alike", "shares")}
+    elo = {
+        one: assay.ratings(split, model="elo", method="none", grades=one).table["system"][0]
+        for one in ("alike", "shares")
+    }
     assert elo == {"alike": "x", "shares": "y"}
     assert alike.signature != shares.signature
 
@@ -76,7 +82,7 @@ def test_shares_of_votes_without_grades_are_refused():
     with pytest.raises(
         assay.errors.DesignError, match=r"needs votes with grades, as on the scale 'preference:slightly"
     ):
-        assay.bradley_terry(labels, grades="shares")
+        assay.ratings(labels, grades="shares")
 
 
 # -- whose votes --------------------------------------------------------------------------------------
@@ -85,33 +91,33 @@ def test_shares_of_votes_without_grades_are_refused():
 @pytest.mark.parametrize("method", ["percentile", "jackknife"])
 def test_each_board_is_that_of_its_votes_alone(method):
     labels = study(1, 80, *FLIPPED)
-    found = assay.bradley_terry(labels, method=method, n_resamples=60)
+    found = assay.ratings(labels, method=method, n_resamples=60)
     assert found.whose == ("humans", "gpt")
     alone = {"humans": labels.where(kind="human"), "gpt": labels.where(annotator="gpt")}
     for who, some in alone.items():
-        mine = assay.bradley_terry(some, method=method, n_resamples=60)
+        mine = assay.ratings(some, method=method, n_resamples=60)
         assert found.rows.filter(pl.col("who") == who).equals(mine.rows)
-        asked = assay.bradley_terry(labels, method=method, n_resamples=60, who=who)
+        asked = assay.ratings(labels, method=method, n_resamples=60, who=who)
         assert asked.rows.equals(mine.rows)
         assert f"who:{who}" in asked.signature
 
 
 def test_people_and_judges_are_together_only_where_that_is_asked_for():
     labels = study(2, 60, *FLIPPED)
-    pooled = assay.bradley_terry(labels, who="together", method="none")
+    pooled = assay.ratings(labels, who="together", method="none")
     assert pooled.rows["votes"].sum() == 2 * 240
     frame = labels.labels.with_columns(annotator=pl.lit("one"), repeat=pl.int_range(1, pl.len() + 1).over("item"))
     columns = frame.with_columns(first=labels.column("first"), second=labels.column("second"))
-    one = assay.bradley_terry(votes_of(columns.select("item", "annotator", "repeat", "label", "first", "second")),
+    one = assay.ratings(votes_of(columns.select("item", "annotator", "repeat", "label", "first", "second")),
                               method="none")  # fmt: skip
     np.testing.assert_allclose(pooled.rows["estimate"].to_numpy(), one.rows["estimate"].to_numpy(), atol=1e-6)
-    each = assay.bradley_terry(labels, who=["annotators"], method="none")
+    each = assay.ratings(labels, who=["annotators"], method="none")
     assert each.whose == ("ann", "bob", "cho", "gpt")
     assert not each.pairs.height  # nobody is "the people" there
-    assert [(one.what, one.count) for one in assay.bradley_terry(labels, who="gpt", method="none").exclusions] == [
+    assert [(one.what, one.count) for one in assay.ratings(labels, who="gpt", method="none").exclusions] == [
         ("vote", 180)
     ]
-    assert assay.elo(labels, method="none", n_orders=3).whose == ("humans", "gpt")
+    assert assay.ratings(labels, model="elo", method="none", n_orders=3).whose == ("humans", "gpt")
 
 
 @pytest.mark.parametrize(
@@ -121,14 +127,14 @@ def test_people_and_judges_are_together_only_where_that_is_asked_for():
 )  # fmt: skip
 def test_who_is_not_there_is_refused(who, words):
     with pytest.raises(assay.errors.DesignError, match=words):
-        assay.bradley_terry(study(3, 40, *FLIPPED), who=who)
+        assay.ratings(study(3, 40, *FLIPPED), who=who)
 
 
 def test_elo_boards_are_those_of_their_votes_alone():
     labels = study(4, 40, *FLIPPED)
-    found = assay.elo(labels, n_orders=5, n_resamples=30)
+    found = assay.ratings(labels, model="elo", n_orders=5, n_resamples=30)
     for who, some in {"humans": labels.where(kind="human"), "gpt": labels.where(annotator="gpt")}.items():
-        mine = assay.elo(some, n_orders=5, n_resamples=30)
+        mine = assay.ratings(some, model="elo", n_orders=5, n_resamples=30)
         assert found.rows.filter(pl.col("who") == who).equals(mine.rows)
     assert headline(found).startswith(("gpt ", "These votes cannot tell whether gpt"))
 
@@ -136,10 +142,10 @@ def test_elo_boards_are_those_of_their_votes_alone():
 def test_who_has_no_votes_is_refused():
     people = votes_of(drawn(40))
     with pytest.raises(assay.errors.DesignError, match="nobody who voted is a judge; name the judges with judges="):
-        assay.bradley_terry(people, who="judges")
+        assay.ratings(people, who="judges")
     judges = votes_of(drawn(40), judges=[f"w{i}" for i in range(5)])
     with pytest.raises(assay.errors.DesignError, match="nobody who voted is a person"):
-        assay.bradley_terry(judges, who="humans")
+        assay.ratings(judges, who="humans")
 
 
 # -- each judge against the people --------------------------------------------------------------------
@@ -150,7 +156,7 @@ def headline(found) -> str:
 
 
 def test_what_the_first_line_says_follows_from_the_pairs():
-    found = assay.bradley_terry(study(5, 700, *FLIPPED), method="jackknife")
+    found = assay.ratings(study(5, 700, *FLIPPED), method="jackknife")
     flips = found.pairs.filter(pl.col("shown") & (pl.col("order") == "flipped"))
     assert flips.select("first", "second").rows() == [("s2", "s1")]
     assert headline(found).startswith("gpt would change the order: people put s2 ahead of s1, it puts s1 ahead (p ")
@@ -174,19 +180,19 @@ def test_what_the_first_line_says_follows_from_the_pairs():
 
 def test_words_where_nothing_and_where_everything_is_shown():
     same = [0.0, 1.5, 3.0]
-    sure = headline(assay.bradley_terry(study(6, 300, same, same), method="jackknife"))
+    sure = headline(assay.ratings(study(6, 300, same, same), method="jackknife"))
     assert sure == (
         "gpt orders the systems as people do: the same order is shown for 3 of 3 pairs of systems (Kendall's τ 1.00 "
         "[1.00, 1.00])."
     )
-    half = assay.bradley_terry(study(7, 60, [0, 0.1, 3.0], same), method="jackknife")
+    half = assay.ratings(study(7, 60, [0, 0.1, 3.0], same), method="jackknife")
     some, tau = headline(half), half.agreement["gpt"]
     assert (tau.low, tau.high) == pytest.approx((1 / 3, 1))
     assert "gpt is not shown to change the order: the same order is shown for 2 of 3 pairs" in some
     assert "open for s1 and s0" in some or "open for s0 and s1" in some
-    coin = headline(assay.bradley_terry(study(8, 30, [0, 0, 0], [0, 0, 0]), method="jackknife"))
+    coin = headline(assay.ratings(study(8, 30, [0, 0, 0], [0, 0, 0]), method="jackknife"))
     assert coin.startswith("These votes cannot tell whether gpt orders the systems as people do: the order is open for")
-    bare = assay.bradley_terry(study(6, 300, same, same), method="none")
+    bare = assay.ratings(study(6, 300, same, same), method="none")
     assert "without intervals nothing says how sure that is" in headline(bare)
     assert math.isnan(bare.agreement["gpt"].low)
 
@@ -199,7 +205,7 @@ def test_a_judge_who_ties_everything_claims_nothing():
         frame.with_columns(first=labels.column("first"), second=labels.column("second")), scale="preference",
         judges=["gpt"],
     )  # fmt: skip
-    found = assay.bradley_terry(flat, n_resamples=60)
+    found = assay.ratings(flat, n_resamples=60)
     assert found.pairs["order"].unique().to_list() == ["equal"]
     assert not found.pairs["shown"].any()
     ranks = found.rows.filter(pl.col("who") == "gpt").select("rank", "rank_low", "rank_high").unique().rows()
@@ -213,7 +219,7 @@ def rates(people: list[float], judge: list[float], n: int, studies: int) -> tupl
     pairs = list(itertools.combinations(range(len(people)), 2))
     tau = np.mean([np.sign(people[a] - people[b]) * np.sign(judge[a] - judge[b]) for a, b in pairs])
     for seed in range(studies):
-        found = assay.bradley_terry(study(seed, n, people, judge), method="jackknife")
+        found = assay.ratings(study(seed, n, people, judge), method="jackknife")
         shown = found.pairs.filter("shown")
         truth = [
             np.sign(people[a] - people[b]) * np.sign(judge[a] - judge[b])
@@ -281,7 +287,7 @@ def test_of_two_equal_systems_neither_is_put_ahead(studies):
     """The percentile interval alone would in .09 of studies of a dozen items."""
     ahead = 0
     for seed in range(studies):
-        found = assay.bradley_terry(study(seed, 14, [0, 0], [0, 0]), who="humans", n_resamples=300)
+        found = assay.ratings(study(seed, 14, [0, 0], [0, 0]), who="humans", n_resamples=300)
         ahead += " is ahead of " in found.summary()
     assert ahead / studies <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / studies)
 
@@ -290,7 +296,7 @@ def test_resamples_that_leave_systems_out_are_none():
     """Of a dozen items on four systems, some resamples hold no vote on two of them."""
     rows = [(f"i{k}", "w", a, b, s) for k, (a, b, s) in enumerate(
         [(a, b, s) for a, b in itertools.pairwise(("anna", "bert", "carl", "dora")) for s in (1, -1)])]  # fmt: skip
-    found = assay.bradley_terry(votes_of(frame_of(rows)), n_resamples=300)
+    found = assay.ratings(votes_of(frame_of(rows)), n_resamples=300)
     assert np.isnan(found.estimates.replicates).any()
     assert found.rows["reason"].str.contains("undefined").all() or found.rows["low"].is_nan().all()
 
@@ -376,7 +382,7 @@ def polls(rows, judges=("gpt",), **options):
     """Boards as (who, group, component, votes)."""
     columns = options.pop("columns", {})
     labels = votes_of(frame_of(rows, **columns), judges=list(judges))
-    settings = BradleyTerrySettings(**options)
+    settings = RatingSettings(**options)
     made = boards.Votes.of(labels, settings, "this", *([settings.by] if settings.by else []))
     return [(p.who, p.group, p.component, len(p.votes)) for p in boards.polls(made, settings)]
 
@@ -424,10 +430,10 @@ def test_who_cannot_have_a_board(rows, judges, who, words):
 
 def test_who_cast_no_vote_on_these_systems_has_no_board():
     labels = votes_of(frame_of([*ROWS, ("i6", "cho", "y", "z", 1), ("i7", "llm", "y", "z", 1)]), judges=["gpt", "llm"])
-    settings = BradleyTerrySettings(who=["annotators"], systems=["a", "b", "c", "d"])
+    settings = RatingSettings(who=["annotators"], systems=["a", "b", "c", "d"])
     votes = boards.Votes.of(labels, settings, "this")
     assert {p.who for p in boards.polls(votes, settings)} == {"ann", "bob", "gpt"}
-    people = BradleyTerrySettings(systems=["y", "z"])
+    people = RatingSettings(systems=["y", "z"])
     assert [p.who for p in boards.polls(boards.Votes.of(labels, people, "this"), people)] == ["humans", "llm"]
 
 
@@ -505,7 +511,7 @@ def test_votes_of_one_moment_stay_in_their_order(order, found):
         def __len__(self):
             return 4
 
-    runs = boards._EloRuns(Four(**vars(votes)), EloSettings(order=None if order is None else "t"), None)
+    runs = boards._EloRuns(Four(**vars(votes)), RatingSettings(model="elo", order=None if order is None else "t"), None)
     assert runs.order.tolist() == found
     if order is not None:
         late = boards._EloRuns(SimpleNamespace(columns={"t": pl.Series([1, None, None])}), runs.settings, None)
@@ -514,7 +520,7 @@ def test_votes_of_one_moment_stay_in_their_order(order, found):
 
 
 def test_a_fit_begins_at_the_ratings_of_earlier_votes():
-    settings = BradleyTerrySettings(rating_scale=200.0, base=math.e, start=500.0)
+    settings = RatingSettings(rating_scale=200.0, base=math.e, start=500.0)
     rate = boards.BradleyTerryRate(settings, {("humans", None, None): {"a": 700.0, "b": math.nan}})
     poll = boards.Poll("humans", None, None, SimpleNamespace(systems=("a", "b", "c")))
     assert rate._start(poll).tolist() == pytest.approx([1.0, 0.0, 0.0])  # one log odd for 200 points; c is new
@@ -550,7 +556,7 @@ def test_who_lost_nothing_or_won_nothing_is_named(systems, best, wins, words):
 def test_equal_ratings_share_their_rank_and_its_range():
     rows = [(f"i{i}", "w", "anna", "bert", (-1, 1)[i % 2]) for i in range(20)]
     rows += [(f"j{i}", "w", ("anna", "bert")[i % 2], "carl", -1 if i > 3 else 1) for i in range(20)]
-    found = assay.bradley_terry(votes_of(frame_of(rows)), n_resamples=200)
+    found = assay.ratings(votes_of(frame_of(rows)), n_resamples=200)
     assert found.rows["rank"].to_list() == [1, 1, 3]
     assert found.rows.select("rank_low", "rank_high").rows()[:2] == [(1, 2), (1, 2)]
     assert "anna and bert have the same rating" in found.summary()
@@ -559,10 +565,10 @@ def test_equal_ratings_share_their_rank_and_its_range():
 def test_categories_have_a_board_each_under_one_correction():
     topic = ["code" if i % 3 else "chat" for i in range(300)]
     labels = study(11, 300, *FLIPPED, topic=topic)
-    found = assay.bradley_terry(labels, by="topic", method="jackknife")
+    found = assay.ratings(labels, by="topic", method="jackknife")
     assert found.rows["group"].unique().sort().to_list() == [None, "chat", "code"]
     code = labels.where(topic="code")
-    mine = assay.bradley_terry(code, method="jackknife")
+    mine = assay.ratings(code, method="jackknife")
     theirs = found.rows.filter(pl.col("group") == "code").drop("group")
     assert theirs.equals(mine.rows.drop("group"))
     # The p-values of a judge's pairs are corrected over categories too.
@@ -580,19 +586,17 @@ def test_users_are_clusters_where_each_item_is_one_users():
     frame = frame.with_columns(annotator=pl.Series([f"u{k:02d}" for k in rng.integers(0, 25, 300)])).drop("repeat")
     items = frame.select("item", user="annotator")
     read = assay.read(frame.select("item", "annotator", "first", "second", "label"), scale="preference", items=items)
-    one, other = (assay.bradley_terry(read, clusters=c, n_resamples=60) for c in ("annotator", "user"))
+    one, other = (assay.ratings(read, clusters=c, n_resamples=60) for c in ("annotator", "user"))
     assert one.rows.equals(other.rows)
     assert "25 clusters" in one.summary()
     with pytest.raises(assay.errors.DesignError, match=r"ann, cho voted on item 'i0000'; leave clusters out"):
-        assay.bradley_terry(study(13, 40, *FLIPPED), clusters="annotator")
+        assay.ratings(study(13, 40, *FLIPPED), clusters="annotator")
 
 
 def test_a_judges_votes_lie_with_the_user_of_their_item():
     frame = drawn(120, seed=14).drop("repeat", "time", "separability")
     both = pl.concat([frame, frame.with_columns(annotator=pl.lit("gpt"))])
-    found = assay.bradley_terry(
-        assay.read(both, scale="preference", judges=["gpt"]), clusters="annotator", n_resamples=60
-    )
+    found = assay.ratings(assay.read(both, scale="preference", judges=["gpt"]), clusters="annotator", n_resamples=60)
     people, judge = found.rows.partition_by("who")
     assert people.drop("who").equals(judge.drop("who"))
 
@@ -631,20 +635,20 @@ def test_covariates_are_a_logistic_regression():
             weights.append(0.5 if row["label"] == 0 else 1.0)
     model = linear_model.LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-12, max_iter=10_000)
     fitted = model.fit(np.array(rows), wins, weights).coef_[0]
-    found = assay.bradley_terry(assay.read(frame, scale="preference"), covariates="length", method="none")
+    found = assay.ratings(assay.read(frame, scale="preference"), covariates="length", method="none")
     points = 400 / math.log(10)
     expected = 1000 + (fitted[:4] - fitted[:4].mean()) * points
     assert [ratings_of(found)[f"s{k}"] for k in range(4)] == pytest.approx(expected.tolist(), abs=1e-3)
     assert found.coefficients["estimate"][0] == pytest.approx(fitted[4] * points, abs=1e-3)
     assert found.coefficients["odds"][0] == pytest.approx(math.exp(fitted[4]), abs=1e-5)
-    plain = assay.bradley_terry(assay.read(frame, scale="preference"), method="none")
+    plain = assay.ratings(assay.read(frame, scale="preference"), method="none")
     assert dict(found.rows.select("system", "plain").rows()) == pytest.approx(ratings_of(plain), abs=1e-6)
 
 
 def test_resamples_with_covariates_come_near_a_fit_of_each():
     frame = arena(2, 600, 0.5)
     labels = assay.read(frame, scale="preference")
-    found = assay.bradley_terry(labels, covariates="length", n_resamples=40)
+    found = assay.ratings(labels, covariates="length", n_resamples=40)
     from assay.estimation.resampling import resampling_counts
 
     x = ((frame["first_length"] - frame["second_length"]) / (frame["first_length"] + frame["second_length"])).to_numpy()
@@ -659,7 +663,7 @@ def test_resamples_with_covariates_come_near_a_fit_of_each():
 
 def test_what_length_decides_is_taken_out_and_what_it_does_not_is_kept():
     """Equal systems, the later ones longer: as the votes are, s3 leads; freed of length, nobody does."""
-    found = assay.bradley_terry(assay.read(arena(3, 2500, 0.8, gap=0.0), scale="preference"), covariates="length")
+    found = assay.ratings(assay.read(arena(3, 2500, 0.8, gap=0.0), scale="preference"), covariates="length")
     plain = found.rows.sort("plain")
     assert plain["system"].to_list()[-1] == "s3"
     assert plain["plain"][-1] - plain["plain"][0] > 100
@@ -676,7 +680,7 @@ def test_a_length_that_decides_nothing_is_seldom_said_to(studies):
     said, covered, led = 0, 0, 0
     for seed in range(studies):
         labels = assay.read(arena(seed, 400, 0.0, gap=0.0), scale="preference")
-        found = assay.bradley_terry(labels, covariates="length", method="jackknife")
+        found = assay.ratings(labels, covariates="length", method="jackknife")
         said += found.coefficients["p_adjusted"][0] <= 0.05
         covered += found.coefficients["low"][0] <= 0 <= found.coefficients["high"][0]
         led += found.lead.low > 0
@@ -727,7 +731,7 @@ def test_covariates_that_cannot_be_told_are_refused(change, options, words):
     if "same" in frame.columns:
         frame = frame.with_columns(same2=2 * pl.col("same"))
     with pytest.raises(assay.errors.DesignError, match=words):
-        assay.bradley_terry(assay.read(frame, scale="preference"), **options)
+        assay.ratings(assay.read(frame, scale="preference"), **options)
 
 
 @pytest.mark.parametrize("unit", [1e-5, 1e5])
@@ -735,8 +739,7 @@ def test_the_unit_of_a_covariate_changes_only_what_one_of_it_is_worth(unit):
     frame = arena(4, 200, 0.3)
     other = frame.with_columns(pl.col("first_length", "second_length") * unit)
     plain, scaled = (
-        assay.bradley_terry(assay.read(one, scale="preference"), covariates="length", method="none")
-        for one in (frame, other)
+        assay.ratings(assay.read(one, scale="preference"), covariates="length", method="none") for one in (frame, other)
     )
     assert scaled.rows["estimate"].to_list() == pytest.approx(plain.rows["estimate"].to_list())
 
@@ -746,7 +749,7 @@ def test_the_unit_of_a_covariate_changes_only_what_one_of_it_is_worth(unit):
 
 @pytest.mark.parametrize("method", ["percentile", "jackknife"])
 def test_the_next_pair_is_the_one_that_says_most(method):
-    found = assay.bradley_terry(votes_of(drawn(400, seed=21)), method=method, n_resamples=200)
+    found = assay.ratings(votes_of(drawn(400, seed=21)), method=method, n_resamples=200)
     pairs = found.next_pairs(10)
     assert pairs["information"].is_sorted(descending=True)
     assert pairs.height == 6
@@ -789,7 +792,7 @@ def test_votes_that_are_asked_next_bring_more_than_others():
         chance = [0.005] * 2 + [0.99 / 6] * 6
         a, b = rng.choice(8, 600, p=chance), rng.choice(8, 600, p=chance)
         first = list(zip(a.tolist(), np.where(a == b, (a + 1) % 8, b).tolist(), strict=True))
-        board = assay.bradley_terry(asked(first, rng, "a"), method="jackknife", prior=0.1)
+        board = assay.ratings(asked(first, rng, "a"), method="jackknife", prior=0.1)
         for batch in "bcde":
             if how == "next":
                 top = board.next_pairs(3).select("first", "second").rows()
@@ -806,7 +809,7 @@ def test_votes_that_are_asked_next_bring_more_than_others():
 def test_systems_that_never_met_are_asked_about_first():
     rows = [(f"i{i}", "w", a, b, s) for i, (a, b, s) in enumerate(
         [("anna", "bert", 1), ("anna", "bert", -1), ("carl", "dora", 1), ("carl", "dora", -1)] * 5)]  # fmt: skip
-    pairs = assay.bradley_terry(votes_of(frame_of(rows)), n_resamples=40).next_pairs(5)
+    pairs = assay.ratings(votes_of(frame_of(rows)), n_resamples=40).next_pairs(5)
     assert pairs["information"].to_list()[:4] == [math.inf] * 4
     assert {frozenset(row) for row in pairs.select("first", "second").head(4).iter_rows()} == {
         frozenset(pair) for pair in itertools.product(("anna", "bert"), ("carl", "dora"))
@@ -821,8 +824,8 @@ def test_systems_that_never_met_are_asked_about_first():
 def test_added_votes_give_the_board_of_all(options):
     frame = drawn(400, seed=23).with_columns(half=pl.Series(["a", "b"] * 200))
     old, new = frame.head(300), frame.tail(100)
-    board = assay.bradley_terry(votes_of(old), n_resamples=60, **options).add(votes_of(new))
-    whole = assay.bradley_terry(votes_of(frame), n_resamples=60, **options)
+    board = assay.ratings(votes_of(old), n_resamples=60, **options).add(votes_of(new))
+    whole = assay.ratings(votes_of(frame), n_resamples=60, **options)
     for column in ("estimate", "low", "high"):
         np.testing.assert_allclose(board.rows[column].to_numpy(), whole.rows[column].to_numpy(), atol=1e-5)
     same = [c for c in board.rows.columns if c not in ("estimate", "low", "high")]
@@ -839,11 +842,11 @@ def test_added_votes_may_bring_systems_items_and_judges():
         item="j" + pl.col("item").cast(pl.String), first=more.column("first"), second=more.column("second")
     )
     further = assay.read(named, scale="preference", judges=["gpt"])
-    board = assay.bradley_terry(first, n_resamples=60).add(further)
+    board = assay.ratings(first, n_resamples=60).add(further)
     both = pl.concat([
         first.labels.with_columns(first=first.column("first"), second=first.column("second")), named,
     ], how="diagonal")  # fmt: skip
-    whole = assay.bradley_terry(assay.read(both, scale="preference", judges=["gpt"]), n_resamples=60)
+    whole = assay.ratings(assay.read(both, scale="preference", judges=["gpt"]), n_resamples=60)
     np.testing.assert_allclose(board.rows["low"].to_numpy(), whole.rows["low"].to_numpy(), atol=1e-5)
     assert board.headlines() == whole.headlines()
     with pytest.raises(
@@ -854,11 +857,11 @@ def test_added_votes_may_bring_systems_items_and_judges():
 
 def test_boards_that_cannot_be_added_to_say_so():
     votes = votes_of(drawn(60))
-    with pytest.raises(assay.errors.DesignError, match=r"ask assay\.elo of all of them again"):
-        assay.elo(votes, method="none").add(votes)
+    with pytest.raises(assay.errors.DesignError, match=r"from all votes with assay\.ratings\(votes, model='elo'\)"):
+        assay.ratings(votes, model="elo", method="none").add(votes)
     items = drawn(60).select("item", document=pl.col("item").str.slice(0, 5))
-    clustered = assay.bradley_terry(votes_of(drawn(60), items=items), clusters="document", prior=1, method="none")
-    with pytest.raises(assay.errors.DesignError, match="added to boards without clusters"):
+    clustered = assay.ratings(votes_of(drawn(60), items=items), clusters="document", prior=1, method="none")
+    with pytest.raises(assay.errors.DesignError, match="cannot be added with clusters"):
         clustered.add(votes)
 
 
@@ -868,7 +871,7 @@ def test_boards_that_cannot_be_added_to_say_so():
 def test_each_board_is_evalicas():
     evalica = pytest.importorskip("evalica", reason="needs evalica")
     frame = arena(31, 3000, 0.0)
-    found = ratings_of(assay.bradley_terry(assay.read(frame, scale="preference"), method="none"))
+    found = ratings_of(assay.ratings(assay.read(frame, scale="preference"), method="none"))
     winner = {-1: evalica.Winner.X, 0: evalica.Winner.Draw, 1: evalica.Winner.Y}
     lists = frame["first"].to_list(), frame["second"].to_list(), [winner[one] for one in frame["label"]]
     scores = evalica.bradley_terry(*lists, tolerance=1e-10, limit=10_000).scores
@@ -879,14 +882,14 @@ def test_each_board_is_evalicas():
 
 def test_separability_of_700_is_refused():
     frame = drawn(40).with_columns(separability=pl.Series([700.0, *[0.4] * 39]))
-    for ask in (assay.bradley_terry, assay.elo):
+    for ask in (assay.ratings, ELO):
         with pytest.raises(
             assay.errors.DesignError, match="separability is from -1 to 1, and 'separability' goes to 700"
         ):
             ask(votes_of(frame), separability="separability")
 
 
-@pytest.mark.parametrize("ask", [assay.bradley_terry, assay.elo])
+@pytest.mark.parametrize("ask", [assay.ratings, ELO])
 def test_separability_beside_the_votes_may_be_text(ask):
     """A table of items in CSV has its numbers as text."""
     frame = drawn(60, seed=41)

@@ -284,7 +284,7 @@ def test_votes_that_all_agree_are_as_consistent_as_can_be():
     rows = [(f"i{k}", "w", "anna", "bert", -1) for k in range(3) for _ in range(2)]
     sure = assay.consistency(votes_of(frame_of(rows)), method="none")
     assert sure.rows["estimate"].to_list() == [1.0]
-    turned = assay.preference_strength(votes_of(frame_of(rows)), method="none")
+    turned = assay.consistency(votes_of(frame_of(rows)), measure="strength", method="none")
     assert turned.rows["estimate"].to_list() == [-1.0]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import re
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,6 +23,9 @@ from assay.preference import leaderboard
 from assay.preference.boards import Board, orders_each
 from assay.reporting import pictures
 from assay.statistics import tournaments
+
+ELO = partial(assay.ratings, model="elo")
+STRENGTH = partial(assay.consistency, measure="strength")
 
 NAN = float("nan")
 SYSTEMS = ("anna", "bert", "carl", "dora")
@@ -65,13 +70,15 @@ def plain_elo(rows, weight=lambda row: 1.0, **options) -> dict[str, float]:
 @pytest.mark.parametrize("options", [{}, {"k": 4.0, "base": 2.0, "rating_scale": 100.0, "start": 1500.0}])
 def test_elo_in_the_order_of_votes_is_the_plain_loop(options):
     frame = drawn(400, seed=1)
-    found = assay.elo(votes_of(frame), order="time", method="none", **options)
+    found = assay.ratings(votes_of(frame), model="elo", order="time", method="none", **options)
     assert ratings_of(found) == pytest.approx(plain_elo(frame.sort("time").iter_rows(named=True), **options), abs=1e-9)
 
 
 def test_sep_elo_weighs_each_vote_by_equation_6():
     frame = drawn(300, seed=2)
-    found = assay.elo(votes_of(frame), order="time", method="none", separability="separability", beta=3.0)
+    found = assay.ratings(
+        votes_of(frame), model="elo", order="time", method="none", separability="separability", beta=3.0
+    )
     expected = plain_elo(
         frame.sort("time").iter_rows(named=True),
         weight=lambda row: 2 / (1 + math.exp(-3 * (row["separability"] - 0.4))),
@@ -95,7 +102,7 @@ def test_each_resample_of_elo_is_the_mean_of_up_to_ten_orders():
 def test_elo_without_an_order_is_the_mean_over_random_orders(cells, monkeypatch):
     monkeypatch.setattr(tournaments, "STEP_CELLS", cells)  # laid out at once, and one step after the other
     frame = drawn(120, seed=3).sort("item", "annotator", "repeat")
-    found = assay.elo(votes_of(frame), method="none", n_orders=25, seed=7)
+    found = assay.ratings(votes_of(frame), model="elo", method="none", n_orders=25, seed=7)
     rng = np.random.default_rng(np.random.SeedSequence(7, spawn_key=(1,)))
     runs = [plain_elo(frame[rng.permutation(120).tolist()].iter_rows(named=True)) for _ in range(25)]
     expected = {name: np.mean([run[name] for run in runs]) for name in SYSTEMS}
@@ -109,7 +116,7 @@ def test_elo_without_an_order_is_the_mean_over_random_orders(cells, monkeypatch)
 )
 def test_how_far_one_order_leads_from_another_is_told_of_several_orders(order, n_orders, moved):
     frame = drawn(60, seed=5)
-    found = assay.elo(votes_of(frame), order=order, n_orders=n_orders, method="none", seed=7)
+    found = assay.ratings(votes_of(frame), model="elo", order=order, n_orders=n_orders, method="none", seed=7)
     rng = np.random.default_rng(np.random.SeedSequence(7, spawn_key=(1,)))
     runs = [plain_elo(frame[rng.permutation(60).tolist()].iter_rows(named=True)) for _ in range(n_orders)]
     for row in found.rows.iter_rows(named=True):
@@ -125,7 +132,7 @@ def test_how_far_one_order_leads_from_another_is_told_of_several_orders(order, n
 def test_each_resample_of_elo_holds_whole_items_and_keeps_the_order():
     frame = drawn(60, seed=4).with_columns(item=pl.format("i{}", pl.int_range(60) // 4))
     frame = frame.with_columns(repeat=pl.int_range(1, pl.len() + 1).over("item", "annotator"))
-    found = assay.elo(votes_of(frame), order="time", n_resamples=30)
+    found = assay.ratings(votes_of(frame), model="elo", order="time", n_resamples=30)
     from assay.estimation.resampling import resampling_counts
 
     items = sorted(frame["item"].unique())
@@ -165,7 +172,7 @@ def test_bradley_terry_is_a_logistic_regression():
     model = linear_model.LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-12, max_iter=10_000)
     theta = model.fit(np.array(rows), wins, weights).coef_[0]
     expected = 1000 + (theta - theta.mean()) * 400 / math.log(10)
-    found = ratings_of(assay.bradley_terry(votes_of(frame), method="none"))
+    found = ratings_of(assay.ratings(votes_of(frame), method="none"))
     assert [found[name] for name in SYSTEMS] == pytest.approx(expected.tolist(), abs=1e-4)
 
 
@@ -183,7 +190,7 @@ def test_davidson_by_general_maximisation():
         )
 
     theta = optimize.minimize(loss, np.zeros(5), tol=1e-12).x[:-1]
-    found = ratings_of(assay.bradley_terry(votes_of(frame), ties="davidson", method="none"))
+    found = ratings_of(assay.ratings(votes_of(frame), ties="davidson", method="none"))
     assert [found[name] for name in SYSTEMS] == pytest.approx((1000 + theta * 400 / math.log(10)).tolist(), abs=0.01)
 
 
@@ -206,38 +213,38 @@ def test_a_system_that_never_lost_is_refused_until_votes_are_added():
     with pytest.raises(
         assay.errors.DesignError, match=r"anna lost no vote against the other systems.*prior=1.*systems="
     ):
-        assay.bradley_terry(votes)
-    found = ratings_of(assay.bradley_terry(votes, prior=1.0, method="none"))
+        assay.ratings(votes)
+    found = ratings_of(assay.ratings(votes, prior=1.0, method="none"))
     # To the optimum of the same likelihood: half a vote for each in every pair.
     assert found["anna"] > max(found["bert"], found["carl"])
     assert all(map(math.isfinite, found.values()))
-    left = assay.bradley_terry(votes, systems=("bert", "carl"), method="none")
+    left = assay.ratings(votes, systems=("bert", "carl"), method="none")
     assert ratings_of(left) == pytest.approx({"bert": 1000, "carl": 1000})
     assert [(one.count, one.reason) for one in left.exclusions] == [
         (5, "on a system that systems=... does not name"),
     ]
 
 
-@pytest.mark.parametrize("ask", [assay.bradley_terry, assay.elo])
+@pytest.mark.parametrize("ask", [assay.ratings, ELO])
 def test_systems_that_never_met_have_no_common_leaderboard(ask):
     rows = [(f"i{i}", "w", a, b, s) for i, (a, b, s) in enumerate(
         [("anna", "bert", 1), ("anna", "bert", -1), ("carl", "dora", 1), ("carl", "dora", -1)] * 3)]  # fmt: skip
     found = ask(votes_of(frame_of(rows)), n_resamples=40)
     assert found.rows.select("component", "system", "rank").sort("system").rows() == [
         ("anna, bert", "anna", 1), ("anna, bert", "bert", 1), ("carl, dora", "carl", 1), ("carl, dora", "dora", 1),
-    ] or ask is assay.elo  # fmt: skip
+    ] or ask is ELO  # fmt: skip
     assert "no vote connects anna, bert; carl, dora" in found.cautions[0]
     assert found.difference("carl", "dora").estimate == pytest.approx(0, abs=20)
     with pytest.raises(assay.errors.DesignError, match="no vote connects anna with carl"):
         found.difference("anna", "carl")
     # Votes that a prior adds connect nobody.
-    assert assay.bradley_terry(votes_of(frame_of(rows)), prior=1.0, method="none").rows["component"].n_unique() == 2
+    assert assay.ratings(votes_of(frame_of(rows)), prior=1.0, method="none").rows["component"].n_unique() == 2
 
 
 def test_who_won_every_vote_is_told_from_who_met_nobody():
     won = [(f"i{i}", "w", "anna", "bert", -1) for i in range(4)]
     apart = [(f"j{i}", "w", "carl", "dora", s) for i, s in enumerate((-1, 1, 1))]
-    found = assay.bradley_terry(votes_of(frame_of(won + apart)), n_resamples=40)
+    found = assay.ratings(votes_of(frame_of(won + apart)), n_resamples=40)
     assert found.rows.filter(pl.col("component") == "anna, bert")["reason"].unique().to_list() == [
         "anna lost no vote against the other systems, and won 4, so no finite rating is likeliest; add votes with "
         "prior=1"
@@ -245,18 +252,18 @@ def test_who_won_every_vote_is_told_from_who_met_nobody():
     assert found.rows.filter(pl.col("component") == "carl, dora")["estimate"].is_not_nan().all()
     assert "No ratings of anna, bert: anna lost no vote" in found.summary()
     with pytest.raises(assay.errors.DesignError, match="anna lost no vote against the other systems, and won 4"):
-        assay.bradley_terry(votes_of(frame_of(won)))
+        assay.ratings(votes_of(frame_of(won)))
     lost = [*won, ("k", "w", "anna", "carl", -1), ("l", "w", "anna", "carl", 1)]
     with pytest.raises(
         assay.errors.DesignError, match=r"^bert won no vote against the other systems, and lost 4.*leave bert"
     ):
-        assay.bradley_terry(votes_of(frame_of(lost)))
+        assay.ratings(votes_of(frame_of(lost)))
 
 
 def test_without_its_votes_a_rating_does_not_depend_on_their_order_or_side():
     frame = drawn(300, seed=8)
     turned = frame.with_columns(first=pl.col("second"), second=pl.col("first"), label=-pl.col("label"))
-    for ask in (assay.bradley_terry, assay.preference_strength):
+    for ask in (assay.ratings, STRENGTH):
         one, other = (ask(votes_of(f), n_resamples=50) for f in (frame, turned.reverse()))
         np.testing.assert_allclose(one.table["estimate"].to_numpy(), other.table["estimate"].to_numpy(), rtol=1e-9)
 
@@ -264,11 +271,11 @@ def test_without_its_votes_a_rating_does_not_depend_on_their_order_or_side():
 @pytest.mark.slow
 @pytest.mark.parametrize("ties", ["davidson", "half", "drop"])
 def test_intervals_cover_the_truth(ties):
-    truth = assay.bradley_terry(votes_of(drawn(40_000, seed=99)), ties=ties, method="none")
+    truth = assay.ratings(votes_of(drawn(40_000, seed=99)), ties=ties, method="none")
     best = ratings_of(truth)["dora"] - ratings_of(truth)["anna"]
     hits = 0
     for seed in range(60):
-        found = assay.bradley_terry(votes_of(drawn(300, seed=seed)), ties=ties, method="jackknife")
+        found = assay.ratings(votes_of(drawn(300, seed=seed)), ties=ties, method="jackknife")
         names = list(found.run.settings.systems or SYSTEMS)
         weights = np.zeros(4)
         weights[[names.index("dora"), names.index("anna")]] = 1, -1
@@ -279,7 +286,7 @@ def test_intervals_cover_the_truth(ties):
 
 
 def test_ranks_come_from_the_resamples():
-    found = assay.bradley_terry(votes_of(drawn(250, seed=11)), n_resamples=400)
+    found = assay.ratings(votes_of(drawn(250, seed=11)), n_resamples=400)
     replicates = found.estimates.replicates
     for row in found.rows.iter_rows(named=True):
         i = SYSTEMS.index(row["system"])
@@ -291,7 +298,7 @@ def test_ranks_come_from_the_resamples():
 
 def test_the_table_of_wins_counts_each_vote_twice_over():
     frame = drawn(200, seed=12)
-    found = assay.bradley_terry(votes_of(frame), method="none")
+    found = assay.ratings(votes_of(frame), method="none")
     assert found.rows["votes"].sum() == 400
     cell = found.wins.filter((pl.col("first") == "anna") & (pl.col("second") == "bert")).row(0, named=True)
     both = frame.filter(pl.col("first").is_in(["anna", "bert"]) & pl.col("second").is_in(["anna", "bert"]))
@@ -387,7 +394,7 @@ def test_the_published_votes(real_data):
     assert found.rows["estimate"][0] == pytest.approx(0.468, abs=0.0005)
     assert found.rows["low"][0] < 0.468 < found.rows["high"][0]
     # Two systems: the log odds of Bradley and Terry are those of the wins, ties halved.
-    board = assay.bradley_terry(votes, method="none")
+    board = assay.ratings(votes, method="none")
     share = board.rows["win_rate"][0]
     points = board.rows["estimate"][0] - board.rows["estimate"][1]
     assert points == pytest.approx(400 * math.log10(share / (1 - share)), abs=1e-6)
@@ -414,7 +421,7 @@ def test_battles_are_read_as_votes(tmp_path):
         assert votes.labels["order"].to_list() == ["x>y", "y>x", "x>y", "y>x"]
         assert any("winner names neither" in line for line in votes.reading.lines())
         assert any("first is model_a" in line for line in votes.reading.lines())
-    assert assay.bradley_terry(tables[0], prior=1, method="none").rows["win_rate"].to_list() == [0.75, 0.25]
+    assert assay.ratings(tables[0], prior=1, method="none").rows["win_rate"].to_list() == [0.75, 0.25]
 
 
 def test_battles_without_voters_are_items_of_their_own():
@@ -428,7 +435,7 @@ def test_battles_without_voters_are_items_of_their_own():
 GOOD = [("i", "w", "anna", "bert", -1), ("j", "w", "anna", "bert", 1)]
 
 
-@pytest.mark.parametrize("ask", [assay.consistency, assay.preference_strength, assay.bradley_terry, assay.elo])
+@pytest.mark.parametrize("ask", [assay.consistency, STRENGTH, assay.ratings, ELO])
 @pytest.mark.parametrize(
     ("rows", "options", "words"),
     [
@@ -445,7 +452,7 @@ def test_words_of_each_error(ask, rows, options, words):
         ask(votes_of(frame_of(rows)), **options)
 
 
-@pytest.mark.parametrize("ask", [assay.consistency, assay.preference_strength, assay.bradley_terry, assay.elo])
+@pytest.mark.parametrize("ask", [assay.consistency, STRENGTH, assay.ratings, ELO])
 def test_what_are_no_votes_is_refused(ask):
     with pytest.raises(assay.errors.DesignError, match=r"needs votes: labels first, second or tie.*scale='preference'"):
         ask(assay.simulate(n_items=5))
@@ -459,11 +466,25 @@ def test_what_are_no_votes_is_refused(ask):
 def test_options_that_would_do_nothing_are_refused():
     votes = votes_of(drawn(40))
     with pytest.raises(assay.errors.DesignError, match=r"alpha=\.\.\. weighs votes by separability; name its column"):
-        assay.elo(votes, alpha=1.0)
+        assay.ratings(votes, model="elo", alpha=1.0)
     with pytest.raises(assay.errors.DesignError, match="must be a number of every item; it is String"):
-        assay.bradley_terry(votes, separability="first")
+        assay.ratings(votes, separability="first")
     with pytest.raises(assay.errors.DesignError, match="depends on the order of votes; use method='percentile'"):
-        assay.elo(votes, method="jackknife")
+        assay.ratings(votes, model="elo", method="jackknife")
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "words"),
+    [
+        ("bradley-terry", {"k": 16.0}, "k=... is an option of model='elo'; got model='bradley-terry'"),
+        ("bradley-terry", {"order": "time"}, "order=... is an option of model='elo'; got model='bradley-terry'"),
+        ("elo", {"ties": "drop"}, "ties=... is an option of model='bradley-terry'; got model='elo'"),
+        ("elo", {"covariates": "size"}, "covariates=... is an option of model='bradley-terry'; got model='elo'"),
+    ],
+)
+def test_ratings_rejects_options_of_the_other_model(model, options, words):
+    with pytest.raises(assay.errors.DesignError, match=re.escape(words)):
+        assay.ratings(votes_of(drawn(40)), model=model, **options)
 
 
 @pytest.mark.slow
@@ -480,7 +501,7 @@ def test_a_report_on_votes_rates_the_systems():
     assert "How often the row is preferred to the column" in page
 
 
-@pytest.mark.parametrize("ask", [assay.elo, assay.bradley_terry])
+@pytest.mark.parametrize("ask", [ELO, assay.ratings])
 @pytest.mark.parametrize(("old", "new"), [("scale", "rating_scale"), ("threshold", "separability_threshold")])
 def test_words_that_mean_something_else_elsewhere_are_refused_with_todays(ask, old, new):
     with pytest.raises(assay.errors.DesignError, match=rf"{old}=\.\.\. is now {new}=\.\.\."):
@@ -494,15 +515,15 @@ def test_systems_are_read_from_the_items_too():
         "item", "first", "second").schema, orient="row")])  # fmt: skip
     beside = votes_of(apart, items=items)
     assert "first" in beside.items.columns
-    for ask in (assay.elo, assay.bradley_terry, assay.consistency):
+    for ask in (ELO, assay.ratings, assay.consistency):
         one, other = (ask(votes, n_resamples=30) for votes in (votes_of(frame), beside))
         assert one.table.equals(other.table)
 
 
 def test_a_signature_holds_whom_each_vote_is_about():
     frame = drawn(80, seed=13)
-    signature = assay.bradley_terry(votes_of(frame), method="none").signature
-    assert assay.bradley_terry(votes_of(frame.reverse()), method="none").signature == signature
+    signature = assay.ratings(votes_of(frame), method="none").signature
+    assert assay.ratings(votes_of(frame.reverse()), method="none").signature == signature
     # Two votes exchange their second system: neither labels nor how often each is named change.
     a = frame["second"][0]
     row = next(i for i in range(1, 80) if frame["second"][i] != a and a not in frame.row(i)[2:4] and
@@ -510,7 +531,7 @@ def test_a_signature_holds_whom_each_vote_is_about():
     second = frame["second"].to_list()
     second[0], second[row] = second[row], a
     other = frame.with_columns(second=pl.Series(second))
-    assert assay.bradley_terry(votes_of(other), method="none").signature != signature
+    assert assay.ratings(votes_of(other), method="none").signature != signature
 
 
 # -- what pairs, leads and judges are said to be -------------------------------------------------------
@@ -857,7 +878,7 @@ def test_lines_of_a_board_are_its_systems_and_its_lead():
 
 @pytest.fixture(scope="module")
 def small():
-    return assay.bradley_terry(votes_of(drawn(60)), method="none")
+    return assay.ratings(votes_of(drawn(60)), method="none")
 
 
 def with_boards(small, *some):

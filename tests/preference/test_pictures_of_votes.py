@@ -32,11 +32,11 @@ def names_of(axis):
 
 
 def test_ratings_and_who_is_preferred_to_whom(votes):
-    both = assay.bradley_terry(votes, n_resamples=40)
+    both = assay.ratings(votes, n_resamples=40)
     assert names_of(both.plot().yaxis) == [
         f"{system}, {who}" for system in both.rows["system"].unique(maintain_order=True) for who in ("people", "gpt-4o")
     ]
-    found = assay.bradley_terry(votes, n_resamples=40, who="together")
+    found = assay.ratings(votes, n_resamples=40, who="together")
     ax = found.plot()
     assert names_of(ax.yaxis) == found.rows["system"].to_list()
     assert [x for x, _ in rows_of(ax)] == pytest.approx(found.rows["estimate"].to_list())
@@ -67,7 +67,7 @@ def test_consistency_by_rater_and_its_values(votes):
     assert ax.get_xlim() == (-0.02, 1.02)
     assert_readable(ax)
     assert_readable(found.plot_values())
-    assert assay.preference_strength(votes, method="none").plot().get_xlim() == (-1.04, 1.04)
+    assert assay.consistency(votes, measure="strength", method="none").plot().get_xlim() == (-1.04, 1.04)
     values = found.values
     bars = values.select("first", "second", "who", "bin").unique(maintain_order=True)
     drawn = {}

@@ -236,7 +236,7 @@ def test_separability_goes_beside_votes():
     votes = pl.DataFrame({"item": [f"i{i:02d}" for i in range(15)], "annotator": "w", "first": "m1", "second": "m2",
                           "label": [-1, 1, -1] * 5})  # fmt: skip
     table = assay.read(votes, scale="preference", items=found.of("m2", "m1"))
-    board = assay.elo(table, separability="separability", method="none")
+    board = assay.ratings(table, model="elo", separability="separability", method="none")
     assert set(board.rows["system"]) == {"m1", "m2"}
     with pytest.raises(assay.errors.DataError, match="pair 'm1 and m9' is not in the systems compared"):
         found.of("m1", "m9")

@@ -18,7 +18,7 @@ from assay.errors import DataError, DesignError
 from assay.estimation.result import Exclusion
 from assay.preference.consistency import chances
 from assay.preference.votes import (
-    BradleyTerrySettings,
+    RatingSettings,
     SetSettings,
     Votes,
     VotesSettings,
@@ -193,7 +193,7 @@ def test_shares_of_each_value():
     assert found.select("bin", "value", "sets", "share").rows() == [
         ("x", 0.5, 1, 0.5), ("x", 1.0, 1, 0.5), ("y", 0.0, 1, 0.5), ("y", 1.0, 1, 0.5),
     ]  # fmt: skip
-    drawn = assay.preference_strength(votes, by="half", method="none").plot_values()
+    drawn = assay.consistency(votes, measure="strength", by="half", method="none").plot_values()
     assert [bar.get_width() for bar in drawn.patches if bar.get_width()] == [0.5] * 4
 
 
@@ -494,7 +494,7 @@ def test_grades_are_shares_of_the_highest_where_that_is_asked_for():
     rows = [("i1", "w", "a", "b", v) for v in (-2, -1, 0, 1, 2)]
     alike = of(rows, scale=GRADED)
     assert (sorted(alike.label.tolist()), set(alike.share.tolist())) == ([-1, -1, 0, 1, 1], {1.0})
-    shares = of(rows, scale=GRADED, settings=BradleyTerrySettings(grades="shares"))
+    shares = of(rows, scale=GRADED, settings=RatingSettings(grades="shares"))
     assert sorted(zip(shares.label.tolist(), shares.share.tolist(), strict=True)) == [
         (-1, 0.5), (-1, 1.0), (0, 1.0), (1, 0.5), (1, 1.0),
     ]  # fmt: skip

@@ -6,7 +6,7 @@ from asking import differences_from_kept, each_kept
 
 pytestmark = pytest.mark.usefixtures("few_truths")
 QUESTIONS = (
-    "alt_test", "compare_judges", "g_study", "disattenuated_correlation", "bradley_terry", "elo",
+    "alt_test", "compare_judges", "g_study", "disattenuated_correlation", "ratings", "ratings: elo",
     "icc", "odd_one_out_agreement", "consistency", "nested_icc", "correlation",
 )  # fmt: skip
 

@@ -951,10 +951,10 @@ def test_odd_ones_out_are_held_against_experts_by_a_thousand_permutations_at_mos
 def test_systems_are_rated_where_labels_are_votes_and_binned_by_separability(
     votes: bool, separable: bool, titles: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = asked(monkeypatch, "bradley_terry", "consistency")
+    seen = asked(monkeypatch, "ratings", "consistency")
     monkeypatch.setattr(plots, "has_votes", lambda labels: votes)
     monkeypatch.setattr(plots, "has_separability", lambda labels: separable)
-    assert ask("_votes", table_with("preference")) == ["bradley_terry", "consistency"][:titles]
+    assert ask("_votes", table_with("preference")) == ["ratings", "consistency"][:titles]
     if titles:
         assert seen[1][1]["by"] == ("separability" if separable else None)
 

@@ -24,7 +24,7 @@ from assay.estimation.intervals import Estimate, Estimates, leave_out_variance
 from assay.estimation.resampling import estimate_replicates, estimate_sums, resampling_counts
 from assay.estimation.result import Exclusion
 from assay.estimation.statistic import Bools, Floats, Ints
-from assay.preference.votes import BradleyTerrySettings, EloSettings, RatingSettings, Votes, weight
+from assay.preference.votes import RatingSettings, Votes, weight
 from assay.statistics import tournaments
 
 RUN_CELLS = 1 << 24
@@ -211,7 +211,7 @@ def polls(votes: Votes, settings: RatingSettings) -> Iterator[Poll]:
         column = votes.columns[settings.by].cast(pl.String)
         values = natural(column.unique().drop_nulls().to_list())
         groups += [(value, (column == value).fill_null(value=False).to_numpy()) for value in values]
-    drops = getattr(settings, "ties", "half") == "drop"
+    drops = settings.ties == "drop"
     for who, mine in _raters(votes, settings.who):
         for group, inside in groups:
             rows = mine if inside is None else mine & inside
@@ -304,12 +304,12 @@ class BradleyTerryRate:
 
     Attributes
     ----------
-    settings : BradleyTerrySettings
+    settings : RatingSettings
     known : mapping of poll to (system to rating)
         Ratings of earlier votes, where a fit begins.
     """
 
-    settings: BradleyTerrySettings
+    settings: RatingSettings
     known: dict[tuple[str, str | None, str | None], dict[str, float]] = field(default_factory=dict)
 
     def __call__(self, poll: Poll) -> Board:
@@ -343,7 +343,7 @@ class BradleyTerryRate:
         return np.asarray(np.nan_to_num(rating - self.settings.start) * _slope(self.settings))
 
 
-def _estimate(statistic: _Strengths, votes: Votes, weights: Floats | None, s: BradleyTerrySettings) -> Estimates:
+def _estimate(statistic: _Strengths, votes: Votes, weights: Floats | None, s: RatingSettings) -> Estimates:
     """Ratings from counts of votes, with their intervals."""
     if s.method == "none":
         sums, unit = statistic.sums(votes.counts(weights)), "items"
@@ -358,12 +358,12 @@ class _Strengths:
     """Ratings from sums over votes: wins of each system over each other, and ties where they are counted apart."""
 
     systems: tuple[str, ...]
-    settings: BradleyTerrySettings
+    settings: RatingSettings
     first_guess: Floats
 
     @classmethod
     def of(
-        cls, votes: Votes, weights: Floats | None, settings: BradleyTerrySettings, start: Floats | None = None
+        cls, votes: Votes, weights: Floats | None, settings: RatingSettings, start: Floats | None = None
     ) -> _Strengths:
         """Refused where there is no finite answer."""
         made = cls(votes.systems, settings, np.zeros(len(votes.systems)) if start is None else start)
@@ -492,12 +492,12 @@ class _Styled:
     A resample is one step of Newton's method from there: what is left of the error is of second order.
     """
 
-    settings: BradleyTerrySettings
+    settings: RatingSettings
     model: tournaments.CovariateVotes
     point: Floats
 
     @classmethod
-    def of(cls, votes: Votes, weights: Floats | None, settings: BradleyTerrySettings, start: Floats | None) -> _Styled:
+    def of(cls, votes: Votes, weights: Floats | None, settings: RatingSettings, start: Floats | None) -> _Styled:
         """Refused where a covariate cannot be told from the systems."""
         names = list(settings.covariates or ())
         if settings.ties == "davidson":
@@ -551,7 +551,7 @@ class _Styled:
 class EloRate:
     """How a poll is rated by Elo."""
 
-    settings: EloSettings
+    settings: RatingSettings
 
     def __call__(self, poll: Poll) -> Board:
         """Ratings, and how far one order leads from another."""
@@ -571,7 +571,7 @@ class EloRate:
         return Board(*where, votes.systems, votes.tally, found, _slope(s), order_sd=sd)
 
 
-def orders_each(votes: Votes, settings: EloSettings) -> int:
+def orders_each(votes: Votes, settings: RatingSettings) -> int:
     """Random orders that each resample is the mean of."""
     if settings.order is not None:
         return 1
@@ -583,7 +583,7 @@ class _EloRuns:
     """Runs through the votes, many at a time."""
 
     votes: Votes
-    settings: EloSettings
+    settings: RatingSettings
     step: Floats
 
     def ratings(self, orders: NDArray[np.int64]) -> Floats:

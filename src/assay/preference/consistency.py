@@ -15,7 +15,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -29,15 +29,13 @@ from assay.estimation.options import question
 from assay.estimation.resampling import Mean, add_rows, estimate_sums
 from assay.estimation.result import ResultOfRows, Run
 from assay.estimation.statistic import Floats
-from assay.preference.votes import STRATA, Choose, SetSettings, Votes, Who, strata, weight
+from assay.preference.votes import STRATA, Choose, SetMeasure, SetSettings, Votes, Who, strata, weight
 from assay.reporting import pictures
 from assay.reporting.tables import interval, said
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
-SetMeasure = Literal["consistency", "strength"]
 
 KINDS = ("one-sided", "mixed", "all ties")
 """What a rating set may be: never two opposite votes, both, or no preference at all."""
@@ -196,7 +194,10 @@ class RatingSets(ResultOfRows):
 
 @question(SetSettings)
 def consistency(labels: Annotations | Chunks, settings: SetSettings) -> RatingSets:
-    """How consistently do raters prefer one system, item by item? Equation 4.
+    """Measure how consistently, or how strongly, each rater prefers one of two systems, item by item.
+
+    Consistency is equation 4, preference strength equation 7. Strength is −1 if every vote is for the first system of
+    the pair (in natural order of names), 1 if every vote is for the second.
 
     Parameters
     ----------
@@ -229,21 +230,7 @@ def consistency(labels: Annotations | Chunks, settings: SetSettings) -> RatingSe
 
     On item i, *a* was preferred twice, in both orders, with one tie; on j, both were.
     """
-    return _rating_sets(labels, settings, "consistency")
-
-
-@question(SetSettings)
-def preference_strength(labels: Annotations | Chunks, settings: SetSettings) -> RatingSets:
-    """Which system do raters prefer, and how strongly, item by item? Equation 7.
-
-    Labels and errors are those of `consistency`. The value is −1 where every vote is for the first of the pair
-    (in natural order of names), 1 where every vote is for the second.
-    """
-    return _rating_sets(labels, settings, "strength")
-
-
-def _rating_sets(labels: Annotations | Chunks, settings: SetSettings, measure: SetMeasure) -> RatingSets:
-    """The sets, their values, and what each group of them comes to."""
+    measure = settings.measure
     named = _MEASURES[measure]
     votes = Votes.of(labels, settings, named, settings.by)
     whole = _sets(votes, settings.by)
@@ -263,7 +250,7 @@ def _rating_sets(labels: Annotations | Chunks, settings: SetSettings, measure: S
     found = estimate_sums(Mean(), sums, settings, n_items=votes.n_items, unit=units.name, transform=_SCALES[measure])
     rows = [_row(g, sets) | one.row() | {"reason": one.reason} for g, one in zip(groups, alone, strict=True)]
     run = Run(
-        f"preference-{measure}", settings, votes.data, votes.facts, found.describe_interval(), votes.exclusions,
+        "consistency", settings, votes.data, votes.facts, found.describe_interval(), votes.exclusions,
         cautions=_cautions(sets),
     )  # fmt: skip
     return RatingSets(

@@ -34,7 +34,7 @@ from assay.preference.boards import (
     orders_each,
     votes_with_board,
 )
-from assay.preference.votes import BradleyTerrySettings, EloSettings, NextPairsSettings, RatingSettings, Votes
+from assay.preference.votes import NextPairsSettings, RatingSettings, Votes
 from assay.reporting import pictures
 from assay.reporting.tables import estimated, p_value, said
 
@@ -177,18 +177,21 @@ class Leaderboard(Result):
     def add(self, labels: Annotations | Chunks) -> Leaderboard:
         """The board with further votes, without reading or coding those that it holds; the fit begins at its ratings.
 
-        The ratings, intervals and ranks are those of `bradley_terry` of all votes.
+        The ratings, intervals and ranks are those of `ratings` of all votes.
 
         Raises
         ------
         DesignError
             For Elo, whose ratings depend on the order of all votes, and with ``clusters``.
         """
-        settings = self.run.settings
-        if not isinstance(settings, BradleyTerrySettings):
-            raise DesignError("Elo ratings depend on the order of all votes; ask assay.elo of all of them again")
+        settings: RatingSettings = self.run.settings  # type: ignore[assignment]
+        if settings.model == "elo":
+            raise DesignError(
+                "Elo ratings depend on the order of all votes; compute them from all votes with "
+                "assay.ratings(votes, model='elo')"
+            )
         if settings.clusters is not None:
-            raise DesignError("votes are added to boards without clusters=...; ask assay.bradley_terry of all votes")
+            raise DesignError("votes cannot be added with clusters=...; compute the ratings again from all votes")
         further = _votes_of(labels, settings)
         known = {
             (b.who, b.group, b.component): dict(zip(b.systems, b.estimates.value.tolist(), strict=True))
@@ -290,9 +293,12 @@ class Leaderboard(Result):
         return ax
 
 
-@question(BradleyTerrySettings)
-def bradley_terry(labels: Annotations | Chunks, settings: BradleyTerrySettings) -> Leaderboard:
-    """Which system do raters prefer? Bradley–Terry ratings, which do not depend on the order of votes.
+@question(RatingSettings)
+def ratings(labels: Annotations | Chunks, settings: RatingSettings) -> Leaderboard:
+    """Rank systems from votes, with Bradley–Terry or Elo ratings, for the humans and for each judge.
+
+    Bradley–Terry ratings do not depend on the order of the votes. Elo ratings (equation 5) do; weighted by separability
+    they are SEP-Elo (equation 6).
 
     Parameters
     ----------
@@ -302,12 +308,14 @@ def bradley_terry(labels: Annotations | Chunks, settings: BradleyTerrySettings) 
     Returns
     -------
     Leaderboard
+        For Elo, ``order_sd`` is the standard deviation of a rating over the random orders.
 
     Raises
     ------
     DesignError
-        For labels that are no votes, and where a system won (or lost) every vote against the others: then no finite
-        rating is likeliest. Of several boards, one without ratings says why.
+        For labels that are not votes, and for an option of the other model. For Bradley–Terry, if a system won (or
+        lost) every vote against the others: the likelihood then has no finite maximum. Of several leaderboards, one
+        without ratings has a reason. For Elo, if ``method`` is not "percentile" or "none".
     DataError
         For a vote without a system or on a system against itself, an unknown system or column.
 
@@ -318,45 +326,25 @@ def bradley_terry(labels: Annotations | Chunks, settings: BradleyTerrySettings) 
     ...     "item": [f"i{i}" for i in range(8)], "annotator": "ann", "first": "a", "second": "b",
     ...     "label": [-1, -1, -1, -1, -1, -1, 1, 0],
     ... })
-    >>> found = assay.bradley_terry(assay.read(frame, scale="preference"), method="none")
+    >>> found = assay.ratings(assay.read(frame, scale="preference"), method="none")
     >>> found.rows.select("system", "estimate").with_columns(pl.col("estimate").round(1)).rows()
     [('a', 1127.4), ('b', 872.6)]
 
     *a* won 6.5 of 8: log₁₀(6.5 / 1.5) · 400 = 254.7 points between them.
     """
-    votes = _votes_of(labels, settings)
-    return _make_boards(votes, settings, BradleyTerryRate(settings))
-
-
-@question(EloSettings)
-def elo(labels: Annotations | Chunks, settings: EloSettings) -> Leaderboard:
-    """Which system do raters prefer? Elo ratings, equation 5; weighted by separability they are SEP-Elo, equation 6.
-
-    Parameters
-    ----------
-    labels : Annotations
-        Votes, as for `bradley_terry`.
-
-    Returns
-    -------
-    Leaderboard
-        ``order_sd`` is the standard deviation of a rating over the random orders.
-
-    Raises
-    ------
-    DesignError, DataError
-        As `bradley_terry`; a system that never lost has a finite Elo rating. ``method`` is "percentile" or "none".
-    """
+    if settings.model == "bradley-terry":
+        return _make_boards(_votes_of(labels, settings), settings, BradleyTerryRate(settings))
     if settings.method not in ("percentile", "none"):
         raise DesignError(
-            f"method='{settings.method}' leaves out items one at a time, which says nothing of a rating that depends "
-            "on the order of votes; use method='percentile'"
+            f"method='{settings.method}' leaves out items one at a time, which gives no interval for a rating that "
+            "depends on the order of votes; use method='percentile'",
+            option="method",
         )
     votes = Votes.of(labels, settings, "Elo", settings.separability, settings.order, category=settings.by).sorted()
     return _make_boards(votes, settings, EloRate(settings))
 
 
-def _votes_of(labels: Annotations | Chunks, settings: BradleyTerrySettings) -> Votes:
+def _votes_of(labels: Annotations | Chunks, settings: RatingSettings) -> Votes:
     """The votes, with the columns that weigh, part and explain them."""
     labels = labels.in_memory("Bradley-Terry")
     made_of = covariate_columns(labels, settings.covariates)
@@ -415,9 +403,9 @@ def _scale_covariates(votes: Votes) -> tuple[Votes, dict[str, float]]:
 
 def _run(votes: Votes, settings: RatingSettings, found: Sequence[Board], asked: Sequence[Poll]) -> Run:
     exclusions, notes = votes.exclusions, []
-    if getattr(settings, "ties", "half") == "drop" and (dropped := int((votes.label == 0).sum())):
+    if settings.ties == "drop" and (dropped := int((votes.label == 0).sum())):
         exclusions = (*exclusions, Exclusion("vote", dropped, "a tie, with ties='drop'"))
-    if isinstance(settings, EloSettings) and settings.order is None and len(found[0].estimates.replicates):
+    if settings.model == "elo" and settings.order is None and len(found[0].estimates.replicates):
         each = min(orders_each(poll.votes, settings) for poll in asked)
         notes.append(f"each resample is the mean of {counted(each, 'random order')} of its votes")
     parted = [board for board in found if board.component is not None]
@@ -427,7 +415,7 @@ def _run(votes: Votes, settings: RatingSettings, found: Sequence[Board], asked: 
         "common leaderboard. Ranks and ratings are within each of these groups."
     )
     return Run(
-        "elo" if isinstance(settings, EloSettings) else "bradley-terry", settings, votes.data, votes.facts,
+        "ratings", settings, votes.data, votes.facts,
         _intervals([board.estimates for board in found if board.reason is None]), _counted_once(exclusions),
         tuple(notes),
         (apart,) if names else (),

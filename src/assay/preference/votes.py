@@ -34,6 +34,8 @@ from assay.similarity.registry import FOR_HELP
 Choose = Literal["weighted", "stratified", "top"]
 Who = Literal["humans", "judges", "annotators"]
 Bins = Literal["width", "count"]
+RatingModel = Literal["bradley-terry", "elo"]
+SetMeasure = Literal["consistency", "strength"]
 Tied = Literal["half", "davidson", "drop"]
 Grades = Literal["alike", "shares"]
 Span = Literal["study", "none"]
@@ -65,8 +67,15 @@ class VotesSettings(IntervalSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class SetSettings(VotesSettings):
-    """Options of `assay.consistency` and `assay.preference_strength`."""
+    """Options of `assay.consistency`."""
 
+    measure: SetMeasure = option(
+        "consistency",
+        "Measure: consistency of a rating set, or mean preference strength.",
+        details="Consistency is equation 4, strength is equation 7.",
+        always=True,
+        first=True,
+    )
     by: str | None = option(
         None,
         "Column that tells sets apart: a number is cut into bins, such as separability.",
@@ -94,23 +103,35 @@ class SetSettings(VotesSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class RatingSettings(VotesSettings):
-    """What `assay.elo` and `assay.bradley_terry` share."""
+    """Options of `assay.ratings`."""
 
     renamed: ClassVar[Mapping[str, str]] = {"scale": "rating_scale=...", "threshold": "separability_threshold=..."}
+    of_model: ClassVar[Mapping[RatingModel, tuple[str, ...]]] = {
+        "bradley-terry": ("ties", "prior", "covariates"),
+        "elo": ("k", "order", "n_orders"),
+    }
+    """The options of one model only."""
 
+    model: RatingModel = option(
+        "bradley-terry",
+        "Rating model: Bradley-Terry ratings, or Elo ratings.",
+        details="Elo ratings depend on the order of the votes; weighted by separability they are SEP-Elo.",
+        always=True,
+        first=True,
+    )
     who: Sequence[str] | None = option(
         None,
-        "A board each of: humans, judges (each), annotators (each), a name; or one of all, together.",
-        details="When not given: of the people together and of each judge, never of both together. Where there are "
-        "both, each judge's board is set against the people's.",
+        "One leaderboard each for: humans, judges (each), annotators (each), a name; or together (all raters).",
+        details="Default: one leaderboard for the humans and one for each judge, never one of both together. If the "
+        "votes contain both, each judge's leaderboard is compared with the humans'.",
         first=True,
     )
     by: str | None = option(
-        None, "Column, such as a category, for each of whose values a board is given too.",
-        details="A column of the items or of the answers. One correction (Holm 1979) is made over all boards.",
+        None, "Column, such as a category; adds a leaderboard for each of its values.",
+        details="A column of the items or of the votes. p-values are Holm-adjusted over all leaderboards.",
         first=True,
     )  # fmt: skip
-    method: Method = option("percentile", "How intervals are made.")
+    method: Method = option("percentile", "Interval method.")
     rating_scale: float = option(
         400.0,
         "Points by which the odds grow by the factor base.",
@@ -118,69 +139,68 @@ class RatingSettings(VotesSettings):
         key="scale",
         details="The odds that a system is preferred grow by the factor ``base`` for this many points of lead.",
     )
-    base: float = option(10.0, "Factor of the odds that rating_scale points are worth.", above=1)
-    start: float = option(1000.0, "Elo: every system's first rating. Bradley-Terry: the mean rating.")
+    base: float = option(10.0, "Factor of the odds for rating_scale points.", above=1)
+    start: float = option(1000.0, "Elo: initial rating of every system. Bradley-Terry: mean rating.")
     grades: Grades = option(
         "alike",
-        "Votes with grades (much better) count like others, or the slighter ones in part as ties.",
-        details="With ``shares`` a vote of grade g of G is g/G of a vote and 1 − g/G of a tie.",
+        "Count graded votes (much better) as full votes, or slighter ones partly as ties.",
+        details="With ``shares`` a vote of grade g of G counts as g/G of a vote and 1 − g/G of a tie.",
         first=True,
     )
     separability: str | None = option(
         None,
-        "Column by which votes are weighted: eq. 6 with alpha, beta and separability_threshold.",
-        details="A vote on an item of separability δ weighs α / (1 + exp(−β (δ − T))).",
+        "Column of separability that weights votes: eq. 6 with alpha, beta and separability_threshold.",
+        details="A vote on an item of separability δ has weight α / (1 + exp(−β (δ − T))).",
         first=True,
     )
-    alpha: float = option(ALPHA, "The weight of a vote on an item that is very separable.", above=0)
-    beta: float = option(BETA, "How fast weights grow with separability.", above=0)
+    alpha: float = option(ALPHA, "Largest weight of a vote, on an item that is very separable.", above=0)
+    beta: float = option(BETA, "Rate at which weights grow with separability.", above=0)
     separability_threshold: float = option(
-        THRESHOLD, "Separability at which a vote weighs half of alpha.", key="threshold"
+        THRESHOLD, "Separability at which the weight of a vote is half of alpha.", key="threshold"
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class EloSettings(RatingSettings):
-    """Options of `assay.elo`."""
-
-    k: float = option(32.0, "How far one vote moves a rating.", above=0, details="In points, at most.")
+    ties: Tied = option(
+        "half",
+        "Bradley-Terry: count a tie as half a vote for each, model its probability, or drop it.",
+        details="``davidson`` is Davidson's (1970) model; ratings then lie further apart if ties are frequent.",
+        first=True,
+    )
+    prior: float = option(
+        0.0, "Bradley-Terry: votes added to every pair, half for each; makes all ratings finite.", low=0
+    )
+    covariates: Sequence[str] | None = option(
+        None,
+        "Bradley-Terry: covariates to adjust for: length, headers, bold, lists of the texts, or columns.",
+        details="A name refers to two columns, such as ``first_length`` and ``second_length``, to one column of "
+        "differences (first − second), or to a count in the columns ``first_text`` and ``second_text``. Counts "
+        "enter as (first − second) / (first + second), in units of their spread over all votes, as in Chatbot Arena's "
+        "style control. Ratings then apply to outputs with equal covariates.",
+        first=True,
+    )
+    k: float = option(32.0, "Elo: largest change of a rating by one vote.", above=0, details="In points.")
     order: str | None = option(
         None,
-        "Column that says in which order votes came; random orders when not given.",
+        "Elo: column with the order of the votes (default: random orders).",
         details="With it a rating, and each resample, is one run through the votes in that order. Without it a rating "
         "is the mean over ``n_orders`` random orders, because the last votes of a run count most and no order is the "
-        "right one; each resample is the mean over up to ten, and fewer of many votes, which makes the interval wider "
-        "(a note says how many).",
+        "right one; each resample is the mean over up to ten orders, or fewer if there are many votes, which makes the "
+        "interval wider (a note reports the number).",
         first=True,
     )
     n_orders: int = option(
         100,
-        "Random orders of the votes; ratings are their mean.",
+        "Elo: number of random orders of the votes; ratings are their mean.",
         low=1,
-        details="With ``order`` they say how much the order matters.",
+        details="With ``order`` they measure how much the order matters.",
     )
 
-
-@dataclass(frozen=True, kw_only=True)
-class BradleyTerrySettings(RatingSettings):
-    """Options of `assay.bradley_terry`."""
-
-    ties: Tied = option(
-        "half",
-        "A tie is half a vote for each, has a chance of its own, or counts for none.",
-        details="The second is Davidson's (1970) model, which leaves ratings farther apart where ties are many.",
-        first=True,
-    )
-    prior: float = option(0.0, "Votes added to every pair, half for each: finite ratings for who never lost.", low=0)
-    covariates: Sequence[str] | None = option(
-        None,
-        "What ratings are freed of, by names: length, headers, bold, lists of the texts, or columns.",
-        details="A name stands for two columns, such as ``first_length`` and ``second_length``, for one column of "
-        "differences (first less second), or for a count in the columns ``first_text`` and ``second_text``. Counts "
-        "enter as (first − second) / (first + second), in units of their spread over all votes, as in Chatbot Arena's "
-        "style control; ratings then speak of outputs that are alike in them.",
-        first=True,
-    )
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        changed = self.changed()
+        for model, names in self.of_model.items():
+            if model != self.model and (given := [name for name in names if name in changed]):
+                raise DesignError(
+                    f"{given[0]}=... is an option of model='{model}'; got model='{self.model}'", option=given[0]
+                )
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from assay.ideas.reliability import odd_one_out_agreement
 from assay.ideas.triplets import triplet_similarity
 from assay.ideas.validate import validate_similarity
 from assay.preference.consistency import consistency
-from assay.preference.leaderboard import bradley_terry
+from assay.preference.leaderboard import ratings
 from assay.preference.page import consistency_parts, leaderboard_parts, position_parts
 from assay.preference.position import position_bias
 from assay.preference.votes import has_separability, has_votes
@@ -683,7 +683,7 @@ def _votes(labels: Annotations, by: str | None, settings: AltTestSettings, share
 
     boards = _parts(
         "Which system do people and judges prefer?",
-        lambda: leaderboard_parts(bradley_terry(labels, clusters=settings.clusters, **shared)),
+        lambda: leaderboard_parts(ratings(labels, clusters=settings.clusters, **shared)),
     )
     binned = "separability" if has_separability(labels) else None
     return (*boards, *consistency_parts(consistency(labels, by=binned, clusters=settings.clusters, **shared)))
