@@ -32,7 +32,7 @@ from type_one_error import show
 
 SEED, EPSILON, LEVEL = 20261122, 0.2, 0.05
 SIZES, PANELS = (30, 60, 200), (3, 5, 10)
-VERDICTS = ("replace", "do not replace", "people differ", "cannot tell yet", "these labels cannot tell")
+VERDICTS = ("replace", "do_not_replace", "mixed", "undecided", "not_testable")
 WORDS = ("river", "bank", "market", "price", "storm", "cloud", "engine", "wheel")
 
 

@@ -120,7 +120,7 @@ def labels() -> None:
         right = verdict_of(m, human, human, sizes, 0.15, 1500)
         each = (wrong[0], wrong[2], wrong[1], right[0], right[2])
         rows.append([task, m, *(float(v) for one in each for v in one)])
-    names = ("replace", "passes", "do not replace", "replace, as good", "passes, as good")
+    names = ("replace", "passes", "do_not_replace", "replace, as good", "passes, as good")
     head = ["task", "annotators", *(f"{w}, n = {n}" for w in names for n in sizes)]
     show("The whole verdict, from labels, ε = .15", head, rows)
 

@@ -75,9 +75,9 @@ def test_a_plan_counts_the_verdicts_of_the_alt_test(world, options):
         # A plan's judges are honest: whether they repeat somebody is not asked.
         verdicts = [dataclasses.replace(t.grounds, repeats=None).verdict for t in tests]
         assert row["estimate"] == pytest.approx(verdicts.count("replace") / n_studies)
-        assert row["do_not_replace"] == pytest.approx(verdicts.count("do not replace") / n_studies)
-        assert row["people_differ"] == pytest.approx(verdicts.count("people differ") / n_studies)
-        assert row["cannot_tell"] == pytest.approx(verdicts.count("cannot tell yet") / n_studies)
+        assert row["do_not_replace"] == pytest.approx(verdicts.count("do_not_replace") / n_studies)
+        assert row["mixed"] == pytest.approx(verdicts.count("mixed") / n_studies)
+        assert row["undecided"] == pytest.approx(verdicts.count("undecided") / n_studies)
         assert row["passes"] == pytest.approx(np.mean([t.passed for t in tests]))
         assert row["winning_rate"] == pytest.approx(np.nanmean([t.winning_rate for t in tests]))
         rho = [t.advantage_probability.estimate for t in tests]
@@ -93,17 +93,17 @@ def test_a_plan_counts_no_study_whose_people_are_not_shown_to_agree():
         shown = [np.full((1, 1), one, dtype=float) for one in (kept, agree)]
         studies = SimulatedStudies(counts, np.ones((1, 3)), *shown)
         found[kept, agree] = VERDICTS[studies.ends(settings, 0.1)[0, 0]]
-    open_ = "cannot tell yet"
-    assert found == {(9, 9): "replace", (9, 1): open_, (-9, 9): "do not replace", (-9, 1): open_}
+    open_ = "undecided"
+    assert found == {(9, 9): "replace", (9, 1): open_, (-9, 9): "do_not_replace", (-9, 1): open_}
 
 
 def test_studies_whose_classes_are_too_small_to_balance_tell_nothing():
     world = {"prior": (0.9, 0.05, 0.05), "scale": 3, "epsilon": 0.1, "balance": True, "n_studies": 40, "seed": 1,
              "annotator_noise": 0.05, "judge_noise": 0.95}  # fmt: skip
     refused = assay.plan.alt_test((40,), 3, **world).table
-    assert refused["cannot_tell"].to_list() == [1.0]
-    assert assay.plan.alt_test((40,), 3, min_class=0, **world).table["cannot_tell"][0] < 1
-    assert assay.plan.alt_test((2000,), 3, **world).table["cannot_tell"][0] < 1
+    assert refused["undecided"].to_list() == [1.0]
+    assert assay.plan.alt_test((40,), 3, min_class=0, **world).table["undecided"][0] < 1
+    assert assay.plan.alt_test((2000,), 3, **world).table["undecided"][0] < 1
 
 
 def test_a_pilot_that_is_very_large_gives_the_power_of_its_simulation():
@@ -113,7 +113,7 @@ def test_a_pilot_that_is_very_large_gives_the_power_of_its_simulation():
     drawn = assay.plan.alt_test(sizes, epsilon=0.1, pilot=pilot, n_studies=1500, seed=1)
     simulated = assay.plan.alt_test(sizes, epsilon=0.1, judge_noise=0.3, n_studies=1500, seed=2, **options)
     # The standard error of a difference of two shares of 1,500 is at most .018, and the pilot's own is smaller.
-    for name in ("replace", "cannot_tell", "advantage_probability"):
+    for name in ("replace", "undecided", "advantage_probability"):
         assert drawn.table[name].to_list() == pytest.approx(simulated.table[name].to_list(), abs=0.06)
 
 
@@ -123,7 +123,7 @@ def test_a_pilot_keeps_quality_weights_and_incomplete_designs():
     plain = assay.plan.alt_test((100, 200), 5, epsilon=0.1, pilot=pilot, seed=1)
     weighted = assay.plan.alt_test((100, 200), 5, epsilon=0.1, pilot=pilot, quality=weights, seed=1)
     assert plain.table["estimate"].to_list() != weighted.table["estimate"].to_list()
-    assert plain.table["cannot_tell"].is_between(0, 1).all()
+    assert plain.table["undecided"].is_between(0, 1).all()
 
 
 # -- laws ---------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def test_a_hopeless_judge_is_found_out():
 def test_shares_add_up_and_stand_in_their_intervals():
     table = assay.plan.alt_test((30, 80), (2, 3, 6), n_studies=200, seed=2).table
     assert table.height == 2 * 3 * 3
-    total = table["estimate"] + table["do_not_replace"] + table["cannot_tell"]
+    total = table["estimate"] + table["do_not_replace"] + table["undecided"]
     assert total.to_list() == pytest.approx([1.0] * table.height)
     assert (table["low"] <= table["estimate"]).all()
     assert (table["estimate"] <= table["high"]).all()
@@ -235,7 +235,7 @@ def test_studies_are_drawn_in_blocks_that_fit_in_memory(monkeypatch):
 def test_who_is_not_tested_is_said():
     plan = assay.plan.alt_test((30, 60), 5, epsilon=0.2, labels_per_item=3, n_studies=50)
     assert plan.table["estimate"][0] == 0
-    assert plan.table["cannot_tell"][0] == 1
+    assert plan.table["undecided"][0] == 1
     assert np.isnan(plan.table["advantage_probability"][0])
     assert np.isnan(plan.table["winning_rate"][0])
     assert "fewer than 30 comparable items and are not tested (100% at 30 items" in plan.summary()
@@ -291,12 +291,12 @@ def ends(*, pilot=None, **more):
 
 def test_the_shares_of_how_studies_end_by_hand():
     table = ends().frame(3)
-    assert VERDICTS == ("replace", "do not replace", "people differ", "cannot tell yet")
+    assert VERDICTS == ("replace", "do_not_replace", "mixed", "undecided")
     assert table.select("epsilon", "n_items").rows() == [(0.1, 20), (0.1, 400), (0.2, 20), (0.2, 400)]
     assert table["replace"].to_list() == table["estimate"].to_list() == [0.25, 0.5, 0.75, 1.0]
     assert table["do_not_replace"].to_list() == [0, 0.25, 0.25, 0]
-    assert table["people_differ"].to_list() == [0, 0.25, 0, 0]
-    assert table["cannot_tell"].to_list() == [0.75, 0, 0, 0]
+    assert table["mixed"].to_list() == [0, 0.25, 0, 0]
+    assert table["undecided"].to_list() == [0.75, 0, 0, 0]
     # omega and rho are means over the studies in which somebody is tested: three of 20 items, four of 400.
     assert table["winning_rate"].to_list() == pytest.approx([1 / 3, 0.5, 1.0, 1.0])
     assert table["advantage_probability"].to_list() == pytest.approx([0.7, 0.8, 0.7, 0.8])

@@ -239,7 +239,7 @@ class AltTestPlan(Result):
         ``estimate`` is the power, the share of studies that end in *replace*; with a pilot it is the assurance, the
         share that ends in a verdict either way, averaged over the middle four fifths of what the pilot leaves open
         (the other columns are over all of it). ``low`` and ``high`` are its 95% Wilson interval for the number of
-        studies; ``n`` counts them. ``replace``, ``do_not_replace``, ``people_differ`` and ``cannot_tell`` are the
+        studies; ``n`` counts them. ``replace``, ``do_not_replace``, ``mixed`` and ``undecided`` are the
         shares of the verdicts, ``passes`` that of studies in which the
         judge passes as published; ``winning_rate`` and ``advantage_probability`` are the means of omega and rho over
         the studies in which anybody has enough items, NaN where there are none.
@@ -613,8 +613,8 @@ class StudyEnds:
             "n": np.full(passed.size, n),
             "replace": passed,
             "do_not_replace": failed,
-            "people_differ": differ,
-            "cannot_tell": open_,
+            "mixed": differ,
+            "undecided": open_,
             "passes": self.passing.mean(axis=1),
             "winning_rate": omega,
             "advantage_probability": np.tile(rho, len(epsilons)),

@@ -14,6 +14,7 @@ from typing import Any
 
 from assay.data.annotations import Annotations
 from assay.reading import read as read_labels
+from assay.replacement import words
 from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.page import card
 from assay.verdict.gate import GateResult, gate
@@ -48,7 +49,7 @@ def assert_may_replace(
     test = alt_test(table, judge, **options)
     if test.verdict != "replace":
         advice = " ".join(card(test).advice.split())
-        raise AssertionError(" ".join([test.verdict_line, *test.evidence(), advice]).strip())
+        raise AssertionError(" ".join([words.verdict_line(test), *test.evidence(), advice]).strip())
     return test
 
 

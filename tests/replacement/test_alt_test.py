@@ -514,7 +514,7 @@ def test_a_better_judge_has_a_larger_advantage_probability():
     labels = random_study(7, n_items=300)
     good, poor = (alt_test(labels, j, expertise="crowd") for j in ("good", "poor"))
     assert good.advantage_probability.low > poor.advantage_probability.high
-    assert (good.verdict, poor.verdict) == ("replace", "do not replace")
+    assert (good.verdict, poor.verdict) == ("replace", "do_not_replace")
 
 
 def test_one_seed_gives_one_result_and_clusters_widen_it():
@@ -557,7 +557,7 @@ def test_nobody_has_enough_items():
     test = alt_test(labels, "judge", expertise="crowd")
     assert math.isnan(test.winning_rate)
     assert math.isnan(test.advantage_probability.estimate)
-    assert test.verdict == "cannot tell yet"
+    assert test.verdict == "undecided"
     assert not test.passed
     assert test.annotators.height == test.n_items == test.n_labels == 0
     assert [str(left) for left in test.exclusions] == [
@@ -565,7 +565,7 @@ def test_nobody_has_enough_items():
     ]
     summary = test.summary()
     assert "winning rate not estimable (0 of 0 annotators" in summary
-    assert (test.verdict, test.reason) == ("cannot tell yet", "nobody has enough items")
+    assert (test.verdict, test.reason) == ("undecided", "too_few_items_per_annotator")
     assert "nobody has enough items to be tested" in summary
     assert json.loads(json.dumps(test.to_dict(), allow_nan=False))["winning_rate"] is None
     assert test.table.height == 0
@@ -592,7 +592,7 @@ def test_all_differences_equal_with_and_without_epsilon():
     assert strict.annotators["p"].to_list() == [1, 1, 1]
     assert strict.annotators["test"].to_list() == ["exact"] * 3
     assert np.isnan(strict.annotators["statistic"].to_numpy()).all()
-    assert (strict.winning_rate, strict.verdict) == (0, "cannot tell yet")
+    assert (strict.winning_rate, strict.verdict) == (0, "undecided")
     assert strict.advantage_probability.estimate == 1
     # Forty items on which nobody is closer: the interval is that of forty trials without a failure.
     rho = strict.advantage_probability
@@ -616,9 +616,9 @@ def test_all_differences_equal_with_and_without_epsilon():
 def test_a_judge_that_is_always_farther_is_shown_to_be_worse():
     labels = table(columns(ann="a" * 30, bob="a" * 30), columns(judge="b" * 30), scale=Nominal(["a", "b"]))
     test = alt_test(labels, "judge", expertise="expert")
-    assert (test.winning_rate, test.losing_rate, test.verdict) == (0, 1, "do not replace")
+    assert (test.winning_rate, test.losing_rate, test.verdict) == (0, 1, "do_not_replace")
     assert test.annotators["p_reverse"].to_list() == pytest.approx([0.6**30] * 2)
-    assert "must not stand in for these annotators" in test.summary()
+    assert "Do not replace these annotators with judge: it is worse than at least" in test.summary()
     assert "worse than at least 1 of 2 annotators, beyond the margin ε = 0.2" in test.summary()
 
 
@@ -629,7 +629,7 @@ def test_a_judge_that_is_always_closer():
     assert test.annotators["p"].to_list() == pytest.approx([0.5**12])
     # Twelve right answers that are all the same: as published it outperforms ann, but so would one who never looked.
     assert test.passed
-    assert (test.verdict, test.reason) == ("cannot tell yet", "people are not shown to agree")
+    assert (test.verdict, test.reason) == ("undecided", "human_agreement_undecided")
     assert "Item-level agreement: not demonstrated (p = 1.000)." in test.summary()
 
 
@@ -881,7 +881,7 @@ def test_the_summary_has_what_a_reviewer_asks_for():
     summary = test.summary()
     rho = test.advantage_probability
     for words in (
-        "good: ",
+        "Replace: good may replace these annotators.",
         f"Non-inferiority: as good as at least {test.grounds.least} of 4 annotators within the margin ε = 0.1 (p ",
         f"Notes: as good as at least {test.as_good_as} of 4 annotators within the margin ε = 0.1 (p ",
         "Item-level agreement: matches annotators of the same item better than of other items (p < 0.001).",
@@ -927,11 +927,11 @@ def test_refusal_by_the_agreement_ratio_has_no_second_reason():
     """A judge with 80% of random labels looks at the items; it agrees with people less than half as they do."""
     labels = assay.simulate(400, 3, annotator_noise=0.1, judges={"noisy": 0.8}, scale="1-5", seed=3)
     test = alt_test(labels, "noisy", epsilon=0.9)  # so wide that it is not worse than the annotators by more
-    assert (test.verdict, test.reason) == ("do not replace", "agreement_ratio_too_low")
+    assert (test.verdict, test.reason) == ("do_not_replace", "agreement_ratio_too_low")
     assert test.grounds.p_looks < 0.001
     assert test.retention.high < 0.5
     summary, found = test.summary(), card(test)
-    assert summary.startswith("noisy: must not stand in for these annotators: its agreement ratio is below 0.50.")
+    assert summary.startswith("Do not replace these annotators with noisy: its agreement ratio is below 0.50.")
     assert (
         "Item-level agreement: matches annotators of the same item better than of other items (p < 0.001)." in summary
     )

@@ -268,7 +268,7 @@ def test_smaller_panels_are_another_question_in_the_curve_as_in_the_plan():
 
 def test_where_the_number_is_shown_its_range_is():
     found = TEST.items_needed
-    assert TEST.reason == "too few items"
+    assert TEST.reason == "comparison_undecided"
     shown = f"{found.low:,} to {found.high:,}"
     assert f"About {found.n_items:,} items ({shown}) by these annotators would tell" in TEST.summary()
     assert shown in card(TEST).advice
@@ -286,7 +286,7 @@ def test_where_there_is_no_number_that_is_said():
     labels = table(people, columns(judge="ab" * 70 + "ba" * 30))
     test = alt_test(labels, "judge", gold=dict(zip(columns(x=truth)["x"], truth, strict=True)), epsilon=0.15)
     assert test.needed_epsilon.estimate == pytest.approx(0.15)
-    assert test.reason == "too few items"
+    assert test.reason == "comparison_undecided"
     assert (test.items_needed.n_items, test.items_to_decide()) == (None, None)
     words = f"No number of items up to {20 * n:,} would probably tell: the judge is about as good as epsilon allows."
     assert words in test.summary()
@@ -379,7 +379,7 @@ def test_the_needed_epsilon_follows_the_options_of_intervals():
     assert "Bayesian bootstrap" in TEST.needed_epsilon.among.describe_interval()
     nobody = alt_test(LABELS, "judge", epsilon=0.15, min_items=1000)
     assert math.isnan(nobody.needed_epsilon.estimate)
-    assert nobody.items_needed.reason == "nobody has enough items"
+    assert nobody.items_needed.reason == "no annotator has enough items"
 
 
 @pytest.mark.slow
@@ -531,7 +531,7 @@ def test_each_of_several_domains_has_its_part_of_the_level():
 
 def test_a_range_of_items_in_words():
     none = studies.NOBODY
-    assert (none.range, none.n_items, none.limit, none.reason) == ("no range", None, 0, "nobody has enough items")
+    assert (none.range, none.n_items, none.limit, none.reason) == ("no range", None, 0, "no annotator has enough items")
     made = replace(none, n_items=1200, low=1000, high=2500, limit=4000)
     assert made.range == "1,000 to 2,500"
     assert replace(made, high=None).range == "1,000 to more than 4,000"

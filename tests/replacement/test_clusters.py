@@ -134,7 +134,7 @@ def test_unequal_clusters_count_for_fewer():
 def test_fewer_than_ten_clusters_show_nothing() -> None:
     labels = assay.simulate(90, 3, prior=[0.25] * 4, judges=0.0, annotator_noise=0.2, documents=9, alike=0.2, seed=1)
     test = assay.alt_test(labels, "judge", epsilon=0.2, clusters="document")
-    assert (test.verdict, test.reason) == ("cannot tell yet", "too few clusters")
+    assert (test.verdict, test.reason) == ("undecided", "too_few_clusters")
     assert "9 clusters" in test.summary()
     assert assay.alt_test(labels, "judge", epsilon=0.2).verdict == "replace"
     more = assay.simulate(100, 3, prior=[0.25] * 4, judges=0.0, annotator_noise=0.2, documents=10, alike=0.2, seed=1)
@@ -163,8 +163,8 @@ def test_effective_clusters_of_items_that_are_all_alike_and_of_items_that_are_no
 def test_clusters_of_people_who_all_have_too_few_items_leave_the_verdict_open():
     labels = assay.simulate(20, 3, scale="1-5", documents=5, seed=1)
     found = assay.alt_test(labels, "judge", epsilon=0.2, clusters="document")
-    assert found.verdict == "cannot tell yet"
-    assert "nobody has enough items" in found.summary()
+    assert found.verdict == "undecided"
+    assert "no annotator has 30 comparable items" in found.summary()
 
 
 @pytest.mark.parametrize(

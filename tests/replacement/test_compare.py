@@ -101,8 +101,11 @@ def test_compare_judges_ranks_no_judge_ahead_that_repeats_an_annotator():
         found = compare_judges(table(humans, judges), epsilon=0.1)
         assert found.best == "copy"
         assert found.lead.low > 0.2
-        assert (found.lead_is_clear, found.lead_doubt) == (False, "it repeats an annotator")
-        assert "This does not rank copy higher: it repeats an annotator's labels (p < 0.001)." in found.summary()
+        assert (found.lead_is_clear, found.lead_doubt) == (False, "matches_one_annotator")
+        assert (
+            "This does not rank copy higher: its labels match h0's more often than agreement with the others explains; "
+            "check for label leakage (p < 0.001)."
+        ) in found.summary()
 
 
 def test_compare_judges_keeps_its_power_for_two_good_judges():
@@ -293,7 +296,7 @@ def test_it_reads_like_every_result():
     assert "widened for having been chosen among 2" in summary
     assert "judges pass the alt-test as published, at epsilon = 0.1" in summary
     for name, test in found.tests.items():
-        named = next(line for line in summary.splitlines() if line.lower().startswith(test.verdict))
+        named = next(line for line in summary.splitlines() if line.startswith(test.verdict_text))
         assert name in named
     assert "Verdicts are corrected for 2 judges (Holm)" in summary
     each = compare_judges(STUDY, expertise="crowd", together="each").summary()
@@ -333,7 +336,7 @@ LEAD = Estimate(0.1, 0.02, 0.18, 0.04)
 
 def test_two_judges_in_words():
     lines = JudgeComparison.summary(
-        compared(("a", "replace", True), ("b", "cannot tell yet", False), lead=LEAD, clear=True)
+        compared(("a", "replace", True), ("b", "undecided", False), lead=LEAD, clear=True)
     ).splitlines()
     assert lines == [
         # Chosen among two: an interval of level 1 - .05 / 2 = .975.
@@ -341,7 +344,7 @@ def test_two_judges_in_words():
         "at least as often as it says.",
         "It is ahead of b: difference 0.10 [0.02, 0.18], on the same items.",
         "Replace (1 of 2): a.",
-        "Cannot tell yet (1 of 2): b.",
+        "Undecided (1 of 2): b.",
         "1 of 2 judges pass the alt-test as published, at epsilon = 0.1: a.",
         "Each verdict has a level of 0.05 of its own: among 2 judges of which none is as good, one or more would be "
         "told to replace in up to 10% of studies.",
@@ -350,7 +353,7 @@ def test_two_judges_in_words():
 
 
 def test_lead_of_a_judge_in_doubt_is_a_difference_without_a_rank():
-    found = compared(("a", "cannot tell yet", True), ("b", "replace", False), lead=LEAD)
+    found = compared(("a", "undecided", True), ("b", "replace", False), lead=LEAD)
     found.lead_doubt, test = "item_level_agreement_undecided", found.tests["a"]
     test.settings.least_retention, test.p_of = 0.5, {"item_level_agreement_undecided": 0.31}.get
     assert JudgeComparison.summary(found).splitlines()[1] == (
@@ -369,7 +372,7 @@ def test_the_interval_of_the_best_is_widened_by_the_number_of_judges():
 
 
 def test_one_judge_alone_leads_nobody_and_has_its_level():
-    lines = JudgeComparison.summary(compared(("a", "do not replace", False))).splitlines()
+    lines = JudgeComparison.summary(compared(("a", "do_not_replace", False))).splitlines()
     assert lines == [
         "a has the largest advantage probability, 0.80 [0.70, 0.90].",
         "Do not replace (1 of 1): a.",
@@ -396,8 +399,8 @@ def test_a_correction_and_a_ceiling_that_is_too_low_are_said():
 
 @pytest.mark.parametrize(
     ("reason", "numbers"),
-    [("too few items", [90, 60, None]), ("item_level_agreement_undecided", [90, 60, None]), (None, [None] * 3),
-     ("too few clusters", [None] * 3)],
+    [("comparison_undecided", [90, 60, None]), ("item_level_agreement_undecided", [90, 60, None]), (None, [None] * 3),
+     ("too_few_clusters", [None] * 3)],
 )  # fmt: skip
 def test_items_needed_are_in_the_table_where_more_of_them_would_tell(reason, numbers):
     test = SimpleNamespace(reason=reason, items_needed=SimpleNamespace(n_items=90, low=60, high=None))

@@ -20,6 +20,7 @@ from assay.replacement import decision
 from assay.replacement.alt_test import alt_test
 from assay.replacement.page import size_curves
 from assay.replacement.studies import SIZES, draw_panels
+from assay.replacement.words import LABELS
 
 
 def plain(labels, judge="good"):
@@ -223,7 +224,7 @@ def test_a_test_that_tells_clearly_would_have_told_with_fewer_items():
 def test_the_items_that_would_tell_do_tell():
     labels = random_study(8, n_items=60, n_humans=3, missing=0)
     test = alt_test(labels, "good", epsilon=0.05)
-    assert test.verdict == "cannot tell yet"
+    assert test.verdict == "undecided"
     wanted = test.items_to_decide(power=0.8)
     assert wanted > test.n_items
     # The slow road: studies of that size, drawn from these items, end in an answer in about 80% or more;
@@ -238,7 +239,7 @@ def test_the_items_that_would_tell_do_tell():
             again = {h: {str(k): own[i] for k, i in enumerate(items)} for h, own in humans.items()}
             answers = {str(k): judge[i] for k, i in enumerate(items)}
             study = table(again, {"good": answers}, scale=labels.scale)
-            n += alt_test(study, "good", epsilon=0.05, method="none", test="t").verdict != "cannot tell yet"
+            n += alt_test(study, "good", epsilon=0.05, method="none", test="t").verdict != "undecided"
         return n / draws
 
     share = told(wanted)
@@ -289,10 +290,10 @@ def test_the_size_curve_in_words():
 
 def test_the_curve_of_sizes_has_its_own_ticks_and_the_power_wanted():
     needed = SimpleNamespace(sizes=[10, 100, 1000], settled=[0.1, 0.6, 0.9], power=0.8, limit=1000)
-    tests = [SimpleNamespace(judge=name, verdict=verdict, items_needed=needed)
-             for name, verdict in (("a", "replace"), ("b", "cannot tell yet"), ("c", "replace"))]  # fmt: skip
+    tests = [SimpleNamespace(judge=name, verdict=verdict, verdict_text=LABELS[verdict], items_needed=needed)
+             for name, verdict in (("a", "replace"), ("b", "undecided"), ("c", "replace"))]  # fmt: skip
     ax = size_curves(tests)
     assert [text.get_text() for text in ax.get_xticklabels()] == ["10", "30", "100", "300", "1,000"]
     lines = [(line.get_label(), line.get_linestyle()) for line in ax.lines[:3]]
-    assert lines == [("a (replace)", "-"), ("b (cannot tell yet)", "-"), ("c (replace)", "--")]
+    assert lines == [("a (Replace)", "-"), ("b (Undecided)", "-"), ("c (Replace)", "--")]
     assert ax.lines[3].get_ydata()[0] == 0.8

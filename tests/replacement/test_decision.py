@@ -260,29 +260,29 @@ def test_the_winning_rate_weighs_annotators_by_quality():
     ("p_as_good", "p_worse", "p_looks", "p_keeps", "p_loses", "verdict"),
     [
         (0.05, 0.9, 0.05, 0.05, 0.9, "replace"),
-        (0.05, 0.9, 0.06, 0.01, 0.9, "cannot tell yet"),
-        (0.05, 0.9, 0.01, 0.06, 0.9, "cannot tell yet"),
-        (0.06, 0.9, 0.01, 0.01, 0.9, "cannot tell yet"),
-        (0.9, 0.05, 0.9, 0.9, 0.9, "do not replace"),
-        (0.01, 0.9, 0.01, 0.9, 0.05, "do not replace"),
-        (0.01, 0.01, 0.01, 0.9, 0.01, "do not replace"),
-        (0.01, 0.01, 0.01, 0.01, 0.9, "people differ"),
-        (0.01, 0.01, 0.9, 0.9, 0.9, "people differ"),
-        (math.nan, math.nan, 0.01, 0.01, 0.9, "cannot tell yet"),
-        (0.01, 0.9, math.nan, 0.01, 0.9, "cannot tell yet"),
+        (0.05, 0.9, 0.06, 0.01, 0.9, "undecided"),
+        (0.05, 0.9, 0.01, 0.06, 0.9, "undecided"),
+        (0.06, 0.9, 0.01, 0.01, 0.9, "undecided"),
+        (0.9, 0.05, 0.9, 0.9, 0.9, "do_not_replace"),
+        (0.01, 0.9, 0.01, 0.9, 0.05, "do_not_replace"),
+        (0.01, 0.01, 0.01, 0.9, 0.01, "do_not_replace"),
+        (0.01, 0.01, 0.01, 0.01, 0.9, "mixed"),
+        (0.01, 0.01, 0.9, 0.9, 0.9, "mixed"),
+        (math.nan, math.nan, 0.01, 0.01, 0.9, "undecided"),
+        (0.01, 0.9, math.nan, 0.01, 0.9, "undecided"),
     ],
 )
 def test_the_verdict(p_as_good, p_worse, p_looks, p_keeps, p_loses, verdict):
     found = decision.Grounds(p_as_good, p_worse, p_looks, p_keeps, p_loses, True, None, 2, 2, 0.05)
     assert found.verdict == verdict
     copied = replace(found, repeats="ann")
-    assert copied.verdict == ("cannot tell yet" if verdict == "replace" else verdict)
+    assert copied.verdict == ("undecided" if verdict == "replace" else verdict)
     hardly = replace(found, people_agree=None)
     if p_worse <= 0.05:
-        assert hardly.verdict == ("people differ" if p_as_good <= 0.05 else "do not replace")
+        assert hardly.verdict == ("mixed" if p_as_good <= 0.05 else "do_not_replace")
     else:
-        assert hardly.verdict == "these labels cannot tell"
-        assert replace(found, people_agree=False).verdict == "cannot tell yet"
+        assert hardly.verdict == "not_testable"
+        assert replace(found, people_agree=False).verdict == "undecided"
 
 
 @pytest.mark.parametrize(

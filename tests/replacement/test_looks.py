@@ -525,10 +525,10 @@ def test_what_deserves_nothing_earns_no_replace_and_is_told_why(kind, how):
     }
     assert told["replace", None] <= allowed.get((kind, how), 0.05) * SEEDS, told
     for test in found:
-        if how in ("coin", "constant", "lazy") and test.verdict == "do not replace":
+        if how in ("coin", "constant", "lazy") and test.verdict == "do_not_replace":
             assert test.reason == "agreement_ratio_too_low" or test.worse_than
-        if "copy" in how and test.verdict == "cannot tell yet":
-            assert test.reason == "it repeats an annotator"
+        if "copy" in how and test.verdict == "undecided":
+            assert test.reason == "matches_one_annotator"
             assert "h0" in card(test).advice
 
 
@@ -573,8 +573,8 @@ def test_a_judge_that_knows_the_question_alone_earns_nothing(how):
         labels = study(people, {"blind": blind, "good": good}, names, items, **options)
         found, deserving = (alt_test(labels, judge, expertise="expert", method="none") for judge in ("blind", "good"))
         assert (found.verdict, found.reason) in (
-            ("do not replace", "agreement_ratio_too_low"),
-            ("do not replace", None),
+            ("do_not_replace", "agreement_ratio_too_low"),
+            ("do_not_replace", None),
         )
         assert found.looked.kept.structure == ("suffix" if how == "names" else "question")
         assert found.retention.estimate == 0
@@ -631,7 +631,7 @@ def test_a_person_whom_the_judge_repeats_may_be_left_out():
     people, person, rng = world("50/50", 200, 4, 1)
     labels = study(people, judge_of("copy", people, person, rng))
     refused = alt_test(labels, "judge", expertise="expert")
-    assert (refused.verdict, refused.reason) == ("cannot tell yet", "it repeats an annotator")
+    assert (refused.verdict, refused.reason) == ("undecided", "matches_one_annotator")
     rest = alt_test(labels, "judge", expertise="expert", copies="leave out")
     assert rest.annotators["annotator"].to_list() == ["h1", "h2", "h3"]
     assert any("h0" in str(one) and "repeats" in str(one) for one in rest.exclusions)
@@ -646,7 +646,7 @@ def test_everybody_in_the_judges_place():
     people[:, 3] = np.random.default_rng(0).integers(0, 2, 200)
     test = alt_test(study(people, person()), "judge", expertise="expert")
     places = test.people_in_its_place
-    assert places["h3"].verdict == "do not replace"
+    assert places["h3"].verdict == "do_not_replace"
     earned = [name for name, one in places.items() if one.verdict == "replace"]
     labels = study(people[:, [1, 2, 3]], people[:, 0])
     alone = alt_test(labels, "judge", expertise="expert")
@@ -672,7 +672,7 @@ def test_planned_looks_spend_alpha():
         alt_test(labels, "judge", expertise="expert", look=k, looks=n) for k, n in ((1, 1), (1, 4), (4, 4))
     )
     assert [test.grounds.alpha for test in (one, early, last)] == pytest.approx([0.05, 0.0001, 0.0264], abs=5e-5)
-    assert (one.verdict, early.verdict) == ("replace", "cannot tell yet")
+    assert (one.verdict, early.verdict) == ("replace", "undecided")
     assert "|looks:4|" in early.signature
     assert "|look:4|" in last.signature
     with pytest.raises(assay.errors.AssayError, match="look=3 of looks=2"):
@@ -802,7 +802,7 @@ def test_endings_that_names_share_are_a_structure_though_no_stem_is_shared():
     found, deserving = (
         alt_test(study(people, judge, names, split_item="no"), "judge", expertise="expert") for judge in (blind, good)
     )
-    assert (found.looked.kept.structure, found.verdict) == ("suffix", "do not replace")
+    assert (found.looked.kept.structure, found.verdict) == ("suffix", "do_not_replace")
     assert deserving.verdict == "replace"
     plain = [f"i{i:04}" for i in range(len(question))]
     assert alt_test(study(people, good, plain), "judge", expertise="expert").tally.table.structures == ()

@@ -13,6 +13,7 @@ import assay
 from assay.estimation.intervals import Estimate
 from assay.replacement import page
 from assay.replacement.studies import EpsilonCurve, SizeCurve
+from assay.replacement.words import LABELS
 from assay.reporting import pictures
 from readable import assert_readable
 
@@ -58,13 +59,15 @@ def test_what_the_judge_reaches_beside_what_it_has_to_beat():
 
 def judged(name, verdict, rho, **more):
     found = Estimate(rho, rho - 0.1, rho + 0.1, 0.05)
-    return SimpleNamespace(judge=name, verdict=verdict, advantage_probability=found, **more)
+    return SimpleNamespace(
+        judge=name, verdict=verdict, verdict_text=LABELS[verdict], advantage_probability=found, **more
+    )
 
 
 def test_judges_and_domains_have_the_colour_of_their_verdict():
     tests = {name: judged(name, verdict, rho) for name, verdict, rho in [
-        ("a", "replace", 0.8), ("b", "do not replace", 0.3), ("c", "people differ", 0.5), ("d", "cannot tell yet", 0.6),
-        ("e", "these labels cannot tell", 0.6),
+        ("a", "replace", 0.8), ("b", "do_not_replace", 0.3), ("c", "mixed", 0.5), ("d", "undecided", 0.6),
+        ("e", "not_testable", 0.6),
     ]}  # fmt: skip
     colours = [pictures.PASS, pictures.FAIL, *(pictures.TONES[tone] for tone in ("split", "open", "open"))]
     ceiling = judged("mean", "replace", 0.9)
@@ -73,17 +76,17 @@ def test_judges_and_domains_have_the_colour_of_their_verdict():
     assert names_of(ax.yaxis) == ["a", "b", "c", "d", "e", "mean (ceiling)"]
     wanted = [*zip([0.8, 0.3, 0.5, 0.6, 0.6], colours, strict=True)]
     assert rows_of(ax) == [*wanted, (0.9, pictures.MUTED)]
-    assert legend_of(ax) == [test.verdict for test in tests.values()]
+    assert legend_of(ax) == [test.verdict_text for test in tests.values()]
     assert_readable(ax)
     ax = assay.results.AltTestBy.plot(SimpleNamespace(tests=tests))
     assert names_of(ax.yaxis) == list("abcde")
     assert rows_of(ax) == wanted
-    assert legend_of(ax) == [test.verdict for test in tests.values()]
+    assert legend_of(ax) == [test.verdict_text for test in tests.values()]
     assert ax.get_xlim()[0] < 0.2
     assert 1 < ax.get_xlim()[1] < 1.1
     few = assay.results.AltTestBy.plot(SimpleNamespace(tests={"a": tests["a"]}))
     assert few.get_xlim()[0] == 0.35
-    assert legend_of(few) == ["replace"]
+    assert legend_of(few) == ["Replace"]
 
 
 def test_curves_of_one_test_and_their_threshold():
@@ -113,7 +116,7 @@ def test_curves_of_one_test_and_their_threshold():
 
 
 def test_curves_of_several_tests_are_told_apart():
-    verdicts = ["replace", "cannot tell yet", "replace", "replace", "replace", "replace"]
+    verdicts = ["replace", "undecided", "replace", "replace", "replace", "replace"]
     curve = SimpleNamespace(epsilon=np.array([0.0, 0.2]), winning_rate=np.array([0.0, 1.0]))
     needed = SimpleNamespace(sizes=[20, 400], settled=[0.1, 0.9], power=0.8, limit=3000)
     settings = SimpleNamespace(threshold=0.5)
@@ -126,7 +129,7 @@ def test_curves_of_several_tests_are_told_apart():
     assert [dashes for _, dashes in looks] == ["-", "-", "--", ":", "-.", "-"]
     ax = page.epsilon_curves(tests)
     lines = ax.lines[:6]
-    assert [line.get_label() for line in lines] == [f"m{k} ({verdict})" for k, verdict in enumerate(verdicts)]
+    assert [line.get_label() for line in lines] == [f"m{k} ({LABELS[verdict]})" for k, verdict in enumerate(verdicts)]
     heights = np.array([line.get_ydata() for line in lines])
     # Lines of one rate lie a hair apart, on both sides of it.
     assert heights.mean(axis=0) == pytest.approx([0, 1])

@@ -58,7 +58,7 @@ def needed(n_items, **more):
     return SimpleNamespace(**{"n_items": n_items, "limit": 3000, "range": "90 to 700", "reason": "hopeless"} | more)
 
 
-def alt(verdict="cannot tell yet", reason=None, *, kind="nominal", **more):
+def alt(verdict="undecided", reason=None, *, kind="nominal", **more):
     """A test as sentences see it: 3 people, 60 items."""
     scale = SimpleNamespace(kind=kind, word=lambda label: f"<{label}>")
     table = SimpleNamespace(humans=("ann", "bob", "cho"), ratings=SimpleNamespace(scale=scale))
@@ -126,23 +126,23 @@ def test_the_rule_is_that_of_the_test_with_most_annotators():
         ("replace", {"settings": settings(expertise="crowd"), "domain": "topic=law"},
          "m may replace a crowd worker for law."),
         ("replace", {"settings": settings(gold="truth")}, "m outperforms these people against the gold labels."),
-        ("do not replace", {}, "Do not replace one of these annotators with m."),
-        ("do not replace", {"settings": settings(gold="truth"), "domain": "topic=law"},
+        ("do_not_replace", {}, "Do not replace one of these annotators with m."),
+        ("do_not_replace", {"settings": settings(gold="truth"), "domain": "topic=law"},
          "Do not replace these people against the gold labels with m for law."),
-        ("do not replace", {"reason": "agreement_ratio_too_low"},
+        ("do_not_replace", {"reason": "agreement_ratio_too_low"},
          "Do not replace one of these annotators with m: its agreement ratio is below 0.50."),
-        ("do not replace", {"reason": "agreement_ratio_too_low", "settings": settings(least_retention=0.6)},
+        ("do_not_replace", {"reason": "agreement_ratio_too_low", "settings": settings(least_retention=0.6)},
          "Do not replace one of these annotators with m: its agreement ratio is below 0.60."),
-        ("cannot tell yet", {"reason": "item_level_agreement_undecided"},
+        ("undecided", {"reason": "item_level_agreement_undecided"},
          "Cannot tell yet for m: item-level agreement is not demonstrated."),
-        ("cannot tell yet", {"reason": "agreement_ratio_undecided"},
+        ("undecided", {"reason": "agreement_ratio_undecided"},
          "Cannot tell yet for m: an agreement ratio above 0.50 is not demonstrated."),
-        ("these labels cannot tell", {"reason": "people hardly agree"},
+        ("not_testable", {"reason": "human_agreement_too_low"},
          "These labels cannot tell for m: people hardly agree with each other."),
-        ("people differ", {"domain": "topic=law"},
+        ("mixed", {"domain": "topic=law"},
          "m is as good as some of these annotators and worse than others for law."),
-        ("cannot tell yet", {"reason": "too few clusters"}, "Cannot tell yet for m: too few clusters of items."),
-        ("cannot tell yet", {"reason": "too few items"},
+        ("undecided", {"reason": "too_few_clusters"}, "Cannot tell yet for m: too few clusters of items."),
+        ("undecided", {"reason": "comparison_undecided"},
          "Cannot tell yet for m: 60 items do not settle whether it is as good as at least 2 of 3 annotators."),
     ],
 )  # fmt: skip
@@ -192,7 +192,7 @@ def test_the_lines_beside_a_verdict():
 
 def test_the_lines_beside_a_verdict_tell_of_people_in_its_place_constants_and_documents():
     places = {name: alt(verdict) for name, verdict in
-              [("ann", "replace"), ("bob", "cannot tell yet"), ("cho", "replace")]}  # fmt: skip
+              [("ann", "replace"), ("bob", "undecided"), ("cho", "replace")]}  # fmt: skip
     constant = SimpleNamespace(label="b", closer=9, equal=20, farther=31)
     effect = SimpleNamespace(words=lambda: "Documents matter.")
     lines = _side_lines(
@@ -261,31 +261,31 @@ def test_a_judge_that_may_replace_labels_the_rest_and_is_corrected_where_that_is
 @pytest.mark.parametrize(("kind", "ask"), [("nominal", "disagreement"), ("text", ""), ("odd-one-out", ""),
                                            ("preference", "disagreement")])  # fmt: skip
 def test_what_is_read_next_is_where_a_judge_is_farthest_if_labels_can_be_compared(kind, ask):
-    assert _step(alt("do not replace", kind=kind)) == NextStep(
+    assert _step(alt("do_not_replace", kind=kind)) == NextStep(
         "read the items where it is farthest from people; then mend its prompt, or ask another judge.", ask, "m"
     )
-    assert _step(alt("people differ", kind=kind, worse_than=("ann", "bob"))) == NextStep(
+    assert _step(alt("mixed", kind=kind, worse_than=("ann", "bob"))) == NextStep(
         "decide for whom it may stand in: it loses to ann, bob.", ask, "m"
     )
-    assert _step(alt("people differ", kind=kind)).words.endswith("it loses to some of them.")
-    assert _step(alt(reason="too few items", kind=kind, items_needed=needed(None))) == NextStep(
+    assert _step(alt("mixed", kind=kind)).words.endswith("it loses to some of them.")
+    assert _step(alt(reason="comparison_undecided", kind=kind, items_needed=needed(None))) == NextStep(
         "mend the judge, or ask another one: more items like these would hardly tell.", ask, "m"
     )
 
 
 def test_more_items_are_counted_from_those_there_are():
     # 1160 would tell and 60 are there.
-    assert _step(alt(reason="too few items", items_needed=needed(1160))) == NextStep(
+    assert _step(alt(reason="comparison_undecided", items_needed=needed(1160))) == NextStep(
         "have these 3 annotators label about 1,100 more items, and make this page again."
     )
     assert _step(alt(reason="item_level_agreement_undecided", items_needed=needed(61))).words.startswith(
         "have these 3 annotators label about 1 more item, and"
     )
     # As many as there are: the first advice takes the place.
-    assert _step(alt(reason="too few items", items_needed=needed(60))) == NextStep(
+    assert _step(alt(reason="comparison_undecided", items_needed=needed(60))) == NextStep(
         "a repeated study of this size would tell four times in five; this one happens not to."
     )
-    assert _step(alt(reason="nobody has enough items", n_annotators=0)) == NextStep(
+    assert _step(alt(reason="too_few_items_per_annotator", n_annotators=0)) == NextStep(
         "have the same people label more of the same items."
     )
 
@@ -293,25 +293,25 @@ def test_more_items_are_counted_from_those_there_are():
 @pytest.mark.parametrize(
     ("verdict", "reason", "more", "start"),
     [
-        ("do not replace", "agreement_ratio_too_low", {},
+        ("do_not_replace", "agreement_ratio_too_low", {},
          "It agrees with annotators less than 0.50 times as much as they agree with each other. Check its label "
          "distribution and its prompt."),
-        ("do not replace", "agreement_ratio_too_low",
+        ("do_not_replace", "agreement_ratio_too_low",
          {"looked": SimpleNamespace(kept=SimpleNamespace(structure="topic"))},
          "Within “topic” it agrees with annotators less than 0.50 times as much as they agree with each other. Check"),
-        ("do not replace", "agreement_ratio_too_low", {"settings": settings(fixed_reference=True)},
+        ("do_not_replace", "agreement_ratio_too_low", {"settings": settings(fixed_reference=True)},
          "It agrees with the reference less than 0.50 times as much as annotators do. Check"),
-        ("do not replace", None, {}, "More items would not change this: look at its labels, its prompt, or"),
-        ("people differ", None, {"worse_than": ("ann",)}, "It loses to ann: for whom may it stand in?"),
-        ("people differ", None, {}, "It loses to some of them: for whom may it stand in?"),
-        ("cannot tell yet", "nobody has enough items", {}, "Have the same people label more of the same items."),
-        ("cannot tell yet", "too few clusters", {"settings": settings(clusters="document")},
+        ("do_not_replace", None, {}, "More items would not change this: look at its labels, its prompt, or"),
+        ("mixed", None, {"worse_than": ("ann",)}, "It loses to ann: for whom may it stand in?"),
+        ("mixed", None, {}, "It loses to some of them: for whom may it stand in?"),
+        ("undecided", "too_few_items_per_annotator", {}, "Have the same people label more of the same items."),
+        ("undecided", "too_few_clusters", {"settings": settings(clusters="document")},
          "Label items of at least 10 of 'document': each counts as one, not its items."),
-        ("these labels cannot tell", "people hardly agree", {}, "No judge can be tested on these labels, however"),
-        ("cannot tell yet", "people are not shown to agree", {}, "Whether people agree at all is open, so what a"),
-        ("cannot tell yet", "too few items", {}, "About 100 items labelled by these 3 annotators (40 more than now)"),
-        ("cannot tell yet", "item_level_agreement_undecided", {}, "About 100 items labelled by these 3 annotators"),
-        ("cannot tell yet", "agreement_ratio_undecided", {}, "About 100 items labelled by these 3 annotators"),
+        ("not_testable", "human_agreement_too_low", {}, "No judge can be tested on these labels, however"),
+        ("undecided", "human_agreement_undecided", {}, "Whether people agree at all is open, so what a"),
+        ("undecided", "comparison_undecided", {}, "About 100 items labelled by these 3 annotators (40 more than now)"),
+        ("undecided", "item_level_agreement_undecided", {}, "About 100 items labelled by these 3 annotators"),
+        ("undecided", "agreement_ratio_undecided", {}, "About 100 items labelled by these 3 annotators"),
     ],
 )  # fmt: skip
 def test_each_reason_has_its_advice_and_cautions_follow(verdict, reason, more, start):
@@ -323,7 +323,7 @@ def test_each_reason_has_its_advice_and_cautions_follow(verdict, reason, more, s
 def test_a_judge_that_repeats_somebody_is_asked_about_other_items():
     repeated = SimpleNamespace(person="ann", same=0.953, others=0.604, p=0.0004)
     looked = SimpleNamespace(kept=SimpleNamespace(structure=None), repeated=repeated)
-    (advice,) = _advice(alt(reason="it repeats an annotator", looked=looked))
+    (advice,) = _advice(alt(reason="matches_one_annotator", looked=looked))
     assert advice.startswith(
         "It gives ann's label on 95% of items, others do on 60% (p < 0.001): it may have been shown these labels."
     )
@@ -346,17 +346,17 @@ def test_items_that_would_tell():
     ("passed", "verdict", "reason", "more", "start"),
     [
         (False, "replace", None, {}, "The published rule counts annotators whose test survives a correction"),
-        (True, "cannot tell yet", "too few items", {"p_as_good": 0.051},
+        (True, "undecided", "comparison_undecided", {"p_as_good": 0.051},
          "The published rule lets it pass: it counts wins and asks for"),
-        (True, "people differ", None, {"p_as_good": 0.01},
+        (True, "mixed", None, {"p_as_good": 0.01},
          "The published rule lets it pass: it counts wins and asks for"),
-        (True, "cannot tell yet", "item_level_agreement_undecided", {"p_as_good": 0.05, "p_looks": 0.06},
+        (True, "undecided", "item_level_agreement_undecided", {"p_as_good": 0.05, "p_looks": 0.06},
          "The published rule passes it: it does not test item-level agreement."),
-        (True, "cannot tell yet", "agreement_ratio_undecided", {},
+        (True, "undecided", "agreement_ratio_undecided", {},
          "The published rule passes it: it does not test the agreement ratio."),
-        (True, "do not replace", "agreement_ratio_too_low", {},
+        (True, "do_not_replace", "agreement_ratio_too_low", {},
          "The published rule passes it: it does not test the agreement ratio."),
-        (True, "cannot tell yet", "people are not shown to agree", {},
+        (True, "undecided", "human_agreement_undecided", {},
          "The published rule passes it: it does not test agreement among annotators."),
     ],
 )  # fmt: skip
@@ -391,7 +391,7 @@ def test_in_how_many_domains_it_passes(passed, n, by, words):
 
 
 def test_the_card_of_domains():
-    tests = {"art": alt("replace", cautions=("Few.",)), "law": alt("do not replace", cautions=("Few.", "Old."))}
+    tests = {"art": alt("replace", cautions=("Few.",)), "law": alt("do_not_replace", cautions=("Few.", "Old."))}
     found = card_by(by_domain(tests))
     assert (found.tone, found.domain, found.folded) == ("open", None, "each topic")
     assert found.headline == "m may stand in for people on 1 of 2 domains (topic)."
@@ -405,7 +405,7 @@ def test_the_card_of_domains():
 
 
 def test_the_next_step_of_domains_is_that_of_the_passed_ones_then_of_failures():
-    passed, failed, open_ = alt("replace", kind="text"), alt("do not replace"), alt(reason="too few items")
+    passed, failed, open_ = alt("replace", kind="text"), alt("do_not_replace"), alt(reason="comparison_undecided")
 
     def step(**tests):
         found = {"replace": [name for name, test in tests.items() if test.verdict == "replace"]}
@@ -426,16 +426,16 @@ def test_the_next_step_of_domains_is_that_of_the_passed_ones_then_of_failures():
     ("verdict", "reason", "more", "p"),
     [
         ("replace", None, {}, " (p = 0.012)"),  # of all three tests, the largest
-        ("do not replace", None, {"p_worse": 0.004, "p_loses": 0.02}, " (p = 0.004)"),
+        ("do_not_replace", None, {"p_worse": 0.004, "p_loses": 0.02}, " (p = 0.004)"),
         # It is worse; that its agreement ratio is low has another p-value.
-        ("do not replace", None, {"p_worse": 0.04, "p_loses": 0.003}, " (p = 0.040)"),
-        ("do not replace", "agreement_ratio_too_low", {"p_worse": 0.2, "p_loses": 0.02},
+        ("do_not_replace", None, {"p_worse": 0.04, "p_loses": 0.003}, " (p = 0.040)"),
+        ("do_not_replace", "agreement_ratio_too_low", {"p_worse": 0.2, "p_loses": 0.02},
          ", its agreement ratio is below 0.50 (p = 0.020)"),
-        ("people differ", None, {"p_as_good": 0.011, "p_worse": 0.04}, " (p = 0.040)"),  # both were shown
-        ("cannot tell yet", "too few clusters", {}, ", too few clusters of items"),  # a count, no test
-        ("cannot tell yet", "people are not shown to agree", {},
+        ("mixed", None, {"p_as_good": 0.011, "p_worse": 0.04}, " (p = 0.040)"),  # both were shown
+        ("undecided", "too_few_clusters", {}, ", too few clusters of items"),  # a count, no test
+        ("undecided", "human_agreement_undecided", {},
          ", people are not shown to agree with each other (p = 0.060)"),
-        ("these labels cannot tell", "people hardly agree", {}, ", people hardly agree with each other"),
+        ("not_testable", "human_agreement_too_low", {}, ", people hardly agree with each other"),
     ],
 )  # fmt: skip
 def test_domain_line_has_the_p_value_of_its_verdict_or_reason(verdict, reason, more, p):
@@ -448,7 +448,7 @@ def test_domain_line_has_the_p_value_of_its_verdict_or_reason(verdict, reason, m
 @pytest.mark.parametrize(
     ("reason", "p", "words"),
     [
-        ("too few items", {"p_as_good": 0.2, "p_looks": 0.3},
+        ("comparison_undecided", {"p_as_good": 0.2, "p_looks": 0.3},
          "60 items do not settle whether it is as good as at least 2 of 3 annotators (p = 0.200)"),
         ("item_level_agreement_undecided", {"p_looks": 0.3, "p_keeps": 0.4},
          "item-level agreement is not demonstrated (p = 0.300)"),
@@ -465,7 +465,7 @@ def test_domain_line_of_an_open_domain_has_the_reason_its_p_value_and_a_sample_s
 
 
 def test_domain_line_without_annotators():
-    assert _domain_line("law", alt(reason="nobody has enough items", n_annotators=0)) == (
+    assert _domain_line("law", alt(reason="too_few_items_per_annotator", n_annotators=0)) == (
         "law: nobody has enough items."
     )
 
@@ -481,14 +481,14 @@ SEES = "to look at the items (p = 0.002), and to keep what people agree on (R = 
     [
         ("replace", None, {},
          f"was shown to be as good as at least 2 of 3 annotators, allowing ε = 0.10 (p = 0.010), {SEES}"),
-        ("do not replace", None, {"p_worse": 0.02},
+        ("do_not_replace", None, {"p_worse": 0.02},
          "was shown to be worse than at least 3 of 3 annotators, even allowing ε = 0.10 (p = 0.020)"),
-        ("do not replace", "agreement_ratio_too_low", {"p_loses": 0.03},
+        ("do_not_replace", "agreement_ratio_too_low", {"p_loses": 0.03},
          "has an agreement ratio below 0.50 (R = 0.90 [0.60, 1.20], p = 0.030)"),
-        ("people differ", None, {"p_worse": 0.02},
+        ("mixed", None, {"p_worse": 0.02},
          "was shown to be as good as at least 2 of 3 annotators, allowing ε = 0.10 (p = 0.010), and worse than at "
          "least 3 (p = 0.020)"),
-        ("cannot tell yet", "too few items", {"p_as_good": 0.051, "p_looks": 0.05},
+        ("undecided", "comparison_undecided", {"p_as_good": 0.051, "p_looks": 0.05},
          "was not shown to be one of annotators like these: not shown to be as good as at least 2 of 3 annotators, "
          "allowing ε = 0.10 (p = 0.051); shown to look at the items (p = 0.050); shown to keep enough of what people "
          "agree on (R = 0.90 [0.60, 1.20]) (p = 0.003)"),
@@ -574,19 +574,19 @@ def reason_of(verdict, clusters=None, n_annotators=3, **more):
     ("verdict", "more", "reason"),
     [
         ("replace", {}, None),
-        ("people differ", {}, None),
-        ("do not replace", {"p_worse": 0.05}, None),
-        ("do not replace", {"p_worse": 0.051}, "agreement_ratio_too_low"),
-        ("these labels cannot tell", {}, "people hardly agree"),
-        ("cannot tell yet", {"n_annotators": 0}, "nobody has enough items"),
-        ("cannot tell yet", {"clusters": [12, 9]}, "too few clusters"),
-        ("cannot tell yet", {"clusters": [12, 10], "p_looks": 0.06}, "item_level_agreement_undecided"),
-        ("cannot tell yet", {"p_as_good": 0.051, "repeats": "ann"}, "too few items"),
-        ("cannot tell yet", {"p_as_good": math.nan}, "too few items"),
-        ("cannot tell yet", {"p_as_good": 0.05, "repeats": "ann", "people_agree": False}, "it repeats an annotator"),
-        ("cannot tell yet", {"people_agree": False, "p_looks": 0.06}, "people are not shown to agree"),
-        ("cannot tell yet", {"p_looks": 0.051}, "item_level_agreement_undecided"),
-        ("cannot tell yet", {"p_looks": 0.05}, "agreement_ratio_undecided"),
+        ("mixed", {}, None),
+        ("do_not_replace", {"p_worse": 0.05}, None),
+        ("do_not_replace", {"p_worse": 0.051}, "agreement_ratio_too_low"),
+        ("not_testable", {}, "human_agreement_too_low"),
+        ("undecided", {"n_annotators": 0}, "too_few_items_per_annotator"),
+        ("undecided", {"clusters": [12, 9]}, "too_few_clusters"),
+        ("undecided", {"clusters": [12, 10], "p_looks": 0.06}, "item_level_agreement_undecided"),
+        ("undecided", {"p_as_good": 0.051, "repeats": "ann"}, "comparison_undecided"),
+        ("undecided", {"p_as_good": math.nan}, "comparison_undecided"),
+        ("undecided", {"p_as_good": 0.05, "repeats": "ann", "people_agree": False}, "matches_one_annotator"),
+        ("undecided", {"people_agree": False, "p_looks": 0.06}, "human_agreement_undecided"),
+        ("undecided", {"p_looks": 0.051}, "item_level_agreement_undecided"),
+        ("undecided", {"p_looks": 0.05}, "agreement_ratio_undecided"),
     ],
 )
 def test_the_first_thing_that_is_not_shown_is_the_reason(verdict, more, reason):
@@ -716,11 +716,11 @@ def test_nobody_has_enough_items_for_evidence():
 @pytest.mark.parametrize(
     ("reason", "found", "words"),
     [
-        ("too few items", needed(1160, power=0.8),
+        ("comparison_undecided", needed(1160, power=0.8),
          ["About 1,160 items (90 to 700) by these annotators would tell, yes or no, with assurance 0.8."]),
         ("item_level_agreement_undecided", needed(None),
          ["No number of items up to 3,000 would probably tell: hopeless."]),
-        ("too few clusters", needed(100), []),
+        ("too_few_clusters", needed(100), []),
         (None, needed(100), []),
     ],
 )  # fmt: skip
@@ -750,7 +750,7 @@ def test_as_good_as_the_most_annotators_whose_conjunction_is_shown(p, least, lev
 
 
 def summary_of(*, tests=("t", "t"), **more):
-    test = alt(**{"reason": "too few items", "winning_rate": 1 / 3, "n_won": 1, "n_labels": 1200} | more)
+    test = alt(**{"reason": "comparison_undecided", "winning_rate": 1 / 3, "n_won": 1, "n_labels": 1200} | more)
     test.decided = SimpleNamespace(tests=tests)
     test.run = SimpleNamespace(closing=lambda: ["the signature"])
     test.evidence = lambda: ["What it rests on."]
@@ -777,7 +777,7 @@ def test_a_summary_is_the_verdict_its_grounds_the_published_numbers_and_what_wou
     [
         ({"verdict": "replace", "reason": None}, 0, "m: may stand in for these annotators."),
         ({"verdict": "replace", "reason": None}, 2, "As published: passes, "),
-        ({"verdict": "do not replace", "reason": None}, 0, "m: must not stand in for these annotators."),
+        ({"verdict": "do_not_replace", "reason": None}, 0, "m: must not stand in for these annotators."),
         ({"advantage_probability": Estimate(0.8, NONE, NONE, NONE)}, 2, "advantage probability 0.80 (no interval)."),
         ({"settings": settings(fixed_reference=True, gold="truth", expert=None)}, 3, "with the gold labels; "),
         ({"settings": settings(fixed_reference=True, expert="dr")}, 3, "with the expert 'dr'; "),

@@ -680,7 +680,7 @@ def test_a_judge_beside_people_on_a_table_without_labels_is_absent_everywhere():
         (None, True, "a family is no annotator: see its judges"),
         ("no test: too few", True, "no test: too few"),
         ("replace", False, "say whom the judge would replace (the option expertise) or what its low cost is worth"),
-        ("these labels cannot tell", True, "people agree no more than chance on these items"),
+        ("not_testable", True, "people agree no more than chance on these items"),
         ("replace", True, None),
     ],
 )

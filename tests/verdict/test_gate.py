@@ -55,8 +55,8 @@ VERDICT = '[verdict]\nexpertise = "crowd"\n'
     ("text", "judge", "labels", "status", "code", "words"),
     [
         (VERDICT, "good", "labels.csv", "pass", 0, "Non-inferiority: as good as at least 2 of 3"),
-        (VERDICT, "coin", "labels.csv", "fail", 1, "coin: do not replace"),
-        (VERDICT, "good", "few.csv", "undecided", 2, "good: cannot tell yet"),
+        (VERDICT, "coin", "labels.csv", "fail", 1, "Do not replace these annotators with coin"),
+        (VERDICT, "good", "few.csv", "undecided", 2, "Undecided for good"),
         (VERDICT, "god", "labels.csv", "error", 3, "did you mean 'good'"),
         (VERDICT, "good", "label.csv", "error", 3, "there is no file or folder"),
         (VERDICT + "[drift]\nbefore = 'before.csv'\nmost = 0.1", "good", "labels.csv", "fail", 1,
@@ -149,7 +149,7 @@ def test_the_command_exits_and_writes(folder, capsys):
         cli.main(["gate", path, "--comment", str(folder / "c.md"), "--junit", str(folder / "j.xml"), "--json"])
     assert stopped.value.code == 1
     assert json.loads(capsys.readouterr().out)["status"] == "fail"
-    assert "do not replace" in (folder / "c.md").read_text()
+    assert "Do not replace" in (folder / "c.md").read_text()
     ET.parse(folder / "j.xml")
 
 
@@ -180,7 +180,7 @@ def test_the_pytest_helpers(folder):
     labels = assay.read(folder / "labels.csv", judges=["good", "coin"], scale="1-5")
     assert assert_may_replace(labels, "good", expertise="crowd").verdict == "replace"
     assert assert_may_replace(one_judge(folder), "good", expertise="crowd", epsilon=None).verdict == "replace"
-    with pytest.raises(AssertionError, match="coin: do not replace"):
+    with pytest.raises(AssertionError, match="Do not replace these annotators with coin"):
         assert_may_replace(
             folder / "labels.csv", "coin", read={"judges": ["good", "coin"], "scale": "1-5"}, expertise="crowd"
         )

@@ -81,12 +81,15 @@ def test_verdicts_are_the_three_of_the_simulation(found: Report) -> None:
     assert [(c.judge, c.tone) for c in found.cards] == [("careful", "good"), ("middling", "open"), ("careless", "bad")]
     assert found.cards[0].headline == "careful may replace a skilled annotator."
     assert found.cards[1].headline == (
-        "Cannot tell yet for middling: 150 items do not settle whether it is as good as at least 2 of 4 annotators."
+        "Undecided for middling: 150 items do not settle whether it is as good as half of the annotators."
     )
     assert re.search(
         r"About [\d,]+ items labelled by these 4 annotators \([\d,]+ more than now\)", found.cards[1].advice
     )
-    assert found.cards[2].headline == "Do not replace a skilled annotator with careless."
+    assert found.cards[2].headline == (
+        "Do not replace a skilled annotator with careless: it is worse than at least 2 of 4 annotators, beyond the "
+        "margin."
+    )
 
 
 def test_the_page_is_one_file_without_outside_request(page: str) -> None:
@@ -195,7 +198,7 @@ def test_no_judge_is_refused(labels: assay.Annotations) -> None:
 
 
 @pytest.mark.usefixtures("without_pictures")
-def test_nobody_with_enough_items_reads_as_cannot_tell() -> None:
+def test_nobody_with_enough_items_reads_as_undecided() -> None:
     labels = assay.simulate(n_items=20, seed=2)
     found = report(labels, epsilon=0.2, n_resamples=40)
     assert found.cards[0].evidence == "Nobody has the 30 comparable items that the test asks for."
@@ -422,7 +425,7 @@ def test_clusters_are_the_objects_of_the_card_unless_others_are_named() -> None:
         assert found.card is not None
         assert found.card.objects == n
         (cell,) = found.card.table.filter(dimension="replacement").rows(named=True)
-        assert {"replace": "✓", "do not replace": "✗"}.get(found.comparison.tests["gpt"].verdict, "?") == cell["mark"]
+        assert {"replace": "✓", "do_not_replace": "✗"}.get(found.comparison.tests["gpt"].verdict, "?") == cell["mark"]
 
 
 @pytest.mark.usefixtures("without_pictures")
@@ -490,7 +493,7 @@ def test_a_card_over_criteria_shows_each_with_its_figures() -> None:
             assert line.startswith(f"{name}: ")
             assert f"ρ = {rho.estimate:.2f} [{rho.low:.2f}, {rho.high:.2f}]" in line
             assert "60 items" in line
-            assert (test.reason == "too few items") == ("would" in line)
+            assert (test.reason == "comparison_undecided") == ("would" in line)
 
 
 def test_one_verdict_has_one_colour_in_every_picture(found: Report, page: str) -> None:

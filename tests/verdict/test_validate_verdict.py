@@ -315,15 +315,15 @@ def rate(judge, deserved, right, wrong, n=200):
 
 
 def test_a_result_in_words_names_the_worst_judges():
-    rates = [rate("good", "replace", 180, 0), rate("bad", "do not replace", 150, 4),
-             rate("lazy", "do not replace", 120, 1), rate("copy", "named", 100, 2)]  # fmt: skip
+    rates = [rate("good", "replace", 180, 0), rate("bad", "do_not_replace", 150, 4),
+             rate("lazy", "do_not_replace", 120, 1), rate("copy", "named", 100, 2)]  # fmt: skip
     found = VerdictValidation(tuple(rates), 200, "", None)
     lines = found.sentences()
     assert lines[0].startswith("A judge that does good is shown fit to replace in 90% (")
     assert lines[1].startswith("Of judges that should not, bad (does bad) is let in most often: in 2% (")
     assert lines[2].startswith("Of these, copy is found out least often: in 50% (")
     assert len(lines) == 3
-    none = VerdictValidation((rates[0], rate("bad", "do not replace", 150, 0)), 200, "", None).sentences()
+    none = VerdictValidation((rates[0], rate("bad", "do_not_replace", 150, 0)), 200, "", None).sentences()
     # Wilson: 0 of 200 has an upper end of z² / (n + z²) = 3.8415 / 203.84 = 1.9%.
     assert none[1] == "No judge that should not was let in: each is in less than 2%."
     fair = (*found.rates, rate("unfair", "unfair", 40, 3), rate("fair", "fair", 150, 10))
@@ -367,11 +367,11 @@ def test_shares_of_labels_as_asked_for(options, shares):
     [
         ("good", "replace", None, "replace"),
         ("lazy", "open", "ann_1", "open"),  # that it repeats somebody names the copy alone
-        ("copy", "do not replace", "ann_1", "named"),
+        ("copy", "do_not_replace", "ann_1", "named"),
         ("copy", "open", "ann_1", "named"),
         ("copy", "open", "ann_2", "open"),
         ("copy", "replace", "ann_1", "replace"),
-        ("copy", "do not replace", None, "do not replace"),
+        ("copy", "do_not_replace", None, "do_not_replace"),
     ],
 )
 def test_what_is_said_of_each_planted_judge(monkeypatch, judge, verdict, repeats, answer):
@@ -428,10 +428,10 @@ def test_the_copy_repeats_a_person_who_guesses():
 
 def test_rates_count_what_is_deserved_and_its_opposite(monkeypatch):
     said = iter([
-        [("good", "replace", "replace"), ("bad", "do not replace", "replace"), ("copy", "named", "replace")],
-        [("good", "replace", "do not replace"), ("bad", "do not replace", "open"), ("copy", "named", "named")],
-        [("good", "replace", "open"), ("bad", "do not replace", "do not replace"),
-         ("copy", "named", "do not replace")],
+        [("good", "replace", "replace"), ("bad", "do_not_replace", "replace"), ("copy", "named", "replace")],
+        [("good", "replace", "do_not_replace"), ("bad", "do_not_replace", "open"), ("copy", "named", "named")],
+        [("good", "replace", "open"), ("bad", "do_not_replace", "do_not_replace"),
+         ("copy", "named", "do_not_replace")],
     ])  # fmt: skip
     monkeypatch.setattr(verdict_validation, "_verdicts", lambda s, seed: next(said))
     found = validate(**SMALL | {"n_studies": 3})

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -46,13 +46,14 @@ class AltTest(Result):
     judge : str
         The judge that was tested.
     verdict : str
-        *replace*: the judge is shown to be as good, less epsilon, as at least half (``threshold``) of the annotators,
-        to look at the items, and to keep at least half (``least_retention``) of what people agree on. *do not replace*:
-        shown to be worse than at least half of them, or to keep less than that. *people differ*: as good as half and
-        worse than half, both shown. *these labels cannot tell*: people are shown to hardly agree. *cannot tell yet*:
-        none of these.
-    reason : str or None
-        What keeps the labels from telling, or why not to replace anybody: see `Reason`.
+        ``replace``: the judge is as good, within the margin epsilon, as at least half (``threshold``) of the
+        annotators, item-level agreement is demonstrated, and its agreement ratio is above ``least_retention``.
+        ``do_not_replace``: it is worse than at least half of them, beyond the margin, or its agreement ratio is below
+        ``least_retention``. ``mixed``: it is as good as half of them and worse than half of them. ``not_testable``:
+        the annotators agree too little with each other. ``undecided``: none of these. Each is demonstrated at level
+        ``alpha``. ``verdict_text`` is the label.
+    reason : str
+        The code of the reason, see `Reason`; empty for ``replace`` and ``mixed``. ``reason_text`` is its sentence.
     grounds : Grounds
         The p-values that the verdict rests on.
     looked : Looked
@@ -227,51 +228,49 @@ class AltTest(Result):
         design = self.tally.clustering_by(found.stem.codes.astype(np.int64)).design
         return DocumentEffect(len(found.stem.names), len(found.stem.codes), float(np.nanmean(design)))
 
+    @property
+    def verdict_text(self) -> str:
+        """The label of the verdict: *Replace*, *Do not replace*, *Mixed*, *Undecided* or *Not testable*."""
+        return words.LABELS[self.verdict]
+
     @cached_property
-    def reason(self) -> Reason | None:
-        """What keeps the labels from telling, or why not to replace anybody; None where that needs no reason."""
+    def reason(self) -> Reason | Literal[""]:
+        """The code of the reason for a verdict of do_not_replace, undecided or not_testable; empty for the others."""
         g = self.grounds
-        if self.verdict == "do not replace" and not g.p_worse <= g.alpha:
-            return "agreement_ratio_too_low"
-        if self.verdict == "these labels cannot tell":
-            return "people hardly agree"
-        if self.verdict != "cannot tell yet":
-            return None
+        if self.verdict == "do_not_replace":
+            return "worse_than_half" if g.p_worse <= g.alpha else "agreement_ratio_too_low"
+        if self.verdict == "not_testable":
+            return "human_agreement_too_low"
+        if self.verdict != "undecided":
+            return ""
         if not self.n_annotators:
-            return "nobody has enough items"
+            return "too_few_items_per_annotator"
         clustering = self.tally.clustering
         if clustering is not None and (clustering.n_clusters < decision.FEWEST).any():
-            return "too few clusters"
+            return "too_few_clusters"
         if not g.p_as_good <= g.alpha:
-            return "too few items"
+            return "comparison_undecided"
         if g.repeats is not None:
-            return "it repeats an annotator"
+            return "matches_one_annotator"
         if not g.people_agree:
-            return "people are not shown to agree"
+            return "human_agreement_undecided"
         return "item_level_agreement_undecided" if g.p_looks > g.alpha else "agreement_ratio_undecided"
 
     @property
-    def reason_words(self) -> str:
-        """The reason as a sentence; empty without one."""
-        if self.reason is None:
-            return ""
-        least = self.settings.least_retention
-        return words.reason_words(self.reason, least, self.grounds.least, self.n_annotators, self.n_items)
-
-    @property
-    def verdict_line(self) -> str:
-        """The judge, its verdict by its word and the reason, on a line."""
-        return f"{self.judge}: {self.verdict}{': ' if self.reason else ''}{self.reason_words}."
+    def reason_text(self) -> str:
+        """The reason as a part of a sentence; empty without one."""
+        return words.reason_text(self, self.reason) if self.reason else ""
 
     def p_of(self, what: Verdict | Reason) -> float:
         """The p-value behind a verdict or a reason; NaN for one that is a count of items or rests on an interval."""
         g, repeated = self.grounds, self.looked.repeated
         found: Mapping[Verdict | Reason, float] = {
-            "replace": g.p_replace, "do not replace": g.p_worse, "people differ": max(g.p_as_good, g.p_worse),
-            "too few items": g.p_as_good, "item_level_agreement_undecided": g.p_looks,
-            "agreement_ratio_undecided": g.p_keeps, "agreement_ratio_too_low": g.p_loses,
-            "people are not shown to agree": self.looked.kept.p_people,
-            "it repeats an annotator": math.nan if repeated is None else repeated.p,
+            "replace": g.p_replace, "do_not_replace": g.p_worse, "mixed": max(g.p_as_good, g.p_worse),
+            "worse_than_half": g.p_worse, "comparison_undecided": g.p_as_good,
+            "item_level_agreement_undecided": g.p_looks, "agreement_ratio_undecided": g.p_keeps,
+            "agreement_ratio_too_low": g.p_loses,
+            "human_agreement_undecided": self.looked.kept.p_people,
+            "matches_one_annotator": math.nan if repeated is None else repeated.p,
         }  # fmt: skip
         return found.get(what, math.nan)
 
@@ -316,7 +315,7 @@ class AltTest(Result):
         if self.settings.clusters is not None:
             tests += f" with standard errors robust to clusters of '{self.settings.clusters}'"
         lines = [
-            f"{self.judge}: {_VERDICT_WORDS[self.verdict]}" + (f": {self.reason_words}." if self.reason else "."),
+            words.verdict_line(self),
             *self.evidence(),
             f"As published: {'passes' if self.passed else 'does not pass'}, winning rate {said(self.winning_rate)} "
             f"({self.n_won} of {self.n_annotators} annotators, "
@@ -418,11 +417,13 @@ class AltTest(Result):
         """Everything, safe for JSON; how many items would tell where more of them would."""
         found: dict[str, Any] = {
             "verdict": self.verdict,
+            "verdict_text": self.verdict_text,
             "grounds": self.grounds,
             "smallest_epsilon": self.smallest_epsilon,
             "needed_epsilon": self.needed_epsilon,
             "items_needed": self.items_needed if self.reason in MORE_ITEMS_TELL else None,
             "reason": self.reason,
+            "reason_text": self.reason_text,
             "retention": self.retention,
             "people_agreement": self.people_agreement,
         }
@@ -542,7 +543,7 @@ class DocumentEffect:
 MATTERS = 1.2
 """A design effect from which on it is a caution: standard errors are a tenth too small then."""
 
-MORE_ITEMS_TELL = ("too few items", "item_level_agreement_undecided", "agreement_ratio_undecided")
+MORE_ITEMS_TELL = ("comparison_undecided", "item_level_agreement_undecided", "agreement_ratio_undecided")
 """Reasons that more items by the same people would remove, so that their number is told."""
 
 FEW_CLUSTERS = 20
@@ -554,13 +555,6 @@ _TEST_NAMES = {
     "exact": "exact tests where all differences are equal",
     "exact score": "exact unconditional tests (Tango's score)",
     "score": "Tango's score tests (more than 300 items; up to .06 in place of .05)",
-}
-_VERDICT_WORDS = {
-    "replace": "may stand in for these annotators",
-    "do not replace": "must not stand in for these annotators",
-    "people differ": "is shown to be as good as some of these annotators and worse than others",
-    "cannot tell yet": "cannot be told yet",
-    "these labels cannot tell": "cannot be told by these labels",
 }
 
 

@@ -129,7 +129,7 @@ class JudgeComparison(Result):
             lines.append(self._lead_sentence(self.next_best))
         for verdict in dict.fromkeys(test.verdict for test in self.tests.values()):
             names = [name for name, test in self.tests.items() if test.verdict == verdict]
-            lines.append(f"{verdict[:1].upper()}{verdict[1:]} ({len(names)} of {k}): {', '.join(names)}.")
+            lines.append(f"{words.LABELS[verdict]} ({len(names)} of {k}): {', '.join(names)}.")
         passed = [name for name, test in self.tests.items() if test.passed]
         lines.append(
             f"{len(passed)} of {k} judges pass the alt-test as published, at epsilon = {first.epsilon:g}"
@@ -157,10 +157,9 @@ class JudgeComparison(Result):
         difference = f"{said(self.lead.estimate)} {interval(self.lead.low, self.lead.high)}"
         if self.lead.low > 0 and not self.lead_is_clear and (doubt := self.lead_doubt) is not None:
             test = self.tests[self.best]
-            least, k = test.settings.least_retention, test.grounds.least
             return (
                 f"{self.best} − {other}: {difference}, on the same items. This does not rank {self.best} higher: "
-                f"{words.reason_words(doubt, least, k, test.n_annotators, test.n_items)} ({p_value(test.p_of(doubt))})."
+                f"{words.reason_text(test, doubt)} ({p_value(test.p_of(doubt))})."
             )
         clear = "ahead of" if self.lead_is_clear else "not clearly ahead of"
         return f"It is {clear} {other}: difference {difference}, on the same items."
@@ -175,7 +174,7 @@ class JudgeComparison(Result):
         pictures.forest(
             ax, names, [r.estimate for r in rho], [r.low for r in rho], [r.high for r in rho], colour=colours
         )  # fmt: skip
-        pictures.tones_legend(ax, {t.verdict: TONES[t.verdict] for _, t, k in rows if k != "ceiling"})
+        pictures.tones_legend(ax, {t.verdict_text: TONES[t.verdict] for _, t, k in rows if k != "ceiling"})
         ax.set_xlabel("advantage probability ρ")
         return ax
 
@@ -187,7 +186,7 @@ def _doubt(test: AltTest) -> Reason | None:
         return "item_level_agreement_undecided"
     if g.loses:
         return "agreement_ratio_too_low"
-    return None if g.repeats is None else "it repeats an annotator"
+    return None if g.repeats is None else "matches_one_annotator"
 
 
 def _three(test: AltTest) -> tuple[float, float, float]:

@@ -44,18 +44,20 @@ from assay.statistics.wins import (
 
 T = TypeVar("T")
 
-Verdict = Literal["replace", "do not replace", "people differ", "cannot tell yet", "these labels cannot tell"]
+Verdict = Literal["replace", "do_not_replace", "mixed", "undecided", "not_testable"]
 
 Reason = Literal[
-    "nobody has enough items", "too few clusters", "it repeats an annotator", "too few items",
-    "people are not shown to agree", "people hardly agree", "item_level_agreement_undecided",
-    "agreement_ratio_undecided", "agreement_ratio_too_low",
+    "worse_than_half", "agreement_ratio_too_low",
+    "comparison_undecided", "too_few_items_per_annotator", "too_few_clusters", "item_level_agreement_undecided",
+    "agreement_ratio_undecided", "human_agreement_undecided", "matches_one_annotator",
+    "human_agreement_too_low",
 ]  # fmt: skip
-"""Why a verdict is no yes: the first of the tests that failed. Their sentences are in `assay.replacement.words`."""
+"""Why a verdict is not *replace* or *mixed*: of *do_not_replace*, of *undecided* and of *not_testable*. Their
+sentences are in `assay.replacement.words`."""
 
 TONES: Mapping[Verdict, Tone] = {
-    "replace": "good", "do not replace": "bad", "people differ": "split", "cannot tell yet": "open",
-    "these labels cannot tell": "open",
+    "replace": "good", "do_not_replace": "bad", "mixed": "split", "undecided": "open",
+    "not_testable": "open",
 }  # fmt: skip
 """The colour of each verdict, on cards and in every picture."""
 
@@ -422,10 +424,10 @@ class Grounds:
         sees = max(self.p_looks, self.p_keeps) if told and self.repeats is None else 1.0
         loses = self.p_loses if told else 1.0
         found = VERDICTS[int(verdicts(self.p_as_good, self.p_worse, sees, loses, self.alpha))]
-        return "these labels cannot tell" if found == "cannot tell yet" and self.people_agree is None else found
+        return "not_testable" if found == "undecided" and self.people_agree is None else found
 
 
-VERDICTS: tuple[Verdict, ...] = ("replace", "do not replace", "people differ", "cannot tell yet")
+VERDICTS: tuple[Verdict, ...] = ("replace", "do_not_replace", "mixed", "undecided")
 
 
 def verdicts(

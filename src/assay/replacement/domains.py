@@ -101,7 +101,7 @@ class AltTestBy(Result):
         for name, test in self.tests.items():
             rho = test.advantage_probability
             lines.append(
-                f"  {name}: {test.verdict}; winning rate {said(test.winning_rate)}, advantage probability "
+                f"  {name}: {test.verdict_text}; winning rate {said(test.winning_rate)}, advantage probability "
                 f"{said(rho.estimate)} [{said(rho.low)}, {said(rho.high)}], {test.n_items} items."
             )
             lines += [f"    excluded: {one}." for one in test.exclusions]
@@ -117,7 +117,7 @@ class AltTestBy(Result):
             ax, list(self.tests), [r.estimate for r in rho], [r.low for r in rho], [r.high for r in rho], colour=colours
         )  # fmt: skip
         ax.set_xlim(min(0.35, ax.get_xlim()[0]), 1.02)
-        pictures.tones_legend(ax, {t.verdict: TONES[t.verdict] for t in self.tests.values()})
+        pictures.tones_legend(ax, {t.verdict_text: TONES[t.verdict] for t in self.tests.values()})
         ax.set_xlabel("advantage probability ρ")
         return ax
 

@@ -7,15 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import polars as pl
+
 from assay._version import __version__
 from assay.errors import counted, listing
 from assay.estimation.options import short
+from assay.replacement import words
 from assay.replacement.alt_test import MORE_ITEMS_TELL, AltTest, epsilon_words
 from assay.replacement.decision import FEWEST, TONES, Verdict
 from assay.replacement.domains import AltTestBy
 from assay.replacement.panel import AltTestSettings
 from assay.reporting import pictures
 from assay.reporting.page import Card, NextStep
+from assay.reporting.pictures import Tone
 from assay.reporting.tables import interval, number, p_value
 
 if TYPE_CHECKING:
@@ -34,7 +38,7 @@ def epsilon_curves(tests: Sequence[AltTest]) -> Axes:
         shift = (i - (len(tests) - 1) / 2) * 0.006
         ax.step(
             curve.epsilon, curve.winning_rate + shift, where="post", linewidth=1.6,
-            color=colour, linestyle=dashes, label=f"{test.judge} ({test.verdict})",
+            color=colour, linestyle=dashes, label=f"{test.judge} ({test.verdict_text})",
         )  # fmt: skip
     _threshold(ax, tests[0].settings.threshold)
     ax.axvline(tests[0].epsilon, color=pictures.MUTED, linewidth=1)
@@ -51,7 +55,7 @@ def size_curves(tests: Sequence[AltTest]) -> Axes:
     ax = pictures.axes(height=3.2)
     for test, (colour, dashes) in zip(tests, _lines(tests), strict=True):
         found = test.items_needed
-        named = f"{test.judge} ({test.verdict})"
+        named = f"{test.judge} ({test.verdict_text})"
         ax.plot(found.sizes, found.settled, marker="o", markersize=3.2, color=colour, linestyle=dashes, label=named)
     _threshold(ax, tests[0].items_needed.power)
     ax.set_xscale("log")
@@ -89,13 +93,13 @@ def _legend_above(ax: Axes) -> Axes:
 # -- the verdict in words ------------------------------------------------------------------------------
 
 _PEOPLE = {"expert": "an expert annotator", "skilled": "a skilled annotator", "crowd": "a crowd worker"}
-_DOMAIN_VERDICTS: Mapping[Verdict, str] = {
-    "replace": "may stand in for people",
-    "people differ": "as good as some, worse than others",
-    "cannot tell yet": "cannot tell yet",
-    "these labels cannot tell": "these labels cannot tell",
-    "do not replace": "do not replace people",
-}
+LABEL_TONES: Mapping[str, Tone] = {words.LABELS[verdict]: tone for verdict, tone in TONES.items()}
+"""The colour of each verdict's label, for tables that `verdict_labels` made."""
+
+
+def verdict_labels(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with labels instead of codes in its column of verdicts."""
+    return table.with_columns(pl.col("verdict").replace_strict(words.LABELS))
 
 
 def question_words(tests: Sequence[AltTest]) -> str:
@@ -146,11 +150,11 @@ def _step(test: AltTest) -> NextStep:
     compared = "" if kind in ("text", "odd-one-out") else "disagreement"
     if test.verdict == "replace":
         corrected = kind not in ("text", "odd-one-out", "preference") and test.settings.gold is None
-        words = "let it label the rest, and people a random share of it; " if corrected else "let it label the rest."
-        return NextStep(words + _REPORTED, "estimate", test.judge) if corrected else NextStep(words)
-    if test.verdict == "do not replace":
+        said = "let it label the rest, and people a random share of it; " if corrected else "let it label the rest."
+        return NextStep(said + _REPORTED, "estimate", test.judge) if corrected else NextStep(said)
+    if test.verdict == "do_not_replace":
         return NextStep(_READ, compared, test.judge)
-    if test.verdict == "people differ":
+    if test.verdict == "mixed":
         worse = listing(test.worse_than, 4) or "some of them"
         return NextStep(f"decide for whom it may stand in: it loses to {worse}.", compared, test.judge)
     if test.reason in MORE_ITEMS_TELL and test.n_annotators:
@@ -171,16 +175,9 @@ def _headline(test: AltTest) -> str:
     if test.settings.gold is not None:
         who = "these people against the gold labels"
     where = f" for {test.domain.partition('=')[2]}" if test.domain else ""
-    if test.verdict == "replace":
-        return f"{test.judge} {'outperforms' if test.settings.gold is not None else 'may replace'} {who}{where}."
-    if test.verdict == "do not replace":
-        why = f": {test.reason_words}" if test.reason else ""
-        return f"Do not replace {who} with {test.judge}{where}{why}."
-    if test.verdict == "these labels cannot tell":
-        return f"These labels cannot tell for {test.judge}{where}: {test.reason_words}."
-    if test.verdict == "people differ":
-        return f"{test.judge} is as good as some of these annotators and worse than others{where}."
-    return f"Cannot tell yet for {test.judge}{where}: {test.reason_words}."
+    if test.verdict == "replace" and test.settings.gold is not None:
+        return f"{test.judge} outperforms {who}{where}."
+    return words.verdict_sentence(test, who, where)
 
 
 def _side_lines(test: AltTest) -> list[str]:
@@ -248,24 +245,24 @@ def _advice(test: AltTest) -> list[str]:
             f"{within} agrees with {whom} less than {number(test.settings.least_retention)} times as much as {others}. "
             "Check its label distribution and its prompt."
         )
-    elif test.verdict == "do not replace":
+    elif test.verdict == "do_not_replace":
         found.append("More items would not change this: look at its labels, its prompt, or another judge.")
-    elif test.verdict == "people differ":
+    elif test.verdict == "mixed":
         found.append(f"It loses to {listing(test.worse_than, 4) or 'some of them'}: for whom may it stand in?")
-    elif test.reason == "nobody has enough items":
+    elif test.reason == "too_few_items_per_annotator":
         found.append("Have the same people label more of the same items.")
-    elif test.reason == "too few clusters":
+    elif test.reason == "too_few_clusters":
         found.append(
             f"Label items of at least {FEWEST} of '{test.settings.clusters}': each counts as one, not its items."
         )
-    elif test.reason == "it repeats an annotator":
+    elif test.reason == "matches_one_annotator":
         found.append(_repeats(test))
-    elif test.reason == "people hardly agree":
+    elif test.reason == "human_agreement_too_low":
         found.append(
             "No judge can be tested on these labels, however many. Clearer instructions, a simpler question or trained "
             "people come first."
         )
-    elif test.reason == "people are not shown to agree":
+    elif test.reason == "human_agreement_undecided":
         found.append(
             "Whether people agree at all is open, so what a judge keeps of it is: more items with their labels, the "
             "rarer ones above all."
@@ -296,12 +293,12 @@ def _disagreement(test: AltTest) -> str:
             "The published rule counts annotators whose test survives a correction for dependent tests; the verdict "
             f"asks for at least {g.least} of them at once, with an exact test, and needs less to show it."
         )
-    if not g.p_as_good <= g.alpha or test.verdict == "people differ":
+    if not g.p_as_good <= g.alpha or test.verdict == "mixed":
         return "The published rule lets it pass: it counts wins and asks for no proof that they are half of the people."
     untested = "item-level agreement" if g.p_looks > g.alpha else "the agreement ratio"
-    if test.reason == "it repeats an annotator":
+    if test.reason == "matches_one_annotator":
         untested = "whether the labels match one annotator's"
-    elif test.reason in ("people hardly agree", "people are not shown to agree"):
+    elif test.reason in ("human_agreement_too_low", "human_agreement_undecided"):
         untested = "agreement among annotators"
     return f"The published rule passes it: it does not test {untested}."
 
@@ -326,8 +323,8 @@ def _items_words(test: AltTest) -> str:
 def card_by(result: AltTestBy) -> Card:
     """The verdict of one judge over its domains: a sentence for all, then each with its figures."""
     tests = result.tests
-    found = {v: [name for name, test in tests.items() if test.verdict == v] for v in _DOMAIN_VERDICTS}
-    evidence = "; ".join(f"{_DOMAIN_VERDICTS[v]}: {', '.join(names)}" for v, names in found.items() if names)
+    found = {v: [name for name, test in tests.items() if test.verdict == v] for v in words.LABELS}
+    evidence = "; ".join(f"{words.LABELS[v].lower()}: {', '.join(names)}" for v, names in found.items() if names)
     tones = {TONES[test.verdict] for test in tests.values()}
     corrected = "P-values are corrected for the number of domains, and judges where there are several (Holm)."
     advice = [] if result.correction == "within" else [corrected]
@@ -356,26 +353,24 @@ def _step_by(result: AltTestBy, found: Mapping[Verdict, Sequence[str]]) -> NextS
         step = _step(result.tests[passed[0]])
         where = "" if len(passed) == len(result.tests) else f" For {listing(passed, 4)} only:"
         # A command is about one domain: of several it says which.
-        words = (
-            f"{step.words.removesuffix(':')} (here for {passed[0]}):" if step.ask and len(passed) > 1 else step.words
-        )
-        return replace(step, words=f"{where} {words}".strip(), where=f"{result.by}={passed[0]}")
+        said = f"{step.words.removesuffix(':')} (here for {passed[0]}):" if step.ask and len(passed) > 1 else step.words
+        return replace(step, words=f"{where} {said}".strip(), where=f"{result.by}={passed[0]}")
     # Where it fails for sure comes before what is open.
-    tests = sorted(result.tests.values(), key=lambda test: test.verdict != "do not replace")
+    tests = sorted(result.tests.values(), key=lambda test: test.verdict != "do_not_replace")
     return _step(tests[0]) if tests else None
 
 
 def _domain_line(name: str, test: AltTest) -> str:
     """One domain on a line: verdict and reason, what they rest on, and the items that would tell."""
     if not test.n_annotators:
-        return f"{name}: {test.reason_words}."
+        return f"{name}: {test.reason_text}."
     rho = test.advantage_probability
-    reason = f", {test.reason_words}" if test.reason else ""
+    reason = f", {test.reason_text}" if test.reason else ""
     decisive = test.p_of(test.reason or test.verdict)
     p = f" ({p_value(decisive)})" if math.isfinite(decisive) else ""
     more = " " + _items_words(test) if test.reason in MORE_ITEMS_TELL else ""
     return (
-        f"{name}: {_DOMAIN_VERDICTS[test.verdict]}{reason}{p}; ρ = {number(rho.estimate)} "
+        f"{name}: {test.verdict_text.lower()}{reason}{p}; ρ = {number(rho.estimate)} "
         f"{interval(rho.low, rho.high)}, ω = {number(test.winning_rate)}, R = {number(test.retention.estimate)}, "
         f"{counted(test.n_items, 'item')}.{more}"
     )
@@ -404,10 +399,10 @@ def _result(test: AltTest) -> str:
         found = f"has an agreement ratio below {number(test.settings.least_retention)} ({kept}, {p_value(g.p_loses)})"
     elif test.verdict == "replace":
         found = f"was shown to be {as_good} ({p_value(g.p_as_good)}), {sees}"
-    elif test.verdict == "do not replace":
+    elif test.verdict == "do_not_replace":
         worse = f"worse than at least {g.least_worse} of {counted(n, 'annotator')}, {eps}"
         found = f"was shown to be {worse} ({p_value(g.p_worse)})"
-    elif test.verdict == "people differ":
+    elif test.verdict == "mixed":
         found = f"was shown to be {as_good} ({p_value(g.p_as_good)}), and worse than at least {g.least_worse} "
         found += f"({p_value(g.p_worse)})"
     else:

@@ -142,7 +142,7 @@ class SimulatedStudies:
         return ndtr(z), ndtr(-z)
 
 
-CANNOT_TELL = decision.VERDICTS.index("cannot tell yet")
+CANNOT_TELL = decision.VERDICTS.index("undecided")
 
 
 def settles(ends: Ints) -> Bools:
@@ -535,7 +535,7 @@ class Enough:
         return f"{self.low:,} to " + (f"more than {self.limit:,}" if self.high is None else f"{self.high:,}")
 
 
-NOBODY = Enough(None, None, None, 0, math.nan, np.empty(0, np.int64), np.empty(0), "nobody has enough items")
+NOBODY = Enough(None, None, None, 0, math.nan, np.empty(0, np.int64), np.empty(0), "no annotator has enough items")
 """Where no annotator has enough items for a test."""
 
 _ENOUGH: dict[bytes, Enough] = {}

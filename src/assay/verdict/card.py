@@ -274,7 +274,7 @@ class JudgeCard(Result):
         order = list(dict.fromkeys(row.name for row in self.rows))
         for row in sorted(self.rows, key=lambda one: order.index(one.name))[:SHOWN_ROWS]:
             marks: dict[Dimension, str] = dict(row.marks)
-            if row.test is not None and row.test.verdict == "people differ":
+            if row.test is not None and row.test.verdict == "mixed":
                 marks["replacement"] = SIGNS["split"]
                 meaning[SIGNS["split"]] = "as good as some people, worse than others"
             rows.append((row.where, tuple(marks[d] for d in DIMENSIONS)))
@@ -558,9 +558,9 @@ def _replacement(test: AltTest | str | None, settings: CardSettings) -> CellMeas
         return CellMeasure.absent(
             "say whom the judge would replace (the option expertise) or what its low cost is worth (epsilon)"
         )
-    if test.verdict == "these labels cannot tell":
+    if test.verdict == "not_testable":
         return CellMeasure.absent("people agree no more than chance on these items")
-    yes, no = test.verdict == "replace", test.verdict == "do not replace"
+    yes, no = test.verdict == "replace", test.verdict == "do_not_replace"
     rho = test.advantage_probability
     ends = rho.interval(settings.confidence)
     found = EstimateByRule(

@@ -28,6 +28,7 @@ from assay.reading import read
 from assay.replacement.alt_test import alt_test
 from assay.replacement.page import card
 from assay.replacement.panel import AltTestSettings
+from assay.replacement.words import verdict_line
 from assay.reporting.page import GATE_MARK
 from assay.reporting.tables import interval, signed
 from assay.verdict.preregistration import before_verdict, plan_beside
@@ -300,11 +301,11 @@ def _verdicts(policy: Mapping[str, Any], labels: Annotations) -> tuple[list[Gate
         shown = card(test)
         status: Status = (
             "pass" if test.verdict == "replace"
-            else "fail" if test.verdict in ("do not replace", "people differ")
+            else "fail" if test.verdict in ("do_not_replace", "mixed")
             else "undecided"
         )  # fmt: skip
         name = "verdict" if criterion is None else f"verdict of {criterion}"
-        words = " ".join([test.verdict_line, *test.evidence()])
+        words = " ".join([verdict_line(test), *test.evidence()])
         advice = "" if status == "pass" else " ".join(shown.advice.split())
         checks.append(GateCheck(name, status, words, advice, test.retention, test.n_items))
     return checks, first

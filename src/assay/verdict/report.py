@@ -50,9 +50,9 @@ from assay.psychometrics.raters.table import RepeatsKept
 from assay.reading import labels_of
 from assay.replacement.alt_test import AltTest, alt_test
 from assay.replacement.compare import JudgeComparison, compare
-from assay.replacement.decision import TONES
 from assay.replacement.domains import AltTestBy, correct_judges, test_domains
 from assay.replacement.page import (
+    LABEL_TONES,
     asked_words,
     card,
     card_by,
@@ -62,6 +62,7 @@ from assay.replacement.page import (
     results,
     rule_words,
     size_curves,
+    verdict_labels,
     works,
 )
 from assay.replacement.panel import AltTestBySettings, AltTestSettings, CompareSettings
@@ -490,10 +491,10 @@ def call(settings: ReportSettings, labels: str) -> str:
 
 def _judges_section(found: JudgeComparison, tested: Sequence[AltTest]) -> Section:
     shown = tables.shown(
-        found.table.drop("kind"),
+        verdict_labels(found.table.drop("kind")),
         drop=("passed",),
         symbol="ρ",
-        tones={"verdict": dict(TONES)},
+        tones={"verdict": dict(LABEL_TONES)},
         caption="ρ with its interval; ω is the winning rate; at the smallest ε the judge would just pass, "
         "from the needed ε up it is truly as good as half of the people. Items needed, with their range, where too "
         "few are why these do not tell.",
@@ -536,8 +537,9 @@ def _curves(tested: Sequence[AltTest]) -> tuple[Picture, ...]:
 
 def _domains_section(found: Mapping[str, AltTestBy]) -> Section:
     first = next(iter(found.values()))
-    shown = tables.shown(_all_tables(found), drop=("passed",), symbol="ρ", caption=f"Every judge by {first.by}.",
-                         tones={"verdict": dict(TONES)})  # fmt: skip
+    labelled = verdict_labels(_all_tables(found))
+    shown = tables.shown(labelled, drop=("passed",), symbol="ρ", caption=f"Every judge by {first.by}.",
+                         tones={"verdict": dict(LABEL_TONES)})  # fmt: skip
     scope = "all domains together" if first.correction == "across" else "each domain on its own"
     passed = "; ".join(f"{judge} passes in {result.passed_in} of {result.n_domains}" for judge, result in found.items())
     words = (f"As published, {passed}.", f"The false discovery rate is held over {scope}.")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Progress = Callable[[str, int, int], None]
-Deserved = Literal["replace", "do not replace", "named", "unfair", "fair"]
+Deserved = Literal["replace", "do_not_replace", "named", "unfair", "fair"]
 
 BAD = 0.25
 """Share of what people agree on that the bad judge keeps: half of the half that a verdict asks for."""
@@ -47,11 +47,11 @@ COLUMN = 0.6
 
 PLANTED: Mapping[str, tuple[Deserved, str]] = {
     "good": ("replace", "errs as people do"),
-    "bad": ("do not replace", f"keeps {BAD:g} of what people agree on"),
-    "lazy": ("do not replace", f"gives the commonest label to {100 * LAZY:g}% of the items"),
-    "constant": ("do not replace", "always gives the commonest label"),
-    "constant by topic": ("do not replace", "gives each topic's commonest label, and reads no item"),
-    "blind": ("do not replace", "draws labels as common as people's, without looking"),
+    "bad": ("do_not_replace", f"keeps {BAD:g} of what people agree on"),
+    "lazy": ("do_not_replace", f"gives the commonest label to {100 * LAZY:g}% of the items"),
+    "constant": ("do_not_replace", "always gives the commonest label"),
+    "constant by topic": ("do_not_replace", "gives each topic's commonest label, and reads no item"),
+    "blind": ("do_not_replace", "draws labels as common as people's, without looking"),
     "copy": ("named", "copies one person, who guesses: it is to be named, and not to be let in"),
     "unfair": ("unfair", "errs as people do, and is too strict with one group: a step, of an interval a fifth"),
     "fair": ("fair", "errs as people do, in both groups"),
@@ -231,7 +231,7 @@ class VerdictValidation(Result):
         by_name = {one.judge: one for one in self.rates}
         good = by_name["good"]
         lines = [f"A judge that {good.does} is shown fit to replace in {self._percent(good.found)} of such studies."]
-        useless = [one for one in self.rates if one.deserved in ("do not replace", "named")]
+        useless = [one for one in self.rates if one.deserved in ("do_not_replace", "named")]
         worst, seldom = max(useless, key=lambda one: one.wrong), min(useless, key=lambda one: one.right)
         if worst.wrong:
             lines.append(f"Of judges that should not, {worst.judge} ({worst.does}) is let in most often: in "
@@ -329,8 +329,8 @@ def validate(settings: ValidateVerdictSettings) -> VerdictValidation:
 
 
 OPPOSITE = {
-    ("replace", "do not replace"),
-    ("do not replace", "replace"),
+    ("replace", "do_not_replace"),
+    ("do_not_replace", "replace"),
     ("named", "replace"),
     ("unfair", "fair"),
     ("fair", "unfair"),
@@ -351,7 +351,7 @@ def _verdicts(s: ValidateVerdictSettings, seed: int) -> Iterator[tuple[str, Dese
     # Not the numbers of the study's own seed: they drew the truths that a topic is to give away.
     rng = np.random.default_rng((seed, 1))
     study = _plant_judges(s, seed, rng)
-    among = {name: study for name in study.judges if PLANTED[name][0] in ("replace", "do not replace")}
+    among = {name: study for name in study.judges if PLANTED[name][0] in ("replace", "do_not_replace")}
     among["copy"] = _plant_copy(s, seed, rng)
     clusters = None if s.documents is None else "document"
     for name, labels in among.items():
