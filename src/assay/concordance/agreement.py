@@ -1,4 +1,4 @@
-"""Do the annotators agree, and is the judge as close to the people as they are to each other?"""
+"""Agreement among annotators, and the agreement of judges with humans compared with that among humans."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from assay.concordance import plots
+from assay.concordance import plots, words
 from assay.concordance.coefficient import (
     MOST_IN_PAIRS,
     Advice,
@@ -34,16 +34,16 @@ from assay.concordance.comparisons import (
     Comparisons,
     Families,
     Pairing,
-    closest_person,
+    closest_human,
     draw_humans,
-    swapping_p,
+    permutation_p,
 )
 from assay.concordance.measures import all_measures
 from assay.data.annotations import Annotations, digest_of_columns
 from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Scale
-from assay.errors import DataError, DesignError, counted, listing, unknown
+from assay.errors import DataError, DesignError, listing, unknown
 from assay.estimation.intervals import (
     MOST_UNDEFINED,
     Estimate,
@@ -57,7 +57,6 @@ from assay.estimation.options import Adjustment, Raters, question
 from assay.estimation.resampling import ONE_UNIT, Sums, width_limit
 from assay.estimation.result import Exclusion, ResultOfRows, Run, fingerprint_with
 from assay.estimation.statistic import Floats
-from assay.reporting.tables import estimated, said
 from assay.statistics.categories import PanelStatistic, Together
 from assay.statistics.pairs import WithinItems, label_pairs
 from assay.statistics.ranks import Ranks
@@ -67,20 +66,17 @@ if TYPE_CHECKING:
 
 
 MOST_ONE_BY_ONE = 100
-"""Annotators up to which each is compared by itself."""
-
-MOST_LINES, MOST_COMPARISONS = 24, 12
-"""Rows, and comparisons of judges, that a summary says; it says how many more there are, and of what."""
+"""Largest number of annotators that are compared one by one."""
 
 Excluded = dict[tuple[str, str], int]
-"""What does not count and why (an item, a comparison), and how many of it."""
+"""The number of exclusions by kind (item, comparison) and reason."""
 
 MOST_DRAWN = 2**33
-"""Draws times pairs of labels times moments up to which 'random human' is computed: some seconds an annotator."""
+"""Largest product of draws, pairs of labels and moments for 'random human': some seconds per annotator."""
 
-SWAPPED = "labels swapped within items"
+PERMUTATION = "within-item permutation"
 T_TEST = "t"
-"""How it is tested whether a judge is closer."""
+"""The test of a difference between a judge and humans."""
 
 SCHEMA: dict[str, Any] = {
     **dict.fromkeys(("criterion", "group", "who", "first", "second", "coefficient", "title"), pl.String),
@@ -93,28 +89,28 @@ SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True, eq=False)
 class Agreement(ResultOfRows):
-    """Who agrees with whom, by every coefficient that the scale allows.
+    """Agreement of annotators, by every coefficient that the scale allows.
 
     Attributes
     ----------
     table : polars.DataFrame
-        One row a coefficient of a comparison: ``criterion``, ``group`` (a value of ``by``; empty for all),
+        One row per coefficient and comparison: ``criterion``, ``group`` (a value of ``by``; empty for all),
         ``who`` (humans, judges, pairs, consensus, rest, human pairs, random human), ``first``, ``second``,
         ``coefficient``, ``title``, ``estimate``, ``low``, ``high``, ``n`` (items), ``p`` (of no agreement beyond
-        chance), ``p_adjusted``, ``interval``, ``reason``; of a judge, or a random judge of a family, with a random
-        human ``than_humans``: whether that is "better" or "worse" than a random human with another, under draws with
-        items resampled, or "not shown"; each by itself, not adjusted.
+        chance), ``p_adjusted``, ``interval``, ``reason``. For a judge, or a random judge of a family, with a random
+        human, ``than_humans`` compares it with two random humans under draws with items resampled: "better",
+        "worse" or "undecided", not adjusted.
     differences : polars.DataFrame
-        For each judge and coefficient: its agreement with people less that of people with each other,
-        with its interval under the same resamples; ``p`` from swapping the judge's label with a person's within items
-        (``test``; of more than 3,000 items a t-test), ``p_adjusted`` over the judges, criteria and groups of a
-        coefficient, ``closer`` "yes", "no" or "not shown" by that. Of a judge that is closer to three people and more,
-        ``without`` is the person whom it is the closest to, and ``p_without`` its p-value without that person; where
-        that is above 1 − ``confidence``, as for a judge that repeats somebody, ``closer`` is "by one".
+        For each judge and coefficient: its agreement with humans minus the agreement among humans, with the interval
+        under the same resamples. ``p`` is from permuting the judge's label with a human's within items (``test``;
+        above 3,000 items a t-test). ``p_adjusted`` adjusts over the judges, criteria and groups of a coefficient.
+        ``closer`` is "yes", "no" or "undecided" by that. If a judge is closer to three or more humans, ``without`` is
+        the closest annotator, and ``p_without`` the p-value without that annotator. If ``p_without`` is above
+        1 − ``confidence``, as it is for a judge that copies one annotator, ``closer`` is "depends on one".
     headline : str
-        The coefficient that the summary and the picture show.
+        The coefficient in the summary and the plot.
     run : Run
-        Every option, and the comparisons that could not be made.
+        Every option, and the comparisons that were not possible.
     """
 
     rows: pl.DataFrame = field(metadata={"json": False})
@@ -130,113 +126,40 @@ class Agreement(ResultOfRows):
     run: Run
     advice: tuple[Advice, ...] = field(repr=False, metadata={"json": False})
     comparisons_of_rows: tuple[tuple[_Block, Pairing], ...] = field(repr=False, metadata={"json": False})
-    """What each row compares, to be estimated anew when it is asked again: thousands of rows keep no resamples."""
+    """The comparison of each row, from which it is estimated again: thousands of rows keep no resamples."""
 
     def row_estimates(self) -> Sequence[Estimate | None]:
-        """The coefficient in each row, which draws its resamples again with the same seed when it is asked."""
+        """The coefficient in each row. It draws its resamples again, with the same seed, when they are needed."""
         rows = zip(self.rows.iter_rows(named=True), self.comparisons_of_rows, strict=True)
         return [_row_estimate(row, *compared) for row, compared in rows]
 
-    def shown(self, *who: Who, coefficient: str | None = None) -> pl.DataFrame:
-        """The rows of one coefficient (the headline when not given), of some kinds of comparison."""
+    @property
+    def headline_is_error(self) -> bool:
+        """Whether lower values of the headline coefficient are better."""
+        return all_measures()[self.headline].lower_is_better
+
+    def select(self, *who: Who, coefficient: str | None = None) -> pl.DataFrame:
+        """Return the rows of one coefficient (default: the headline), for some kinds of comparison."""
         rows = self.rows.filter(pl.col("coefficient") == (coefficient or self.headline))
         return rows.filter(pl.col("who").is_in(who)) if who else rows
 
     def summary(self) -> str:
-        """The headline coefficient of the panels and of each judge, and whether the judge is closer."""
-        lines = [
-            *self.answer(),
-            f"{counted(len(self.humans), 'human')} and {counted(len(self.judges), 'judge')} on "
-            f"{counted(self.n_items, 'item')} ({counted(self.n_labels, 'label')}, scale {self.scale}).",
-        ]
-        many = self.shown("humans", "judges", "consensus")
-        shown = many if many.height else self.shown()
-        for row in shown.head(MOST_LINES).iter_rows(named=True):
-            who = row["first"] if row["second"] is None else f"{row['first']} and {row['second']}"
-            lines.append(f"{_place(row)}{who}, {row['title']} {_number(row)}, {counted(row['n'], 'item')}.")
-        if shown.height > MOST_LINES:
-            lines.append(
-                f"The table has {counted(shown.height - MOST_LINES, 'row')} more of {self.headline}{_places(shown)}."
-            )
-        lines += [*self.comparisons(), *self.family_words()]
-        return "\n".join([*lines, self.interval_words(), *self.run.closing()])
-
-    def answer(self) -> list[str]:
-        """Whether people (or, without people, whoever there is) agree beyond chance; what to report, and why."""
-        lines = []
-        panels: dict[Who, str] = {"humans": "People", "judges": "Judges", "pairs": "They"}
-        for who, words in panels.items():
-            rows = self.shown(who).filter(pl.col("group").is_null())
-            if rows.height:
-                lines.append(_chance_sentence(rows, words, 1 - self.confidence))
-                break
-        for one in self.advice:
-            if one.name == self.headline:
-                lines.append(f"Report {one.title}: {one.why}.")
-            else:
-                lines.append(f"Recommended for such labels, and not asked for here: {one.title}; {one.why}.")
-        return lines
-
-    def comparisons(self) -> list[str]:
-        """Whether each judge is closer to the people than they are to each other, a sentence each."""
-        rows = self.differences.filter(coefficient=self.headline)
-        words = {
-            "yes": "is closer to the people than they are to each other",
-            "by one": "is closer to the people than they are to each other, but that is not shown without {}, whom "
-            "it is the closest to",
-            "no": "is further from the people than they are from each other",
-            "not shown": "is not shown to be closer to the people, nor further away, than they are from each other",
-        }
-        # Nobody was left out: of two people, here or in all, or of labels that come in chunks.
-        whom = "of two people, a judge that repeats either" if len(self.humans) == 2 else "a judge that repeats one"
-        lines = []
-        for row in rows.head(MOST_COMPARISONS).iter_rows(named=True):
-            answer = words[row["closer"]].format(row["without"])
-            if row["closer"] == "yes" and row["without"] is None:
-                answer += f" ({whom} is, too)"
-            lines.append(f"{_place(row)}{row['judge']} {answer}: {_number(row)}.")
-        if rows.height > MOST_COMPARISONS:
-            lines.append(
-                f"The differences have {counted(rows.height - MOST_COMPARISONS, 'comparison')} more of a judge"
-                f"{_places(rows, MOST_COMPARISONS)}."
-            )
-        return lines
-
-    def family_words(self) -> list[str]:
-        """Where families were named: on how many criteria each rater is better than a random human, a sentence each."""
-        if self.settings.to_dict()["family"] is None or not self.shown("random human").height:
-            return []
-        from assay.concordance import families
-
-        return families.better_words(self._rows_to_draw(self.beside_people), self.headline)
-
-    def interval_words(self) -> str:
-        """How intervals and p-values were made."""
-        family = "over the rows of a coefficient and kind of comparison"
-        adjust = self.settings.to_dict()["adjust"]
-        tests = "not adjusted" if adjust == "none" else f"adjusted {family} ({adjust})"
-        lines = f"{self.run.interval}; p-values {tests}."
-        closer = self.differences.filter(coefficient=self.headline)
-        if not closer.height:
-            return lines
-        number = counted(closer["p"].drop_nulls().len(), "comparison")
-        test = " and ".join(closer["test"].unique(maintain_order=True).to_list())
-        corrected = "not adjusted" if adjust == "none" else f"{adjust} over {number} of a judge"
-        return f"{lines} Closer or further: {test}; {corrected}; intervals are of the difference, each by itself."
+        """Return agreement of the panels and of each judge, and the comparisons of judges with humans."""
+        return words.lines_of(self, words.agreement_lines(self))
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The headline coefficient of panels, of judges with the consensus and with people: a forest plot."""
+        """Draw the headline coefficient of panels, and of judges with the consensus and with humans: a forest plot."""
         several = len(self.criteria) > 1
-        rows = self.shown("humans", "judges", "consensus", *(() if several else ("human pairs",)))
-        return plots.forest(rows if rows.height else self.shown(), self.judges, ax)
+        rows = self.select("humans", "judges", "consensus", *(() if several else ("human pairs",)))
+        return plots.forest(rows if rows.height else self.select(), self.judges, ax)
 
     def heat_map(self, ax: Axes | None = None, *, coefficient: str | None = None, criterion: str | None = None) -> Axes:
-        """Agreement of each two annotators as a grid of colours.
+        """Draw the agreement of each pair of annotators as a grid of colours.
 
         Raises
         ------
         DesignError
-            Where the pairs were not asked for, or a criterion or coefficient is not there.
+            If the table has no pairs, or not this criterion or coefficient.
         """
         name = coefficient or self.headline
         rows = self.rows.filter((pl.col("who") == "pairs") & pl.col("group").is_null())
@@ -247,39 +170,39 @@ class Agreement(ResultOfRows):
                 raise DesignError(unknown("criterion", criterion, self.criteria))
             rows = rows.filter(pl.col("criterion") == criterion)
         if not rows.height:
-            raise DesignError("a heat map shows pairs of annotators; ask agreement for who=['pairs', ...]")
+            raise DesignError("a heat map shows pairs of annotators; call agreement with who=['pairs', ...]")
         if name not in rows["coefficient"]:
             raise DesignError(unknown("coefficient", name, rows["coefficient"].unique().to_list(), "the pairs"))
         return plots.heat_map(rows.filter(pl.col("coefficient") == name), self.humans, self.judges, criterion, ax)
 
-    # -- families of raters beside people, as in Hardy (2025) ----------------------------------------
+    # -- families of raters compared with humans, as in Hardy (2025) ---------------------------------
 
     @cached_property
-    def beside_people(self) -> pl.DataFrame:
-        """People, each family and each judge with a random human: figures 1 and 7b as a table.
+    def with_random_human(self) -> pl.DataFrame:
+        """Agreement of humans, each family and each judge with a random human: figures 1 and 7b as a table.
 
         Columns ``criterion, rater, coefficient, title, estimate, low, high, n, than_humans``.
         """
         from assay.concordance import families
 
-        return families.beside_people(self.rows, self.humans)
+        return families.random_human_rows(self.rows, self.humans)
 
     @cached_property
-    def better_than_people(self) -> pl.DataFrame:
-        """On how many criteria each rater is better than a random human, by each coefficient: table 6.
+    def better_than_humans(self) -> pl.DataFrame:
+        """The number of criteria on which each rater is better than a random human, by each coefficient: table 6.
 
-        Columns ``coefficient, title, rater, criteria, better, share, shown_better, shown_worse``; ``better`` compares
-        values, as the paper does, and the last two count the criteria where the difference is shown.
+        Columns ``coefficient, title, rater, criteria, better, share, significantly_better, significantly_worse``.
+        ``better`` compares estimates, as the paper does. The last two count the criteria with a significant difference.
         """
         from assay.concordance import families
 
-        return families.better_than_people(self.beside_people)
+        return families.better_than_humans(self.with_random_human)
 
     @cached_property
     def label_shares(self) -> pl.DataFrame:
-        """How often people, each family and each judge give each label: figures 6 and 7a as a table.
+        """The label distributions of humans, each family and each judge: figures 6 and 7a as a table.
 
-        Columns ``criterion, rater, label, n, share``; many different numbers are counted in ranges.
+        Columns ``criterion, rater, label, n, share``. Numbers with many different values are counted in ranges.
         """
         from assay.concordance import families
 
@@ -287,40 +210,40 @@ class Agreement(ResultOfRows):
         return families.label_shares([(name, block.ratings, block.families) for name, block in blocks.values()])
 
     def _rows_of_all(self) -> Iterator[tuple[dict[str, Any], tuple[_Block, Pairing]]]:
-        """Rows that are not of a group, with what they compare."""
+        """The rows for all items and annotators, with their comparisons."""
         rows = zip(self.rows.iter_rows(named=True), self.comparisons_of_rows, strict=True)
         return ((row, compared) for row, compared in rows if row["group"] is None)
 
     def plot_raters(self, ax: Axes | None = None, *, coefficient: str | None = None) -> Axes:
-        """One coefficient of people, families and judges with a random human, by criterion: figure 1.
+        """Draw one coefficient of humans, families and judges with a random human, by criterion: figure 1.
 
         Raises
         ------
         DesignError
-            Where ``random human`` was not asked for, or the coefficient is not there.
+            If the table has no rows of ``random human``, or not this coefficient.
         """
         from assay.concordance import families
 
-        there = self.beside_people["coefficient"].unique(maintain_order=True).to_list()
-        name = coefficient or (self.headline if self.headline in there else there[0])
-        if name not in there:
-            raise DesignError(unknown("coefficient", name, there, "the rows of random humans"))
-        return families.plot_raters(self._rows_to_draw(self.beside_people), name, ax)
+        known = self.with_random_human["coefficient"].unique(maintain_order=True).to_list()
+        name = coefficient or (self.headline if self.headline in known else known[0])
+        if name not in known:
+            raise DesignError(unknown("coefficient", name, known, "the rows of random humans"))
+        return families.plot_raters(self.drawn(self.with_random_human), name, ax)
 
     def plot_coefficients(self, ax: Axes | None = None) -> Axes:
-        """Every coefficient of people, families and judges with a random human, as a grid: figure 7b."""
+        """Draw every coefficient of humans, families and judges with a random human, as a grid: figure 7b."""
         from assay.concordance import families
 
-        return families.plot_coefficients(self._rows_to_draw(self.beside_people), ax)
+        return families.plot_coefficients(self.drawn(self.with_random_human), ax)
 
     def plot_labels(self, ax: Axes | None = None) -> Axes:
-        """How often people, families and judges give each label: figures 6 and 7a."""
+        """Draw the label distributions of humans, families and judges: figures 6 and 7a."""
         from assay.concordance import families
 
-        return families.plot_labels(self._rows_to_draw(self.label_shares), ax)
+        return families.plot_labels(self.drawn(self.label_shares), ax)
 
-    def _rows_to_draw(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The rows of people, families and judges of none."""
+    def drawn(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of humans, of families, and of judges that belong to no family."""
         from assay.concordance import families
 
         drawn = [families.raters_to_draw(block.families, self.judges) for _, (block, _) in self._rows_of_all()]
@@ -329,12 +252,12 @@ class Agreement(ResultOfRows):
 
 @question(AgreementSettings)
 def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agreement:
-    """Who agrees with whom, how well, and is a judge as close to the people as they are to each other?
+    """Compute agreement coefficients among annotators, and compare judges with humans.
 
     Parameters
     ----------
     labels : Annotations or Chunks
-        One or more criteria, each analysed by itself.
+        One or more criteria, each analysed separately.
 
     Returns
     -------
@@ -344,18 +267,18 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
     Raises
     ------
     DataError
-        For a column or name that is not there.
+        For an unknown column or name.
     DesignError
-        For fewer than two annotators, repeats that nobody decided about, text labels.
+        For fewer than two annotators, unresolved repeated labels, or text labels.
 
     Notes
     -----
-    With random raters each member of a panel is left out in turn, and each person of a consensus and of human pairs.
-    Single annotators that are named, judges beside people and random humans are themselves.
+    With random raters, each member of a panel is left out in turn, and each human of a consensus and of human pairs.
+    Named single annotators, judges compared with humans, and random humans are treated as fixed.
 
-    P-values test a coefficient of 0, no agreement beyond chance, with the standard error and the scale of its
-    interval; shares and errors have no such zero and no p-value. Rows of one table overlap, so the
-    adjustments that allow any dependence (``holm``, ``by``) are safe.
+    P-values test a coefficient of 0 (no agreement beyond chance) with the standard error and on the scale of the
+    interval. Shares and errors have no such zero and no p-value. The rows of a table are dependent, so use an adjustment
+    that allows any dependence (``holm``, ``by``).
     """
     measures = _measures(settings.coefficients)
     whole, parts = _parts(labels, settings)
@@ -373,8 +296,8 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
     if not rows:
         if all(scale.kind == "text" for scale in _scales(whole)):
             raise DesignError(
-                "agreement needs labels that can be equal or in order, and these are free text. Say with scale=... "
-                "which categories they are, or compare texts by a similarity with the alternative annotator test"
+                "agreement requires categories, ordered labels or numbers; these labels are free text. Name the "
+                "categories with scale=..., or compare the texts by a similarity in the alternative annotator test"
             )
         reasons = listing([f"{why} ({n})" for (_, why), n in excluded.items()])
         raise DesignError(f"there is nothing to compare: {reasons or 'no annotators'}")
@@ -406,7 +329,7 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
 def _parts(
     labels: Annotations | Chunks, settings: AgreementSettings
 ) -> tuple[Annotations | Chunks, list[tuple[dict[str, str | None], Ratings]]]:
-    """The labels with repeats decided, and each criterion of each group, by itself."""
+    """The labels with repeats combined, and each criterion of each group separately."""
     nowhere: dict[str, str | None] = {"criterion": None, "group": None}
     if isinstance(labels, Chunks):
         if settings.by is not None:
@@ -438,26 +361,26 @@ def _run(
     return Run(
         "agreement", settings, data, facts, interval,
         tuple(Exclusion(what, count, why) for (what, why), count in excluded.items()),
-        notes=(*((f"repeated answers: {settings.repeats}",) if repeated else ()), *value_notes),
+        notes=(*((f"repeated labels: {settings.repeats}",) if repeated else ()), *value_notes),
     )  # fmt: skip
 
 
 def _value_notes(
     measures: Sequence[Measure], parts: Sequence[tuple[Mapping[str, str | None], Ratings]], table: pl.DataFrame
 ) -> list[str]:
-    """What has to be known of the coefficients that the table has, once each."""
+    """The notes on the coefficients in the table, each once."""
     shown = set(table["coefficient"])
     notes = (one.note(ratings) for one in measures if one.note and one.name in shown for _, ratings in parts)
     return list(dict.fromkeys(note for note in notes if note))
 
 
 def _families(labels: Annotations | Chunks, ratings: Ratings, column: str | None) -> Families:
-    """People, and the judges of each family, from whom one is drawn for each item."""
+    """The humans, and the judges of each family: one rater is drawn from each for every item."""
     found = [(A_RANDOM_HUMAN, ratings.humans)]
     if column is None:
         return [*found, ("a random judge", ratings.judges)]
     if isinstance(labels, Chunks):
-        raise DesignError("family=... is a column of the annotators, and needs the whole table in memory")
+        raise DesignError("family=... is a column of the annotators, and requires the whole table in memory")
     about = labels.annotators
     if column not in about.columns:
         raise DataError(unknown("annotator column", column, about.columns, "the table of annotators"))
@@ -480,7 +403,7 @@ class _Ready(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """A coefficient with its value, the items that it rests on, p and how the interval was made."""
+    """A coefficient with its value, its number of items, its p-value and its kind of interval."""
 
     measure: Measure
     one: Estimate
@@ -488,7 +411,7 @@ class _Found(NamedTuple):
     p: float | None
     interval: str
     draws: Floats | None = None
-    """The value in each draw of people, with items resampled."""
+    """The value in each draw of humans, with items resampled."""
 
 
 class _Block:
@@ -504,31 +427,31 @@ class _Block:
         self.raters = {random: settings.raters_for(random=random) for random in (False, True)}
         self.width_limit = width_limit(ratings.n_items)
         self.families: Families = ()
-        self.with_people: list[tuple[Pairing, list[_Ready]]] | None = None
+        self.human_pairs: list[tuple[Pairing, list[_Ready]]] | None = None
         self.leaves_out = True
         self._inner: dict[str, PanelStatistic | Ranks] = {}
         self._again: tuple[Pairing, dict[str, Estimate]] | None = None
 
     def rows(self, kinds: Sequence[Who]) -> Iterator[tuple[Pairing, dict[str, Any]]]:
-        """A row for each comparison and coefficient."""
+        """Yield a row for each comparison and coefficient."""
         most: dict[Who, int] = {"pairs": MOST_IN_PAIRS, "rest": MOST_ONE_BY_ONE, "random human": MOST_ONE_BY_ONE}
         for kind, limit in most.items():
             if kind in kinds and len(self.ratings.annotators) > limit:
                 self._exclude(f"'{kind}' with more than {limit} annotators", 1)
                 kinds = tuple(k for k in kinds if k != kind)
         among: dict[str, Floats | None] = {}
-        self.with_people = []
+        self.human_pairs = []
         every = Comparisons(self.ratings, self.families).of(kinds)
-        # People among themselves first: judges with a random human are set against them.
+        # Humans with each other first: judges with a random human are compared with them.
         for comparison in sorted(
             every, key=lambda c: (kinds.index(c.who), c.who == "random human" and c.second != A_RANDOM_HUMAN)
         ):
             ready = list(self._prepare(comparison))
             if comparison.who == "human pairs":
-                self.with_people.append((comparison, ready))
+                self.human_pairs.append((comparison, ready))
             for consensus, items in comparison.tied.items():
-                where = f"{self.place}: " if self.place else ""
-                self._exclude(f"{where}no majority, a tie between categories in the {consensus}", items, "item")
+                start = f"{self.place}: " if self.place else ""
+                self._exclude(f"{start}no majority, a tie between categories in the {consensus}", items, "item")
             for found in self._coefficients(comparison, ready):
                 if comparison.second == A_RANDOM_HUMAN:
                     among[found.measure.name] = found.draws
@@ -546,11 +469,11 @@ class _Block:
                 )
 
     def _coefficients(self, comparison: Pairing, ready: Sequence[_Ready]) -> Iterator[_Found]:
-        """The coefficients of a comparison."""
+        """Estimate the coefficients of a comparison."""
         return (self._draw if comparison.who == "random human" else self._estimate)(comparison, ready)
 
     def estimate_again(self, comparison: Pairing, coefficient: str) -> Estimate:
-        """A coefficient of a comparison with its resamples; those of the last comparison are kept."""
+        """Return a coefficient of a comparison with its resamples. Those of the last comparison are kept."""
         if self._again is None or self._again[0] is not comparison:
             quiet = copy(self)
             quiet.excluded = {}
@@ -559,28 +482,28 @@ class _Block:
         return self._again[1][coefficient]
 
     def _human_contrast(self, comparison: Pairing, found: _Found, among: Floats | None) -> str | None:
-        """Whether a judge, or one of a family, agrees better with a random human than another human does."""
+        """Whether a judge, or a random judge of a family, agrees better with a random human than another human does."""
         if found.draws is None or among is None or comparison.second == A_RANDOM_HUMAN or found.measure.directed:
             return None
-        less = (found.draws - among) * (-1.0 if found.measure.lower_is_better else 1.0)
+        difference = (found.draws - among) * (-1.0 if found.measure.lower_is_better else 1.0)
         tail = (1 - self.how.confidence) / 2
-        if np.isnan(less).mean() > MOST_UNDEFINED:
-            return "not shown"
-        low, high = np.nanquantile(less, [tail, 1 - tail])
-        return "better" if low > 0 else "worse" if high < 0 else "not shown"
+        if np.isnan(difference).mean() > MOST_UNDEFINED:
+            return "undecided"
+        low, high = np.nanquantile(difference, [tail, 1 - tail])
+        return "better" if low > 0 else "worse" if high < 0 else "undecided"
 
     def differences(self) -> Iterator[dict[str, Any]]:
-        """Each judge with people, less people with each other: the comparisons of `rows`, which comes first."""
-        assert self.with_people is not None, "rows come first"
-        among = next(((c, ready) for c, ready in self.with_people if c.second == A_HUMAN), None)
+        """Yield the agreement of each judge with humans minus that among humans. Call `rows` first."""
+        assert self.human_pairs is not None, "call rows first"
+        among = next(((c, ready) for c, ready in self.human_pairs if c.second == A_HUMAN), None)
         if among is None or self.how.method == "none":
             return
-        people = {r.measure.name: r for r in among[1]}
-        for judge, both in self.with_people:
-            ready = [r for r in both if not r.measure.directed and r.measure.name in people]
+        humans = {r.measure.name: r for r in among[1]}
+        for judge, both in self.human_pairs:
+            ready = [r for r in both if not r.measure.directed and r.measure.name in humans]
             if judge is among[0] or not ready:
                 continue
-            sides = [*ready, *(people[r.measure.name] for r in ready)]
+            sides = [*ready, *(humans[r.measure.name] for r in ready)]
             joint, k = _side_by_side(sides), len(ready)
             if sum(joint.widths) <= self.width_limit:
                 yield from self._differences(judge, among[0], ready, joint)
@@ -589,27 +512,27 @@ class _Block:
                 yield from self._differences(judge, among[0], [ready[i]], joint.part([i, k + i]))
 
     def _differences(
-        self, judge: Pairing, people: Pairing, ready: Sequence[_Ready], joint: Together
+        self, judge: Pairing, humans: Pairing, ready: Sequence[_Ready], joint: Together
     ) -> Iterator[dict[str, Any]]:
-        """Coefficients of a judge less those of people, under the same resamples: in ``joint``, these after those."""
+        """Coefficients of a judge minus those of humans, under the same resamples; ``joint`` has the judge's first."""
         k, sums = len(ready), self.ratings.sums(joint)
         found = sums.estimate(self.how, [one.measure.transform for one in ready] * 2)
-        if found.n_units == 1:  # it cannot be resampled, and a difference would have no interval
+        if found.n_units == 1:  # one unit cannot be resampled, so the difference has no interval
             return
         if self._raters(judge, ready[0].measure) == "random":
             measures = [one.measure for one in ready]
-            left, right = (self._leave_one_out(side, measures, sums) for side in (judge, people))
+            left, right = (self._leave_one_out(side, measures, sums) for side in (judge, humans))
             parts = ((np.append(v, w), np.hstack([x, y])) for (v, x), (w, y) in zip(left, right, strict=True))
             found = groups_left_out(found, [parts])
         found = found.contrast(np.hstack([np.eye(k), -np.eye(k)]))
         assert judge.second is not None
-        swapped = swapping_p(
-            self.ratings, joint, judge.second, swaps=self.how.n_resamples, seed=self.how.seed
+        permuted = permutation_p(
+            self.ratings, joint, judge.second, permutations=self.how.n_resamples, seed=self.how.seed
         )  # fmt: skip
-        p = found.p(0.0) if swapped is None else swapped
+        p = found.p(0.0) if permuted is None else permuted
         better = np.array([-1.0 if one.measure.lower_is_better else 1.0 for one in ready])
         closer = (p <= 1 - self.how.confidence) & (found.value * better > 0)
-        person, p_without = self._without_the_closest(
+        closest, p_without = self._without_closest(
             judge.second, [one.measure for one, yes in zip(ready, closer, strict=True) if yes]
         )
         for i, one in enumerate(ready):
@@ -617,31 +540,29 @@ class _Block:
             yield {
                 "judge": judge.second,
                 **_columns(one.measure, found[i], n, None if np.isnan(p[i]) else float(p[i])),
-                "test": T_TEST if swapped is None else SWAPPED,
+                "test": T_TEST if permuted is None else PERMUTATION,
                 "better": better[i],
-                "without": person if closer[i] else None,
+                "without": closest if closer[i] else None,
                 "p_without": p_without.get(one.measure.name),
             }
 
-    def _without_the_closest(
-        self, judge: str, measures: Sequence[Measure]
-    ) -> tuple[str | None, dict[str, float | None]]:
-        """The person whom a judge that is closer is the closest to, and the p-values without that person.
+    def _without_closest(self, judge: str, measures: Sequence[Measure]) -> tuple[str | None, dict[str, float | None]]:
+        """The closest annotator of a judge that is closer to humans, and the p-values without that annotator.
 
-        A judge that repeats one person is closer to all of them than they are to each other, as none of them repeats
-        another. Of two people neither can be left out, and chunks are not read again.
+        A judge that copies one annotator is closer to all humans than they are to each other, because no human copies
+        another. Neither of two humans can be left out, and chunks are not read again.
         """
         if not (measures and self.leaves_out and len(self.ratings.humans) > 2) or self.ratings.in_chunks:
             return None, {}
-        person = closest_person(self.ratings, judge)
-        fewer = _Block(self.ratings.without((person,)), measures, self.how, {}, self.place)
+        closest = closest_human(self.ratings, judge)
+        fewer = _Block(self.ratings.without((closest,)), measures, self.how, {}, self.place)
         fewer.leaves_out = False
         pairings = Comparisons(fewer.ratings).of(["human pairs"])
-        fewer.with_people = [(c, list(fewer._prepare(c))) for c in pairings if c.second in (A_HUMAN, judge)]
-        return person, {row["coefficient"]: row["p"] for row in fewer.differences()}
+        fewer.human_pairs = [(c, list(fewer._prepare(c))) for c in pairings if c.second in (A_HUMAN, judge)]
+        return closest, {row["coefficient"]: row["p"] for row in fewer.differences()}
 
     def _prepare(self, comparison: Pairing) -> Iterator[_Ready]:
-        """The coefficients that this comparison can have, with their labels and statistics."""
+        """Yield the coefficients that this comparison allows, with their labels and statistics."""
         tables = {means: comparison.ratings(means) for means in {m.takes_means for m in self.measures}}
         for measure in self.measures:
             ratings = tables[measure.takes_means]
@@ -660,7 +581,7 @@ class _Block:
             yield _Ready(measure, ratings, WithinItems(inner, *comparison.masks))
 
     def _pair_statistic(self, measure: Measure) -> PanelStatistic | Ranks:
-        """The statistic of two annotators who both answer: `label_pairs` makes their labels."""
+        """The statistic of two annotators who both answer. `label_pairs` makes their labels."""
         if measure.name not in self._inner:
             self._inner[measure.name] = measure.statistic(self._two, np.array([0]), np.array([1]))
         return self._inner[measure.name]
@@ -670,7 +591,7 @@ class _Block:
         return replace(self.ratings, annotators=("first", "second"), n_labels=2 * self.ratings.n_items)
 
     def _estimate(self, comparison: Pairing, ready: Sequence[_Ready]) -> Iterator[_Found]:
-        """Coefficients of the same labels are estimated together, each over the items that it rests on."""
+        """Estimate coefficients of the same labels together, each over its own items."""
         found: dict[int, _Found] = {}
         spreads = {id(one.ratings): Spread(one.ratings) for one in ready}
         for one in ready:
@@ -710,7 +631,7 @@ class _Block:
     def _leave_one_out(
         self, comparison: Pairing, measures: Sequence[Measure], sums: Sums
     ) -> Iterator[tuple[Floats, Floats]]:
-        """The coefficients of the comparison without each person in turn, and without each unit of `sums` besides."""
+        """The coefficients of the comparison without each human in turn, and also without each unit of `sums`."""
         assert comparison.fewer is not None
         quiet = copy(self)
         quiet.measures, quiet.excluded = list(measures), {}
@@ -723,15 +644,15 @@ class _Block:
                 parts.append((members, ready[members[0]].ratings.sums(joint, sums.units)))
             for members, part in parts:
                 columns = [place[ready[i].measure.name] for i in members]
-                value, less = part.value_and_without(sums.used)
-                values[columns], without[:, columns] = value[: len(columns)], less[:, : len(columns)]
+                value, left_out = part.value_and_without(sums.used)
+                values[columns], without[:, columns] = value[: len(columns)], left_out[:, : len(columns)]
             yield values, without
 
     def _draw(self, comparison: Pairing, ready: Sequence[_Ready]) -> Iterator[_Found]:
-        """The published procedure: a person drawn for each item, over and over."""
+        """The published procedure: draw a human for each item, many times."""
         assert comparison.masks is not None
         if self.ratings.in_chunks:
-            self._exclude("'random human' needs the whole table in memory", 1)
+            self._exclude("'random human' requires the whole table in memory", 1)
             return
         pairs = label_pairs(self.ratings.answers, *comparison.masks)
         n = len(pairs.item)
@@ -740,7 +661,7 @@ class _Block:
         joint = Together(tuple(one.statistic.statistic for one in ready if isinstance(one.statistic, WithinItems)))
         if self.how.draws * len(pairs.kind) * sum(joint.widths) > MOST_DRAWN:
             self._exclude(
-                "'random human' on so many labels takes too long; ask for fewer coefficients, draws or items", 1
+                "'random human' takes too long on this many labels; use fewer coefficients, draws or items", 1
             )
             return
         seed, level = self.how.seed, self.how.confidence
@@ -748,15 +669,15 @@ class _Block:
         fixed, moving = (
             draw_humans(pairs, moments, joint.value, self.how.draws, seed, items=items) for items in (False, True)
         )
-        words = f"{100 * level:g}% percentile interval, {self.how.draws:,} draws with items resampled"
+        how = f"{100 * level:g}% percentile interval, {self.how.draws:,} draws with items resampled"
         for i, one in enumerate(ready):
             found, drawn = _summarize_draws(fixed[:, i], moving[:, i], level), moving[:, i]
             if n == 1:
                 found = Estimate(found.estimate, np.nan, np.nan, np.nan, found.reason or ONE_UNIT)
-            yield _Found(one.measure, found, n, None, words, None if n == 1 else drawn)
+            yield _Found(one.measure, found, n, None, how, None if n == 1 else drawn)
 
     def _batches(self, ready: Sequence[_Ready]) -> Iterator[tuple[list[int], Together]]:
-        """Coefficients of the same labels; only those on the same scale where all would make blocks of items larger."""
+        """Coefficients of the same labels, split by transform if all of them would make the blocks of items larger."""
         same: dict[int, list[int]] = {}
         for i, one in enumerate(ready):
             if not isinstance(one.statistic, Ranks):
@@ -777,7 +698,7 @@ class _Block:
 
 
 def _row_estimate(row: Mapping[str, Any], block: _Block, comparison: Pairing) -> Estimate:
-    """The coefficient of a row, which is estimated anew when it is asked."""
+    """The coefficient of a row, which is estimated again when its interval at another level is needed."""
     again = partial(block.estimate_again, comparison, row["coefficient"])
     return EstimateByRule(
         row["estimate"], row["low"], row["high"], np.nan, row["reason"],
@@ -790,7 +711,7 @@ def _ranks(one: _Ready) -> bool:
 
 
 def _columns(measure: Measure, one: Estimate, n: int, p: float | None) -> dict[str, Any]:
-    """What the table says of any number."""
+    """The columns of any estimate."""
     ends = {"estimate": one.estimate, "low": one.low, "high": one.high}
     return {"coefficient": measure.name, "title": measure.title, **ends, "n": n, "p": p, "reason": one.reason}
 
@@ -801,18 +722,18 @@ def _side_by_side(ready: Sequence[_Ready]) -> Together:
 
 
 def _wrap_found(ready: Sequence[_Ready], found: Estimates) -> list[_Found]:
-    """Coefficients of the same labels as rows have them."""
+    """Coefficients of the same labels, ready for the rows."""
     finished = []
-    for one, (interval, words, p) in zip(ready, describe_values([one.measure for one in ready], found), strict=True):
+    for one, (interval, how, p) in zip(ready, describe_values([one.measure for one in ready], found), strict=True):
         known = one.measure.zero and np.isfinite(interval.standard_error) and not np.isnan(p)
         if np.isnan(interval.estimate):
             interval = missing(undefined_reason(one.ratings))
-        finished.append(_Found(one.measure, interval, found.n_items, p if known else None, words))
+        finished.append(_Found(one.measure, interval, found.n_items, p if known else None, how))
     return finished
 
 
 def _sort_found(ready: Sequence[_Ready], found: dict[int, _Found]) -> list[_Found]:
-    """Together what has the same labels and scale, then what rests on as many items; else as the coefficients came."""
+    """Sort by labels and transform, then by number of items; otherwise keep the order of the coefficients."""
     place: dict[Hashable, int] = {}
     keys: dict[int, tuple[int, int, int]] = {}
     for i in sorted(found):
@@ -822,7 +743,7 @@ def _sort_found(ready: Sequence[_Ready], found: dict[int, _Found]) -> list[_Foun
 
 
 def _summarize_draws(fixed: Floats, moving: Floats, level: float) -> Estimate:
-    """The mean over draws, with the percentiles of draws under resampled items."""
+    """The mean over draws, with percentiles of the draws under resampled items."""
     fixed, moving = fixed[~np.isnan(fixed)], moving[~np.isnan(moving)]
     if not len(fixed) or not len(moving):
         return missing("undefined in every draw")
@@ -844,15 +765,15 @@ def _measures(names: Sequence[str] | None) -> list[Measure]:
 
 
 def _groups(labels: Annotations, by: str | None) -> Iterator[tuple[Any, Annotations]]:
-    """All labels, then those of each value of a column; of a column about annotators, people with each value."""
+    """All labels, then those of each value of a column; for a column of annotators, the humans with each value."""
     yield None, labels
     if by is None:
         return
     if by in labels.annotators.columns:
-        people = labels.annotators.filter(pl.col("kind") == "human")
-        for value in labels.where(kind="human").values_of(by) if people.height else ():
+        humans = labels.annotators.filter(pl.col("kind") == "human")
+        for value in labels.where(kind="human").values_of(by) if humans.height else ():
             same = pl.col(by).is_null() if value is None else pl.col(by) == value
-            names = people.filter(same)["annotator"].to_list()
+            names = humans.filter(same)["annotator"].to_list()
             yield value, labels.where(annotator=[*names, *labels.judges])
         return
     yield from labels.split(by)
@@ -867,61 +788,24 @@ def _adjust(rows: pl.DataFrame, adjust: Adjustment) -> pl.DataFrame:
 
 
 def _differences_table(rows: list[dict[str, Any]], adjust: Adjustment, alpha: float) -> pl.DataFrame:
-    """Differences with their verdict, which takes the number of them into account."""
+    """The differences, with ``closer`` from the adjusted p-values."""
     kept = ("coefficient", "title", "estimate", "low", "high", "n", "p")
-    words = dict.fromkeys(("criterion", "group", "judge"), pl.String)
-    schema = {**words, **{name: SCHEMA[name] for name in kept}, "test": pl.String, "better": pl.Float64}
+    names = dict.fromkeys(("criterion", "group", "judge"), pl.String)
+    schema = {**names, **{name: SCHEMA[name] for name in kept}, "test": pl.String, "better": pl.Float64}
     schema |= {"without": pl.String, "p_without": pl.Float64, "reason": pl.String}
     frame = _adjust(pl.DataFrame(rows, schema=schema), adjust)
-    shown = pl.col("p_adjusted").fill_null(1.0) <= alpha
+    significant = pl.col("p_adjusted").fill_null(1.0) <= alpha
     nearer = pl.col("estimate") * pl.col("better") > 0
-    by_one = pl.col("without").is_not_null() & (pl.col("p_without").fill_null(1.0) > alpha)
-    closer = pl.when(by_one).then(pl.lit("by one")).when(nearer).then(pl.lit("yes")).otherwise(pl.lit("no"))
-    closer = pl.when(shown).then(closer).otherwise(pl.lit("not shown"))
+    on_one = pl.col("without").is_not_null() & (pl.col("p_without").fill_null(1.0) > alpha)
+    closer = pl.when(on_one).then(pl.lit("depends on one")).when(nearer).then(pl.lit("yes")).otherwise(pl.lit("no"))
+    closer = pl.when(significant).then(closer).otherwise(pl.lit("undecided"))
     return frame.with_columns(closer=closer).drop("better")
 
 
-def _headline(advice: Mapping[str, Advice], asked: Sequence[str], there: Sequence[str]) -> str:
-    """The coefficient to report of these labels, where it was asked for; else the first that was."""
-    # Of criteria on several scales what all of them allow.
+def _headline(advice: Mapping[str, Advice], requested: Sequence[str], computed: Sequence[str]) -> str:
+    """The recommended coefficient if it was requested; else the first requested one."""
+    # For criteria on several scales: a coefficient that all of them allow.
     advice = {name: one for name, one in advice.items() if name != "icc(a,1)"} or advice
     nominal = "krippendorff-alpha-nominal"
     advice = {nominal: advice[nominal]} if nominal in advice else advice
-    return next(name for name in (*advice, *asked) if name in there)
-
-
-def _chance_sentence(rows: pl.DataFrame, who: str, alpha: float) -> str:
-    """The first sentence: whether these agree beyond chance, in every criterion or pair, or in how many."""
-    first, several = rows.row(0, named=True), rows.height
-    if several == 1 and first["second"] is not None:
-        who = f"{first['first']} and {first['second']}"
-    number = (
-        f"{first['title']} {_number(first)}, {counted(first['n'], 'item')}" if several == 1 else str(first["title"])
-    )
-    if rows["p"].null_count() == several:
-        return f"{who}: {number}." if several == 1 else f"{who}: {number}, in {several} rows."
-    shown = rows.filter((pl.col("p_adjusted") <= alpha) & (pl.col("estimate") > 0)).height
-    if several == 1:
-        return f"{who} {'agree' if shown else 'are not shown to agree'} beyond chance: {number}."
-    low, high = (said(float(v), 3) for v in (rows["estimate"].min() or 0.0, rows["estimate"].max() or 0.0))  # type: ignore[arg-type]
-    kind = "pairs" if first["second"] is not None else "criteria"
-    return f"{who} are shown to agree beyond chance in {shown} of {several} {kind}: {number}, {low} to {high}."
-
-
-def _place(row: Mapping[str, Any]) -> str:
-    """The criterion and the group of a row, before what is said of it."""
-    where = ", ".join(v for v in (row["criterion"], row["group"]) if v)
-    return f"{where}: " if where else ""
-
-
-def _places(rows: pl.DataFrame, shown: int = MOST_LINES) -> str:
-    """The criteria and groups that are not shown at all."""
-    names = [_place(row)[:-2] for row in rows.iter_rows(named=True)]
-    missing = [name for name in dict.fromkeys(names[shown:]) if name and name not in names[:shown]]
-    return f", all those of {listing(missing)}" if missing else ""
-
-
-def _number(row: dict[str, Any]) -> str:
-    if row["low"] is None or not np.isfinite(row["low"]):
-        return f"{said(row['estimate'], 3)} (no interval: {row['reason']})"
-    return estimated(row["estimate"], row["low"], row["high"], 3)
+    return next(name for name in (*advice, *requested) if name in computed)

@@ -1,4 +1,4 @@
-"""One coefficient of agreement: what it measures, what it needs, and the number with its interval."""
+"""A coefficient of agreement: its definition, its requirements, its options, and the estimate with its interval."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import polars as pl
 
+from assay.concordance import words
 from assay.data.annotations import Annotations, Answers, Repeats
 from assay.data.chunks import Chunks
 from assay.data.ratings import Ratings
 from assay.data.scales import Label, Scale
-from assay.errors import DesignError, counted, listing
+from assay.errors import DesignError, listing
 from assay.estimation.intervals import Estimate, EstimateByRule, Estimates, Transform, interaction_of, near_the_ends
 from assay.estimation.options import Adjustment, IntervalSettings, Limits, Raters, option
 from assay.estimation.resampling import Sums, Units
@@ -22,7 +23,6 @@ from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.small_samples import Score, Tailed
 from assay.estimation.statistic import Estimated, Floats, Ints
 from assay.reporting import pictures
-from assay.reporting.tables import interval, said
 from assay.statistics.categories import (
     Alpha,
     ChanceCorrected,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# -- The options of agreement, its coefficients and the study of grading scales, stated once -------
+# -- options of agreement, its coefficients and the study of grading scales ------------------------
 
 Who = Literal["humans", "judges", "pairs", "consensus", "rest", "human pairs", "random human"]
 CorrelationKind = Literal["pearson", "spearman", "kendall"]
@@ -53,25 +53,25 @@ Model = Literal["random", "mixed"]
 
 @dataclass(frozen=True, kw_only=True)
 class PanelSettings(IntervalSettings):
-    """What every question about agreement can be asked: for whom an interval is, and which answers count."""
+    """Options of every analysis of agreement: the population of raters, and repeated labels."""
 
     raters: Raters | None = option(
         None,
-        "Whether intervals are for these annotators (fixed) or for others like them (random).",
-        details="With random raters each annotator is left out in turn beside each item, which takes the jackknife and "
-        "three annotators; ICCs of random annotators and studies of grading scales do so when not given, all others "
-        "take raters as fixed.",
+        "Treat annotators as fixed, or as a random sample of annotators.",
+        details="With random raters each annotator is left out in turn, as well as each item; this requires the "
+        "jackknife and three annotators. Default: random for ICCs of random annotators and studies of grading scales, "
+        "fixed for all others.",
     )
     repeats: Repeats = option(
         "error",
-        "What repeated answers stand for.",
-        details="A table with repeats is refused until this is said.",
+        "How to combine repeated labels.",
+        details="With error, a table with repeated labels is refused.",
         first=True,
     )
     clusters: str | None = option(None, "Item column whose items are resampled together.")
 
     def raters_for(self, *, random: bool) -> Raters:
-        """What an interval takes raters for: as asked, else fixed, or random where the question speaks of others.
+        """Return ``raters`` if it is given; else the default, random only for coefficients of a rater population.
 
         Raises
         ------
@@ -80,21 +80,21 @@ class PanelSettings(IntervalSettings):
         """
         if self.raters == "random" and self.method in ("percentile", "bca"):
             raise DesignError(
-                f"a bootstrap ({self.method}) draws annotators with replacement, and one that is drawn twice agrees "
-                "with itself; take method='jackknife', or raters='fixed'"
+                f"a bootstrap ({self.method}) draws annotators with replacement, and an annotator who is drawn twice "
+                "agrees with itself; use method='jackknife' or raters='fixed'"
             )
         return self.raters or ("random" if random and self.method == "jackknife" else "fixed")
 
 
 OLD_RATERS = {"these": "raters='fixed'", "sample": "raters='random'"}
-"""Words that ``annotators=`` once took for what ``raters=`` says."""
+"""Old values of ``annotators=``, which are now values of ``raters=``."""
 
 
 @dataclass(frozen=True)
 class CoefficientSettings(PanelSettings):
     """Options of every coefficient of agreement."""
 
-    annotators: Sequence[str] | None = option(None, "Whose labels count, in this order; all when not given.")
+    annotators: Sequence[str] | None = option(None, "Annotators to compare, in this order (default: all).")
 
     def __post_init__(self) -> None:
         if isinstance(self.annotators, str) and self.annotators in OLD_RATERS:
@@ -113,7 +113,7 @@ class BiasSettings(CoefficientSettings):
         given = self.annotators
         if isinstance(given, str) or (isinstance(given, Sequence) and len(given) != 2):
             got = given if isinstance(given, str) else len(given)
-            raise DesignError(f"bias compares two annotators that are named, second minus first; got {got}")
+            raise DesignError(f"bias requires the names of two annotators (second minus first); got {got}")
         super().__post_init__()
 
 
@@ -126,7 +126,7 @@ class WithinSettings(CoefficientSettings):
         "Distance up to which labels count as equal.",
         low=0,
         always=True,
-        details="In categories for named categories, in the scale's units for numbers.",
+        details="In categories for named categories, in units of the scale for numbers.",
     )
 
 
@@ -136,9 +136,9 @@ class WeightedSettings(CoefficientSettings):
 
     weights: Weights | LabelDistance = option(
         "none",
-        "How much credit nearby labels earn.",
-        details="linear, quadratic and ordinal need labels with an order. Or a function of two labels: 1 for equal "
-        "ones, less for others, the same both ways round.",
+        "Credit for nearby labels.",
+        details="linear, quadratic and ordinal require ordered labels. Or a symmetric function of two labels: 1 for "
+        "equal labels, less for others.",
     )
 
 
@@ -148,11 +148,11 @@ class AlphaSettings(CoefficientSettings):
 
     level: Level | LabelDistance | None = option(
         None,
-        "Which difference counts.",
+        "Distance of two labels.",
         key="distance",
         details="nominal: any; ordinal: ranks between; interval: squared difference; ratio: squared relative "
-        "difference; or a function of two labels, 0 for equal ones and the same both ways round. When not given, that "
-        "of the scale: nominal for categories, ordinal for Ordinal, interval for Interval.",
+        "difference; or a symmetric function of two labels, 0 for equal labels. Default: that of the scale (nominal "
+        "for categories, ordinal for Ordinal, interval for Interval).",
     )
 
 
@@ -162,9 +162,9 @@ class CorrelationSettings(CoefficientSettings):
 
     kind: CorrelationKind = option(
         "spearman",
-        "Which correlation.",
-        details="Pearson's r (labels that are numbers), Spearman's ρ from midranks, or Kendall's (1945) τ-b, which "
-        "corrects for ties; the last two need an order only.",
+        "Kind of correlation.",
+        details="Pearson's r (numeric labels), Spearman's ρ from midranks, or Kendall's (1945) τ-b, which corrects for "
+        "ties; the last two require only ordered labels.",
     )
 
 
@@ -174,11 +174,11 @@ class ICCTableSettings(CoefficientSettings):
 
     estimator: Estimator | None = option(
         None,
-        "How variances are computed.",
-        details="anova is the analysis of variance of complete items; those with a missing label are left out and "
-        "counted. components takes incomplete tables whole, by Henderson's (1953) method 1. When not given: anova for "
-        "complete tables. g_study fits REML, which gives another value where labels are missing or a variance is "
-        "below 0.",
+        "Estimator of the variances.",
+        details="anova is the analysis of variance of complete items; items with a missing label are excluded and "
+        "counted. components uses incomplete tables whole, by Henderson's (1953) method 1. Default: anova for "
+        "complete tables, else components. g_study fits REML, which gives a different value if labels are missing or "
+        "a variance is below 0.",
     )
 
 
@@ -188,21 +188,21 @@ class ICCSettings(ICCTableSettings):
 
     form: str = option(
         "ICC(A,1)",
-        "Which intraclass correlation.",
+        "Form of the intraclass correlation.",
         details="ICC(1), ICC(1,k), ICC(C,1), ICC(C,k), ICC(A,1), ICC(A,k), or the aliases ICC(1,1), ICC(2,1), "
         "ICC(3,1), ICC(2,k), ICC(3,k), ICC(k).",
     )
     model: Model = option(
         "random",
-        "Whether annotators are a sample of many, or the only ones of interest (mixed).",
-        details="One number, two meanings: raters are random when not said otherwise, or fixed.",
+        "Treat annotators as a random sample, or as the only annotators of interest (mixed).",
+        details="The estimate is the same; the interval treats raters as random, or as fixed.",
     )
     k: float | None = option(
         None,
-        "Labels that are averaged, for the forms with k.",
+        "Number of labels that are averaged, for the forms with k.",
         low=1,
-        details="When not given, the number of annotators; in an incomplete table the harmonic mean over items of "
-        "their numbers of labels.",
+        details="Default: the number of annotators; in an incomplete table the harmonic mean number of labels per "
+        "item.",
     )
 
 
@@ -212,50 +212,50 @@ class AgreementSettings(PanelSettings):
 
     coefficients: Sequence[str] | None = option(
         None,
-        "Names such as cohen-kappa or icc(a,1), separated by commas; every one that the scale allows.",
+        "Names such as cohen-kappa or icc(a,1), separated by commas (default: all that the scale allows).",
         first=True,
     )
     who: Sequence[Who] | None = option(
         None,
-        "Kinds of comparison, separated by commas; all when not given.",
-        details="humans and judges: all of them as a panel. pairs: each two annotators. consensus: the people's "
-        "consensus with each judge and with the judges' consensus: the mean for coefficients of numbers; for those of "
-        "categories the median of labels that have an order (a median between two labels goes to the one nearer the "
-        "middle of the scale), else the majority (an item on which two categories are tied has no consensus, and the "
-        "exclusions count it). rest: each annotator with the consensus of the others of its kind. human pairs: each "
-        "judge with all people, and people with each other, over the pairs of labels of an item, each item counting "
-        'once. random human: each annotator with one person drawn anew for each item (Hardy, "All that glitters", '
-        "figure 1); the estimate is the mean over draws, and the interval takes draws with items resampled.",
+        "Kinds of comparison, separated by commas (default: all).",
+        details="humans and judges: all of them as a panel. pairs: each pair of annotators. consensus: the human "
+        "consensus with each judge and with the judges' consensus. The consensus is the mean for coefficients of "
+        "numbers. For coefficients of categories it is the median of ordered labels (a median between two labels "
+        "becomes the one nearer the middle of the scale), else the majority (an item on which two categories are tied "
+        "has no consensus and is counted in the exclusions). rest: each annotator with the consensus of the others of "
+        "its kind. human pairs: each judge with all humans, and humans with each other, over the pairs of labels of an "
+        'item, with equal weights for items. random human: each annotator with a human drawn for each item (Hardy, "All '
+        'that glitters", figure 1). The estimate is the mean over draws; the interval uses draws with items resampled.',
         first=True,
     )
     by: str | None = option(
         None,
-        "A column whose values are analysed one by one.",
-        details="Of the items (benchmark, language) or the single answer, to analyse each of its values beside all; or "
-        "of the annotators (gender, expertise), to analyse the people with each of its values, with all judges.",
+        "Analyse each value of this column separately.",
+        details="A column of the items (benchmark, language) or of the labels adds an analysis for each of its values. "
+        "A column of the annotators (gender, expertise) adds an analysis of the humans with each value and all judges.",
         first=True,
     )
     draws: int = option(
-        1000, "Draws of one person an item, for 'random human'.", low=1, details="The paper's number is 1,000."
+        1000, "Draws of one human per item, for 'random human'.", low=1, details="The paper's number is 1,000."
     )
     family: str | None = option(
         None,
-        "Annotator column that says which family a judge is of, for 'random human'.",
-        details="A random judge of each family with two or more is drawn for each item, as the human is (Hardy, "
-        "section 4.1). When not given, all judges are one family. People are always one.",
+        "Annotator column with the family of each judge, for 'random human'.",
+        details="From each family with two or more judges one is drawn for each item, like the human (Hardy, section "
+        "4.1). Default: all judges are one family. Humans are always one family.",
     )
     adjust: Adjustment = option(
         "holm",
-        "How p-values are adjusted for their number.",
+        "Multiplicity adjustment of p-values.",
         always=True,
-        details="The family is all rows of one coefficient in one kind of comparison.",
+        details="Over all rows of one coefficient in one kind of comparison.",
     )
 
     renamed: ClassVar[Mapping[str, str]] = {"annotators": "raters='fixed' or raters='random'"}
 
     def __post_init__(self) -> None:
         for name in ("coefficients", "who"):
-            # Each name once: a row that is asked for twice would count twice in the adjustment of p-values.
+            # Each name once: a repeated row would count twice in the adjustment of p-values.
             names = getattr(self, name)
             if names is not None:
                 object.__setattr__(self, name, (names,) if isinstance(names, str) else tuple(dict.fromkeys(names)))
@@ -268,26 +268,26 @@ class GradingScaleSettings(PanelSettings):
 
     scale_column: str = option(
         "scale",
-        "Column that names the range of each answer: 0-5, 0-100.",
-        details="It is a condition of the table.",
+        "Column with the scale of each label: 0-5, 0-100.",
+        details="It is an experimental condition of the table.",
         first=True,
     )
     _: KW_ONLY
     ranges: Mapping[str, tuple[float, float]] | None = option(
-        None, "Lowest and highest number of each value of that column, where its name does not say.", hidden=True
+        None, "Lowest and highest number of each scale whose name is not a range.", hidden=True
     )
     by: str | None = option(
         None,
-        "Item column (benchmark) whose values are analysed beside the pooled figure.",
-        details="When not given, the one text column of the items with 2 to 12 values, of 10 items each, or one that "
-        "is called benchmark, dataset, task, domain, subset or source; a note says which. none for no column.",
+        "Item column (benchmark) for an analysis of each value, in addition to the pooled analysis.",
+        details="Default: the only text column of the items with 2 to 12 values of at least 10 items each, or one "
+        "named benchmark, dataset, task, domain, subset or source; a note names it. none for no column.",
         first=True,
     )
-    group: str | None = option(None, "Annotator column (gender, expertise) whose groups are set against the judges.")
-    condition: str | None = option(None, "Another column that was varied for the judges (temperature).")
-    baseline: Any = option(None, "The value of that column in the main analysis.")
+    group: str | None = option(None, "Annotator column (gender, expertise) whose groups are compared with the judges.")
+    condition: str | None = option(None, "Column with another experimental condition of the judges (temperature).")
+    baseline: Any = option(None, "Value of that condition in the main analysis.")
     well_aligned: float = option(
-        0.1, "Distance on 0-1 up to which an item counts as well aligned.", low=0, high=1, details="The paper's is 0.1."
+        0.1, "Largest distance on 0-1 of a well-aligned item.", low=0, high=1, details="The paper's value is 0.1."
     )
 
     renamed: ClassVar[Mapping[str, str]] = {
@@ -297,54 +297,54 @@ class GradingScaleSettings(PanelSettings):
     }
 
 
-# -- intervals where few items decide ---------------------------------------------------------------
-# The jackknife asks the items at hand how much a coefficient varies. Where a handful of items decides, they cannot
-# know: one item on which a rare label was agreed and none on which it was not look as if nothing varied. The score
-# interval (Donner & Eliasziw 1992) asks instead which true values are compatible with the coefficient, each with the
-# standard error that it would have if it were the true one. `benchmarks/agreement_intervals.py` shows what it moves.
+# -- intervals if few items determine the coefficient -----------------------------------------------
+# The jackknife estimates the variance of a coefficient from the observed items. If few items determine it, this fails:
+# with one agreed item of a rare label and none without agreement, the jackknife variance is near 0. The score interval
+# (Donner & Eliasziw 1992) contains instead the true values that are compatible with the coefficient, each with the
+# standard error under that value. `benchmarks/agreement_intervals.py` compares both.
 
 FEW = 20
-"""Items with another label than the commonest, or with two different labels: fewer of either, and few items decide.
-A larger number would widen intervals that the jackknife gives well."""
+"""Items with a label other than the most frequent one, or with two different labels: with fewer of either, few items
+determine the coefficient. A larger number would widen intervals for which the jackknife is adequate."""
 
 FEW_CLUSTERS = 15
 """With fewer, the jackknife covers up to .03 less (60 items in clusters of 5 and 10)."""
 
 LEAST = 5
-"""Items with another label than the commonest, under which a coefficient corrected for chance has no interval: none
-that was tried held there in both directions."""
+"""Items with a label other than the most frequent one, below which a chance-corrected coefficient has no interval: no
+method that was tried had the stated coverage there on both sides."""
 
 MOST_RARE = 0.25
-"""Share of labels up to which the rarer of two is rare. The jackknife of κ covers .83 at 5% and 200 items, .93 and more
+"""Largest share of a rare label, the rarer of two. The jackknife of κ covers .83 at 5% and 200 items, and at least .93
 from 25% on, by `benchmarks/agreement_rare.py`."""
 
 MOST_ITEMS = 10_000
-"""Among more items than this, few do not decide, or hardly; it is where items are merged into blocks, too."""
+"""Above this number of items, few items do not determine a coefficient. Items are also merged into blocks from here."""
 
 MOST_RARE_VALUES = 7
-"""Different labels up to which every pattern of them is tried: three annotators have 343 patterns of seven."""
+"""Most different labels whose patterns are enumerated: three annotators have 343 patterns of seven labels."""
 
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """How the labels of a table are spread over its categories, looked at once for every coefficient of it."""
+    """The distribution of the labels of a table over categories, computed once for all coefficients."""
 
     ratings: Ratings
 
     @cached_property
     def answers(self) -> Answers | None:
-        """The labels, where they are in memory."""
+        """The labels, if they are in memory."""
         source = self.ratings.source
         return source if isinstance(source, Answers) else None
 
     @cached_property
     def value_counts(self) -> tuple[Floats, Ints]:
-        """The different labels, lowest first, and how often each was given."""
+        """The different labels in ascending order, and their frequencies."""
         return np.unique(() if self.answers is None else self.answers.value, return_counts=True)
 
     @cached_property
     def few(self) -> tuple[int, int]:
-        """Items with another label than the commonest, and items with two different labels."""
+        """The items with a label other than the most frequent one, and the items with two different labels."""
         assert self.answers is not None
         item, value = self.answers.item, self.answers.value
         values, number = self.value_counts
@@ -355,9 +355,9 @@ class Spread:
     def rule(
         self, measure: Measure, found: Estimates, i: int, statistic: PanelStatistic | Ranks
     ) -> Score | Tailed | str | None:
-        """What the interval of a value comes from where few items decide, or why it has none; None where many do."""
-        asks = found.method == "jackknife" and len(found.leave_one_out) > 0 and found.raters != "random"
-        if not asks or not np.isfinite(found.value[i]) or self.answers is None:
+        """The small-sample interval of a value, or the reason for none; None if many items determine the value."""
+        applies = found.method == "jackknife" and len(found.leave_one_out) > 0 and found.raters != "random"
+        if not applies or not np.isfinite(found.value[i]) or self.answers is None:
             return None
         if measure.tails:
             return self._heavy_tails(found, i, self.answers)
@@ -382,7 +382,7 @@ class Spread:
         return Score(*curve(statistic, patterns, self.ratings.n_items), stepwise=not measure.rare_label)
 
     def _own_thresholds(self, measure: Measure, statistic: PanelStatistic) -> Score | None:
-        """Where one of two labels is rare: raters who give it at rates of their own, whatever the number of items."""
+        """The interval for a rare label of two, given by raters with different thresholds, for any number of items."""
         number = self.value_counts[1]
         rare = self.unseen is not None or (len(number) == 2 and number.min() <= MOST_RARE * number.sum())
         if not rare or self.ratings.clusters is not None or not (measure.rare_label or measure.item_rate):
@@ -392,17 +392,17 @@ class Spread:
             return None
         values, errors = curve(statistic, patterns, self.ratings.n_items)
         known = np.isfinite(values) & np.isfinite(errors)
-        words = "score interval for raters of their own thresholds"
-        return Score(values[known], errors[known], name="score-rates", words=words) if known.any() else None
+        how = "score interval for raters with different thresholds"
+        return Score(values[known], errors[known], name="score-rates", words=how) if known.any() else None
 
     @cached_property
     def joint_patterns(self) -> Patterns | None:
-        """The patterns of these labels, whoever gave them."""
+        """The patterns of these labels, for any annotator."""
         return None if self.answers is None else Patterns.of(self.answers, anyone=True)
 
     @cached_property
     def separate_patterns(self) -> Patterns | None:
-        """The patterns of these labels, each annotator's by itself."""
+        """The patterns of these labels, separately for each annotator."""
         return None if self.answers is None else Patterns.of(self.answers, anyone=False)
 
     @cached_property
@@ -417,21 +417,21 @@ class Spread:
 
     @cached_property
     def unseen(self) -> float | None:
-        """The label that nobody gave, of two that there are."""
+        """The label of two that no annotator gave."""
         values = self.value_counts[0]
         if len(values) != 1 or self.ratings.scale.categories is None or len(self.ratings.scale.categories) != 2:
             return None
         return float(next(one for one in self.ratings.categories if one != values[0]))
 
     def _heavy_tails(self, found: Estimates, i: int, answers: Answers) -> Tailed | None:
-        """A root mean square of labels with many values, which may have tails; few values show how far they reach."""
+        """The interval for the root mean square of labels with many values, which can have heavy tails."""
         if len(found.leave_one_out) < 2 or found.unit not in ("items", "clusters"):
             return None
         if len(self.value_counts[0]) <= min(MOST_VALUES, len(answers.value) / 2):
             return None
         n, scale = found.n_units, self.ratings.scale
         highest = span(scale) if scale.numeric and scale.bounds is not None else np.inf
-        # The jackknife's pseudovalues of the mean square are the squares themselves, where two annotators are compared.
+        # For two annotators, the jackknife pseudovalues of the mean square are the squares.
         squares = n * found.value[i] ** 2 - (n - 1) * found.leave_one_out[:, i] ** 2
         return Tailed(squares, max(len(np.unique(answers.annotator)) - 1, 1), highest)
 
@@ -441,13 +441,13 @@ class Spread:
         name = f"{label:g}" if isinstance(label, float) else str(label)
         one = "item has" if rare == 1 else "items have"
         return (
-            f"only {rare} {one} another label than the commonest, and no interval holds with fewer than {LEAST}: the "
-            f"label '{name}' is too rare; have more items labelled that it fits"
+            f"only {rare} {one} a label other than the most frequent one, and an interval requires {LEAST}: the label "
+            f"'{name}' is too rare; label more items to which it applies"
         )
 
 
 def label_of(ratings: Ratings, value: float) -> Label:
-    """The label that a number stands for, as people wrote it."""
+    """Return the label of a number, as in the file."""
     names = ratings.source.categories
     if names is None and not ratings.scale.numeric and ratings.scale.kind != "preference":
         names = ratings.scale.categories
@@ -455,28 +455,28 @@ def label_of(ratings: Ratings, value: float) -> Label:
 
 
 def label_word(ratings: Ratings, value: float) -> str:
-    """The label that a number stands for, as a table says it."""
+    """Return the label of a number, as in a table."""
     label = label_of(ratings, value)
     return f"{label:g}" if isinstance(label, float) else ratings.scale.word(label)
 
 
-# -- what a coefficient is --------------------------------------------------------------------------
+# -- the definition of a coefficient ----------------------------------------------------------------
 
 Needs = Literal["labels", "categories", "order", "ordered categories", "numbers", "range"]
 
 NEEDS: dict[Needs, tuple[str, Callable[[Scale], bool]]] = {
-    "labels": ("labels that can be equal, not free text", lambda s: s.kind != "text"),
-    "categories": ("categories that can be counted", lambda s: s.categories is not None or s.kind == "nominal"),
-    "order": ("labels with an order", lambda s: s.ordered),
-    "ordered categories": ("categories with an order", lambda s: s.ordered and s.categories is not None),
-    "numbers": ("labels that are numbers", lambda s: s.numeric),
+    "labels": ("labels other than free text", lambda s: s.kind != "text"),
+    "categories": ("categories", lambda s: s.categories is not None or s.kind == "nominal"),
+    "order": ("ordered labels", lambda s: s.ordered),
+    "ordered categories": ("ordered categories", lambda s: s.ordered and s.categories is not None),
+    "numbers": ("numeric labels", lambda s: s.numeric),
     "range": ("a scale with a lowest and a highest number", lambda s: s.numeric and s.bounds is not None),
 }
-"""What a coefficient may need of a scale, in words, and whether a scale has it."""
+"""Requirements of a coefficient: in words, and as a test of a scale."""
 
 
 class Advice(NamedTuple):
-    """The coefficient to report of labels on a scale, and why."""
+    """The recommended coefficient for a scale, and the reasons."""
 
     name: str
     title: str
@@ -484,38 +484,37 @@ class Advice(NamedTuple):
 
 
 def recommend(scale: Scale) -> Advice | None:
-    """Which coefficient to report: the one that counts what labels on this scale can say, for any annotators.
+    """Return the recommended coefficient for labels on this scale and any number of annotators.
 
-    None for free text and odd ones out, which have no such coefficient.
+    None for free text and odd-one-out choices, which have no such coefficient.
     """
     if scale.numeric and scale.categories is None:
-        why = "labels are numbers, and it asks for the same number, not only the same order"
-        return Advice("icc(a,1)", "ICC(A,1)", why)
+        return Advice("icc(a,1)", "ICC(A,1)", "numeric labels, absolute agreement")
     if scale.ordered:
-        why = "labels have an order, which it counts, for any number of annotators and with labels missing"
+        why = "ordinal labels, any number of annotators, missing labels"
         return Advice("krippendorff-alpha-ordinal", "Krippendorff's α, ordinal", why)
     if scale.kind == "nominal":
-        why = "labels are categories without an order, and it takes any number of annotators, with labels missing"
+        why = "nominal labels, any number of annotators, missing labels"
         return Advice("krippendorff-alpha-nominal", "Krippendorff's α, nominal", why)
     return None
 
 
 MOST_IN_PAIRS = 30
-"""Annotators up to which a coefficient of two is averaged over all their pairs, 435 of them."""
+"""Most annotators for the average of a coefficient of two over all pairs: 435 pairs."""
 
 MOST_VALUES = 32
-"""A rank statistic takes its table of values up to this many different labels (1,024 sums an item), and weights of
-items above."""
+"""Most different labels for which a rank statistic uses a table of values (1,024 sums per item); above, it weights
+items."""
 
 MOST_WEIGHED = 3_000
-"""Up to this many items a statistic of weights is resampled, which takes the square of their number; above, its
-interval comes from batches."""
+"""Most items for which a statistic of weights is resampled, at a cost quadratic in their number. Above, the interval
+is computed from batches."""
 
 BATCHES = 100
-"""Of at least 30 items each; t with 99 degrees of freedom is 1% wider than a normal interval."""
+"""Number of batches, of at least 30 items each. A t interval with 99 degrees of freedom is 1% wider than a normal one."""
 
 MOST_SCORED = 45
-"""Pairs of annotators, those of ten, up to which each is looked at for rare labels, at the cost of a curve a pair."""
+"""Most pairs of annotators (those of ten) that are checked for rare labels, at the cost of one curve per pair."""
 
 INTERVAL_NAMES: dict[Transform, str] = {
     "none": "jackknife",
@@ -528,51 +527,51 @@ INTERVAL_NAMES: dict[Transform, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """A coefficient before it meets data: what it is of all labels of an item (panel), or of two (pair)."""
+    """The definition of a coefficient, for all labels of an item (panel) or for two (pair)."""
 
     name: str
     title: str
     needs: Needs
-    """What the scale must offer."""
+    """The requirement on the scale."""
     panel: Callable[[Ratings], PanelStatistic | Ranks] | None = None
     pair: Callable[[Ratings], PairStatistic | None] | None = None
-    """None stands for ranks of labels that have too many values for a table."""
+    """Returns None for ranks of labels with too many values for a table."""
     ranks: Literal["spearman", "kendall"] = "spearman"
     transform: Transform = "fisher"
-    """Where intervals are symmetric."""
+    """The transform on which intervals are symmetric."""
     zero: bool = True
-    """Whether 0 says "no better than chance", so that it makes sense to test it."""
+    """Whether 0 means agreement by chance, so that it is tested."""
     highest: float | None = None
     lower_is_better: bool = False
     directed: bool = False
-    """Whether it changes when the two annotators are swapped, so that a mean over pairs says nothing."""
+    """Whether it changes when the two annotators are swapped, so that a mean over pairs has no meaning."""
     takes_means: bool = False
-    """Whether a consensus may be a mean, which need not be a label of the scale."""
+    """Whether a consensus can be a mean, which is not always a label of the scale."""
     share: bool = False
     """Whether it is the mean of a share of each item, from 0 to 1."""
     random_raters: bool = False
-    """Whether it is by its definition about others than these annotators, as the ICCs of random annotators are."""
+    """Whether its definition refers to a population of annotators, as for the ICCs of random annotators."""
     rare_label: bool = False
-    """Whether a rare label alone decides it, so that it has no interval where hardly any item has one."""
+    """Whether it depends mostly on a rare label, so that it has no interval if very few items have that label."""
     item_rate: bool = False
-    """Whether a rare label hardly moves it, so that its interval takes the rate of that label as it is."""
+    """Whether it depends little on a rare label, so that its interval uses the observed rate of that label."""
     tails: bool = False
-    """Whether the largest distances decide it, as they do where distances are squared."""
+    """Whether it depends mostly on the largest distances, as with squared distances."""
     note: Callable[[Ratings], str | None] | None = None
-    """What a reader has to know of its values for these labels."""
+    """A note on its values for these labels."""
 
     def check(self, ratings: Ratings) -> None:
-        """Raise a `DesignError` where the scale does not offer what the coefficient needs."""
+        """Raise a `DesignError` if the scale does not meet the requirement of the coefficient."""
         if self.needs not in offers_of(ratings.scale):
             raise DesignError(
-                f"{self.title} needs {NEEDS[self.needs][0]}; these are on '{ratings.scale.spec}'. "
-                "Choose another coefficient, or say which scale the labels are on with scale=..."
+                f"{self.title} requires {NEEDS[self.needs][0]}; these labels are on the scale '{ratings.scale.spec}'. "
+                "Choose another coefficient, or set the scale with scale=..."
             )
 
     def statistic(
         self, ratings: Ratings, first: Ints | None = None, second: Ints | None = None
     ) -> PanelStatistic | Ranks:
-        """What is to be estimated; for a coefficient of two annotators over these pairs of them."""
+        """Return the statistic; for a coefficient of two annotators over these pairs."""
         if self.panel is not None:
             return self.panel(ratings)
         assert self.pair is not None and first is not None and second is not None  # noqa: PT018
@@ -582,12 +581,12 @@ class Measure:
         return MeanOfPairs(pair, first, second)
 
     def prepare(self, ratings: Ratings) -> tuple[PanelStatistic | Ranks, tuple[Ints, Ints] | None, int]:
-        """The statistic of all annotators, which pairs of them it is the mean over, and how many pairs it leaves out.
+        """Return the statistic of all annotators, the pairs that it averages, and the number of pairs left out.
 
         Raises
         ------
         DesignError
-            Where the scale does not offer what the coefficient needs, or no two annotators can be compared.
+            If the scale does not meet the requirement, or no two annotators can be compared.
         """
         self.check(ratings)
         if self.pair is None:
@@ -598,7 +597,7 @@ class Measure:
 
 @lru_cache(maxsize=64)
 def offers_of(scale: Scale) -> frozenset[Needs]:
-    """What labels on a scale are."""
+    """Return the requirements that a scale meets."""
     return frozenset(need for need, (_, has) in NEEDS.items() if has(scale))
 
 
@@ -609,17 +608,17 @@ class Coefficient(Result):
     Attributes
     ----------
     name, title : str
-        Which coefficient.
+        The coefficient.
     estimate, low, high, standard_error : float
-        NaN where it cannot be estimated; `reason` says why.
+        NaN if it is not estimable; see `reason`.
     n_items, n_labels : int
-        Items that it rests on, and labels in the table.
+        Items in the estimate, and labels in the table.
     annotators : tuple of str
-        Who was compared.
+        The annotators.
     pairs : tuple of (annotator, annotator, Estimate)
-        For a coefficient of two annotators that was averaged over pairs: each of them.
+        For a coefficient of two annotators that is averaged over pairs: each pair.
     run : Run
-        Every option, how the interval was made, what does not count, what was decided on the way.
+        Every option, the kind of interval, the exclusions and the notes.
     """
 
     leads: ClassVar[bool] = True
@@ -646,7 +645,7 @@ class Coefficient(Result):
 
     @property
     def table(self) -> pl.DataFrame:
-        """The coefficient and, where it is a mean over pairs of annotators, each pair."""
+        """The coefficient and, if it is a mean over pairs of annotators, each pair."""
         whole = (", ".join(self.annotators) if len(self.annotators) <= 3 else f"{len(self.annotators)} annotators",)
         rows: list[tuple[object, ...]] = [(*whole, self.estimate, self.low, self.high, self.n_items, self.reason)]
         rows += [(f"{a} & {b}", i.estimate, i.low, i.high, None, i.reason) for a, b, i in self.pairs]
@@ -655,21 +654,11 @@ class Coefficient(Result):
         return pl.DataFrame(rows, schema=schema, orient="row").with_columns(coefficient=pl.lit(self.name))
 
     def summary(self) -> str:
-        """Value, interval, what it rests on; which coefficient to report where this one ignores an order."""
-        level = f"{100 * self.found.confidence:g}%"
-        if np.isfinite(self.low):
-            number = f"{said(self.estimate, 3)}, {level} interval {interval(self.low, self.high, 3)}"
-        else:
-            number = f"{said(self.estimate, 3)}, no interval: {self.reason}"
-        lines = [f"{self.title}: {number}."]
-        who = f"{len(self.annotators)} annotators" if len(self.annotators) > 2 else " and ".join(self.annotators)
-        lines.append(f"{counted(self.n_items, 'item')}, {who}; {self.run.interval}.")
-        if self.advice is not None and self.measure.zero and self.measure.needs in ("labels", "categories"):
-            lines.append(f"Recommended for such labels: {self.advice.title}; {self.advice.why}.")
-        return "\n".join([*lines, *self.run.closing()])
+        """Return the estimate, its interval and the data; the recommended coefficient if this one ignores an order."""
+        return words.lines_of(self, words.coefficient_lines(self))
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The coefficient and its pairs of annotators as a forest plot."""
+        """Draw the coefficient and its pairs of annotators as a forest plot."""
         table = self.table
         names = [self.title, *table["annotators"][1:]] if self.pairs else [self.title] * table.height
         ax = pictures.axes(ax, height=1.2 + 0.26 * len(names))
@@ -679,12 +668,12 @@ class Coefficient(Result):
 
 
 def coefficient(measure: Measure, labels: Annotations | Chunks, settings: CoefficientSettings) -> Coefficient:
-    """Check, reduce the table to ratings, estimate, wrap: what every coefficient does."""
+    """Check the labels, reduce them to ratings, and estimate the coefficient."""
     return estimate_ratings(measure, ratings_of(labels, settings), settings)
 
 
 def estimate_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSettings) -> Coefficient:
-    """The coefficient of ratings, with its interval."""
+    """Estimate the coefficient of ratings, with its interval."""
     statistic, ends, apart = measure.prepare(ratings)
     sums = sums_of(ratings, statistic)
     found = sums.estimate(settings, measure.transform)
@@ -705,7 +694,7 @@ def estimate_ratings(measure: Measure, ratings: Ratings, settings: CoefficientSe
 def _pairs_without_each(
     found: Estimates, ratings: Ratings, ends: tuple[Ints, Ints]
 ) -> Iterator[tuple[Floats, Floats]]:  # fmt: skip
-    """A mean over pairs without each annotator, and without an item besides: the mean of the pairs of the others."""
+    """The mean over the pairs of the other annotators, without each annotator and also without each item."""
     each = slice(int(found.value.size > 1), None)
     for j in range(len(ratings.annotators)):
         others = (ends[0] != j) & (ends[1] != j)
@@ -719,34 +708,34 @@ def _pairs_without_each(
 def small_sample_intervals(
     each: Sequence[tuple[Measure, PanelStatistic | Ranks]], found: Estimates, spread: Spread
 ) -> dict[int, Estimates]:
-    """Values whose interval is another one because few items decide, by place; one coefficient may have several
-    values, of which the first is meant."""
+    """Return the values with a small-sample interval, by position. If a coefficient has several values, the first is
+    used."""
     rules = ((i, spread.rule(measure, found, i, statistic)) for i, (measure, statistic) in enumerate(each))
     several = len(each) > 1
     return {i: (found.part(np.array([i])) if several else found).scored(rule) for i, rule in rules if rule is not None}
 
 
 def ratings_of(labels: Annotations | Chunks, settings: CoefficientSettings) -> Ratings:
-    """The labels that a coefficient is asked of: at least two annotators."""
+    """Return the labels of at least two annotators."""
     found = Ratings.of(labels, settings.annotators, repeats=settings.repeats, clusters=settings.clusters)
     return found.require_annotators(2, "agreement")
 
 
 WithoutEach = Iterable[tuple[Floats, Floats]]
-"""Values without each rater, one rater after the other: (q,), and the same without each unit besides, (units, q)."""
+"""Values without each rater in turn: (q,), and the same also without each unit: (units, q)."""
 
 
 def leave_raters_out(
     found: Estimates, ratings: Ratings, parts: WithoutEach
 ) -> Estimates:  # fmt: skip
-    """The first value with annotators as a sample."""
+    """Return the first value with annotators as a random sample."""
     if found.method == "none":
         return found
     return groups_left_out(found.part(np.array([0])), [parts], len(ratings.annotators))
 
 
 def groups_left_out(found: Estimates, groups: Sequence[WithoutEach], n_annotators: int | None = None) -> Estimates:
-    """Values with the annotators of each group as a sample."""
+    """Return values with the annotators of each group as a random sample."""
     values: list[list[Floats]] = [[] for _ in groups]
 
     def without_both(i: int) -> Iterator[Floats]:
@@ -761,12 +750,12 @@ def groups_left_out(found: Estimates, groups: Sequence[WithoutEach], n_annotator
 def without_each(
     ratings: Ratings, statistic_of: Callable[[Ratings], PanelStatistic | Ranks], sums: Sums
 ) -> Iterator[tuple[Floats, Floats]]:  # fmt: skip
-    """The coefficient without each annotator (or group of them) in turn, NaN where there is none; see `WithoutEach`."""
+    """The coefficient without each annotator (or group of annotators) in turn, or NaN; see `WithoutEach`."""
     for names in ratings.left_out():
         rest = ratings.without(names)
         try:
             if len(rest.annotators) < 2:
-                raise DesignError("one annotator agrees with nobody")
+                raise DesignError("agreement requires two annotators")
             value, without = sums_of(rest, statistic_of(rest), sums.units).value_and_without(sums.used)
             yield value[:1], without[:, :1]
         except DesignError:
@@ -774,17 +763,17 @@ def without_each(
 
 
 def sums_of(ratings: Ratings, statistic: PanelStatistic | Ranks, units: Units | None = None) -> Sums:
-    """What is resampled for a statistic; in the units of other labels of the same items, where they are given."""
+    """Return the sums that are resampled for a statistic; in given units of the same items, if any."""
     if isinstance(statistic, Ranks):
         return _rank_sums(ratings, statistic)
     return ratings.sums(Together((statistic,)), units)
 
 
 def _rank_sums(ratings: Ratings, statistic: Ranks) -> Sums:
-    """For rank statistics of labels with many values, which are no sums over items.
+    """The sums for rank statistics of labels with many values, which are not sums over items.
 
-    Up to `MOST_WEIGHED` items every resample weighs the items anew. Above, the statistic of each of
-    `BATCHES` random batches of items shows how it varies: its mean over batches varies as it does itself.
+    Up to `MOST_WEIGHED` items, every resample has new weights of items. Above, the variance is estimated from the
+    statistic of each of `BATCHES` random batches: its mean over batches has the same variance.
     """
     if ratings.n_items <= MOST_WEIGHED:
         units = Units.of(ratings.n_items, ratings.clusters)
@@ -801,12 +790,12 @@ def _rank_sums(ratings: Ratings, statistic: Ranks) -> Sums:
 
 @dataclass(frozen=True, eq=False)
 class Shifted:
-    """The mean over batches, moved to where the statistic of all items is."""
+    """The mean over batches, shifted to the statistic of all items."""
 
     by: Floats
 
     def value(self, sums: Floats) -> Floats:
-        """Sum over number, and the shift."""
+        """Return the sum divided by the number, plus the shift."""
         total, number = np.split(sums, 2, axis=-1)
         return np.asarray(total / np.maximum(number, 1) + self.by)
 
@@ -815,13 +804,13 @@ def wrap(
     measure: Measure, ratings: Ratings, found: Estimates, pairs: tuple[tuple[str, str, Estimate], ...],
     exclusions: Sequence[Exclusion], settings: CoefficientSettings,
 ) -> Coefficient:  # fmt: skip
-    """An estimate as a result."""
+    """Return an estimate as a result."""
     main, interval, _ = describe_values((measure,), found)[0]
     notes, m = [*ratings.notes], len(ratings.annotators)
     judges = [name for name in ratings.judges if name in ratings.annotators]
     if judges and m > 2:
         models = f"{listing(judges)} {'is a judge' if len(judges) == 1 else 'are judges'}"
-        notes.append(f"of the {m} annotators, {models}; labels.where(kind='human') has people")
+        notes.append(f"of the {m} annotators, {models}; select humans with labels.where(kind='human')")
     if pairs:
         notes.append(f"mean over {len(pairs)} pairs of annotators")
     if ratings.cluster_name:
@@ -850,7 +839,7 @@ def wrap(
 
 
 def interval_name(found: Estimates) -> str:
-    """How an interval was made, for a signature."""
+    """Return the kind of interval, for a signature."""
     if found.method != "jackknife":
         return found.method
     if found.score is not None and found.raters != "random":
@@ -861,20 +850,20 @@ def interval_name(found: Estimates) -> str:
 
 
 def describe_values(measures: Sequence[Measure], found: Estimates) -> list[tuple[Estimate, str, float]]:
-    """The first values of `found`, how each interval was made, and the two-sided p of a value of 0 on its scale.
+    """Return the first values of `found`, the kind of each interval, and the two-sided p of a value of 0.
 
-    Also for a share of 1 or 0, in which nothing varies. A share of 1 in all n units: were the true mean m, each unit
-    would be 1 with probability m at most, all of them with m ** n. So the true mean is at least (1 - confidence) / 2
-    to the power 1 / n; likewise at 0.
+    Also for a share of 1 or 0, which has no variance. If all n units have a share of 1 and the true mean is m, each
+    unit is 1 with probability at most m, and all of them with at most m ** n. So the true mean is at least
+    (1 - confidence) / 2 to the power 1 / n; likewise at 0.
     """
     each: list[tuple[Estimate, str, float]] = []
-    words, p = found.describe_intervals(), found.p(0.0)
+    kinds, p = found.describe_intervals(), found.p(0.0)
     lows, highs = found.low, found.high
     if found.method == "jackknife" and any(measure.share for measure in measures):
         near = near_the_ends(found.value, found.standard_error, found.confidence)
         lows, highs = np.fmin(lows, near[0]), np.fmax(highs, near[1])
     edge = ((1 - found.confidence) / 2) ** (1 / found.n_units)
-    exact = f"{100 * found.confidence:g}% exact bound for {found.n_units:,} {found.unit} that all say the same"
+    exact = f"{100 * found.confidence:g}% exact bound for {found.n_units:,} {found.unit} with equal values"
     for i, measure in enumerate(measures):
         ends = (lows, highs) if measure.share else (found.low, found.high)
         value, low, high, error = (float(v[i]) for v in (found.value, *ends, found.standard_error))
@@ -882,12 +871,12 @@ def describe_values(measures: Sequence[Measure], found: Estimates) -> list[tuple
             low, high = logit_interval(value / measure.highest, error / measure.highest, found)
             low, high = low * measure.highest, high * measure.highest
         ends_at = partial(_ends_at, measure, found, i)
-        one, said = EstimateByRule(value, low, high, error, found.reasons[i], found, i, ends=ends_at), words[i]
+        one, kind = EstimateByRule(value, low, high, error, found.reasons[i], found, i, ends=ends_at), kinds[i]
         fixed = found.method != "none" and found.raters != "random"
         if measure.share and fixed and np.isfinite(value) and abs(value - round(value)) < 1e-12:
             low, high = (edge, 1.0) if value > 0.5 else (0.0, 1 - edge)
-            one, said = EstimateByRule(float(round(value)), low, high, np.nan, ends=ends_at), exact
-        each.append((one, said, float(p[i])))
+            one, kind = EstimateByRule(float(round(value)), low, high, np.nan, ends=ends_at), exact
+        each.append((one, kind, float(p[i])))
     return each
 
 
@@ -899,7 +888,7 @@ def _ends_at(measure: Measure, found: Estimates, i: int, level: float) -> tuple[
 
 
 def logit_interval(share: float, error: float, found: Estimates) -> tuple[float, float]:
-    """The interval of a share that stays below 1: symmetric for log(share / (1 - share))."""
+    """Return the interval of a share that stays below 1: symmetric for log(share / (1 - share))."""
     from scipy.special import expit, logit, stdtrit
 
     if not 0 < share < 1:
@@ -909,12 +898,12 @@ def logit_interval(share: float, error: float, found: Estimates) -> tuple[float,
 
 
 def pairs_of(ratings: Ratings, measure: Measure) -> tuple[Ints, Ints, int]:
-    """All pairs of annotators with two items in common, and how many pairs have fewer.
+    """Return all pairs of annotators with two items in common, and the number of pairs with fewer.
 
     Raises
     ------
     DesignError
-        For too many annotators, for a coefficient with a direction among more than two, for no such pair.
+        For too many annotators, for a directed coefficient of more than two annotators, or for no such pair.
     """
     m = len(ratings.annotators)
     if measure.directed and m > 2:
@@ -923,34 +912,34 @@ def pairs_of(ratings: Ratings, measure: Measure) -> tuple[Ints, Ints, int]:
         )
     if m > MOST_IN_PAIRS:
         raise DesignError(
-            f"{measure.title} compares two annotators, and {m} have too many pairs; name some with "
-            "annotators=..., or take a coefficient for many, such as krippendorff_alpha"
+            f"{measure.title} compares two annotators, and {m} annotators have too many pairs; select some with "
+            "annotators=..., or use a coefficient for many annotators, such as krippendorff_alpha"
         )
     first, second = np.triu_indices(m, 1)
     enough = ratings.joint[first, second] >= 2
     if not enough.any():
-        raise DesignError(f"{measure.title} needs two annotators with two items in common; there are none")
+        raise DesignError(f"{measure.title} requires two annotators with two items in common; there are none")
     return first[enough], second[enough], int((~enough).sum())
 
 
 def undefined_reason(ratings: Ratings) -> str:
-    """Words for a coefficient that has no value."""
+    """Return the reason for a coefficient without a value."""
     if ratings.varied:
-        return "undefined on these data: too few labels to compare, or no variation among them"
-    return "all labels are the same, so there is no variation to agree about"
+        return "undefined: too few labels to compare, or no variation"
+    return "undefined: all labels are equal"
 
 
 def _named_pairs(
     measure: Measure, ratings: Ratings, found: Estimates, first: Ints, second: Ints
 ) -> tuple[tuple[str, str, Estimate], ...]:
-    """Each pair of annotators, as it would be by itself."""
+    """The estimate of each pair of annotators, as in a separate analysis."""
     if len(found) == 1:
         return ()
     names, each = ratings.annotators, []
-    look = len(first) <= MOST_SCORED and found.method == "jackknife" and ratings.n_items <= MOST_ITEMS
+    check = len(first) <= MOST_SCORED and found.method == "jackknife" and ratings.n_items <= MOST_ITEMS
     for i, (a, b) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
         one = found.part(np.array([i + 1]))
-        if look:
+        if check:
             two = ratings.only((names[a], names[b]))
             statistic = measure.statistic(two, np.array([0]), np.array([1]))
             one = small_sample_intervals([(measure, statistic)], one, Spread(two)).get(0, one)
@@ -960,7 +949,7 @@ def _named_pairs(
 
 @lru_cache(maxsize=64)
 def span(scale: Scale) -> float:
-    """How far apart the ends of a scale are."""
+    """Return the distance between the ends of a scale."""
     assert scale.bounds is not None
     low, high = scale.bounds
     return high - low

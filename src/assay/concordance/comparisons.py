@@ -1,4 +1,4 @@
-"""Who is compared with whom: panels, pairs, consensus, the rest, a human drawn at random."""
+"""The comparisons of annotators: panels, pairs, consensus, the rest, a random human."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ from assay.statistics.categories import Slice, Together, grid
 from assay.statistics.pairs import LabelPairs
 
 A_HUMAN = "a human"
-"""What the table says for any of the people."""
+"""The name of any human in the table."""
 
 A_RANDOM_HUMAN = "a random human"
-"""What it says for one who is drawn for each item."""
+"""The name of a human who is drawn for each item."""
 
 Families = Sequence[tuple[str, tuple[str, ...]]]
-"""What a random annotator of each family is called, and who may be drawn."""
+"""The name of a random annotator of each family, and the annotators to draw from."""
 
 WHO: tuple[Who, ...] = typing.get_args(Who)
 
 MOST_DRAWN_PAIRS = 2**24
-"""Draws times pairs of labels that are held at a time: 128 MB; another number would change digits."""
+"""Draws times pairs of labels in memory at one time: 128 MB. Another number changes digits."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """Two or more annotators, or what stands for several, side by side.
+    """A comparison of two or more annotators, or of a consensus with an annotator.
 
     Attributes
     ----------
     who : str
         The kind of comparison.
     first, second : str
-        Who is compared with whom; of a panel, its name and nobody.
+        The two sides; for a panel its name and None.
     ratings : function of bool
-        The labels, for coefficients that take means (True) and for those that do not, on which a consensus depends. All
+        The labels for coefficients that accept means (True) and for those that do not; a consensus depends on it. All
         ratings of a table have the same items, so that comparisons can be paired.
     masks : (annotators,) bool, twice, optional
-        For ``human pairs`` and ``random human``: whose labels are first and second.
+        For ``human pairs`` and ``random human``: the annotators of the first and of the second labels.
     tied : mapping of text to int
-        Which consensus of categories is divided, and on how many items: these have no majority, and no label. Each is
-        said with one comparison only.
+        The number of items on which a consensus of categories is tied; these have no majority and no label. Each
+        consensus is reported with one comparison only.
     fewer : function, optional
-        The same comparison without each person of a group in turn, where they may be a sample: a panel loses each of
-        its members, a consensus and human pairs each of the people. Named annotators are themselves.
+        The same comparison without each annotator of a group in turn, for random raters: each member of a panel, and
+        each human of a consensus or of human pairs. Named annotators are fixed.
     """
 
     who: Who
@@ -68,13 +68,13 @@ class Pairing:
 
 @dataclass(frozen=True, eq=False)
 class Comparisons:
-    """Everybody in a table who can be compared, as kinds of comparison."""
+    """The comparisons of a table, by kind."""
 
     table: Ratings
     families: Families = ()
 
     def of(self, kinds: Sequence[Who]) -> list[Pairing]:
-        """All comparisons of the kinds asked for that the table has annotators for."""
+        """Return all comparisons of these kinds that the table has annotators for."""
         humans, judges = self.table.humans, self.table.judges
         makers: dict[Who, Callable[[], Iterator[Pairing]]] = {
             "humans": lambda: self._panel("humans", humans),
@@ -123,7 +123,7 @@ class Comparisons:
                 yield self._groups("rest", others, name, rest, (name,), tied)
 
     def _human_pairs(self) -> Iterator[Pairing]:
-        """The second is the one in question, so that a signed difference says how much higher it labels."""
+        """Put the rater of interest second, so that a signed difference is how much higher it labels."""
         table, people = self.table, self._mask(self.table.humans)
 
         def pairing(first: str, second: str, one: Bools | None) -> Pairing:
@@ -144,7 +144,7 @@ class Comparisons:
             yield pairing("a human", name, self._mask((name,)))
 
     def _random_human(self) -> Iterator[Pairing]:
-        """Each annotator with a person drawn for each item, then a random annotator of each family likewise."""
+        """Each annotator with a human drawn for each item, then a random annotator of each family likewise."""
         table, people = self.table, self._mask(self.table.humans)
         if not table.humans:
             return
@@ -179,8 +179,8 @@ class Comparisons:
     def _two(self, first: tuple[str, ...], second: tuple[str, ...]) -> Callable[[bool], Ratings]:
         """Two groups as two annotators, each the mean, the median or the majority of its group.
 
-        A group of one stands for itself. Means where the coefficient takes them; else labels with an order have a
-        median, others a majority, and an item whose group is divided between categories has no label (see `_ties`).
+        A group of one is itself. Means if the coefficient accepts them; else ordered labels have a median, and others a
+        majority. An item on which two categories are tied has no label (see `_ties`).
         """
         scale = self.table.scale
         names = (" + ".join(first) if len(first) < 3 else f"{len(first)} annotators", " + ".join(second))
@@ -230,7 +230,7 @@ def _divided_items(read: Callable[[], Answers], group: list[int]) -> int:
 
 
 def row_means(cells: Floats) -> Floats:
-    """The mean of what is there in each row; NaN where nothing is."""
+    """Return the mean of each row, ignoring NaN; NaN for an empty row."""
     there = ~np.isnan(cells)
     number = there.sum(axis=1)
     total = np.where(there, cells, 0.0).sum(axis=1)
@@ -240,8 +240,8 @@ def row_means(cells: Floats) -> Floats:
 def _medians(cells: Floats, centre: float | None) -> Floats:
     """The median label of each row; NaN where there is none.
 
-    With a ``centre`` labels are whole steps of a scale. A median between two steps goes to the one nearer the centre,
-    so that a scale read from its other end gives the same; at the centre itself to the lower.
+    With a ``centre`` labels are whole steps of a scale. A median between two steps becomes the one nearer the centre,
+    so that a reversed scale gives the same; at the centre the lower.
     """
     ordered = np.sort(cells, axis=1)
     number, rows = (~np.isnan(cells)).sum(axis=1), np.arange(len(cells))
@@ -258,7 +258,7 @@ def _majorities(cells: Floats) -> Floats:
     place = np.arange(cells.shape[1])
     new = np.ones(cells.shape, dtype=bool)
     new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    # How many labels of the same kind stand here and before.
+    # The number of equal labels up to this place.
     run = place - np.maximum.accumulate(np.where(new, place, 0), axis=1) + 1
     run[np.isnan(ordered)] = 0
     most = run.max(axis=1, keepdims=True)
@@ -270,13 +270,13 @@ def _majorities(cells: Floats) -> Floats:
 def draw_humans(
     pairs: LabelPairs, moments: Floats, value: Callable[[Floats], Floats], draws: int, seed: int, *, items: bool
 ) -> Floats:
-    """A statistic of one label pair drawn for each item, over and over: the published procedure, (draws, q).
+    """A statistic of one label pair drawn for each item, many times: the published procedure, (draws, q).
 
     Parameters
     ----------
     moments : (kinds of pairs, k) float
     items : bool
-        Whether items are resampled, too.
+        Whether items are also resampled.
     """
     first, number, kind = pairs.starts, pairs.number, pairs.kind
     n_items, n_kinds = len(first), len(moments)
@@ -294,36 +294,37 @@ def draw_humans(
     return np.concatenate(found)
 
 
-# -- is a judge closer to people than they are to each other? ---------------------------------------
-# Were the judge one of the people, any label of an item could as well have been its own. So the difference between its
-# agreement with people and theirs with each other is set against what it would be with another label of each item in
-# the judge's place. The test is exact for labels that are exchangeable within items, however few or rare they are.
+# -- permutation test: is a judge closer to humans than they are to each other? ---------------------
+# If the judge were one of the humans, its label of an item would be exchangeable with theirs. So the difference between
+# its agreement with humans and the agreement among humans is compared with its distribution when the judge's label is
+# swapped with a human's within items. The test is exact for labels that are exchangeable within items, even if they are
+# few or rare.
 
 MOST_ITEMS = 3_000
-"""Among more items than this the difference is close to normal, and its t-test takes the place of swapping."""
+"""Above this number of items the difference is close to normal, and a t-test replaces the permutation test."""
 
 MOST_NUMBERS = 2**25
-"""Numbers that the sums of all items, with each person's label in the judge's place, may have: 256 MB."""
+"""Largest size of the sums of all items for every human label that replaces the judge's: 256 MB."""
 
 MOST_SUMS = 2**22
-"""Sums of swaps that are valued together: 32 MB."""
+"""Sums of permutations that are evaluated together: 32 MB."""
 
-SWAPS_PER_BLOCK = 256
-"""Swaps that share one random stream; another number would change digits."""
+PERMUTATIONS_PER_BLOCK = 256
+"""Permutations that share one random stream. Another number changes digits."""
 
 LEAST_DIFFERENT = 1e-10
 """Differences closer than this are equal up to rounding."""
 
 
-def swapping_p(ratings: Ratings, joint: Together, judge: str, *, swaps: int, seed: int) -> Floats | None:
-    """Two-sided p-values of differences that an exchangeable judge would have: (k,); None where swapping is too much.
+def permutation_p(ratings: Ratings, joint: Together, judge: str, *, permutations: int, seed: int) -> Floats | None:
+    """Two-sided p-values of differences under an exchangeable judge: (k,); None if the table is too large.
 
     Parameters
     ----------
     joint : Together
-        k coefficients of the judge with people, then the same of people with each other.
-    swaps : int
-        How many times the judge's place is drawn anew, for each item by itself, or for each cluster.
+        k coefficients of the judge with humans, then the same of humans with each other.
+    permutations : int
+        How many times labels are swapped, separately for each item or for each cluster.
     """
     if ratings.in_chunks or ratings.n_items > MOST_ITEMS:
         return None
@@ -334,57 +335,57 @@ def swapping_p(ratings: Ratings, joint: Together, judge: str, *, swaps: int, see
         return None
     units = Units.of(ratings.n_items, ratings.clusters, most=None)
     moments = [add_rows(joint.moments(_swap_labels(labels, slot, c)), units.of_item, units.n) for c in range(most + 1)]
-    places = np.full(units.n, most + 1) if ratings.clusters is not None else _people_beside(labels, slot) + 1
+    places = np.full(units.n, most + 1) if ratings.clusters is not None else _labels_to_swap(labels, slot) + 1
     total = moments[0].sum(axis=0)
     observed = _difference(joint, total)
     changes = Changes.of(moments)
     above, below = np.ones((2, len(observed)))
-    # As many blocks of swaps at a time as the moments of one swap allow.
-    some = max(1, MOST_SUMS // (SWAPS_PER_BLOCK * len(total)))
-    for first in range(0, swaps, some * SWAPS_PER_BLOCK):
-        starts = range(first, min(first + some * SWAPS_PER_BLOCK, swaps), SWAPS_PER_BLOCK)
-        sums = [changes.sums(_draw_places(places, start, swaps, seed)) for start in starts]
+    # The number of blocks at one time follows from the moments of one permutation.
+    some = max(1, MOST_SUMS // (PERMUTATIONS_PER_BLOCK * len(total)))
+    for first in range(0, permutations, some * PERMUTATIONS_PER_BLOCK):
+        starts = range(first, min(first + some * PERMUTATIONS_PER_BLOCK, permutations), PERMUTATIONS_PER_BLOCK)
+        sums = [changes.sums(_draw_places(places, start, permutations, seed)) for start in starts]
         found = _difference(joint, total + np.concatenate(sums))
-        # What is undefined after a swap speaks for neither side.
+        # A value that is undefined after a permutation counts for both sides.
         above += (~(found < observed - LEAST_DIFFERENT)).sum(axis=0)
         below += (~(found > observed + LEAST_DIFFERENT)).sum(axis=0)
-    p = 2 * np.minimum(above, below) / (swaps + 1)
+    p = 2 * np.minimum(above, below) / (permutations + 1)
     return np.where(np.isnan(observed), np.nan, np.minimum(p, 1.0))
 
 
-def closest_person(ratings: Ratings, judge: str) -> str:
-    """The person whose labels are closer to the judge's than other people's of the same items, over all items."""
+def closest_human(ratings: Ratings, judge: str) -> str:
+    """Return the human whose labels are closest to the judge's, relative to other humans' labels of the same items."""
     labels = Slice.of(ratings.answers)
     own = labels.annotator == ratings.annotators.index(judge)
     mine = np.full(labels.n_items, np.nan)
     mine[labels.item[own]] = labels.value[own]
-    beside = np.isin(ratings.annotators, ratings.humans)[labels.annotator] & ~np.isnan(mine[labels.item])
-    item, who, other = labels.item[beside], labels.annotator[beside], labels.value[beside]
+    both = np.isin(ratings.annotators, ratings.humans)[labels.annotator] & ~np.isnan(mine[labels.item])
+    item, who, other = labels.item[both], labels.annotator[both], labels.value[both]
     away = np.abs(other - mine[item]) if ratings.scale.ordered else (other != mine[item]).astype(float)
     mean = np.bincount(item, away, labels.n_items) / np.maximum(np.bincount(item, minlength=labels.n_items), 1)
     lead = np.bincount(who, mean[item] - away, len(ratings.annotators))
     return max(ratings.humans, key=lambda name: float(lead[ratings.annotators.index(name)]))
 
 
-def _draw_places(places: Ints, start: int, swaps: int, seed: int) -> Ints:
-    """The place whose label stands in the judge's, for a block of swaps: (swaps, units)."""
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(start // SWAPS_PER_BLOCK,)))
-    drawn = rng.random((min(SWAPS_PER_BLOCK, swaps - start), len(places))) * places
+def _draw_places(places: Ints, start: int, permutations: int, seed: int) -> Ints:
+    """The place whose label is swapped with the judge's, for a block of permutations: (permutations, units)."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(start // PERMUTATIONS_PER_BLOCK,)))
+    drawn = rng.random((min(PERMUTATIONS_PER_BLOCK, permutations - start), len(places))) * places
     return np.asarray(drawn.astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """What each item's swaps change. Items that change alike are counted, and sums that change alike are added up once.
+    """The changes of the sums by the swaps of each item. Items and sums with equal changes are stored once.
 
     Attributes
     ----------
     items, kind : (changing items,) int
         Items that any swap changes, and the kind of each.
     columns : (k,) int
-        Which of the different sums each sum is.
+        The index of each sum among the different sums.
     added : (places * kinds, different sums) float
-        What a label of a place adds in the judge's, for each kind of item; places without the judge's own.
+        The change for the label of each place, for each kind of item, without the judge's own place.
     """
 
     items: Ints
@@ -394,7 +395,7 @@ class Changes:
 
     @classmethod
     def of(cls, moments: Sequence[Floats]) -> Changes:
-        """From the moments with the label of each place in the judge's: (items, k) each, the judge's own first."""
+        """From the moments with the label of each place swapped with the judge's: (items, k) each, unchanged first."""
         changed = np.stack([m - moments[0] for m in moments], axis=1)[:, 1:]
         items = np.flatnonzero((changed != 0).any(axis=(1, 2)))
         sums, columns = _different(np.moveaxis(changed[items], 2, 0))
@@ -402,7 +403,7 @@ class Changes:
         return cls(items, kind, columns, np.moveaxis(kinds, 1, 0).reshape(-1, len(sums)))
 
     def sums(self, drawn: Ints) -> Floats:
-        """What draws of a place for each item add up to: (draws, items) -> (draws, k)."""
+        """Sum the changes of the drawn places over items: (draws, items) -> (draws, k)."""
         n_kinds = int(self.kind.max(initial=-1)) + 1
         if not n_kinds:
             return np.zeros((len(drawn), len(self.columns)))
@@ -413,7 +414,7 @@ class Changes:
 
 
 def _different(rows: Floats) -> tuple[Floats, Ints]:
-    """The different rows as they come, and which of them each row is."""
+    """The different rows in order of appearance, and the index of each row among them."""
     place: dict[bytes, int] = {}
     which = np.array([place.setdefault(row.tobytes(), len(place)) for row in rows], dtype=np.int64)
     return rows[np.unique(which, return_index=True)[1]], which
@@ -426,16 +427,16 @@ def _difference(joint: Together, sums: Floats) -> Floats:
 
 
 def _slots(ratings: Ratings, labels: Slice, judge: str) -> Ints:
-    """The place of each label of an item: 0 the judge's, 1 and up people's, −1 of others and where the judge has none.
+    """The place of each label of an item: 0 for the judge, from 1 for humans, −1 for others or if the judge has none.
 
-    People are counted as they come, or, where clusters are swapped whole, each has the same place throughout.
+    Humans are numbered within each item; if clusters are swapped whole, each human has the same place everywhere.
     """
     people = np.isin(ratings.annotators, ratings.humans)
     own = labels.annotator == ratings.annotators.index(judge)
-    asked = np.zeros(labels.n_items, dtype=bool)
-    asked[labels.item[own]] = True
+    judged = np.zeros(labels.n_items, dtype=bool)
+    judged[labels.item[own]] = True
     slot = np.where(own, 0, -1)
-    here = people[labels.annotator] & asked[labels.item]
+    here = people[labels.annotator] & judged[labels.item]
     if ratings.clusters is not None:
         slot[here] = np.cumsum(people)[labels.annotator[here]]
         return slot
@@ -445,13 +446,13 @@ def _slots(ratings: Ratings, labels: Slice, judge: str) -> Ints:
     return slot
 
 
-def _people_beside(labels: Slice, slot: Ints) -> Ints:
-    """How many people's labels could stand in the judge's place, of each item."""
+def _labels_to_swap(labels: Slice, slot: Ints) -> Ints:
+    """The number of human labels of each item that can be swapped with the judge's."""
     return np.bincount(labels.item[slot > 0], minlength=labels.n_items)
 
 
 def _swap_labels(labels: Slice, slot: Ints, place: int) -> Slice:
-    """The labels with that of a place in the judge's, and the judge's there, of each item that has both."""
+    """The labels with the judge's and that of a place swapped, for each item that has both."""
     where = np.full((2, labels.n_items), -1)
     for row, c in enumerate((0, place)):
         found = np.flatnonzero(slot == c)

@@ -1,7 +1,7 @@
-"""Rater families beside people, criterion by criterion: the figures 1, 6 and 7b and the table 6 of Hardy (2025).
+"""Rater families compared with humans, by criterion: figures 1, 6 and 7b and table 6 of Hardy (2025).
 
-The figures compare one who is drawn from a family for each item with a person drawn for it, as `agreement` does under
-``random human``. What stands here reads those rows; nothing is estimated twice.
+The figures compare a random rater of a family, drawn for each item, with a random human, as `agreement` does under
+``random human``. This module uses those rows and estimates nothing again.
 """
 
 from __future__ import annotations
@@ -20,28 +20,27 @@ from assay.data.ratings import Ratings
 from assay.errors import DesignError
 from assay.estimation.statistic import Ints
 from assay.reporting import pictures
-from assay.reporting.tables import said
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PEOPLE = "people"
-"""A random human with another, as a row of these tables."""
+PEOPLE = "humans"
+"""The row of two random humans in these tables."""
 
 MOST_LABELS = 12
-"""Different labels that still fit as bars; more numbers are counted in as many ranges of equal width."""
+"""Most labels that are drawn as bars. More numbers are counted in this number of ranges of equal width."""
 
 MOST_ALONE = 8
-"""Judges without families that a picture shows one by one: as many as there are colours."""
+"""Most judges without families that a picture shows one by one: the number of colours."""
 
 MARKS: Mapping[str | None, str] = {"better": "^", "worse": "v"}
-"""How a point is drawn that is shown better, or worse, than a random human; all others are hollow circles."""
+"""The marker of a significantly better or worse point than a random human; all others are hollow circles."""
 
 SIGNS: Mapping[str | None, str] = {"better": "▲", "worse": "▼"}
 
 
 def rater_name(second: str) -> str:
-    """``people``, ``judges``, a family or a judge, of the words that a row of agreement has."""
+    """Return ``humans``, ``judges``, the family or the judge for the name in a row of agreement."""
     if second == A_RANDOM_HUMAN:
         return PEOPLE
     if second == "a random judge":
@@ -50,9 +49,9 @@ def rater_name(second: str) -> str:
 
 
 def raters_to_draw(families: Families, judges: Sequence[str]) -> list[str]:
-    """People, each family and the judges of none; without families each judge, or all as one where they are many.
+    """Return humans, each family, and judges without a family; without families each judge, or all as one if many.
 
-    A family of one is its judge, and bears the judge's name.
+    A family with one judge has the judge's name.
     """
     several = [(rater_name(name), who) for name, who in families if name == A_RANDOM_HUMAN or len(who) > 1]
     names, grouped = [name for name, _ in several], {judge for _, who in several for judge in who}
@@ -61,32 +60,32 @@ def raters_to_draw(families: Families, judges: Sequence[str]) -> list[str]:
     return [*names, *(judge for judge in judges if judge not in grouped)]
 
 
-def beside_people(rows: pl.DataFrame, humans: Sequence[str]) -> pl.DataFrame:
-    """The rows of one who is drawn from people, from each family, and of each judge, with a random human.
+def random_human_rows(rows: pl.DataFrame, humans: Sequence[str]) -> pl.DataFrame:
+    """Return the rows of a random human, a random judge of each family, and each judge, with a random human.
 
     Parameters
     ----------
     rows : polars.DataFrame
-        The table of an agreement.
+        The table of `agreement`.
     humans : sequence of str
-        Whose own rows are left out: people are one family.
+        Names of the humans. Their own rows are excluded, because humans are one family.
 
     Returns
     -------
     polars.DataFrame
-        ``criterion, rater, coefficient, title, estimate, low, high, n, than_humans``; people first, then families, then
+        ``criterion, rater, coefficient, title, estimate, low, high, n, than_humans``; humans first, then families, then
         judges, within each criterion and coefficient.
 
     Raises
     ------
     DesignError
-        Where ``random human`` was not asked for or could not be computed.
+        If the rows have no ``random human``.
     """
     found = rows.filter(
         (pl.col("who") == "random human") & pl.col("group").is_null() & ~pl.col("second").is_in(list(humans))
     )
     if not found.height:
-        raise DesignError("raters beside people need the rows 'random human'; ask agreement for who=['random human']")
+        raise DesignError("rows with a random human are missing; call agreement with who=['random human']")
     named = found.with_columns(
         rater=pl.col("second").map_elements(rater_name, return_dtype=pl.String),
         _rank=pl.when(pl.col("second") == A_RANDOM_HUMAN).then(0)
@@ -96,19 +95,19 @@ def beside_people(rows: pl.DataFrame, humans: Sequence[str]) -> pl.DataFrame:
     return named.sort("_rank", maintain_order=True).select(columns)
 
 
-def better_than_people(beside: pl.DataFrame) -> pl.DataFrame:
-    """On how many criteria each rater is better than a random human, by each coefficient: table 6 of the paper.
+def better_than_humans(rows: pl.DataFrame) -> pl.DataFrame:
+    """Count the criteria on which each rater is better than a random human, by each coefficient: table 6 of the paper.
 
     Returns
     -------
     polars.DataFrame
-        ``coefficient, title, rater, criteria`` (where both have a value), ``better`` (the value itself, as the paper
-        counts), ``share`` (of the criteria), ``shown_better``, ``shown_worse`` (the interval of the difference has no
-        0, each by itself).
+        ``coefficient, title, rater, criteria`` (with both values), ``better`` (by the estimates, as in the paper),
+        ``share`` (of the criteria), ``significantly_better``, ``significantly_worse`` (the unadjusted interval of the
+        difference excludes 0).
     """
     signs = {name: -1.0 if one.lower_is_better else 1.0 for name, one in all_measures().items() if not one.directed}
-    people = beside.filter(rater=PEOPLE).select("criterion", "coefficient", among="estimate")
-    both = beside.filter((pl.col("rater") != PEOPLE) & pl.col("coefficient").is_in(list(signs))).join(
+    people = rows.filter(rater=PEOPLE).select("criterion", "coefficient", among="estimate")
+    both = rows.filter((pl.col("rater") != PEOPLE) & pl.col("coefficient").is_in(list(signs))).join(
         people, on=["criterion", "coefficient"], how="inner", nulls_equal=True, maintain_order="left"
     )
     known = both.filter(pl.col("estimate").is_finite() & pl.col("among").is_finite())
@@ -118,36 +117,27 @@ def better_than_people(beside: pl.DataFrame) -> pl.DataFrame:
         .agg(
             criteria=pl.len(),
             better=((pl.col("estimate") - pl.col("among")) * sign > 0).sum(),
-            shown_better=(pl.col("than_humans") == "better").sum(),
-            shown_worse=(pl.col("than_humans") == "worse").sum(),
+            significantly_better=(pl.col("than_humans") == "better").sum(),
+            significantly_worse=(pl.col("than_humans") == "worse").sum(),
         )
         .with_columns(share=pl.col("better") / pl.col("criteria"))
-        .select("coefficient", "title", "rater", "criteria", "better", "share", "shown_better", "shown_worse")
-    )
-
-
-def better_words(beside: pl.DataFrame, coefficient: str) -> list[str]:
-    """A sentence for each rater: on how many criteria it is better than a random human, and where that is shown."""
-    lines = []
-    for row in better_than_people(beside).filter(coefficient=coefficient).iter_rows(named=True):
-        where = f"{row['better']} of {row['criteria']} {'criterion' if row['criteria'] == 1 else 'criteria'}"
-        lines.append(
-            f"{row['rater']}, with a random human beside two random humans: {row['title']} is better in {where}; shown "
-            f"better in {row['shown_better']}, shown worse in {row['shown_worse']} (each by itself, not adjusted)."
+        .select(
+            "coefficient", "title", "rater", "criteria", "better", "share", "significantly_better",
+            "significantly_worse",
         )
-    return lines
+    )  # fmt: skip
 
 
-# -- what labels they give ---------------------------------------------------------------------------
+# -- label distributions -----------------------------------------------------------------------------
 
 
 def label_shares(parts: Sequence[tuple[str | None, Ratings, Families]]) -> pl.DataFrame:
-    """How often people, each family and each judge give each label: figure 6 of the paper.
+    """Return how often humans, each family and each judge give each label: figure 6 of the paper.
 
     Parameters
     ----------
     parts : sequence
-        A criterion, its labels, and who belongs to which family, people among them.
+        Criteria, with their labels and families; humans are one family.
 
     Returns
     -------
@@ -184,12 +174,12 @@ def _count_labels(ratings: Ratings) -> tuple[list[str], Ints]:
 # -- pictures ----------------------------------------------------------------------------------------
 
 
-def plot_raters(beside: pl.DataFrame, coefficient: str, ax: Axes | None = None) -> Axes:
-    """One coefficient of each rater with a random human, by criterion, with intervals: figure 1 of the paper.
+def plot_raters(rows: pl.DataFrame, coefficient: str, ax: Axes | None = None) -> Axes:
+    """Draw one coefficient of each rater with a random human, by criterion, with intervals: figure 1 of the paper.
 
-    A triangle is shown better (up) or worse (down) than a random human with another; a circle is neither.
+    A triangle is significantly better (up) or worse (down) than two random humans; a circle is neither.
     """
-    rows = beside.filter(coefficient=coefficient)
+    rows = rows.filter(coefficient=coefficient)
     criteria, raters = (rows[c].unique(maintain_order=True).to_list() for c in ("criterion", "rater"))
     ax = pictures.axes(ax, width=max(5.2, 1.6 + 0.34 * len(criteria) * (len(raters) + 1)), height=3.8)
     ax.axhline(0, color=pictures.FAINT, linewidth=1, zorder=0)
@@ -206,7 +196,7 @@ def plot_raters(beside: pl.DataFrame, coefficient: str, ax: Axes | None = None) 
         )  # fmt: skip
     for rater, colour in colours.items():
         ax.plot([], [], "s", color=colour, label=rater)
-    for name, mark in (("shown better", "^"), ("shown worse", "v")):
+    for name, mark in (("significantly better", "^"), ("significantly worse", "v")):
         ax.plot([], [], mark, color=pictures.MUTED, label=name)
     ax.set_xticks(range(len(criteria)), [c or "all items" for c in criteria])
     ax.set_xlim(-0.6, len(criteria) - 0.4)
@@ -216,26 +206,24 @@ def plot_raters(beside: pl.DataFrame, coefficient: str, ax: Axes | None = None) 
     return ax
 
 
-def plot_coefficients(beside: pl.DataFrame, ax: Axes | None = None) -> Axes:
-    """Every coefficient of every rater with a random human as a grid, criterion by criterion: figure 7b of the paper.
+def plot_coefficients(rows: pl.DataFrame, ax: Axes | None = None) -> Axes:
+    """Draw every coefficient of every rater with a random human as a grid, by criterion: figure 7b of the paper.
 
-    ▲ and ▼ stand where a rater is shown better or worse than a random human with another.
+    ▲ and ▼ mark raters that are significantly better or worse than two random humans.
     """
-    names = beside["coefficient"].unique(maintain_order=True).to_list()
-    titles = dict(beside.select("coefficient", "title").unique().rows())
-    lines = (
-        beside.select("criterion", "rater").unique(maintain_order=True).sort("criterion", maintain_order=True).rows()
-    )
+    names = rows["coefficient"].unique(maintain_order=True).to_list()
+    titles = dict(rows.select("coefficient", "title").unique().rows())
+    lines = rows.select("criterion", "rater").unique(maintain_order=True).sort("criterion", maintain_order=True).rows()
     if len(lines) > pictures.MOST_ROWS:
         lines = lines[: pictures.MOST_ROWS]
     values, text = np.full((len(lines), len(names)), np.nan), [["" for _ in names] for _ in lines]
-    for row in beside.iter_rows(named=True):
+    for row in rows.iter_rows(named=True):
         if (row["criterion"], row["rater"]) in lines:
             i, j = lines.index((row["criterion"], row["rater"])), names.index(row["coefficient"])
             values[i, j] = np.nan if row["estimate"] is None else row["estimate"]
             text[i][j] = said(values[i, j], 2) + SIGNS.get(row["than_humans"], "")
     ax = pictures.axes(ax, width=2.6 + 0.72 * len(names), height=1.6 + 0.27 * len(lines))
-    # Errors have no largest value; they stand without a shade.
+    # Errors have no largest value, so their cells are not shaded.
     unshaded = np.array([all_measures()[n].lower_is_better or all_measures()[n].directed for n in names])
     colours = [pictures.HUMAN if rater == PEOPLE else pictures.JUDGE for _, rater in lines]
     pictures.shaded(ax, np.where(unshaded & np.isfinite(values), 0.0, values), text, colour=colours)
@@ -243,12 +231,12 @@ def plot_coefficients(beside: pl.DataFrame, ax: Axes | None = None) -> Axes:
     several = len({criterion for criterion, _ in lines}) > 1
     words = [f"{criterion}: {rater}" if several else rater for criterion, rater in lines]
     ax.set_yticks(np.arange(len(lines))[::-1] + 0.5, words)
-    pictures.title(ax, "With a random human; ▲ shown better, ▼ shown worse than another human")
+    pictures.title(ax, "With a random human; ▲ significantly better, ▼ significantly worse than another human")
     return ax
 
 
 def plot_labels(shares: pl.DataFrame, ax: Axes | None = None) -> Axes:
-    """How often each rater gives each label, a row of bars a criterion: figures 6 and 7a of the paper."""
+    """Draw how often each rater gives each label, one row of bars per criterion: figures 6 and 7a of the paper."""
     criteria, raters = (shares[c].unique(maintain_order=True).to_list() for c in ("criterion", "rater"))
     most = max(shares.filter(pl.col("criterion").eq_missing(c))["label"].n_unique() for c in criteria)
     ax = pictures.axes(ax, width=max(5.2, 1.8 + 0.2 * most * len(raters)), height=1.2 + 1.05 * len(criteria))
@@ -280,7 +268,7 @@ def _legend_above(ax: Axes) -> None:
 
 
 def _colours(raters: Sequence[str]) -> list[str]:
-    """People in their own colour, the others one each."""
+    """The colour of humans, and one colour for each other rater."""
     others = [c for c in pictures.PALETTE if c != pictures.HUMAN]
     rest = [r for r in raters if r != PEOPLE]
     return [pictures.HUMAN if r == PEOPLE else others[rest.index(r) % len(others)] for r in raters]

@@ -1,7 +1,7 @@
-"""On which grading scale do judge and people agree best?
+"""Human–judge agreement on several grading scales.
 
-The same items are judged on several numeric ranges. Labels are mapped to 0-1, so that scales can be compared;
-all intervals take the items as the sample, and scales are compared under the same resamples.
+The same items are labelled on several numeric ranges. Labels are mapped to 0-1 to compare the scales. All intervals
+treat the items as the sample, and scales are compared under the same resamples.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from assay.concordance import plots
+from assay.concordance import plots, words
 from assay.concordance.coefficient import GradingScaleSettings, groups_left_out
 from assay.concordance.comparisons import row_means
+from assay.concordance.words import JUDGES_MEAN, ONE_JUDGE, POOLED
 from assay.data.annotations import Annotations, Answers, digest_of_columns
 from assay.data.chunks import Chunks
 from assay.data.columns import natural
@@ -29,7 +30,6 @@ from assay.estimation.options import question
 from assay.estimation.resampling import Sums, Units, add_rows, estimate_replicates
 from assay.estimation.result import Exclusion, Result, Run, fingerprint_with
 from assay.estimation.statistic import Floats, Ints
-from assay.reporting.tables import decimals, said
 from assay.statistics.categories import PanelStatistic, Together
 from assay.statistics.pairs import Distance, MeanOfPairs, Moments2
 from assay.statistics.variance import Components, Form, IntraclassCorrelation, OneWay, TwoWay
@@ -37,61 +37,59 @@ from assay.statistics.variance import Components, Form, IntraclassCorrelation, O
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-POOLED, JUDGES_MEAN, ONE_JUDGE = "all", "judges' mean", "one judge"
-"""What rows over all benchmarks say in the column of the benchmark, and in that of the judge rows of all judges: of
-their mean, and of one such as they are."""
 
 BENCHMARK_NAMES = ("benchmark", "dataset", "task", "domain", "subset", "source")
-"""Item columns that are looked for first where nobody says by which items are split."""
+"""Item columns that are tried first if ``by`` is not given."""
 
 MOST_BENCHMARKS, LEAST_OF_BENCHMARK = 12, 10
-"""A column with more values, or with fewer items of one, is no benchmark: an ICC of fewer items says nothing."""
+"""A column with more values, or with a value of fewer items, is not treated as a benchmark: an ICC of fewer items is not
+informative."""
 
 NO_SPLIT = "none"
-"""What ``by`` says where items are not to be split by a column that is found."""
+"""Value of ``by`` for no split of the items."""
 
 COLUMNS = ("estimate", "low", "high", "n")
 
 
 @dataclass(frozen=True, eq=False)
 class GradingScaleStudy(Result):
-    """What the choice of the grading scale changes.
+    """Agreement, reliability and consistency on each grading scale.
 
-    Every table has ``estimate``, ``low``, ``high`` and ``n`` (items). Tables name those of Li et al., "Grading
-    scale impact on LLM-as-a-judge".
+    Every table has ``estimate``, ``low``, ``high`` and ``n`` (items). Table numbers refer to Li et al., "Grading scale
+    impact on LLM-as-a-judge".
 
     Attributes
     ----------
     best : str or None
-        The scale with the highest pooled ICC(A,1) of the people's mean with the judges' mean; None of judges alone, of
-        whom `reliability` and `consistency` speak (table 1), and no other table.
+        The scale with the highest pooled ICC(A,1) of the mean human label with the mean judge label. None without
+        humans; then only `reliability` and `consistency` (table 1) have rows.
     alignment : polars.DataFrame
         That agreement by ``scale`` and ``benchmark`` ("all" first): ``measure`` is ``icc`` (A,1), ``nmae`` or
-        ``pearson``; ``judge`` is "judges' mean", "one judge" (the ICC of people with a judge, averaged over judges, for
-        one such as they are) or a judge's name (tables 2, 4a, 4b).
+        ``pearson``; ``judge`` is "judges' mean", "one judge" (the ICC of humans with a single judge, averaged over
+        judges) or a judge's name (tables 2, 4a, 4b).
     differences : polars.DataFrame
-        ICC of each scale less that of another, paired, with p-values adjusted (Holm) over the pairs of scales
-        of a benchmark and judge; ``shown`` says whether it differs from 0.
+        ICC of each scale minus that of another, paired, with p-values adjusted (Holm) over the pairs of scales
+        of a benchmark and judge; ``significant`` if it differs from 0.
     reliability : polars.DataFrame
-        ICC(A,k) and ICC(A,1) of the people and of the judges as panels on the items that both answered, ``humans -
-        judges``, and "judges, all items" where judges answered more (tables 2, 3, 14, 15).
+        ICC(A,k) and ICC(A,1) of the panels of humans and of judges on the items that both labelled, ``humans -
+        judges``, and "judges, all items" if judges labelled more (tables 2, 3, 14, 15).
     pooling : polars.DataFrame
-        Of the best scale and each benchmark: ``what`` is "people and judges" (A,1) or "judges' panel" (A,k), its ICC,
-        the ``pooled`` one, by how much that ``flatters``, ``p`` (of equal ICCs, on Fisher's z), ``p_adjusted`` (Holm),
-        ``shown``.
+        For the best scale and each benchmark: ``what`` is "humans and judges" (A,1) or "judges' panel" (A,k), its ICC,
+        the ``pooled`` ICC, their difference ``inflation``, ``p`` (of equal ICCs, on Fisher's z), ``p_adjusted`` (Holm),
+        ``significant``.
     consistency : polars.DataFrame
-        ICC(A,1) of each judge with itself across scales: all jointly and each two; "average" is the mean over
-        judges (table 1).
+        ICC(A,1) of each judge across scales: all scales jointly and each pair; "average" is the mean over judges
+        (table 1).
     groups, conditions : polars.DataFrame or None
-        By a column of the annotators (table 5), pooled and by benchmark, with each two groups less each other; and by
-        what was varied besides the scale (table 6), with each value less the baseline on the same items. Differences
+        By a column of the annotators (table 5), pooled and by benchmark, with differences of each pair of groups; and
+        by another experimental condition (table 6), with each value minus the baseline on the same items. Differences
         have a ``p``.
     repeats : polars.DataFrame or None
-        Where answers were repeated: ICC(1) of each annotator's repeats by ``scale`` and ``benchmark``, whatever
-        ``repeats=`` made of them for the other tables.
+        If there are repeated labels: ICC(1) of each annotator's repeats by ``scale`` and ``benchmark``. It does not
+        depend on ``repeats=``, which combines them for the other tables.
     items : polars.DataFrame
-        Each item on each scale: both means on 0-1 and in the scale's own units (``humans_label``, ``judges_label``),
-        their distance ``nmae``, ``aligned`` (at most `well_aligned`), and what the item table knows of it (App. G).
+        Each item on each scale: both means on 0-1 and in units of the scale (``humans_label``, ``judges_label``), their
+        distance ``nmae``, ``aligned`` (at most `well_aligned`), and the item metadata (App. G).
     """
 
     best: str | None
@@ -114,11 +112,11 @@ class GradingScaleStudy(Result):
     n_labels: int
     run: Run
     estimates: Mapping[str, Sequence[Estimate]] = field(repr=False, metadata={"json": False})
-    """Those in the rows of `alignment`, `reliability` and `consistency`."""
+    """The estimates in the rows of `alignment`, `reliability` and `consistency`."""
 
     @property
     def table(self) -> pl.DataFrame:
-        """Pooled and by benchmark, one row a scale: the panels, their agreement and the error (tables 2 to 4a)."""
+        """Pooled and by benchmark, one row per scale: the panels, their agreement and the error (tables 2 to 4a)."""
         return pl.concat([rows.select("scale", "benchmark", "what", *COLUMNS) for _, rows in self._table_parts()])
 
     def row_estimates(self) -> Sequence[Estimate | None]:
@@ -126,7 +124,7 @@ class GradingScaleStudy(Result):
         return [self.estimates[name][i] for name, rows in self._table_parts() for i in rows["_row"]]
 
     def _table_parts(self) -> list[tuple[str, pl.DataFrame]]:
-        """From which table the rows of `table` come, and which they are there."""
+        """The source of the rows of `table`: a table and its rows."""
         panels = self.reliability.with_row_index("_row").filter(form="ICC(A,k)").rename({"panel": "what"})
         if self.best is None:
             itself = pl.format("{} with itself", pl.col("judge"))
@@ -136,119 +134,41 @@ class GradingScaleStudy(Result):
         return [("reliability", panels), ("alignment", others)]
 
     def illusion(self) -> pl.DataFrame:
-        """Where the pooled figure flatters: benchmarks whose ICC on the best scale lies below the pooled one.
+        """Return the benchmarks whose ICC on the best scale is below the pooled ICC.
 
         Pooling adds the differences between benchmarks to the variance of items, which an ICC counts as
-        agreement. ``shown``: pooled less benchmark, under the same resamples, is above 0 (adjusted p).
+        agreement. ``significant``: pooled minus benchmark, under the same resamples, is above 0 (adjusted p).
         """
         return self.pooling.filter(pl.col("estimate") < pl.col("pooled")).sort(
             "what", "estimate", descending=[True, False]
         )
 
     def summary(self) -> str:
-        """Which scale to ask on, how sure that is, and where the pooled figure flatters."""
-        if self.best is None:
-            return self._summarize_judges_alone()
-        rows = self.alignment.filter(benchmark=POOLED, judge=JUDGES_MEAN, measure="icc").iter_rows(named=True)
-        icc = {row["scale"]: _words(row) for row in rows}
-        shown = self.differences.filter(benchmark=POOLED, judge=JUDGES_MEAN, scale=self.best)["shown"].any()
-        start = f"Ask on {self.best}: ICC(A,1) of people and judges"
-        if not shown:
-            start = f"No scale is shown to be better; ICC(A,1) of people and judges is highest on {self.best},"
-        best = f"{start} {icc[self.best]}{self._comparison_words(JUDGES_MEAN)}."
-        if not self.alignment["low"].count():
-            best = (
-                f"ICC(A,1) of people and judges is highest on {self.best}, {icc[self.best]}; "
-                "without intervals no scale is shown to be better than another."
-            )
-        others = "; ".join(f"{s} {icc[s]}" for s in self.scales if s != self.best)
-        items = self.items.filter(scale=self.best)
-        poor = f"{items.filter(aligned=False).height} of {items.height} items"
-        lines = [
-            best,
-            *self._one_judge_sentence(),
-            f"The other scales: {others}.",
-            *self._pooling_sentences(),
-            *self._repeats_sentences(),
-            f"On {self.best}, {poor} are further apart than {self.well_aligned:g} of the range.",
-        ]
-        return "\n".join([*lines, f"{self.run.interval}.", *self.run.closing()])
-
-    def _summarize_judges_alone(self) -> str:
-        """How consistent the judges are with themselves across scales; which scale to ask on takes people."""
-        joint = ", ".join(self.scales) if len(self.scales) > 2 else " vs ".join(self.scales)
-        rows = self.consistency.filter(benchmark=POOLED, scales=joint)
-        lines = [f"{r['judge']} with itself on {joint}: ICC(A,1) {_words(r)}." for r in rows.iter_rows(named=True)]
-        lines += self._repeats_sentences()
-        lines.append("On which scale to ask cannot be said without people: there is nobody to agree with.")
-        return "\n".join([*lines, f"{self.run.interval}.", *self.run.closing()])
-
-    def _repeats_sentences(self) -> list[str]:
-        """How far repeated answers agree with each other, on the best scale or, of judges alone, on each."""
-        if self.repeats is None:
-            return []
-        lines = []
-        for scale in self.scales if self.best is None else (self.best,):
-            rows = self.repeats.filter(benchmark=POOLED, scale=scale)
-            each = "; ".join(f"{r['annotator']} {_words(r)}" for r in rows.iter_rows(named=True))
-            lines += [f"Repeated answers on {scale} with each other, ICC(1): {each}."] if each else []
-        return lines
-
-    def _one_judge_sentence(self) -> list[str]:
-        """The same for one judge, where there are several: their mean hides what a single one gets wrong."""
-        rows = self.alignment.filter(benchmark=POOLED, judge=ONE_JUDGE, scale=self.best)
-        if not rows.height:
-            return []
-        start = f"One judge by itself, on {self.best}: {_words(rows.row(0, named=True))}"
-        if len(self.judges) < 3 and self.raters == "random":
-            return [f"{start}; two judges cannot show how much others would differ."]
-        return [f"{start}{self._comparison_words(ONE_JUDGE)}."]
+        """Return the best scale, its differences from the others, and whether pooling inflates the agreement."""
+        return words.lines_of(self, [*words.grading_scale_lines(self), f"{self.run.interval}."])
 
     @property
     def raters(self) -> str:
-        """Whether people and judges are ``fixed`` or ``random``."""
+        """Whether humans and judges are ``fixed`` or ``random``."""
         settings = self.run.settings
         assert isinstance(settings, GradingScaleSettings)
         return settings.raters_for(random=True)
 
-    def _pooling_sentences(self) -> list[str]:
-        if self.by is None:
-            return ["This is a pooled figure; name a column with by=... to see whether it flatters."]
-        if not self.pooling["p"].count():
-            return [f"Whether pooling flatters cannot be said: no value of '{self.by}' has an interval."]
-        below, lines = self.illusion().filter("shown"), []
-        for what, words in POOLED_WORDS.items():
-            rows = below.filter(what=what)
-            if rows.height:
-                worst = "; ".join(f"{r['benchmark']} {_words(r)}" for r in rows.iter_rows(named=True))
-                of = self.pooling.filter(what=what)
-                lines.append(
-                    f"Reliability illusion: {rows.height} of {of.height} values of '{self.by}' lie below the pooled "
-                    f"figure of {words}, {said(of['pooled'][0], 3)} ({worst})."
-                )
-        return lines or [
-            f"Pooling does not visibly flatter: no value of '{self.by}' is shown to lie below the pooled figure."
-        ]
-
-    def _comparison_words(self, judge: str) -> str:
-        rows = self.differences.filter(benchmark=POOLED, judge=judge, scale=self.best)
-        return "".join(f", {_verb(r)} {r['other']} (by {_words(r)})" for r in rows.iter_rows(named=True))
-
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Agreement by scale and benchmark as bars with intervals; of judges alone, each with itself."""
+        """Draw agreement by scale and benchmark as bars with intervals; without humans, the consistency of judges."""
         if self.best is None:
             return super().plot(ax)
         return plots.bars(self.alignment.filter(measure="icc", judge=JUDGES_MEAN), self.scales, ax)
 
     def plot_icc_nmae(self, ax: Axes | None = None, *, scale: str | None = None) -> Axes:
-        """The ICC against the nMAE of each benchmark: a small error can hide a judge who tells items apart badly."""
-        shown = self.scales if scale is None else (self._check_scale(scale),)
+        """Draw the ICC against the nMAE of each benchmark: a small error does not imply a high ICC."""
+        drawn = self.scales if scale is None else (self._check_scale(scale),)
         rows = self.alignment.filter(judge=JUDGES_MEAN)
-        return plots.icc_against_nmae(rows, shown, scale or self._needs_people(), self.well_aligned, ax)
+        return plots.icc_against_nmae(rows, drawn, scale or self._require_humans(), self.well_aligned, ax)
 
     def plot_consensus(self, ax: Axes | None = None, *, benchmark: str | None = None, scale: str | None = None) -> Axes:
-        """The judges' mean against the people's mean, one point an item (figure 2)."""
-        chosen = self._check_scale(scale or self._needs_people())
+        """Draw the judges' mean label against the humans' mean label of each item (figure 2)."""
+        chosen = self._check_scale(scale or self._require_humans())
         items = self.items.filter(scale=chosen)
         if benchmark is not None and self.by is not None:
             items = items.filter(pl.col(self.by).cast(pl.String) == benchmark)
@@ -261,9 +181,9 @@ class GradingScaleStudy(Result):
         values = dict(rows.select("measure", "estimate").iter_rows())
         return plots.consensus_points(items, values, f"{benchmark or 'all items'}, {chosen}", self.well_aligned, ax)
 
-    def _needs_people(self) -> str:
+    def _require_humans(self) -> str:
         if self.best is None:
-            raise DesignError("this picture sets people against judges, and the table has only judges")
+            raise DesignError("this plot compares humans and judges; the table has only judges")
         return self.best
 
     def _check_scale(self, scale: str) -> str:
@@ -274,35 +194,35 @@ class GradingScaleStudy(Result):
 
 @question(GradingScaleSettings)
 def grading_scale_study(labels: Annotations | Chunks, settings: GradingScaleSettings) -> GradingScaleStudy:
-    """On which of several numeric ranges should people and judges be asked?
+    """Compare rating scales by human–judge agreement.
 
-    The design of Li et al., "Grading scale impact on LLM-as-a-judge": each annotator labels each item once on each
-    scale. Labels are mapped linearly to 0-1; a consensus is the mean of those who answered.
+    The design is that of Li et al., "Grading scale impact on LLM-as-a-judge": each annotator labels each item once on
+    each scale. Labels are mapped linearly to 0-1. A consensus is the mean of the available labels.
 
     Parameters
     ----------
     labels : Annotations
-        One criterion, people and judges, with the scale of each answer in a column that is a condition.
+        One criterion, humans and judges, with the scale of each label in a column that is an experimental condition.
 
     Returns
     -------
     GradingScaleStudy
-        Tables, ``summary()`` with the scale to ask on, ``plot()``, ``plot_icc_nmae()``, ``plot_consensus()``.
+        Tables, ``summary()`` with the best scale, ``plot()``, ``plot_icc_nmae()``, ``plot_consensus()``.
 
     Raises
     ------
     DataError
-        For a column that is not there, a range that cannot be read, labels outside their range.
+        For an unknown column, an unreadable range, or labels outside their range.
     DesignError
         For fewer than two scales, no judges, repeats, a condition without a baseline.
 
     Notes
     -----
-    Raters are random when not said otherwise, as in the paper (section 3.1): intervals and the verdict are for others
-    like these people and judges, and each of them is left out in turn beside each item. A single person or judge is
-    itself. With fixed raters, or a bootstrap, a scale that suits these people alone is shown to be better. Scales are
-    compared twice: for the mean of the judges, and for one judge such as they are, which takes three judges. Both have
-    the items in their variance, or what judges share on an item would count as an effect of the scale.
+    Raters are random by default, as in the paper (section 3.1): intervals and comparisons are for other humans and
+    judges of the same populations. Each rater is left out in turn as well as each item. A single human or judge is
+    fixed. With fixed raters, or a bootstrap, a scale can be significantly better only for these raters. Scales are
+    compared twice: for the mean of the judges, and for a single judge, which requires three judges. Both variances
+    include the items; otherwise the errors that judges share on an item would count as an effect of the scale.
     """
     study = ScaleTables(labels.in_memory("a study of grading scales"), settings)
     alignment, differences = study.alignment()
@@ -334,14 +254,14 @@ def grading_scale_study(labels: Annotations | Chunks, settings: GradingScaleSett
 
 
 Number = tuple[Floats, PanelStatistic]
-"""What one number is made of: labels as (items, columns), and the statistic of them."""
+"""The labels of one estimate as (items, columns), and its statistic."""
 
 Numbers = Callable[[str | None], Sequence[Number]]
-"""Several numbers of the same items, of all annotators or without one of them."""
+"""Several estimates of the same items, for all annotators or without one of them."""
 
 
 class ScaleTables:
-    """Labels on 0-1 as one matrix a scale, and the tables made from them."""
+    """Labels on 0-1 as one matrix per scale, and the tables computed from them."""
 
     def __init__(self, labels: Annotations, settings: GradingScaleSettings) -> None:
         self.whole, self.how = labels, settings
@@ -353,12 +273,12 @@ class ScaleTables:
         self.clusters: Ints | None = None if settings.clusters is None else cluster_codes(labels, settings.clusters)
         self.exclusions: list[Exclusion] = []
         self.by = self._guess_by() if settings.by is None else None if settings.by == NO_SPLIT else settings.by
-        self.notes = [f"repeated answers: {settings.repeats}"] if self.whole.has_repeats else []
+        self.notes = [f"repeated labels: {settings.repeats}"] if self.whole.has_repeats else []
         scale, condition = settings.scale_column, settings.condition
         frame = labels.labels.with_columns(pl.col(scale).cast(pl.String).alias("_scale"))
         found = natural(frame["_scale"].drop_nulls().unique().to_list())
         if len(found) < 2:
-            raise DesignError(f"column '{scale}' has {len(found)} value; a study of scales needs two or more")
+            raise DesignError(f"column '{scale}' has {len(found)} value; a study of scales requires two or more")
         self.ranges = {name: _range(name, settings.ranges) for name in found}
         self.scales = tuple(sorted(found, key=lambda name: self.ranges[name][1] - self.ranges[name][0]))
         self.frame = self._unit_labels(frame)
@@ -372,11 +292,11 @@ class ScaleTables:
         self.notes += self._item_notes()
         if self.by is not None and settings.by is None:
             self.notes.append(
-                f"items are split by their column '{self.by}'; by=... names another, by='{NO_SPLIT}' none"
+                f"items are split by their column '{self.by}'; choose another with by=..., or none with by='{NO_SPLIT}'"
             )
 
     def _guess_by(self) -> str | None:
-        """The one column by whose few values items can be split, or the first that is called as benchmarks are."""
+        """The only column with few values that can split the items, or the first with a name of benchmarks."""
         items, found = self.labels.items, []
         for name, kind in items.schema.items():
             if name != "item" and kind in (pl.String, pl.Categorical, pl.Enum) and self.humans:
@@ -388,7 +308,7 @@ class ScaleTables:
         return next(iter(named or single), None)
 
     def _check(self, labels: Annotations, settings: GradingScaleSettings) -> None:
-        """Refuse a table that lacks what was asked for."""
+        """Refuse a table without the requested columns and annotators."""
         if len(labels.criteria) > 1:
             raise DesignError(
                 f"the table has {len(labels.criteria)} criteria; choose one with labels.where(criterion=...)"
@@ -399,43 +319,43 @@ class ScaleTables:
         if settings.by not in (None, NO_SPLIT, *labels.items.columns):
             raise DataError(unknown("item column", settings.by, labels.items.columns, "the table of items"))
         if not labels.judges:
-            raise DesignError("a study of grading scales is about judges; the table has only people")
-        asked = {"by group": settings.group, "by condition": settings.condition}
-        alone = [name for name, column in asked.items() if column]
-        if not labels.humans and alone:
-            raise DesignError(f"the tables {listing(alone)} set people against judges, and the table has only judges")
+            raise DesignError("a study of grading scales requires judges; the table has only humans")
+        requested = {"by group": settings.group, "by condition": settings.condition}
+        tables = [name for name, column in requested.items() if column]
+        if not labels.humans and tables:
+            raise DesignError(f"the tables {listing(tables)} compare humans and judges; the table has only judges")
 
     def _item_notes(self) -> list[str]:
-        """What is to be said of labels that are missing, of extra items and of parts without an interval."""
+        """Notes on missing labels, additional items and benchmarks without an interval."""
         found = []
         if any(np.isnan(c).any() for c in self.cells.values()):
-            found.append("some annotators did not answer some items; a consensus is the mean of those who did")
+            found.append("some labels are missing; a consensus is the mean of the available labels")
         answered = {
             kind: np.any([~np.isnan(self._labels_of(s, names)).all(axis=1) for s in self.scales], axis=0)
-            for kind, names in (("judges", self.judges), ("people", self.humans))
+            for kind, names in (("judges", self.judges), ("humans", self.humans))
         }
-        both = answered["judges"] & answered["people"]
+        both = answered["judges"] & answered["humans"]
         for kind, there in answered.items() if self.humans else ():
             extra = int((there & ~both).sum())
             if extra:
                 tables = "tables of reliability and consistency" if kind == "judges" else "table of reliability"
                 found.append(
-                    f"{counted(extra, 'item')} answered by {kind} alone: counted in the {tables}, not where people are "
-                    "set against judges"
+                    f"{counted(extra, 'item')} labelled only by {kind}: used in the {tables}, not in comparisons of "
+                    "humans with judges"
                 )
         units = np.arange(len(self.items)) if self.clusters is None else self.clusters
         single = [name for name, items in self.benchmarks() if len(np.unique(units[items])) < 2]
         if single and self.how.method != "none":
             what = "item" if self.clusters is None else f"{self.how.clusters} (the clusters)"
-            found.append(f"no interval for {listing(single)}: one {what} cannot show how much others would differ")
+            found.append(f"no interval for {listing(single)}: the variance cannot be estimated from one {what}")
         if self.how.repeats == "each" and self.whole.has_repeats:
-            found.append("each repeat counts as an annotator, so that intervals for others like these are too narrow")
+            found.append("each repeat counts as an annotator, so intervals for random raters are too narrow")
         return found
 
     # -- the labels -----------------------------------------------------------------------------------
 
     def _unit_labels(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Labels with a scale, on 0-1."""
+        """The labels with a scale, on 0-1."""
         if not frame["label"].dtype.is_numeric():
             raise DesignError("grading scales are numeric; these labels are not numbers")
         low, high = (
@@ -462,33 +382,33 @@ class ScaleTables:
         condition = self.how.condition
         if baseline is None:
             raise DesignError(
-                f"judges answered under several values of '{condition}' ({listing(self.varied)}); "
-                "say which one the main tables take with baseline=..."
+                f"the judges' labels have several values of '{condition}' ({listing(self.varied)}); "
+                "choose the value for the main tables with baseline=..."
             )
         if baseline not in self.varied:
             raise DataError(unknown(str(condition), baseline, self.varied))
-        self.notes.append(f"judges' answers are those with {condition} {baseline} unless a table says otherwise")
+        self.notes.append(f"judges' labels have {condition} {baseline}, except in the table by condition")
         return baseline
 
     def _matrix(self, scale: str, value: Any) -> Floats:
-        """(items, annotators) on one scale, people whatever the condition, judges under one value of it."""
+        """(items, annotators) on one scale: all labels of humans, and judges' labels under one value of the condition."""
         part = self._answers_under(self.frame.filter(pl.col("_scale") == scale), value)
         if part.select("item", "annotator").is_duplicated().any():
             raise DesignError(
-                f"annotators answered items more than once on scale {scale}; name what was varied with condition=..., "
-                "or choose with labels.where(...)"
+                f"annotators labelled items more than once on scale {scale}; name the experimental condition with "
+                "condition=..., or select labels with labels.where(...)"
             )
         column = part["annotator"].replace_strict(pl.Series(self.names), pl.Series(range(len(self.names))))
         return self._cells(part, column.to_numpy(), len(self.names))
 
     def _answers_under(self, frame: pl.DataFrame, value: Any) -> pl.DataFrame:
-        """Answers of people, and of judges under one value of the condition."""
+        """Labels of humans, and of judges under one value of the condition."""
         if self.how.condition is None:
             return frame
         return frame.filter(pl.col("annotator").is_in(self.humans) | (pl.col(self.how.condition) == value))
 
     def _cells(self, part: pl.DataFrame, column: Ints, width: int) -> Floats:
-        """Answers on 0-1 as (items, columns), NaN where there is none."""
+        """Labels on 0-1 as (items, columns), NaN if missing."""
         cells = np.full((len(self.items), width), np.nan)
         row = part["item"].replace_strict(pl.Series(self.items), pl.Series(range(len(self.items))))
         cells[row.to_numpy(), column] = part["unit"].to_numpy()
@@ -499,7 +419,7 @@ class ScaleTables:
         return self.cells[scale][:, [self.names.index(name) for name in names]]
 
     def _pair(self, scale: str, people: Sequence[str], judges: Sequence[str]) -> Floats:
-        """The means of people and of judges as two columns."""
+        """The mean labels of humans and of judges as two columns."""
         return np.stack([row_means(self._labels_of(scale, people)), row_means(self._labels_of(scale, judges))], axis=1)
 
     def benchmarks(self) -> Iterator[tuple[str, Ints]]:
@@ -515,9 +435,9 @@ class ScaleTables:
     def _estimate(
         self, numbers: Numbers, items: Ints, transform: Transform, groups: Sequence[Sequence[str]] = ()
     ) -> tuple[Estimates, list[int]]:
-        """Several numbers of the same items under the same resamples, and the items behind each.
+        """Estimate several numbers of the same items under the same resamples, with the number of items of each.
 
-        Where raters are random, each annotator of a group is left out in turn; one alone is itself.
+        If raters are random, each annotator of a group is left out in turn. A group of one is fixed.
         """
         every = numbers(None)
         units = self._units(every, items)
@@ -535,12 +455,12 @@ class ScaleTables:
         return found, list(whole.n_items)
 
     def _units(self, numbers: Sequence[Number], items: Ints) -> Units:
-        """What is resampled: the items, or their clusters."""
+        """The resampled units: the items, or their clusters."""
         clusters = None if self.clusters is None else self.clusters[items]
         return Units.of(len(items), clusters, width=sum(statistic.width for _, statistic in numbers))
 
     def _panels(self, panels: Sequence[Sequence[str]], scale: str, items: Ints, form: Form) -> Numbers:
-        """The ICC of each panel, for means of as many labels as it has annotators."""
+        """The ICC of each panel, for the mean label of its annotators."""
 
         def numbers(left: str | None) -> list[Number]:
             cells = [self._labels_of(scale, _rest(names, left)) for names in panels]
@@ -551,13 +471,13 @@ class ScaleTables:
     def _means(
         self, sides: Sequence[tuple[str, Sequence[str], Sequence[str]]], statistic: PanelStatistic
     ) -> Numbers:  # fmt: skip
-        """The means of people and of judges on a scale, side by side."""
+        """The mean labels of humans and of judges on a scale, as two columns."""
         return lambda left: [
             (self._pair(scale, _rest(people, left), _rest(judges, left)), statistic) for scale, people, judges in sides
         ]
 
-    def _means_beside(self, scale: str, answers: Sequence[Floats], statistic: PanelStatistic) -> Numbers:
-        """The mean of people beside each of these answers."""
+    def _means_with(self, scale: str, answers: Sequence[Floats], statistic: PanelStatistic) -> Numbers:
+        """The mean human label paired with each of these labels."""
 
         def numbers(left: str | None) -> list[Number]:
             people = row_means(self._labels_of(scale, _rest(self.humans, left)))
@@ -568,7 +488,7 @@ class ScaleTables:
     # -- the tables -----------------------------------------------------------------------------------
 
     def alignment(self) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """People's mean with judges': each scale, benchmark and judge; and scales less each other."""
+        """Agreement of the mean human label with judges by scale, benchmark and judge; differences between scales."""
         rows, differences = [], []
         for benchmark, items in self.benchmarks() if self.humans else ():
             for judge, names in [(JUDGES_MEAN, self.judges), *((j, (j,)) for j in self.judges)]:
@@ -594,18 +514,19 @@ class ScaleTables:
                 self.estimates["alignment"] += found
                 differences += [{**place, **row} for row in self._compare(found, min(n))]
         return _frame(rows, "scale", "benchmark", "judge", "measure"), _frame(
-            differences, "benchmark", "judge", "scale", "other", p=pl.Float64, p_adjusted=pl.Float64, shown=pl.Boolean
-        )
+            differences, "benchmark", "judge", "scale", "other", p=pl.Float64, p_adjusted=pl.Float64,
+            significant=pl.Boolean,
+        )  # fmt: skip
 
     def _one_judge(self, items: Ints) -> tuple[Estimates, list[int]]:
-        """On each scale the ICC of people's mean with one judge, averaged over judges, of whom these are a sample."""
+        """The ICC of the mean human label with a single judge on each scale, averaged over a sample of judges."""
         n_judges, (_, statistic, transform) = len(self.judges), TWO_COLUMNS[0]
         numbers = self._means([(s, self.humans, (j,)) for s in self.scales for j in self.judges], statistic)
         found, counts = self._estimate(numbers, items, transform)
         n = [min(counts[i : i + n_judges]) for i in range(0, len(counts), n_judges)]
         weights: Floats = np.kron(np.eye(len(self.scales)), np.full(n_judges, 1 / n_judges))
-        each, less = found.value, found.leave_one_out
-        if self.how.method == "none" or not (len(less) or len(found.replicates)):
+        each, left_out = found.value, found.leave_one_out
+        if self.how.method == "none" or not (len(left_out) or len(found.replicates)):
             means = [dict(zip(np.flatnonzero(row).tolist(), row[row > 0].tolist(), strict=True)) for row in weights]
             return _combine(found, means), n
         mean = found.contrast(weights, transform)
@@ -622,15 +543,15 @@ class ScaleTables:
         def without_judges() -> Iterator[tuple[Floats, Floats]]:
             for j in range(n_judges):
                 others = np.where(np.arange(len(each)) % n_judges == j, 0.0, weights) * n_judges / (n_judges - 1)
-                # One of two judges shows nothing of how others would differ.
+                # One of two judges does not estimate the variation among judges.
                 others = others if n_judges > 2 else others * np.nan
-                yield others @ each, less @ others.T
+                yield others @ each, left_out @ others.T
 
         people = [without_people()] if len(self.humans) > 1 else []
         return groups_left_out(mean, [*people, without_judges()]), n
 
     def _compare(self, found: Estimates, n: int) -> list[dict[str, Any]]:
-        """Each scale less each other, under the same resamples."""
+        """The differences between scales, under the same resamples."""
         pairs = list(itertools.permutations(range(len(self.scales)), 2))
         difference = _combine(found, [{a: 1.0, b: -1.0} for a, b in pairs])
         p = difference.p(0.0)
@@ -641,12 +562,12 @@ class ScaleTables:
         for (a, b), one, p_one in zip(pairs, difference, p, strict=True):
             q = adjusted[min(a, b), max(a, b)]
             names = {"scale": self.scales[a], "other": self.scales[b]}
-            shown = bool(q <= 1 - difference.confidence)
-            rows.append({**names, **one.row(), "n": n, "p": p_one, "p_adjusted": q, "shown": shown})
+            significant = bool(q <= 1 - difference.confidence)
+            rows.append({**names, **one.row(), "n": n, "p": p_one, "p_adjusted": q, "significant": significant})
         return rows
 
     def reliability(self) -> pl.DataFrame:
-        """The people and the judges as panels, and people less judges on the items that both answered."""
+        """The panels of humans and of judges, and their difference on the items that both labelled."""
         rows = []
         panels = {k: names for k, names in (("humans", self.humans), ("judges", self.judges)) if len(names) > 1}
         forms: tuple[Form, ...] = ("A,k", "A,1") if panels else ()
@@ -672,14 +593,14 @@ class ScaleTables:
         return _frame(rows, "scale", "benchmark", "form", "panel", k=pl.Int64)
 
     def pooling(self, scale: str | None) -> pl.DataFrame:
-        """Of each benchmark: its ICC on a scale beside the pooled one, and pooled less benchmark, on the same items."""
+        """The ICC of each benchmark on a scale, the pooled ICC, and their difference, on the same items."""
         rows: list[dict[str, Any]] = []
         names, parts = zip(*self.benchmarks(), strict=True)
         every, scale = parts[0], scale or ""
         kinds: dict[str, tuple[Numbers, list[Sequence[str]]]] = {}
         if scale and len(names) > 1:
             pair = self._means([(scale, self.humans, self.judges)], TWO_COLUMNS[0][1])
-            kinds["people and judges"] = pair, [self.humans, self.judges]
+            kinds["humans and judges"] = pair, [self.humans, self.judges]
             if len(self.judges) > 1:
                 kinds["judges' panel"] = self._panels([self.judges], scale, every, "A,k"), [self.judges]
         for what, (one, groups) in kinds.items():
@@ -688,22 +609,24 @@ class ScaleTables:
             pooled = found[0].estimate
             for i, name in enumerate(names[1:], 1):
                 place = {"what": what, "benchmark": name, **found[i].row(), "n": n[i], "pooled": pooled}
-                rows.append(place | {"flatters": pooled - found[i].estimate, "p": p[i - 1]})
+                rows.append(place | {"inflation": pooled - found[i].estimate, "p": p[i - 1]})
         q = adjust_p(np.array([row["p"] for row in rows], dtype=float), "holm")
         alpha = 1 - self.how.confidence
         for row, adjusted in zip(rows, q, strict=True):
-            row |= {"p_adjusted": adjusted, "shown": bool(adjusted <= alpha and row["flatters"] > 0)}
-        numbers = dict.fromkeys(("pooled", "flatters"), pl.Float64)
-        frame = _frame(rows, "what", "benchmark", **numbers, p=pl.Float64, p_adjusted=pl.Float64, shown=pl.Boolean)
-        return frame.select("what", "benchmark", *COLUMNS, *numbers, "p", "p_adjusted", "shown")
+            row |= {"p_adjusted": adjusted, "significant": bool(adjusted <= alpha and row["inflation"] > 0)}
+        numbers = dict.fromkeys(("pooled", "inflation"), pl.Float64)
+        frame = _frame(
+            rows, "what", "benchmark", **numbers, p=pl.Float64, p_adjusted=pl.Float64, significant=pl.Boolean
+        )  # fmt: skip
+        return frame.select("what", "benchmark", *COLUMNS, *numbers, "p", "p_adjusted", "significant")
 
     def repeats(self) -> pl.DataFrame | None:
-        """How reliable repeated answers of an annotator are, on each scale: ICC(1), of labels that are exchangeable."""
+        """The reliability of repeated labels of an annotator on each scale: ICC(1) of exchangeable labels."""
         if not self.whole.has_repeats:
             return None
         scale_of = pl.col(self.how.scale_column).cast(pl.String)
-        asked = self.whole.labels.with_columns(scale_of.alias("_scale")).drop_nulls("_scale")
-        frame = self._unit_labels(self._answers_under(asked, self.baseline))
+        scaled = self.whole.labels.with_columns(scale_of.alias("_scale")).drop_nulls("_scale")
+        frame = self._unit_labels(self._answers_under(scaled, self.baseline))
         several, rows = frame.filter(pl.col("repeat").n_unique().over("annotator") > 1), []
         for (benchmark, items), scale in itertools.product(self.benchmarks(), self.scales):
             named: dict[str, Number] = {}
@@ -720,7 +643,7 @@ class ScaleTables:
         return _frame(rows, "scale", "benchmark", "annotator", repeats=pl.Int64)
 
     def consistency(self) -> pl.DataFrame:
-        """Each judge with itself across scales, all of them and each two."""
+        """The consistency of each judge across scales: all scales and each pair."""
         rows = []
         sets = [self.scales, *itertools.combinations(self.scales, 2)] if len(self.scales) > 2 else [self.scales]
         for (benchmark, items), scales in itertools.product(self.benchmarks(), sets):
@@ -740,7 +663,7 @@ class ScaleTables:
         return _frame(rows, "benchmark", "scales", "judge")
 
     def groups(self, column: str) -> pl.DataFrame:
-        """People with each value of a column of the annotators: with the judges, among each other, less each other."""
+        """Humans by a column of the annotators: with the judges, among each other, and differences between groups."""
         about = self.labels.annotators
         if column not in about.columns:
             raise DataError(unknown("annotator column", column, about.columns, "the table of annotators"))
@@ -767,7 +690,7 @@ class ScaleTables:
         return _frame(rows, "group", "benchmark", "scale", "measure", annotators=pl.Int64, p=pl.Float64)
 
     def conditions(self) -> pl.DataFrame:
-        """Each judge under each value of the condition, with the people; and less the baseline, on the same items."""
+        """Each judge under each value of the condition with the humans, and minus the baseline, on the same items."""
         rows, every = [], np.arange(len(self.items))
         name = str(self.how.condition)
         matrices = {(s, v): self._matrix(s, v) for s in self.scales for v in self.varied}
@@ -776,12 +699,12 @@ class ScaleTables:
             answers = {v: matrices[scale, v][:, column] for v in self.varied}
             answers = {v: cells for v, cells in answers.items() if not np.isnan(cells).all()}
             for measure, statistic, transform in TWO_COLUMNS[:2] if answers else ():
-                numbers = self._means_beside(scale, list(answers.values()), statistic)
+                numbers = self._means_with(scale, list(answers.values()), statistic)
                 found, n = self._estimate(numbers, every, transform, (self.humans,))
                 place, values = {"judge": judge, "scale": scale, "measure": measure}, list(answers)
                 for value, one, count in zip(values, found, n, strict=True):
                     rows.append({**place, name: value, **one.row(), "n": count, "p": None})
-                place["measure"] = f"{measure}, less {self.baseline}"
+                place["measure"] = f"{measure}, minus {self.baseline}"
                 for i, value in enumerate(values):
                     if self.baseline in values and value != self.baseline:
                         ends = _difference(found, n, i, values.index(self.baseline))
@@ -790,7 +713,7 @@ class ScaleTables:
         return frame.select("judge", "scale", name, "measure", *COLUMNS, "p")
 
     def item_table(self) -> pl.DataFrame:
-        """Items with both means and their distance, worst first."""
+        """Items with both mean labels and their distance, the largest first."""
         parts = []
         for scale in self.scales:
             humans, judges = self._pair(scale, self.humans, self.judges).T
@@ -813,7 +736,7 @@ class ScaleTables:
         return frame.sort("nmae", descending=True, maintain_order=True)
 
     def run(self) -> Run:
-        """What made the study."""
+        """The settings, data, interval, exclusions and notes of the study."""
         used = digest_of_columns(self.whole, self.by, self.how.group, self.how.clusters)
         data = fingerprint_with(self.whole.fingerprint, **used)
         facts = {
@@ -831,11 +754,11 @@ TWO_COLUMNS: tuple[tuple[str, PanelStatistic, Transform], ...] = (
     ("nmae", MeanOfPairs(Distance("mae"), _FIRST, _SECOND), "log"),
     ("pearson", MeanOfPairs(Moments2(0.5, "pearson"), _FIRST, _SECOND), "fisher"),
 )
-"""What is computed of two columns on 0-1: people and judges."""
+"""The statistics of two columns on 0-1: humans and judges."""
 
 
 def panel_icc(cells: Floats, form: Form, k: float) -> IntraclassCorrelation:
-    """The ICC of a panel on 0-1: analysis of variance, or variance components where labels are missing."""
+    """The ICC of a panel on 0-1: analysis of variance, or variance components if labels are missing."""
     components = (Components if np.isnan(cells).any() else TwoWay)(0.5, cells.shape[1])
     return IntraclassCorrelation(components, (form,), k)
 
@@ -852,7 +775,7 @@ def _place_names(size: int) -> tuple[str, ...]:
 
 
 def _sums(numbers: Sequence[Number], items: Ints, units: Units) -> Sums:
-    """Numbers of the same items, their moments summed into units."""
+    """The moments of numbers of the same items, summed by unit."""
     moments = [_moments(cells[items], statistic) for cells, statistic in numbers]
     counts = tuple(int((m != 0).any(axis=1).sum()) for m in moments)
     joint = Together(tuple(statistic for _, statistic in numbers), same_labels=False)
@@ -860,13 +783,13 @@ def _sums(numbers: Sequence[Number], items: Ints, units: Units) -> Sums:
 
 
 NEARLY_ONE = 0.9999
-"""Where Fisher's z of an ICC ends: it is endless at 1."""
+"""The largest ICC for Fisher's z, which is infinite at 1."""
 
 
 def _fisher_scale(found: Estimates) -> Estimates:
     """Jackknifed ICCs as Fisher's z, whose differences are closer to symmetric than those of ICCs near 1.
 
-    What single labels add to the variance of items and of raters is left in both, which makes errors larger.
+    The variance of single labels remains in both variances, of items and of raters, which increases standard errors.
     """
     if not len(found.leave_one_out):
         return found
@@ -882,7 +805,7 @@ def _fisher_scale(found: Estimates) -> Estimates:
 
 
 def _each_part(numbers: Numbers, parts: Sequence[Ints]) -> Numbers:
-    """The one number of all items, for each part of them: other items have no labels."""
+    """A number for each part of the items; other items have no labels."""
 
     def each(left: str | None) -> list[Number]:
         ((cells, statistic),) = numbers(left)
@@ -897,7 +820,7 @@ def _each_part(numbers: Numbers, parts: Sequence[Ints]) -> Numbers:
 
 
 def _unchanged_numbers(numbers: Sequence[Number]) -> Numbers:
-    """Numbers of which no annotator is left out."""
+    """Numbers without leave-one-out of annotators."""
     return lambda _: numbers
 
 
@@ -908,7 +831,7 @@ def _rest(names: Sequence[str], left: str | None) -> list[str]:
 def _group_rows(
     place: Mapping[str, Any], groups: Mapping[str, list[str]], found: Estimates, n: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """A row for each group, and one for each two, the first less the second."""
+    """A row for each group, and one for each pair: the first minus the second."""
     names = list(groups)
     rows: list[dict[str, Any]] = [
         {"group": value, **place, "annotators": len(groups[value]), **one.row(), "n": count, "p": None}
@@ -922,13 +845,13 @@ def _group_rows(
 
 
 def _difference(found: Estimates, n: Sequence[int], a: int, b: int) -> dict[str, Any]:
-    """The columns of one value less another."""
-    less = _combine(found, [{a: 1.0, b: -1.0}])[0]
-    return {**less.row(), "n": min(n[a], n[b]), "p": less.p()}
+    """The columns of one value minus another."""
+    difference = _combine(found, [{a: 1.0, b: -1.0}])[0]
+    return {**difference.row(), "n": min(n[a], n[b]), "p": difference.p()}
 
 
 def _combine(found: Estimates, weights: Sequence[Mapping[int, float]]) -> Estimates:
-    """Weighted sums of values under the same resamples; without intervals where the values have none."""
+    """Weighted sums of values under the same resamples; without intervals if the values have none."""
     rows = np.zeros((len(weights), len(found)))
     for row, one in zip(rows, weights, strict=True):
         row[list(one)] = list(one.values())
@@ -943,18 +866,18 @@ def _range(name: str, ranges: Mapping[str, tuple[float, float]] | None) -> tuple
     ends = (ranges or {}).get(name) or range_of(name)
     if ends is None:
         raise DataError(
-            f"'{name}' does not say its range, as '0-10' does; rename it, or name its range with "
+            f"the name of scale '{name}' is not a range such as '0-10'; rename it, or give the range with "
             f"ranges={{'{name}': (lowest, highest)}}"
         )
     low, high = ends
     if not low < high:
-        raise DataError(f"the range of scale '{name}' must rise; got {low:g} to {high:g}")
+        raise DataError(f"the range of scale '{name}' must be ascending; got {low:g} to {high:g}")
     return float(low), float(high)
 
 
 def _frame(rows: Sequence[dict[str, Any]], *names: str, **more: Any) -> pl.DataFrame:
-    """Rows as a table: names, whole numbers and values that belong to them, the estimate, then what tests it."""
-    tests = ("p", "p_adjusted", "shown")
+    """Rows as a table: names, further columns, the estimate, then its tests."""
+    tests = ("p", "p_adjusted", "significant")
     schema = {
         **dict.fromkeys(names, pl.String),
         **{name: kind for name, kind in more.items() if name not in tests},
@@ -963,25 +886,3 @@ def _frame(rows: Sequence[dict[str, Any]], *names: str, **more: Any) -> pl.DataF
         **{name: kind for name, kind in more.items() if name in tests},
     }
     return pl.DataFrame(rows, schema=schema).with_columns(pl.col(pl.Float64).fill_nan(None))
-
-
-POOLED_WORDS = {"people and judges": "people and judges", "judges' panel": "the judges as a panel"}
-
-
-def _verb(row: Mapping[str, Any]) -> str:
-    """What a difference of two scales shows; the other scale may be better for one judge, and not for their mean."""
-    if not row["shown"]:
-        return "not shown to be better than"
-    return "better than" if row["estimate"] > 0 else "worse than"
-
-
-def _words(row: Mapping[str, Any]) -> str:
-    if row["estimate"] is None:
-        return "undefined"
-    if row["low"] is None or not np.isfinite(row["low"]):
-        return f"{said(row['estimate'], 3)} (no interval)"
-    return f"{said(row['estimate'], 3)} [{_end(row['low'])}, {_end(row['high'])}]"
-
-
-def _end(value: float | None) -> str:
-    return "?" if value is None or not np.isfinite(value) else decimals(value, 3)

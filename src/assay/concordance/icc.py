@@ -1,4 +1,4 @@
-"""Intraclass correlations: which share of the variance of labels is the items'?"""
+"""Intraclass correlations: the share of the variance of labels that is due to the items."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from assay.concordance import words
 from assay.concordance.coefficient import (
     Coefficient,
     Estimator,
@@ -32,7 +33,6 @@ from assay.estimation.options import question
 from assay.estimation.result import Exclusion, Result, Run
 from assay.estimation.statistic import Floats
 from assay.reporting import pictures
-from assay.reporting.tables import interval, said
 from assay.statistics.categories import Together
 from assay.statistics.variance import Components, Form, IntraclassCorrelation, OneWay, TwoWay
 
@@ -47,7 +47,7 @@ FORMS: dict[Form, tuple[str, str]] = {
     "A,1": ("ICC(A,1)", "ICC(2,1)"),
     "A,k": ("ICC(A,k)", "ICC(2,k)"),
 }
-"""Our name (McGraw & Wong 1996; they write ICC(k) for ICC(1,k)) and that of Shrout & Fleiss (1979)."""
+"""The name in assay (McGraw & Wong 1996; they write ICC(k) for ICC(1,k)) and that of Shrout & Fleiss (1979)."""
 
 TEN: tuple[tuple[str, Form, str], ...] = (
     ("one-way random", "1", "case 1"),
@@ -55,22 +55,22 @@ TEN: tuple[tuple[str, Form, str], ...] = (
     *(("two-way random", form, "case 2") for form in ("C,1", "C,k", "A,1", "A,k")),
     *(("two-way mixed", form, "case 3") for form in ("C,1", "C,k", "A,1", "A,k")),
 )
-"""The ten of McGraw & Wong (1996, table 4). Cases 2 and 3 have one formula; they differ in what it speaks for."""
+"""The ten ICCs of McGraw & Wong (1996, table 4). Cases 2 and 3 have the same formula for different populations."""
 
 
 ANOVA = "analysis of variance"
 
 ESTIMATORS: Mapping[Estimator, str] = {"anova": ANOVA, "components": "Henderson's method 1"}
-"""How variances are computed, by its name in the field; in a complete table both are the same."""
+"""Names of the estimators of variances. In a complete table both give the same values."""
 
 MOST_ALONE = 10
-"""With fewer items of several labels than this beside as many of one, there is no ICC: a handful of items would decide
-alone what an error is."""
+"""There is no ICC with fewer items with several labels than this and at least this number of items with one label: the
+error variance would depend on very few items."""
 
 
 @dataclass(frozen=True)
 class FTest:
-    """The F test of no variance between items, and the interval that comes from F distributions."""
+    """The F test of no variance between items, and the interval from F distributions."""
 
     low: float
     high: float
@@ -81,25 +81,25 @@ class FTest:
     exact: bool
     """False for absolute agreement, whose interval uses Satterthwaite's degrees of freedom, and for unequal numbers."""
     balanced: bool = True
-    """False where items have different numbers of labels: the harmonic mean stands for each."""
+    """False if items have different numbers of labels; each is replaced by the harmonic mean."""
     at_level: Callable[[float], FTest | None] = field(
         default=lambda _: None, repr=False, compare=False, metadata={"json": False}
     )
-    """The same at another level."""
+    """Returns the same test at another level."""
 
     @property
     def words(self) -> str:
-        """How the interval was made, and what it takes for granted."""
+        """The kind of interval and its assumptions."""
         if self.exact:
             made = "exact F"
         elif self.balanced:
             made = "F with Satterthwaite's degrees of freedom"
         else:
-            made = "F with harmonic means of the labels"
-        return f"{made}, for raters of equal noise and normal labels"
+            made = "F with harmonic mean numbers of labels"
+        return f"{made}, assuming equal rater noise and normal labels"
 
     def ends(self, level: float) -> tuple[float, float]:
-        """The interval at a level."""
+        """Return the interval at a level."""
         other = self.at_level(level)
         return (np.nan, np.nan) if other is None else (other.low, other.high)
 
@@ -111,21 +111,21 @@ class ICC(Coefficient):
     Attributes
     ----------
     form, alias : str
-        ``ICC(A,1)`` and, in Shrout & Fleiss's count, ``ICC(2,1)``.
+        ``ICC(A,1)`` and, in the notation of Shrout & Fleiss, ``ICC(2,1)``.
     model : str
         One-way random, two-way random or two-way mixed.
     k : float
-        Labels that are averaged in the forms for means: if not given, the number of annotators; where labels are
-        missing, the harmonic mean over items of their numbers of labels.
+        Number of labels that are averaged in the forms for means. Default: the number of annotators, or, if labels are
+        missing, the harmonic mean number of labels per item.
     variance_items, variance_annotators, variance_error : float
-        The components; those of annotators are 0 in the one-way model. May come out below 0 by chance.
+        The variance components; that of annotators is 0 in the one-way model. Estimates can be below 0 by chance.
     estimator : {"anova", "components"}
-        How they were computed: by the analysis of variance of complete items, or, two-way and with labels missing, by
+        Their estimator: the analysis of variance of complete items or, for two-way models with missing labels,
         Henderson's (1953) method 1. Neither is REML, which `g_study` fits.
     f_test : FTest or None
-        The interval from F distributions, for raters of equal noise and normal labels: exact for forms 1 and C where
-        every item has as many labels; where some are missing, with the harmonic mean of their numbers. None where
-        nothing is left of error, and where its lower end is below the least ICC that so many labels can have.
+        The interval from F distributions, which assumes equal rater noise and normal labels. It is exact for forms 1
+        and C if all items have the same number of labels; otherwise it uses the harmonic mean of the numbers. None if
+        there is no error variance, or if its lower end is below the least possible ICC.
     """
 
     form: str
@@ -140,12 +140,12 @@ class ICC(Coefficient):
 
     @property
     def estimator_words(self) -> str:
-        """How the components were computed, by its name."""
+        """The name of the estimator of the components."""
         return ANOVA if self.model.startswith("one-way") else ESTIMATORS[self.estimator]
 
     @property
     def table(self) -> pl.DataFrame:
-        """The interval of the one estimator and, where it can be had, the one from F distributions."""
+        """The estimate with its interval and, if available, the interval from F distributions."""
         row = {"coefficient": self.form, "estimate": self.estimate}
         rows = [{**row, "low": self.low, "high": self.high, "n": self.n_items, "interval": self.run.interval}]
         if self.f_test is not None:
@@ -161,36 +161,21 @@ class ICC(Coefficient):
         return first, EstimateByRule(self.estimate, f.low, f.high, np.nan, ends=f.ends)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """The ICC with both of its intervals, on an axis that is always the same."""
+        """Draw the ICC with both of its intervals, on a fixed axis."""
         return _draw_forest([self], [self.form], ax)
 
     def summary(self) -> str:
-        """Value, both intervals, the variance behind it."""
-        lines = super().summary().splitlines()
-        if self.f_test is not None:
-            f = self.f_test
-            lines.insert(
-                2,
-                f"Only if raters are equally noisy and labels normal: {interval(f.low, f.high, 3)} "
-                f"({f.words.split(',')[0]}); "
-                f"F({f.df1:g}, {f.df2:g}) = {f.f:.2f}, p = {f.p:.2g}.",
-            )
-        parts = {"items": self.variance_items, "annotators": self.variance_annotators, "rest": self.variance_error}
-        shares = ", ".join(f"{name} {variance:.4g}" for name, variance in parts.items())
-        harmonic = not float(self.k).is_integer() and getattr(self.run.settings, "k", None) is None
-        averaged = f"k = {self.k:g}{', the harmonic mean of labels an item' if harmonic else ''}"
-        lines.insert(-1, f"Variance: {shares} ({self.model}, {self.estimator_words}, {averaged}).")
-        return "\n".join(lines)
+        """Return the estimate, both intervals and the variance components."""
+        return words.lines_of(self, words.icc_lines(self))
 
 
 @question(ICCSettings)
 def icc(labels: Annotations | Chunks, settings: ICCSettings) -> ICC:
-    """Which share of the variance of a label, or of the mean of k labels, is that of the items?
+    """Estimate the share of the variance of a label, or of the mean of k labels, that is due to the items.
 
-    McGraw & Wong (1996, table 4), Shrout & Fleiss (1979). ``A`` absolute agreement: labels should be the same
-    number. ``C`` consistency: an annotator may be more severe than another. ``1`` for a single label, ``k`` for
-    the mean of k. ``ICC(1)`` and ``ICC(1,k)`` do not ask who gave which label. Up to 1; below 0 where items vary
-    less than chance.
+    McGraw & Wong (1996, table 4), Shrout & Fleiss (1979). ``A``: absolute agreement. ``C``: consistency, which ignores
+    differences in severity between annotators. ``1``: a single label. ``k``: the mean of k labels. ``ICC(1)`` and
+    ``ICC(1,k)`` ignore which annotator gave which label. At most 1; below 0 if items vary less than by chance.
 
     Parameters
     ----------
@@ -200,11 +185,10 @@ def icc(labels: Annotations | Chunks, settings: ICCSettings) -> ICC:
     Returns
     -------
     ICC
-        ``low`` and ``high`` take annotators as a sample, and labels as they come; of fewer than three annotators there
-        is no such interval. With ``model="mixed"``, ``raters="fixed"`` or a bootstrap they take the annotators as
-        they are. ``f_test`` has the interval from F distributions: annotators as a sample, labels as normal, and
-        every annotator as noisy as the next. Elsewhere it covers .58 to .83 where it says .95, so it is never the one
-        that is read.
+        ``low`` and ``high`` treat annotators as a random sample, without a distribution of the labels; they require
+        three annotators. With ``model="mixed"``, ``raters="fixed"`` or a bootstrap the annotators are fixed. ``f_test``
+        has the interval from F distributions, which assumes random annotators, normal labels and equal noise of all
+        annotators. If these do not hold, a 95% interval can cover .58 to .83, so it is not the reported interval.
 
     Raises
     ------
@@ -213,7 +197,7 @@ def icc(labels: Annotations | Chunks, settings: ICCSettings) -> ICC:
 
     Notes
     -----
-    For the ICC of a population of annotators an interval over items alone is too narrow, whatever the number of items.
+    For the ICC of a population of annotators, an interval over items alone is too narrow for any number of items.
     """
     form = parse_form(settings.form)
     settings = replace(settings, form=FORMS[form][0])
@@ -223,7 +207,7 @@ def icc(labels: Annotations | Chunks, settings: ICCSettings) -> ICC:
 
 
 def _draw_forest(rows: Sequence[ICC], names: Sequence[str], ax: Axes | None) -> Axes:
-    """ICCs with their interval and, below it, the one from F distributions, on an axis that is always the same."""
+    """Draw ICCs with their interval and, below it, the interval from F distributions, on a fixed axis."""
     ax = pictures.axes(ax, width=7.2, height=1.4 + 0.34 * len(rows))
     values = [r.estimate for r in rows]
     method = "jackknife" if rows[0].found.method == "jackknife" else "bootstrap"
@@ -241,14 +225,14 @@ def _draw_forest(rows: Sequence[ICC], names: Sequence[str], ax: Axes | None) -> 
 
 @dataclass(frozen=True, eq=False)
 class ICCTable(Result):
-    """The ten intraclass correlations of McGraw & Wong side by side."""
+    """The ten intraclass correlations of McGraw & Wong."""
 
     rows: tuple[ICC, ...]
     run: Run
 
     @property
     def table(self) -> pl.DataFrame:
-        """One row a correlation."""
+        """One row per correlation."""
         tests = {"f_low": "low", "f_high": "high", "f": "f", "df1": "df1", "df2": "df2", "p": "p"}
         rows = [
             {
@@ -260,7 +244,7 @@ class ICCTable(Result):
             for r, (_, _, case) in zip(self.rows, TEN, strict=True)
         ]
         frame = pl.DataFrame(rows, infer_schema_length=None)
-        # Where no form has an F test, its columns are empty, and numbers all the same.
+        # If no form has an F test, its columns are empty but numeric.
         return frame.with_columns(pl.col(pl.Null).cast(pl.Float64))
 
     def row_estimates(self) -> Sequence[Estimate | None]:
@@ -268,18 +252,17 @@ class ICCTable(Result):
         return [r.row_estimates()[0] for r in self.rows]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Every form with both of its intervals, on an axis that is always the same."""
+        """Draw every form with both of its intervals, on a fixed axis."""
         return _draw_forest(self.rows, [f"{r.form}, {r.model}" for r in self.rows], ax)
 
     def summary(self) -> str:
-        """A line for each."""
-        lines = [f"{r.form:9s} {r.model:15s} {said(r.estimate, 3):>6s} {interval(r.low, r.high, 3)}" for r in self.rows]
-        return "\n".join([*lines, *self.run.closing()])
+        """Return a line for each correlation."""
+        return words.lines_of(self, words.icc_table_lines(self))
 
 
 @question(ICCTableSettings)
 def icc_table(labels: Annotations | Chunks, settings: ICCTableSettings) -> ICCTable:
-    """All ten intraclass correlations of McGraw & Wong (1996) side by side; errors as in `icc`."""
+    """Estimate all ten intraclass correlations of McGraw & Wong (1996); errors as in `icc`."""
     ratings = ratings_of(labels, settings)
     intraclass("A,1").check(ratings)
     each = {f.name: getattr(settings, f.name) for f in fields(settings)}
@@ -299,19 +282,19 @@ def _kind(model: str) -> Model:
 
 
 def parse_form(form: str) -> Form:
-    """The form that a name means, in any of the field's spellings."""
-    asked = re.sub(r"[\s\[\]()]|icc", "", form.lower())
+    """Return the form for a name, in any common spelling."""
+    key_of_name = re.sub(r"[\s\[\]()]|icc", "", form.lower())
     names: dict[str, Form] = {
         re.sub(r"[\s()]|icc", "", name.lower()): key for key, both in FORMS.items() for name in both
     }
     names["k"] = "k"
-    if asked not in names:
+    if key_of_name not in names:
         raise DesignError(unknown("form", form, sorted({n for both in FORMS.values() for n in both}), "the ICCs"))
-    return names[asked]
+    return names[key_of_name]
 
 
 def intraclass(form: Form) -> Measure:
-    """An ICC as a row of `agreement`."""
+    """Return an ICC as a row of `agreement`."""
     return Measure(
         FORMS[form][0].lower(),
         FORMS[form][0],
@@ -324,37 +307,37 @@ def intraclass(form: Form) -> Measure:
 
 
 def _estimator_note(estimator: Estimator) -> str | None:
-    """Which estimator a two-way ICC has where it is not the one that most would expect."""
+    """The note on the estimator of a two-way ICC if labels are missing."""
     if estimator == "anova":
         return None
     return (
-        f"ICC: where labels are missing, variances are by {ESTIMATORS[estimator]}; REML, which g_study fits, gives "
-        "another value"
+        f"ICC: labels are missing, so variances are estimated by {ESTIMATORS[estimator]}; REML (g_study) gives "
+        "different values"
     )
 
 
 def default_estimator(ratings: Ratings) -> Estimator:
-    """ANOVA where it loses nothing."""
+    """Return ANOVA for complete tables."""
     return "anova" if ratings.complete else "components"
 
 
 def intraclass_statistic(
     ratings: Ratings, forms: tuple[Form, ...], estimator: Estimator, k: float
 ) -> IntraclassCorrelation:
-    """The statistic of one or more forms of one model.
+    """Return the statistic of one or more forms of one model.
 
     Raises
     ------
     DesignError
-        Where nearly every item has one label only: the few others would decide alone what an error is.
+        If nearly every item has only one label: the error variance would depend on the few others.
     """
     m = len(ratings.annotators)
     number = ratings.labels_of_item
     single, several = np.count_nonzero(number == 1), np.count_nonzero(number > 1)
     if several < MOST_ALONE <= single:
         raise DesignError(
-            f"an ICC tells items from error by items with two labels or more; {several} of {single + several} have "
-            "them. Have more items labelled twice, or take a coarser item (the lesson, not its segments)"
+            f"an ICC requires items with two labels or more; only {several} of {single + several} items have them. "
+            "Label more items twice, or use a coarser item (the lesson instead of its segments)"
         )
     if forms[0] in ("1", "k"):
         return IntraclassCorrelation(OneWay(ratings.centre), forms, k)
@@ -363,7 +346,7 @@ def intraclass_statistic(
 
 
 def labels_per_item(ratings: Ratings) -> float:
-    """The harmonic mean over items: the number of annotators where all answered."""
+    """Return the harmonic mean number of labels per item: the number of annotators in a complete table."""
     if ratings.complete:
         return len(ratings.annotators)
     number = ratings.labels_of_item
@@ -382,7 +365,7 @@ def _icc(ratings: Ratings, form: Form, settings: ICCSettings) -> ICC:
     if settings.raters_for(random=one_way or settings.model == "random") == "random":
 
         def one_less(rest: Ratings) -> IntraclassCorrelation:
-            """The ICC of other annotators, for means of as many labels."""
+            """The ICC of the other annotators, for means of the same number of labels."""
             return intraclass_statistic(rest, (form,), settings.estimator or default_estimator(rest), averaged)
 
         found = leave_raters_out(found, ratings, without_each(ratings, one_less, sums))
@@ -415,10 +398,10 @@ def _icc(ratings: Ratings, form: Form, settings: ICCSettings) -> ICC:
 
 @dataclass(frozen=True)
 class _TableCounts:
-    """How many items, annotators and labels there are: what F distributions need.
+    """The numbers of items, annotators and labels for the F distributions.
 
-    Where labels are missing, an item has as many labels as the harmonic mean over items, and an annotator likewise
-    (Thomas & Hultquist 1978): the interval is then no longer exact.
+    If labels are missing, the numbers of labels per item and per annotator are harmonic means (Thomas & Hultquist
+    1978), and the interval is not exact.
     """
 
     items: int
@@ -444,7 +427,7 @@ class _TableCounts:
 
 
 def _f_test(form: Form, components: Floats, counts: _TableCounts, k: float, confidence: float) -> FTest | None:
-    """The interval of McGraw & Wong (1996, table 7), for single labels and carried over to means of k."""
+    """The interval of McGraw & Wong (1996, table 7) for single labels, transformed for means of k."""
     from scipy.special import fdtrc, fdtri
 
     of_items, of_annotators, error = (float(v) for v in components)
@@ -465,7 +448,7 @@ def _f_test(form: Form, components: Floats, counts: _TableCounts, k: float, conf
     if form.endswith("k"):
         low, high = (k * x / (1 + (k - 1) * x) for x in (low, high))
     if not low < high <= 1:
-        return None  # an end beyond the pole of its formula, below which no ICC of so many labels lies
+        return None  # an end is beyond the pole of its formula, below the least possible ICC
     exact = counts.balanced and not form.startswith("A")
     again = partial(_f_test, form, components, counts, k)
     return FTest(float(low), float(high), f, df1, df2, float(fdtrc(df1, df2, f)), exact, counts.balanced, again)

@@ -1,4 +1,4 @@
-"""Every coefficient of agreement as a function, and as a row of `assay.agreement`: adding one is adding a row here."""
+"""The coefficients of agreement as functions and as rows of `assay.agreement`. To add one, add it here."""
 
 from __future__ import annotations
 
@@ -46,28 +46,28 @@ from assay.statistics.pairs import Distance, Kappa, Moments2, RankTable
 from assay.statistics.ranks import AlphaRanks
 
 MOST_DIFFERENT = 1_000
-"""Different labels up to which they are counted one by one: a matrix of every two has a million numbers (8 MB)."""
+"""Most different labels that are counted one by one: a matrix of all pairs has a million numbers (8 MB)."""
 
 # -- agreement on categories ------------------------------------------------------------------------
 
 
 @question(CoefficientSettings)
 def exact_agreement(labels: Annotations | Chunks, settings: CoefficientSettings) -> Coefficient:
-    """How often do two annotators of an item give the same label?
+    """Estimate how often two annotators of an item give the same label.
 
-    The share of agreeing pairs of labels of an item, averaged over the items that have two or more
-    (Fleiss 1971, eq. 2-3; with missing labels as in Gwet 2014, eq. 2.12). 0 to 1, nothing is taken off for
-    chance. Where every item agrees the interval is an exact bound, since nothing varies.
+    The share of agreeing pairs of labels of an item, averaged over the items with two or more labels (Fleiss 1971,
+    eq. 2-3; with missing labels as in Gwet 2014, eq. 2.12). 0 to 1, without correction for chance. If all items agree,
+    the interval is an exact bound, because there is no variance.
 
     Parameters
     ----------
     labels : Annotations or Chunks
-        One criterion. Missing labels are no answer; they are never filled in.
+        One criterion. Missing labels are never imputed.
 
     Raises
     ------
     DesignError
-        For fewer than two annotators, several criteria, repeats, or labels that are free text.
+        For fewer than two annotators, several criteria, unresolved repeated labels, or free text.
 
     Examples
     --------
@@ -78,30 +78,29 @@ def exact_agreement(labels: Annotations | Chunks, settings: CoefficientSettings)
     >>> round(exact_agreement(labels).estimate, 2)
     0.67
 
-    Two of three items got the same label from both.
+    Two of three items have equal labels.
     """
     return coefficient(exact(), labels, settings)
 
 
 @question(WithinSettings)
 def within_agreement(labels: Annotations | Chunks, settings: WithinSettings) -> Coefficient:
-    """How often are two labels of an item at most ``k`` apart?
+    """Estimate how often two labels of an item are at most ``k`` apart.
 
-    As `exact_agreement`, with labels counting as equal up to a distance of ``k``. Needs labels with an order. Errors
-    and source: see `exact_agreement`.
+    As `exact_agreement`, with labels counted as equal up to a distance of ``k``. Requires ordered labels. Errors and
+    source: see `exact_agreement`.
     """
     return coefficient(near_agreement(settings.k), labels, settings)
 
 
 @question(WeightedSettings)
 def cohen_kappa(labels: Annotations | Chunks, settings: WeightedSettings) -> Coefficient:
-    """How far do two annotators agree beyond chance, each with a distribution of their own?
+    """Estimate the chance-corrected agreement of two annotators with separate label distributions.
 
     Cohen (1960, eq. 1); with weights Cohen (1968, eq. 8). ``weights="quadratic"`` is the QWK of essay scoring.
-    At most 1; 0 is what independent annotators get. Items count that both labelled. Weights span the whole
-    scale: a category that nobody used changes nothing. For more than two annotators the mean over
-    their pairs (Light 1971), with each pair in the table; a pair that always gives one and the same label
-    has no κ and is left out of the mean.
+    At most 1; 0 for independent annotators. Uses the items that both labelled. Weights refer to the whole scale, so
+    an unused category changes nothing. For more than two annotators: the mean over their pairs (Light 1971), with each
+    pair in the table. A pair without variation in its labels has no κ and is excluded from the mean.
 
     Errors: see `exact_agreement`.
     """
@@ -110,82 +109,81 @@ def cohen_kappa(labels: Annotations | Chunks, settings: WeightedSettings) -> Coe
 
 @question(CoefficientSettings)
 def scott_pi(labels: Annotations | Chunks, settings: CoefficientSettings) -> Coefficient:
-    """How far do two annotators agree beyond chance, with one distribution for both?
+    """Estimate the chance-corrected agreement of two annotators with a common label distribution.
 
-    Scott (1955). As `cohen_kappa`, but chance is computed from the labels of both together, so that
-    annotators with different habits are not rewarded for them. Over pairs of annotators where there are more.
+    Scott (1955). As `cohen_kappa`, but chance agreement is computed from the labels of both annotators together, so
+    different label distributions do not increase the coefficient. The mean over pairs for more than two annotators.
     """
     return coefficient(scott(), labels, settings)
 
 
 @question(CoefficientSettings)
 def fleiss_kappa(labels: Annotations | Chunks, settings: CoefficientSettings) -> Coefficient:
-    """How far do many annotators agree beyond chance on categories?
+    """Estimate the chance-corrected agreement of many annotators on categories.
 
-    Fleiss (1971, eq. 1-7). Where items have different numbers of labels: Gwet (2014, section 2.4), observed agreement
+    Fleiss (1971, eq. 1-7). With different numbers of labels per item: Gwet (2014, section 2.4), observed agreement
     over items with two or more labels, each category's share averaged over all items with a label. At most 1;
-    0 is chance. With two annotators it is Scott's π. Errors: see `exact_agreement`.
+    0 is chance. For two annotators it is Scott's π. Errors: see `exact_agreement`.
     """
     return coefficient(fleiss(), labels, settings)
 
 
 @question(WeightedSettings)
 def gwet_ac(labels: Annotations | Chunks, settings: WeightedSettings) -> Coefficient:
-    """How far do annotators agree beyond chance, when one category is much more common than the others?
+    """Estimate chance-corrected agreement if one category is much more frequent than the others.
 
     Gwet's (2008) AC1 and, with weights, AC2 (Gwet 2014, section 4.4): chance is the probability of agreeing on
-    items that are guessed, so a rare category does not push the coefficient to 0 as it does with κ.
+    guessed items, so a rare category does not reduce the coefficient to 0 as it does with κ.
     Categories are those of the whole scale. At most 1; 0 is chance. Missing labels as in `fleiss_kappa`. Errors: see
     `exact_agreement`.
 
     Notes
     -----
     With 50 items and three labels in ten missing, the 95% interval of AC2 with quadratic weights covers 92.7%
-    (jackknife), 92.6% (bca) and 89% (percentile) in our simulations: stay with the jackknife.
+    (jackknife), 92.6% (bca) and 89% (percentile) in simulations. Use the jackknife.
     """
     return coefficient(gwet(settings.weights), labels, settings)
 
 
 @question(WeightedSettings)
 def brennan_prediger(labels: Annotations | Chunks, settings: WeightedSettings) -> Coefficient:
-    """How far do annotators agree beyond labels that are dealt out evenly over the categories?
+    """Estimate agreement beyond labels that are uniform over the categories.
 
-    Brennan & Prediger (1981), with weights Gwet (2014, section 4.4): chance is 1 / q for q categories of the whole
-    scale, however often each is used (Bennett's S for two annotators). At most 1; 0 is chance. Missing labels as in
-    `fleiss_kappa`. Errors: see `exact_agreement`.
+    Brennan & Prediger (1981), with weights Gwet (2014, section 4.4): chance is 1 / q for the q categories of the
+    scale, independent of their frequencies (Bennett's S for two annotators). At most 1; 0 is chance. Missing labels as
+    in `fleiss_kappa`. Errors: see `exact_agreement`.
     """
     return coefficient(uniform(settings.weights), labels, settings)
 
 
 @question(WeightedSettings)
 def conger_kappa(labels: Annotations | Chunks, settings: WeightedSettings) -> Coefficient:
-    """How far do many annotators agree beyond chance, each with a distribution of their own?
+    """Estimate the chance-corrected agreement of many annotators with separate label distributions.
 
-    Conger (1980); with weights and missing labels Gwet (2014, section 2.4). Cohen's κ of two annotators; of more,
-    agreement and chance are averaged over pairs before they are divided, where `cohen_kappa` averages κ. Up to 30
-    annotators. Errors: see `exact_agreement`.
+    Conger (1980); with weights and missing labels Gwet (2014, section 2.4). Equal to Cohen's κ for two annotators. For
+    more annotators, agreement and chance are averaged over pairs before the division, while `cohen_kappa` averages κ.
+    Up to 30 annotators. Errors: see `exact_agreement`.
     """
     return coefficient(conger(settings.weights), labels, settings)
 
 
 @question(AlphaSettings)
 def krippendorff_alpha(labels: Annotations | Chunks, settings: AlphaSettings) -> Coefficient:
-    """How reliable are the labels of any number of annotators, with any number missing?
+    """Estimate the reliability of the labels of any number of annotators, with any number missing.
 
-    Krippendorff (2011): 1 - observed / expected disagreement over the labels of items that have two or
-    more. 1 is perfect, 0 what labels dealt out at random would give, below 0 systematic disagreement.
-    Errors: see `exact_agreement`.
+    Krippendorff (2011): 1 - observed / expected disagreement over the labels of items with two or more labels. 1 is
+    perfect agreement, 0 is agreement by chance, and below 0 is systematic disagreement. Errors: see `exact_agreement`.
 
     Notes
     -----
-    The ordinal distance depends on how often each category was used, in each resample anew. Beyond 32 different
-    labels it is computed from ranks, and from 3,000 items on its interval comes from 100 random batches.
+    The ordinal distance depends on the category frequencies, and is recomputed in each resample. Above 32 different
+    labels it is computed from ranks, and above 3,000 items its interval comes from 100 random batches.
     """
     return coefficient(alpha(settings.level or level_of(labels.scale)), labels, settings)
 
 
 def level_of(scale: Scale) -> Level:
-    """The level of Krippendorff's α that a scale stands for."""
+    """Return the level of Krippendorff's α for a scale."""
     return "nominal" if not scale.ordered else "interval" if scale.kind == "interval" else "ordinal"
 
 
@@ -194,71 +192,72 @@ def level_of(scale: Scale) -> Level:
 
 @question(CorrelationSettings)
 def correlation(labels: Annotations | Chunks, settings: CorrelationSettings) -> Coefficient:
-    """Do two annotators put the items in the same order, whatever numbers they use?
+    """Estimate the correlation of the labels of two annotators.
 
-    Of more than two annotators (30 at most) the mean over pairs, with each in the table. -1 to 1.
+    For more than two annotators (30 at most) the mean over pairs, with each pair in the table. -1 to 1.
 
     Parameters
     ----------
     labels : Annotations or Chunks
-        One criterion. Items count that both labelled; nothing is filled in.
+        One criterion. Uses the items that both labelled; nothing is imputed.
 
     Raises
     ------
     DesignError
-        For labels without order, fewer than two annotators or no items in common, criteria, repeats.
+        For unordered labels, fewer than two annotators, no items in common, several criteria, or unresolved repeated
+        labels.
 
     Notes
     -----
-    Up to 32 different labels ρ and τ-b are functions of the cross table, which sums over items. Beyond that every
-    resample (or jackknifed item) weighs the ranks anew up to 3,000 items; above, the interval comes
-    from 100 random batches of items. The result says which.
+    Up to 32 different labels, ρ and τ-b are functions of the cross table, which sums over items. Above, ranks have
+    new weights in every resample (or jackknifed item) for up to 3,000 items; for more items the interval comes from 100
+    random batches of items. The result reports which.
     """
     return coefficient(correlation_measure(settings.kind), labels, settings)
 
 
 @question(CoefficientSettings)
 def concordance_correlation(labels: Annotations | Chunks, settings: CoefficientSettings) -> Coefficient:
-    """Do two annotators give the same numbers: how close do their labels lie to the line of equality?
+    """Estimate how close the labels of two annotators are to the line of equality.
 
-    Lin's (1989, eq. 2) concordance correlation 2 s_xy / (s_x² + s_y² + (x̄ − ȳ)²), moments over n; the κ of Cohen with
-    quadratic weights, for numbers of any kind. −1 to 1, and at most Pearson's r. Over pairs of annotators where there
-    are more than two. Errors: see `correlation`.
+    Lin's (1989, eq. 2) concordance correlation 2 s_xy / (s_x² + s_y² + (x̄ − ȳ)²), moments over n. It equals Cohen's κ
+    with quadratic weights, for any numbers. −1 to 1, and at most Pearson's r. The mean over pairs for more than two
+    annotators. Errors: see `correlation`.
     """
     return coefficient(concordance_measure(), labels, settings)
 
 
 @question(CoefficientSettings)
 def mae(labels: Annotations | Chunks, settings: CoefficientSettings) -> Coefficient:
-    """How far are two labels of an item apart on average, in units of the scale?
+    """Estimate the mean absolute difference of two labels of an item, in units of the scale.
 
-    Mean absolute error, 0 and up; over pairs of annotators where there are more than two. Errors: see `correlation`.
+    0 or more; the mean over pairs for more than two annotators. Errors: see `correlation`.
     """
     return coefficient(distance("mae"), labels, settings)
 
 
 @question(CoefficientSettings)
 def nmae(labels: Annotations | Chunks, settings: CoefficientSettings) -> Coefficient:
-    """How far are two labels of an item apart on average, as a share of the scale?
+    """Estimate the mean absolute difference of two labels of an item, as a share of the scale.
 
-    Mean absolute error over the range of the scale, 0 to 1 (Li et al., "Grading scale impact on
-    LLM-as-a-judge", eq. 5). Needs a scale with ends. Errors: see `correlation`.
+    Mean absolute error divided by the range of the scale, 0 to 1 (Li et al., "Grading scale impact on
+    LLM-as-a-judge", eq. 5). Requires a scale with ends. Errors: see `correlation`.
     """
     return coefficient(distance("nmae"), labels, settings)
 
 
 @question(CoefficientSettings)
 def rmse(labels: Annotations | Chunks, settings: CoefficientSettings) -> Coefficient:
-    """How far are two labels of an item apart, large distances weighing more?
+    """Estimate the root mean squared difference of two labels of an item, in units of the scale.
 
-    Root mean squared error in units of the scale, 0 and up. Errors: see `correlation`.
+    0 or more; large differences have more weight than in `mae`. Errors: see `correlation`.
     """
     return coefficient(distance("rmse"), labels, settings)
 
 
 @question(BiasSettings)
 def bias(labels: Annotations | Chunks, settings: BiasSettings) -> Coefficient:
-    """By how much does the second annotator label higher than the first?
+    """Estimate how much higher the second annotator labels than the first.
 
     Mean signed difference, second minus first, in units of the scale; 0 is no bias. Errors: see `correlation`.
 
@@ -270,7 +269,7 @@ def bias(labels: Annotations | Chunks, settings: BiasSettings) -> Coefficient:
     return coefficient(distance("bias"), labels, settings)
 
 
-# -- what each of them is ---------------------------------------------------------------------------
+# -- definitions ------------------------------------------------------------------------------------
 
 
 def exact() -> Measure:
@@ -291,7 +290,7 @@ def _share(name: str, title: str, needs: Needs, k: float) -> Measure:
 
 
 def _credit(ratings: Ratings, weights: Weights | LabelDistance) -> Weights | Floats:
-    """Weights by name, or a caller's as a matrix of each two categories."""
+    """Weights by name, or a function's values as a matrix of pairs of categories."""
     if not callable(weights):
         return weights
     return credits_of(weights, [label_of(ratings, v) for v in _require_few(ratings.categories)])
@@ -300,7 +299,7 @@ def _credit(ratings: Ratings, weights: Weights | LabelDistance) -> Weights | Flo
 def _name_weights(weights: Weights | LabelDistance, name: str, title: str) -> tuple[str, str, Needs]:
     """Name, title and needs of a coefficient with weights."""
     if callable(weights):
-        return f"{name}-custom", f"{title}, own weights", "categories"
+        return f"{name}-custom", f"{title}, custom weights", "categories"
     if weights == "none":
         return name, title, "categories"
     return f"{name}-{weights}", f"{title}, {weights} weights", "ordered categories"
@@ -329,8 +328,8 @@ def conger(weights: Weights | LabelDistance) -> Measure:
         m = len(ratings.annotators)
         if m > MOST_IN_PAIRS:
             raise DesignError(
-                f"Conger's κ sets each two annotators' distributions beside each other, and {m} are too many; name "
-                "some with annotators=..., or take fleiss_kappa"
+                f"Conger's κ compares the label distributions of each pair of annotators, and {m} annotators are too "
+                "many; select some with annotators=..., or use fleiss_kappa"
             )
         return Conger(_require_few(ratings.categories), _credit(ratings, weights), m)
 
@@ -395,24 +394,24 @@ def _alpha(ratings: Ratings, level: Level | LabelDistance) -> Alpha | AlphaRanks
         return AlphaRanks(ratings.answers)
     values = _require_few(ratings.values)
     if level == "ratio" and values[0] < 0:
-        raise DesignError(f"the ratio level needs labels of 0 or more; the lowest is {values[0]:g}")
+        raise DesignError(f"the ratio level requires labels of 0 or more; the lowest is {values[0]:g}")
     if callable(level):
         return Alpha(FixedDistance(values, distances_of(level, [label_of(ratings, v) for v in values])))
     return Alpha.of(level, values)
 
 
 def _require_few(categories: Floats) -> Floats:
-    """The categories, where they are few enough to count each; before anything is made for each two of them.
+    """Return the categories if they are few enough to count each, before any matrix of pairs is allocated.
 
     Raises
     ------
     DesignError
-        Where there are more.
+        For more categories.
     """
     if len(categories) > MOST_DIFFERENT:
         raise DesignError(
-            f"there are {len(categories):,} different labels, too many to count each; take a coefficient for "
-            "numbers (interval alpha, icc, nmae), or put the labels on a coarser scale"
+            f"there are {len(categories):,} different labels, too many to count each; use a coefficient for numbers "
+            "(interval alpha, icc, nmae), or a coarser scale"
         )
     return categories
 
@@ -466,7 +465,7 @@ def distance(kind: Literal["mae", "nmae", "rmse", "bias"]) -> Measure:
 
 
 def all_measures() -> dict[str, Measure]:
-    """Every coefficient that can be a row of `agreement`, by name."""
+    """Return every coefficient that can be a row of `agreement`, by name."""
     measures = [
         exact(),
         near_agreement(1),

@@ -1,4 +1,4 @@
-"""The pictures of agreement: who agrees with whom, and how much scales differ."""
+"""Plots of agreement by comparison and of differences between scales."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def forest(rows: pl.DataFrame, judges: Sequence[str], ax: Axes | None = None) -> Axes:
-    """Rows of one coefficient: panels, each judge with the consensus and with people, people with each other."""
+    """Draw one coefficient for panels, judges with the consensus and with humans, and humans with each other."""
     rows = rows.head(pictures.MOST_ROWS)
     names, colours = [], []
     for row in rows.iter_rows(named=True):
-        where = ", ".join(v for v in (row["criterion"], row["group"]) if v)
+        place = ", ".join(v for v in (row["criterion"], row["group"]) if v)
         who = row["first"] if row["second"] is None else f"{row['second']} & {row['first']}"
-        names.append(f"{where}: {who}" if where else who)
+        names.append(f"{place}: {who}" if place else who)
         about_judge = row["second"] in judges or "judges" in (row["first"], *(row["second"] or "").split("'"))
         colours.append(pictures.JUDGE if about_judge else pictures.HUMAN)
     ax = pictures.axes(ax, width=7.2, height=1.2 + 0.26 * len(names))
@@ -35,9 +35,9 @@ def forest(rows: pl.DataFrame, judges: Sequence[str], ax: Axes | None = None) ->
 def heat_map(
     rows: pl.DataFrame, humans: Sequence[str], judges: Sequence[str], criterion: str | None, ax: Axes | None = None
 ) -> Axes:
-    """One coefficient of each two annotators as a grid of colours; judges stand after a line.
+    """Draw one coefficient of each pair of annotators as a grid of colours; judges come after a line.
 
-    Of a mean signed difference a cell says how much higher the column labels than the row.
+    For a mean signed difference, a cell is how much higher the column labels than the row.
     """
     names = [n for n in (*humans, *judges) if n in set(rows["first"]) | set(rows["second"])]
     place, signed = {n: i for i, n in enumerate(names)}, rows["coefficient"][0] == "bias"
@@ -52,7 +52,7 @@ def heat_map(
     # A fixed scale, so that two pictures can be compared: 0 is chance, 1 is perfect.
     top = float(np.nanmax(np.abs(cells))) if error else 1.0
     text = [["" if np.isnan(v) else _short(v) for v in row] for row in cells]
-    # Errors have one colour, from none to the largest; what has a sign has two.
+    # Errors have one colour, from none to the largest; signed differences have two.
     hue, below = (pictures.JUDGE, None) if error and not signed else (pictures.HUMAN, pictures.JUDGE)
     pictures.shaded(ax, cells / (top or 1.0), text, colour=hue, below=below)
     ax.set_xticks(np.arange(len(names)) + 0.5, names, rotation=45, ha="right")
@@ -66,24 +66,24 @@ def heat_map(
 
 
 def categories(rows: pl.DataFrame, ax: Axes | None = None) -> Axes:
-    """How often a category is given by another where one gives it, with intervals."""
+    """Draw the specific agreement of each category, with intervals."""
     rows = rows.head(pictures.MOST_ROWS)
     names, colours = [], []
     for row in rows.iter_rows(named=True):
-        where = f"{row['criterion']}: " if row["criterion"] else ""
+        start = f"{row['criterion']}: " if row["criterion"] else ""
         panel = row["who"] in ("humans", "judges")
-        names.append(f"{where}{row['category']}, {row['who'] if panel else row['who'] + ' & people'}")
+        names.append(f"{start}{row['category']}, {row['who'] if panel else row['who'] + ' & humans'}")
         colours.append(pictures.HUMAN if row["who"] == "humans" else pictures.JUDGE)
     ax = pictures.axes(ax, width=7.2, height=1.2 + 0.26 * len(names))
     pictures.forest_of_rows(ax, names, rows, colour=colours)
     ax.set_xlim(-0.02, 1.02)
-    ax.set_xlabel("specific agreement: the same category by another")
+    ax.set_xlabel("specific agreement")
     return ax
 
 
 def confusion(rows: pl.DataFrame, judge: str, ax: Axes | None = None) -> Axes:
-    """What a judge says where people say what: shares of the pairs with each label of people."""
-    names = rows["people"].unique(maintain_order=True).to_list()
+    """Draw the labels of a judge by human label, as shares of the pairs with each human label."""
+    names = rows["human_label"].unique(maintain_order=True).to_list()
     shares = rows["share"].fill_null(float("nan")).to_numpy().reshape(len(names), -1)
     size = 1.8 + 0.55 * len(names)
     ax = pictures.axes(ax, width=size + 1.4, height=size)
@@ -91,13 +91,13 @@ def confusion(rows: pl.DataFrame, judge: str, ax: Axes | None = None) -> Axes:
     pictures.shaded(ax, shares, text, colour=pictures.JUDGE)
     ax.set_xticks(np.arange(len(names)) + 0.5, names, rotation=45, ha="right")
     ax.set_yticks(np.arange(len(names))[::-1] + 0.5, names)
-    ax.set_xlabel(f"{judge} says")
-    ax.set_ylabel("a person says")
+    ax.set_xlabel(f"label of {judge}")
+    ax.set_ylabel("human label")
     return ax
 
 
 def bars(rows: pl.DataFrame, scales: Sequence[str], ax: Axes | None = None) -> Axes:
-    """Agreement of people and judges on each scale, pooled and by benchmark, with intervals."""
+    """Draw the agreement of humans and judges on each scale, pooled and by benchmark, with intervals."""
     names = rows["benchmark"].unique(maintain_order=True).to_list()
     ax = pictures.axes(ax, width=max(4.8, 1.2 + 1.05 * len(names)))
     width = 0.8 / len(scales)
@@ -114,7 +114,7 @@ def bars(rows: pl.DataFrame, scales: Sequence[str], ax: Axes | None = None) -> A
     labels = [f"{n}\n(pooled)" if n == "all" and len(names) > 1 else n for n in names]
     ax.set_xticks(range(len(names)), labels)
     ax.tick_params(axis="x", length=0)
-    ax.set_ylabel("ICC(A,1), people and judges")
+    ax.set_ylabel("ICC(A,1), humans and judges")
     ax.set_ylim(min(0.0, ax.get_ylim()[0]), 1)
     pictures.legend(ax, ncols=len(scales), loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return ax
@@ -123,9 +123,9 @@ def bars(rows: pl.DataFrame, scales: Sequence[str], ax: Axes | None = None) -> A
 def icc_against_nmae(
     rows: pl.DataFrame, scales: Sequence[str], named: str, well_aligned: float, ax: Axes | None = None
 ) -> Axes:
-    """Each benchmark on each scale: how far apart people and judges are, and how well they agree.
+    """Draw the ICC and the nMAE of humans and judges, for each benchmark on each scale.
 
-    One scale has its names and intervals; an interval that reaches the frame goes on beyond it.
+    One scale has names and intervals. An interval that reaches the frame continues beyond it.
     """
     wide = rows.pivot("measure", index=["scale", "benchmark"], values=["estimate", "low", "high"])
     ax = pictures.axes(ax)
@@ -165,7 +165,7 @@ def _crosses(ax: Axes, rows: pl.DataFrame, colour: str) -> None:
 def _named_apart(
     ax: Axes, named: Sequence[tuple[str, float, float]], points: Sequence[tuple[float, float]]
 ) -> None:  # fmt: skip
-    """A name beside each point, at the first place, near before far, that no other name, point or line has."""
+    """Write a name next to each point, at the nearest place that is free of other names, points and lines."""
     from matplotlib.figure import Figure
 
     if isinstance(ax.figure, Figure):
@@ -195,7 +195,7 @@ def _named_apart(
         )  # fmt: skip
 
 
-# Where a name may stand beside its point: at the sides first, then at the corners.
+# Places of a name around its point: the sides first, then the corners.
 _PLACES = ((1, 0), (0, 1), (0, -1), (-1, 0), (0.8, 0.8), (0.8, -0.8), (-0.8, 0.8), (-0.8, -0.8))
 Box = tuple[float, float, float, float]
 
@@ -212,7 +212,7 @@ def _inside(ax: Axes, box: Box) -> bool:
 def consensus_points(
     items: pl.DataFrame, values: Mapping[str, float], title: str, well_aligned: float, ax: Axes | None = None
 ) -> Axes:
-    """One point an item: the judges' mean against the people's mean on 0-1, with what both figures make of it."""
+    """Draw the judges' mean label against the humans' mean label of each item, on 0-1, with both coefficients."""
     ax = pictures.axes(ax, width=4.4, height=4.2)
     t = well_aligned
     ax.fill_between([0, 1], [-t, 1 - t], [t, 1 + t], color=pictures.FAINT, alpha=0.45, linewidth=0, zorder=0)
@@ -222,12 +222,12 @@ def consensus_points(
     pictures.title(ax, f"{title}: {numbers}", 9)
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 1)
-    ax.set_xlabel("people's mean, 0-1")
-    ax.set_ylabel("judges' mean, 0-1")
+    ax.set_xlabel("mean human label, 0-1")
+    ax.set_ylabel("mean judge label, 0-1")
     return ax
 
 
 def _short(value: float) -> str:
-    """``.75`` and ``1.0``: what a cell has room for."""
+    """``.75`` and ``1.0``: a number short enough for a cell."""
     short = f"{value:.2f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.1f}"
     return short.replace("-", "−")
