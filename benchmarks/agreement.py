@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from assay.concordance.icc import icc
 from assay.concordance.measures import (
     bias,
     cohen_kappa,
@@ -27,6 +26,7 @@ from assay.concordance.measures import (
     exact_agreement,
     fleiss_kappa,
     gwet_ac,
+    icc,
     krippendorff_alpha,
     mae,
     nmae,

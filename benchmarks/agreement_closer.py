@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from assay.concordance import agreement
-from assay.concordance.comparisons import swapping_p
+from assay.concordance.comparisons import permutation_p
 from assay.data.annotations import Annotations
 from assay.data.scales import Ordinal
 
@@ -55,7 +55,7 @@ def study(rng: np.random.Generator, n: int, m: int, share: float, noise: float |
 
 def called(labels: Annotations, *, swapping: bool) -> np.ndarray:
     """Of each coefficient, whether the judge is called closer, and whether by one person alone: (2, coefficients)."""
-    setattr(agreement, "swapping_p", swapping_p if swapping else lambda *_, **__: None)  # noqa: B010
+    setattr(agreement, "permutation_p", permutation_p if swapping else lambda *_, **__: None)  # noqa: B010
     found = agreement.agreement(labels, coefficients=COEFFICIENTS, who=["human pairs"], n_resamples=1000)
     rows = dict(found.differences.select("coefficient", "closer").iter_rows())
     return np.array([[rows.get(name) == said for name in COEFFICIENTS] for said in ("yes", "by one")])

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from assay.concordance.grading_scale import grading_scale_study
-from assay.concordance.icc import icc
+from assay.concordance.measures import icc
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval
 

@@ -15,7 +15,6 @@ from scipy import stats
 
 import assay
 import references
-from assay.concordance.icc import icc
 from assay.concordance.measures import (
     bias,
     cohen_kappa,
@@ -23,6 +22,7 @@ from assay.concordance.measures import (
     exact_agreement,
     fleiss_kappa,
     gwet_ac,
+    icc,
     krippendorff_alpha,
     mae,
     rmse,

@@ -12,11 +12,10 @@ import pytest
 from studies import from_grid
 
 from assay.concordance import agreement as module
-from assay.concordance.agreement import SWAPPED, agreement
+from assay.concordance.agreement import PERMUTATION, agreement
 from assay.concordance.coefficient import AgreementSettings
 from assay.concordance.comparisons import WHO
-from assay.concordance.icc import icc
-from assay.concordance.measures import all_measures, bias, correlation, krippendorff_alpha
+from assay.concordance.measures import all_measures, bias, correlation, icc, krippendorff_alpha
 from assay.data.annotations import Annotations
 from assay.data.ratings import Ratings
 from assay.data.scales import Interval, Nominal, Ordinal
@@ -60,7 +59,7 @@ def value(found, who, coefficient, first=None, second=None, group=None) -> dict:
 
 
 def test_every_kind_of_comparison_is_there(found):
-    kinds = dict(found.shown().group_by("who").len().iter_rows())
+    kinds = dict(found.select().group_by("who").len().iter_rows())
     assert kinds == {
         "humans": 1, "judges": 1, "pairs": 15, "consensus": 3, "rest": 4, "human pairs": 3, "random human": 8,
     }  # fmt: skip
@@ -234,12 +233,12 @@ def test_by_a_column_of_items_or_of_annotators():
 
 
 def test_p_values_are_adjusted_within_a_coefficient(found):
-    rows = found.shown("pairs", coefficient="cohen-kappa")
+    rows = found.select("pairs", coefficient="cohen-kappa")
     assert (rows["p_adjusted"] >= rows["p"]).all()
     guess = value(found, "pairs", "cohen-kappa", "ann", "guess")
     assert guess["p_adjusted"] > 0.05
     assert value(found, "humans", "cohen-kappa")["p_adjusted"] < 1e-6
-    assert found.shown(coefficient="mae")["p"].null_count() == found.shown(coefficient="mae").height
+    assert found.select(coefficient="mae")["p"].null_count() == found.select(coefficient="mae").height
 
 
 def test_nominal_labels_get_what_they_can_have():
@@ -268,7 +267,7 @@ def test_what_can_not_be_compared_is_counted():
     cells[:20, :2] = np.random.default_rng(1).integers(1, 6, (20, 2))
     cells[20:, 1:] = np.random.default_rng(2).integers(1, 6, (20, 2))
     found = agreement(from_grid(cells, Ordinal(1, 5)), who=["humans", "pairs"])
-    assert found.shown("pairs").height == 2
+    assert found.select("pairs").height == 2
 
 
 def test_unknown_names_are_refused():
@@ -310,7 +309,7 @@ def test_lesion_per_feature(real_data):
 
 
 def value_of_criterion(found, criterion: str) -> float:
-    return found.shown("humans").filter(pl.col("criterion") == criterion)["estimate"][0]
+    return found.select("humans").filter(pl.col("criterion") == criterion)["estimate"][0]
 
 
 def test_parts_of_a_page_can_be_drawn(found):
@@ -383,7 +382,7 @@ def test_a_summary_says_what_it_does_not_show():
         labels, coefficients=["qwk"], who=["humans", "judges", "consensus", "human pairs"], n_resamples=20
     )
     text = found.summary()
-    shown = found.shown("humans", "judges", "consensus")
+    shown = found.select("humans", "judges", "consensus")
     assert f"The table has {shown.height - 24} rows more of qwk, all those of " in text
     assert "The differences have 18 comparisons more of a judge, all those of " in text
 
@@ -459,7 +458,7 @@ def test_a_table_is_as_wide_as_a_terminal(tmp_path, capsys):
 
 
 def test_wide_tables_are_broken_between_words():
-    table = tables.shown(pl.DataFrame({"who": ["the first of several", "b"], "p_adjusted": [0.5, 0.25]}))
+    table = tables.select(pl.DataFrame({"who": ["the first of several", "b"], "p_adjusted": [0.5, 0.25]}))
     whole, narrow = tables.to_text(table, 80), tables.to_text(table, 24)
     assert len(whole.splitlines()) == 3
     assert max(map(len, narrow.splitlines())) <= 24
@@ -526,7 +525,7 @@ def test_a_heat_map_has_two_colours_for_two_signs():
 
 def test_a_summary_counts_what_it_does_not_show(found):
     """24 rows of the headline, and 12 comparisons of a judge, are shown; places of which none is shown are named."""
-    row, closer = found.shown("humans"), found.differences.filter(coefficient=found.headline).head(1)
+    row, closer = found.select("humans"), found.differences.filter(coefficient=found.headline).head(1)
     title = f", {row['title'][0]} "
     for rows, comparisons in ((24, 12), (25, 13), (26, 14)):
         many, closers = (
@@ -826,7 +825,7 @@ def test_p_and_intervals_are_said_with_how_they_were_adjusted(found):
         "; p-values adjusted over the rows of a coefficient and kind of comparison (holm). Closer or further: " in lines
     )
     assert lines.endswith(
-        f"{SWAPPED}; holm over 2 comparisons of a judge; intervals are of the difference, each by itself."
+        f"{PERMUTATION}; holm over 2 comparisons of a judge; intervals are of the difference, each by itself."
     )
     plain = agreement(panel(n=30), adjust="none", who=["human pairs"], coefficients=["qwk"], n_resamples=20)
     assert "; p-values not adjusted. Closer or further: labels swapped within items; not adjusted; " in (

@@ -12,14 +12,14 @@ from scipy import stats
 from studies import from_grid
 
 from assay.concordance import comparisons as module
-from assay.concordance.agreement import SWAPPED, T_TEST, agreement
+from assay.concordance.agreement import PERMUTATION, T_TEST, agreement
 from assay.concordance.comparisons import (
     WHO,
     Changes,
     Comparisons,
+    _labels_to_swap,
     _majorities,
     _medians,
-    _people_beside,
     _slots,
     _swap_labels,
     draw_humans,
@@ -76,7 +76,7 @@ def test_p_is_that_of_all_swaps(missing):
     assert row["estimate"] == pytest.approx(mine)
     p = 2 * min(np.mean(swaps >= mine - 1e-9), np.mean(swaps <= mine + 1e-9))
     assert row["p"] == pytest.approx(min(p, 1.0), abs=0.03)
-    assert row["test"] == SWAPPED
+    assert row["test"] == PERMUTATION
 
 
 def exchangeable(rng: np.random.Generator, n: int, share: float) -> np.ndarray:
@@ -117,9 +117,9 @@ def test_a_judge_that_knows_the_truth_is_called_closer():
         ([[1, 1, np.nan], [1, 2, 2], [np.nan, 1, 2]], Nominal([1, 2]), "b"),  # items without the judge do not count
     ],
 )
-def test_the_closest_person_leads_the_others_of_the_same_items(cells, scale, person):
+def test_the_closest_human_leads_the_others_of_the_same_items(cells, scale, person):
     labels = from_grid(np.array(cells, dtype=float), scale, names=["a", "b", "judge"], judges=["judge"])
-    assert module.closest_person(Ratings.of(labels), "judge") == person
+    assert module.closest_human(Ratings.of(labels), "judge") == person
 
 
 def test_clusters_are_swapped_whole():
@@ -303,7 +303,7 @@ def test_labels_are_swapped_with_those_of_a_place():
     labels = Slice.of(table.answers)
     slot = _slots(table, labels, "j")
     assert dict(zip(labels.value.tolist(), slot.tolist(), strict=True)) == {1: 1, 2: 2, 4: 0, 5: 0, 9: -1, 3: -1, 8: -1}
-    assert _people_beside(labels, slot).tolist() == [2, 0, 0]
+    assert _labels_to_swap(labels, slot).tolist() == [2, 0, 0]
     for place, swapped in ((0, {}), (1, {1: 4, 4: 1}), (2, {2: 4, 4: 2}), (3, {})):
         found = _swap_labels(labels, slot, place)
         assert found.value.tolist() == [swapped.get(v, v) for v in labels.value]
@@ -312,4 +312,4 @@ def test_labels_are_swapped_with_those_of_a_place():
 @pytest.mark.parametrize(("chunks", "items"), [(True, 5), (False, 10_001), (True, 10_001)])
 def test_places_are_not_swapped_in_chunks_or_in_very_many_items(chunks, items):
     ratings = SimpleNamespace(in_chunks=chunks, n_items=items)
-    assert module.swapping_p(ratings, None, "m", swaps=9, seed=0) is None
+    assert module.permutation_p(ratings, None, "m", permutations=9, seed=0) is None

@@ -128,7 +128,7 @@ def test_intervals_cover(design, n):
 def test_f_intervals_cover_a_population_of_annotators(k):
     """Annotators drawn anew each time: intervals over items are too narrow for ICC(A,1), those from F are not."""
     from assay.concordance.coefficient import ICCSettings
-    from assay.concordance.icc import _icc
+    from assay.concordance.measures import _icc
 
     rng = np.random.default_rng(k)
     truth = 1 / (1 + 0.3**2 + 0.7**2)

@@ -12,8 +12,7 @@ from assay.concordance.families import (
     MOST_LABELS,
     PEOPLE,
     _colours,
-    beside_people,
-    better_than_people,
+    better_than_humans,
     better_words,
     label_shares,
     plot_coefficients,
@@ -21,6 +20,7 @@ from assay.concordance.families import (
     plot_raters,
     rater_name,
     raters_to_draw,
+    with_random_human,
 )
 from assay.data.ratings import Ratings
 from assay.errors import DesignError
@@ -46,10 +46,10 @@ def study(n=120, criteria=("clear", "correct"), noise=None, scale="1-7", people=
     return Annotations.from_frame(frame, judges=judges, scale=scale, annotators=about)
 
 
-def test_each_rater_beside_people_is_a_row_of_random_humans():
+def test_each_rater_with_random_human_is_a_row_of_random_humans():
     labels = study()
     found = agreement(labels, family="maker", **ASK)
-    beside = found.beside_people
+    beside = found.with_random_human
     assert beside["rater"].unique(maintain_order=True).to_list() == ["people", "encoders", "enc1", "enc2", "gpt"]
     row = beside.row(by_predicate=(pl.col("rater") == "encoders") & (pl.col("coefficient") == "mae")
                      & (pl.col("criterion") == "correct"), named=True)  # fmt: skip
@@ -59,48 +59,51 @@ def test_each_rater_beside_people_is_a_row_of_random_humans():
     assert row["estimate"] == pytest.approx(np.mean(slow), abs=0.02)
     assert (row["n"], row["than_humans"]) == (120, "better")
     with pytest.raises(DesignError, match=r"who=\['random human'\]"):
-        _ = agreement(labels, who=["pairs"], coefficients=["pearson"]).beside_people
+        _ = agreement(labels, who=["pairs"], coefficients=["pearson"]).with_random_human
 
 
 def test_criteria_on_which_a_rater_is_better_are_counted_by_value_and_by_what_is_shown():
     labels = study(criteria=("a", "b", "c"))
     found = agreement(labels, family="maker", **ASK)
-    table = found.better_than_people
+    table = found.better_than_humans
     assert "bias" not in table["coefficient"].to_list()  # no direction is better
     rows = {(r["coefficient"], r["rater"]): r for r in table.iter_rows(named=True)}
-    beside = {(r["criterion"], r["rater"], r["coefficient"]): r for r in found.beside_people.iter_rows(named=True)}
+    beside = {(r["criterion"], r["rater"], r["coefficient"]): r for r in found.with_random_human.iter_rows(named=True)}
     for (coefficient, rater), row in rows.items():
         sign = -1 if coefficient == "mae" else 1
         mine = [(beside[c, rater, coefficient], beside[c, "people", coefficient]) for c in "abc"]
         better = sum(sign * (m["estimate"] - p["estimate"]) > 0 for m, p in mine)
         shown = [m["than_humans"] for m, _ in mine]
         counts = (3, better, better / 3, shown.count("better"), shown.count("worse"))
-        assert tuple(row[c] for c in ("criteria", "better", "share", "shown_better", "shown_worse")) == counts
-    assert (rows["mae", "encoders"]["better"], rows["mae", "encoders"]["shown_better"]) == (3, 3)
-    assert (rows["mae", "gpt"]["better"], rows["mae", "gpt"]["shown_worse"]) == (0, 3)
+        assert (
+            tuple(row[c] for c in ("criteria", "better", "share", "significantly_better", "significantly_worse"))
+            == counts
+        )
+    assert (rows["mae", "encoders"]["better"], rows["mae", "encoders"]["significantly_better"]) == (3, 3)
+    assert (rows["mae", "gpt"]["better"], rows["mae", "gpt"]["significantly_worse"]) == (0, 3)
 
 
 def test_a_criterion_that_a_family_did_not_rate_is_not_counted():
     labels = study(criteria=("a", "b"))
     fewer = labels.labels.filter((pl.col("annotator") != "gpt") | (pl.col("criterion") == "a"))
     labels = Annotations.from_frame(fewer, judges=labels.judges, scale="1-7", annotators=labels.annotators)
-    table = agreement(labels, family="maker", **ASK).better_than_people.filter(coefficient="mae")
+    table = agreement(labels, family="maker", **ASK).better_than_humans.filter(coefficient="mae")
     assert dict(table.select("rater", "criteria").rows()) == {"encoders": 2, "enc1": 2, "enc2": 2, "gpt": 1}
 
 
 @pytest.mark.slow
-def test_one_who_is_as_good_as_people_is_seldom_shown_better_or_worse():
+def test_one_who_is_as_good_as_people_is_seldom_significantly_better_or_worse():
     """Six exchangeable judges on 10 studies of three criteria: 180 claims of each direction could be wrong."""
     alike = {f"j{k}": 1.0 for k in range(6)} | {"enc1": 0.3, "enc2": 0.3, "gpt": 3.0}
     wrong, shown, claims, deserved = 0, 0, 0, 0
     for seed in range(10):
         found = agreement(study(120, "abc", noise=alike, seed=seed), **{**ASK, "coefficients": ["pearson"]})
-        table = found.better_than_people
+        table = found.better_than_humans
         equal = table.filter(pl.col("rater").str.starts_with("j") & (pl.col("rater") != "judges"))
-        wrong += equal["shown_better"].sum() + equal["shown_worse"].sum()
+        wrong += equal["significantly_better"].sum() + equal["significantly_worse"].sum()
         claims += equal["criteria"].sum()
         gpt = table.filter(rater="gpt")
-        shown, deserved = shown + gpt["shown_worse"].sum(), deserved + gpt["criteria"].sum()
+        shown, deserved = shown + gpt["significantly_worse"].sum(), deserved + gpt["criteria"].sum()
     assert claims == 180
     assert wrong / claims <= 0.05
     assert shown / deserved >= 0.7
@@ -168,7 +171,7 @@ def test_the_pictures_mark_what_is_shown():
         found.plot_raters(coefficient="mea")
     pearson = found.plot_raters(coefficient="pearson").get_ylabel()
     assert dataclasses.replace(found, headline="pearson").plot_raters().get_ylabel() == pearson != ax.get_ylabel()
-    there = found.beside_people["coefficient"][0]  # the headline has no rows of random humans
+    there = found.with_random_human["coefficient"][0]  # the headline has no rows of random humans
     other = dataclasses.replace(found, headline="icc(a,k)").plot_raters().get_ylabel()
     assert other == found.plot_raters(coefficient=there).get_ylabel()
 
@@ -189,7 +192,7 @@ def rows_beside(*rows):
 def test_labels_without_criteria_are_one_criterion():
     beside = rows_beside((None, "people", "pearson", 0.5, None), (None, "enc", "pearson", 0.6, "better"))
     row = ("pearson", "PEARSON", "enc", 1, 1, 1.0, 1, 0)
-    assert better_than_people(beside).rows() == [row]
+    assert better_than_humans(beside).rows() == [row]
     assert better_words(beside, "pearson") == [
         "enc, with a random human beside two random humans: PEARSON is better in 1 of 1 criterion; shown better in 1, "
         "shown worse in 0 (each by itself, not adjusted)."
@@ -205,15 +208,15 @@ def test_a_criterion_counts_where_both_have_a_value_and_an_equal_one_is_not_bett
         for coefficient in ("mae", "pearson", "bias")
         for criterion, both in values.items() for rater, value in zip(("people", "enc"), both, strict=True)
     ))  # fmt: skip
-    assert better_than_people(beside).rows() == [
+    assert better_than_humans(beside).rows() == [
         ("mae", "MAE", "enc", 3, 1, 1 / 3, 0, 2), ("pearson", "PEARSON", "enc", 3, 1, 1 / 3, 0, 2)
     ]  # fmt: skip
     assert "MAE is better in 1 of 3 criteria; shown better in 0, shown worse in 2 " in better_words(beside, "mae")[0]
     alone = beside.filter(pl.col("criterion") == "a").filter(pl.col("coefficient") != "bias")
-    assert alone.pipe(better_than_people)["better"].to_list() == [1, 0]
+    assert alone.pipe(better_than_humans)["better"].to_list() == [1, 0]
 
 
-def test_rows_beside_people_are_people_first_then_families_then_judges():
+def test_rows_with_random_human_are_people_first_then_families_then_judges():
     names = ["gpt", "a random judge of encoders", "a random judge", "a random human", "ann"]
     rows = pl.DataFrame({"who": "random human", "second": names, "estimate": [0.1, 0.2, 0.3, 0.4, 0.5]})
     rows = rows.with_columns(
@@ -221,7 +224,7 @@ def test_rows_beside_people_are_people_first_then_families_then_judges():
         low=0.0, high=1.0, n=9, than_humans=pl.lit(None, pl.String),
     )  # fmt: skip
     others = [rows.with_columns(group=pl.lit("f")), rows.with_columns(who=pl.lit("pairs"))]
-    found = beside_people(pl.concat([*others, rows]), ["ann", "bob"])
+    found = with_random_human(pl.concat([*others, rows]), ["ann", "bob"])
     assert found.select("rater", "estimate").rows() == [
         ("people", 0.4),
         ("encoders", 0.2),
@@ -229,7 +232,7 @@ def test_rows_beside_people_are_people_first_then_families_then_judges():
         ("gpt", 0.1),
     ]
     with pytest.raises(DesignError, match=r"ask agreement for who=\['random human'\]"):
-        beside_people(pl.concat(others), ["ann"])
+        with_random_human(pl.concat(others), ["ann"])
 
 
 # -- pictures of small tables by hand ------------------------------------------------------------------

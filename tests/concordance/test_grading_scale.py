@@ -23,8 +23,7 @@ from assay.concordance.grading_scale import (
     grading_scale_study,
     row_means,
 )
-from assay.concordance.icc import icc
-from assay.concordance.measures import nmae
+from assay.concordance.measures import icc, nmae
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval
 from assay.errors import DataError, DesignError
@@ -310,7 +309,7 @@ def test_no_interval_is_no_verdict(labels):
     none = grading_scale_study(labels, by="benchmark", method="none")
     assert none.summary().startswith("ICC(A,1) of people and judges is highest on 0-5, 0.9")
     assert "without intervals no scale is shown to be better" in none.summary()
-    assert "Whether pooling flatters cannot be said" in none.summary()
+    assert "Whether pooling inflation cannot be said" in none.summary()
     assert none.differences["estimate"].null_count() == 0
     assert not none.differences["shown"].any()
     alone = grading_scale_study(labels, by="benchmark", clusters="benchmark")

@@ -13,7 +13,6 @@ from studies import from_grid, ordinal_grid
 
 import assay
 from assay.concordance.agreement import agreement
-from assay.concordance.icc import icc, icc_table
 from assay.concordance.measures import (
     _require_few,
     bias,
@@ -22,6 +21,8 @@ from assay.concordance.measures import (
     exact_agreement,
     fleiss_kappa,
     gwet_ac,
+    icc,
+    icc_table,
     krippendorff_alpha,
     mae,
     nmae,

@@ -13,7 +13,6 @@ from scipy import stats
 from studies import from_grid, ordinal_grid
 
 import references
-from assay.concordance.icc import icc, icc_table
 from assay.concordance.measures import (
     bias,
     brennan_prediger,
@@ -24,6 +23,8 @@ from assay.concordance.measures import (
     exact_agreement,
     fleiss_kappa,
     gwet_ac,
+    icc,
+    icc_table,
     krippendorff_alpha,
     mae,
     nmae,

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from studies import from_grid
 
-from assay.concordance.icc import icc, icc_table
 from assay.concordance.measures import (
     cohen_kappa,
     correlation,
     exact_agreement,
     fleiss_kappa,
     gwet_ac,
+    icc,
+    icc_table,
     krippendorff_alpha,
     scott_pi,
 )

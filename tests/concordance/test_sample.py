@@ -14,8 +14,17 @@ import assay
 import references
 from assay.concordance.agreement import agreement
 from assay.concordance.grading_scale import grading_scale_study
-from assay.concordance.icc import _TableCounts, icc, icc_table
-from assay.concordance.measures import bias, cohen_kappa, correlation, exact_agreement, krippendorff_alpha, mae
+from assay.concordance.measures import (
+    _TableCounts,
+    bias,
+    cohen_kappa,
+    correlation,
+    exact_agreement,
+    icc,
+    icc_table,
+    krippendorff_alpha,
+    mae,
+)
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval, Ordinal
 from assay.errors import DesignError

@@ -20,7 +20,7 @@ from assay.concordance.grading_scale import (
     grading_scale_study,
     panel_icc,
 )
-from assay.concordance.icc import icc
+from assay.concordance.measures import icc
 from assay.data.annotations import Annotations
 from assay.data.scales import Interval
 from assay.errors import DataError, DesignError
@@ -356,7 +356,7 @@ def test_the_scale_to_ask_on_is_told_with_what_it_is_better_than(plain):
         "One judge by itself, on 0-5: 0.700 [0.500, 0.800], not shown to be better than 0-10 (by 0.020 "
         "[−0.100, 0.100]).",
         "The other scales: 0-10 0.800 [0.700, 0.900].",
-        "This is a pooled figure; name a column with by=... to see whether it flatters.",
+        "This is a pooled figure; name a column with by=... to see whether it inflation.",
     ]
     assert lines[4] == "On 0-5, 1 of 4 items are further apart than 0.1 of the range."
     unsure = LESS.with_columns(shown=pl.lit(False))  # of equal scales one is highest, and nobody need ask on it
@@ -411,7 +411,7 @@ def test_where_the_pooled_figure_flatters(plain):
     ]
     unknown = dataclasses.replace(found, pooling=pooling_rows((*rows[0][:6], None, False)))
     assert unknown._pooling_sentences() == [
-        "Whether pooling flatters cannot be said: no value of 'topic' has an interval."
+        "Whether pooling inflation cannot be said: no value of 'topic' has an interval."
     ]
 
 
@@ -490,7 +490,7 @@ def test_pooling_flatters_where_it_is_higher_and_that_is_shown(monkeypatch, valu
         ("people and judges", "law", 10), ("people and judges", "art", 11)
     ]  # fmt: skip
     assert found["pooled"].to_list() == [values[0]] * 2
-    assert found["flatters"].to_list() == pytest.approx([values[0] - v for v in values[1:]])
+    assert found["inflation"].to_list() == pytest.approx([values[0] - v for v in values[1:]])
     assert found["estimate"].to_list() == list(values[1:])
     assert found["p"].to_list() == list(p)
 

@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assay.concordance.icc import icc
 from assay.concordance.measures import (
     cohen_kappa,
     correlation,
     exact_agreement,
     fleiss_kappa,
     gwet_ac,
+    icc,
     krippendorff_alpha,
     mae,
 )

@@ -277,8 +277,8 @@ def agreement(labels: Annotations | Chunks, settings: AgreementSettings) -> Agre
     Named single annotators, judges compared with humans, and random humans are treated as fixed.
 
     P-values test a coefficient of 0 (no agreement beyond chance) with the standard error and on the scale of the
-    interval. Shares and errors have no such zero and no p-value. The rows of a table are dependent, so use an adjustment
-    that allows any dependence (``holm``, ``by``).
+    interval. Shares and errors have no such zero and no p-value. The rows of a table are dependent, so use an
+    adjustment that allows any dependence (``holm``, ``by``).
     """
     measures = _measures(settings.coefficients)
     whole, parts = _parts(labels, settings)

@@ -224,8 +224,9 @@ class AgreementSettings(PanelSettings):
         "becomes the one nearer the middle of the scale), else the majority (an item on which two categories are tied "
         "has no consensus and is counted in the exclusions). rest: each annotator with the consensus of the others of "
         "its kind. human pairs: each judge with all humans, and humans with each other, over the pairs of labels of an "
-        'item, with equal weights for items. random human: each annotator with a human drawn for each item (Hardy, "All '
-        'that glitters", figure 1). The estimate is the mean over draws; the interval uses draws with items resampled.',
+        "item, with equal weights for items. random human: each annotator with a human drawn for each item (Hardy, "
+        '"All that glitters", figure 1). The estimate is the mean over draws; the interval uses draws with items '
+        "resampled.",
         first=True,
     )
     by: str | None = option(
@@ -511,7 +512,7 @@ MOST_WEIGHED = 3_000
 is computed from batches."""
 
 BATCHES = 100
-"""Number of batches, of at least 30 items each. A t interval with 99 degrees of freedom is 1% wider than a normal one."""
+"""Number of batches, of at least 30 items each. t with 99 degrees of freedom is 1% wider than a normal interval."""
 
 MOST_SCORED = 45
 """Most pairs of annotators (those of ten) that are checked for rare labels, at the cost of one curve per pair."""

@@ -20,6 +20,7 @@ from assay.data.ratings import Ratings
 from assay.errors import DesignError
 from assay.estimation.statistic import Ints
 from assay.reporting import pictures
+from assay.reporting.tables import said
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -42,8 +42,7 @@ BENCHMARK_NAMES = ("benchmark", "dataset", "task", "domain", "subset", "source")
 """Item columns that are tried first if ``by`` is not given."""
 
 MOST_BENCHMARKS, LEAST_OF_BENCHMARK = 12, 10
-"""A column with more values, or with a value of fewer items, is not treated as a benchmark: an ICC of fewer items is not
-informative."""
+"""Most values of a column of benchmarks, and least items of each value: an ICC of fewer items is not informative."""
 
 NO_SPLIT = "none"
 """Value of ``by`` for no split of the items."""
@@ -391,7 +390,7 @@ class ScaleTables:
         return baseline
 
     def _matrix(self, scale: str, value: Any) -> Floats:
-        """(items, annotators) on one scale: all labels of humans, and judges' labels under one value of the condition."""
+        """(items, annotators) on one scale: all human labels, and judges' labels under one value of the condition."""
         part = self._answers_under(self.frame.filter(pl.col("_scale") == scale), value)
         if part.select("item", "annotator").is_duplicated().any():
             raise DesignError(
