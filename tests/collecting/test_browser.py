@@ -443,7 +443,7 @@ def test_reload_in_mid_answer(browser: Browser, site: Callable[[str], Site]) -> 
     page.reload()
     assert visible(page, "textarea:visible").input_value() == "half a sent"
     assert chosen(page) == ["2"]
-    assert visible(page, ".told").inner_text() == "Restored what you had not saved yet."
+    assert visible(page, ".task-note").inner_text() == "Your unsaved changes were restored."
     visible(page, "textarea:visible").press_sequentially("ence")
     wait_until(lambda: "half a sentence" in str(stars.drafts()), "the draft has not come to the server")
     assert stars.answers("reload") == []
@@ -455,7 +455,7 @@ def test_reload_in_mid_answer(browser: Browser, site: Callable[[str], Site]) -> 
     wait_for_page(page, 2)
     stars.wait_for("reload", 2)
     page.goto(f"{stars.url}/work/1")
-    assert visible(page, ".told:visible").count() == 0, "what is saved needs no restoring"
+    assert visible(page, ".task-note:visible").count() == 0, "what is saved needs no restoring"
 
 
 @in_browser
@@ -608,7 +608,11 @@ def test_what_the_server_refuses_is_said_at_the_question(browser: Browser, site:
     stars = site("stars")
     page = browser.visit(stars.invite("refused"))
     number = page.get_attribute("[data-name=stars]", "data-question")
-    words = {"error": "invalid", "message": "This answer cannot be saved as it is.", "questions": {number: "Not so."}}
+    words = {
+        "error": "invalid",
+        "message": "This answer is not valid and was not saved.",
+        "questions": {number: "Not so."},
+    }
     page.route("**/answers", lambda route: route.fulfill(status=422, json=words))
     page.keyboard.press("4")
     page.keyboard.press("Enter")

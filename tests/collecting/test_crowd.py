@@ -90,7 +90,7 @@ def test_who_comes_is_let_in_once_and_gets_the_code_and_the_way_back(serve: Call
     assert [row.annotator for row in page.rows(tables.people)] == ["p1"]
     other = Worker(page, "p1", session="another")
     reply = other.come()
-    assert (reply.status, "You have come to this study before" in reply.text) == (403, True)
+    assert (reply.status, "You have already started this study" in reply.text) == (403, True)
     assert "C-DONE" not in reply.text
     assert not other.cookie
 
@@ -216,7 +216,7 @@ def test_time_that_is_over_ends_a_visit(serve: Callable[..., Served], clock: Clo
     assert (alone.free, alone.outcomes) == (1, (("late", 1),))
     assert pay_table(page.design)["outcome"].to_list() == ["late"]
     reply = ana.answer(task, {task.questions[0].id: 3})
-    assert (reply.status, "Your time is over" in reply.text) == (403, True)
+    assert (reply.status, "Your time for this study has ended" in reply.text) == (403, True)
     assert ana.pages()[1]["end"]["kind"] == "late"
     assert Worker(page, "p2").come().status == 200, "their place goes to somebody else"
     row = page.rows(tables.visits, tables.visits.c.person == "p1")[0]

@@ -34,7 +34,11 @@ def test_nothing_is_asked_or_taken_once_answering_has_ended(serve: Callable[...,
     assert ana.answer(task).status == 200
     clock.later(minutes=2)
     late = ana.answer(other)
-    assert (late.status, late.json()["error"], late.json()["message"]) == (409, "closed", "Your time is over.")
+    assert (late.status, late.json()["error"], late.json()["message"]) == (
+        409,
+        "closed",
+        "Your time for this study has ended.",
+    )
     assert len(page.history()) == 1
     ended = ana.send("GET", "/work").text
     assert "Answering ended on <time" in ended
@@ -82,5 +86,5 @@ def test_a_crowd_is_late_once_answering_has_ended(serve: Callable[..., Served], 
     assert here.pages()[1]["left"] == 600
     clock.later(minutes=11)
     assert here.pages()[1]["end"]["kind"] == "late"
-    assert "Your time is over" in Worker(page, "p2").come().text
+    assert "Your time for this study has ended" in Worker(page, "p2").come().text
     assert crowd_counts(page.design).outcomes == (("late", 2),)  # type: ignore[union-attr]

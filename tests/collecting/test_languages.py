@@ -62,7 +62,7 @@ def test_what_scales_say_is_known_in_every_language() -> None:
 
 
 def test_a_value_that_looks_like_a_place_or_like_html_stays_a_value() -> None:
-    said = Said("What others answered to {question}", question="{0.__class__} <b>")
+    said = Said("Answers of others to {question}", question="{0.__class__} <b>")
     assert words("de").own(said) == "Was andere auf {0.__class__} <b> geantwortet haben"
     assert words("de").own("Close") == "Close", "what a study says is never looked up"
     assert words("es").date(date(2027, 6, 30)) == "30 de junio de 2027"
@@ -111,7 +111,7 @@ def test_the_sheet_of_people_may_say_the_language(serve: Callable[..., Served]) 
     ana = served.annotator()
     assert '<html lang="de"' in page_in("es", ana)
     assert (
-        words("de").say("This item is not one of yours.")
+        words("de").say("This item is not assigned to you.")
         in ana.send("PUT", "/drafts/99", {"revision": 0, "body": {}}).text
     )
     ana.cookie += "; assay_language=zh"

@@ -75,7 +75,7 @@ def test_a_person_chooses_and_keeps_what_is_not_saved(browser: Browser, site: Ca
     Browser.close_dialog(page)
     assert page.get_attribute("html", "lang") == "ar"
     assert visible(page, "textarea").first.input_value() == "half a thought"
-    assert visible(page, ".told").inner_text() == "استُعيد ما لم تكن قد حفظته بعد."
+    assert visible(page, ".task-note").inner_text() == "استُعيد ما لم تكن قد حفظته بعد."
     page.click("[data-act=save]")
     assert visible(page, ".wrong").first.inner_text() == "اختر إجابة أو تخطَّ العنصر."
     page.keyboard.press("Escape")

@@ -243,7 +243,7 @@ def test_why_there_is_nothing_further_in_words(monkeypatch: pytest.MonkeyPatch) 
     assert (later["kind"], later["code"], later["back"]) == ("later", "", "")
     for kind, title in (
         ("done", "You have finished"), ("paused", "The study is paused"), ("stopped", "Thank you for your time"),
-        ("over", "Your time is over"), ("empty", "Nothing is free for you now"),
+        ("over", "Your time for this study has ended"), ("empty", "No items available right now"),
     ):  # fmt: skip
         found = people._end(state, ana, held(kind, 0.0))
         assert found is not None

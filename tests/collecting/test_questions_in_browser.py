@@ -86,7 +86,7 @@ def test_grades_and_labels_by_keyboard(browser: Browser, kinds: Site) -> None:
     page.keyboard.press("Enter")
     page.keyboard.press("c")
     page.keyboard.press("Enter")
-    assert "Rank all of them, the best first." in page.locator("form.page:visible .wrong:visible").all_text_contents()
+    assert "Rank all of them, best first." in page.locator("form.page:visible .wrong:visible").all_text_contents()
     page.keyboard.press("b")  # the last place is that of the one that is left
     ranks = page.locator("form.page:visible [data-name=best] .rank").all_text_contents()
     assert ranks == ["place 3", "place 2", "place 1"]
@@ -193,7 +193,7 @@ def _mark_spans(browser: Browser, site: Site) -> None:
     assert spans() == ""
     page.keyboard.press("Enter")
     assert form.locator(".wrong:visible").all_text_contents() == [
-        "Mark what is asked for, or choose “Nothing to mark”."
+        "Mark the requested spans, or choose “Nothing to mark”."
     ]
     words.nth(9).click()
     page.keyboard.press("Shift+ArrowLeft")

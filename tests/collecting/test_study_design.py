@@ -164,10 +164,10 @@ def test_triplets_are_as_many_as_the_quota_says() -> None:
 def test_what_an_item_was_not_asked_yet() -> None:
     made = design()
     made.questions = (question(1), question(2), question(3))  # type: ignore[assignment]
-    assert made.lacking(["[1]"]) == (2, 3)
-    assert made.lacking(["[1]", "[3, 9]"]) == (2,)
-    assert made.lacking(["[1, 2, 3]"]) == ()
-    assert made.lacking([]) == (1, 2, 3)
+    assert made.missing_questions(["[1]"]) == (2, 3)
+    assert made.missing_questions(["[1]", "[3, 9]"]) == (2,)
+    assert made.missing_questions(["[1, 2, 3]"]) == ()
+    assert made.missing_questions([]) == (1, 2, 3)
 
 
 @pytest.mark.parametrize(

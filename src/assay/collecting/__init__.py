@@ -1,1 +1,1 @@
-"""Ask a person: an annotation page, who gets which item, and the page of whoever leads the study."""
+"""Collect human labels: the annotation page, the assignment of items, and the dashboard of the study lead."""

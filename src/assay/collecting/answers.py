@@ -1,4 +1,4 @@
-"""An answer on its way in: checked by the scale, kept once, never over a newer one."""
+"""Saving of answers: each is validated against its scale, stored once, and never replaces a newer one."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from assay.study.store.people import Person, closed_up_to, drop_draft, is_closed
 from assay.study.store.tables import PAGE
 
 LONGEST_TEXT = 50_000
-"""Characters of an answer in text: far more than people write, and a tenth of the longest body."""
+"""Most characters of a text answer: far more than annotators write, and a tenth of the largest request body."""
 
 LATE = 120.0
-"""Seconds after a person's time is over in which an answer is still taken: what was saved in time may arrive late."""
+"""Seconds after a person's deadline in which an answer is still accepted: one saved in time can arrive late."""
 
 LONGEST_WORDS = 2_000
-"""Of a comment, of the reason of a skip or a flag."""
+"""Most characters of a comment or of the reason of a skip or flag."""
 
 DEEPEST = 20
-"""Lists and dictionaries within each other that a draft may have; the page's script makes two."""
+"""Deepest nesting of lists and dictionaries in a draft; the page's script uses two levels."""
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What a browser sends when an answer is saved.
+    """An answer as the browser sends it.
 
     Attributes
     ----------
     task : int
-        The item that was before the person.
+        The task that is answered.
     key : str
-        Made once for each press of the key; the same key twice is the same answer.
+        Made once for each save; a repeated key is the same answer sent again.
     revision : int
-        How many answers to the task there were when the page was shown: 0 before the first.
+        Number of answers to the task when the page was shown: 0 before the first.
     labels : dict
-        Label by question id, for the options in the order shown.
+        Label by question id, with the options in the order shown.
     skip : str, optional
-        The reason, where the item was skipped.
+        The reason, if the item was skipped.
     seconds : float, optional
-        Time at work on the item, without breaks.
+        Working time on the item, without breaks.
     """
 
     task: int
@@ -63,23 +63,23 @@ class Submission:
 
 @dataclass(frozen=True)
 class Saved:
-    """An answer that is on disk."""
+    """A stored answer."""
 
     revision: int
     at: float
     again: bool
-    """It had been saved before."""
+    """Whether it had been saved before."""
     extra: bool
-    """Its place had been given to somebody else meanwhile; it is kept beside the others."""
+    """Whether the item had been assigned to someone else in the meantime; the answer is kept in addition."""
     feedback: list[dict[str, Any]] | None = None
 
 
 class UnknownTaskError(Exception):
-    """The person was never given this item."""
+    """The item was never assigned to this person."""
 
 
 class _SaidError(Exception):
-    """Why nothing was written, in words to the person: ``said``."""
+    """Nothing was written; ``said`` is the reason for the person."""
 
     def __init__(self, said: Said) -> None:
         super().__init__(str(said))
@@ -87,7 +87,7 @@ class _SaidError(Exception):
 
 
 class NewerAnswerError(_SaidError):
-    """There is a newer answer than the one that the page showed; nothing was written."""
+    """A newer answer exists than the one that the page showed; nothing was written."""
 
     def __init__(self, revision: int, page: int) -> None:
         super().__init__(Said("A newer answer to this item was saved in another tab or on another device."))
@@ -95,34 +95,34 @@ class NewerAnswerError(_SaidError):
 
 
 class ClosedError(_SaidError):
-    """The item was answered, and the answer stands: it was given in an earlier session, or the item came again."""
+    """The answer is final: it was given in an earlier session, or the item was presented again since."""
 
     def __init__(self, page: int) -> None:
-        super().__init__(Said("What you answered on page {page} stands, and cannot be changed any more.", page=page))
+        super().__init__(Said("Your answers on page {page} are final and can no longer be changed.", page=page))
 
 
 class TooLateError(_SaidError):
-    """The person's time is over; nothing was written."""
+    """The person's deadline has passed; nothing was written."""
 
     def __init__(self) -> None:
-        super().__init__(Said("Your time is over."))
+        super().__init__(Said("Your time for this study has ended."))
 
 
 class InvalidAnswerError(_SaidError):
-    """Labels that are not on their scales; nothing was written."""
+    """Some labels are not on their scales; nothing was written."""
 
     def __init__(self, questions: dict[str, str]) -> None:
-        super().__init__(Said("This answer cannot be saved as it is."))
+        super().__init__(Said("This answer is not valid and was not saved."))
         self.questions = questions
 
 
 def save(assigner: Assigner, person: Person, sent: Submission) -> Saved:
-    """Keep an answer; it is on disk when this returns.
+    """Store an answer; it is on disk when this function returns.
 
     Raises
     ------
     UnknownTaskError, ClosedError, TooLateError, NewerAnswerError, InvalidAnswerError
-        Where nothing was written.
+        If nothing was written.
     """
     with assigner.store.exclusive() as db:
         return _AnswerWriter(assigner, db, person, sent).save()
@@ -137,9 +137,9 @@ class _AnswerWriter:
         self.task = task
         self.asked = assigner.design.asked(task.questions, task.condition)
         self.removed = {one.id for one in self.asked} - {one.id for one in assigner.design.questions_of(task)}
-        """Questions that are not asked any more, and that a page made before may still answer."""
+        """Questions that were removed; a page opened before their removal can still answer them."""
         self.ties: dict[int, str] = {}
-        """By question, whether a tie is one of two acceptable ones, where that is asked."""
+        """By question, the kind of tie (both or neither acceptable), if the question distinguishes them."""
 
     def save(self) -> Saved:
         earlier = answers_to(self.db, self.task)
@@ -165,16 +165,16 @@ class _AnswerWriter:
         for one in self.asked:
             label = labels.get(one.id)
             if label is None and self.sent.skip is None and one.id not in answered:
-                continue  # optional, and left alone
+                continue  # optional and not answered
             answer = self._answer(one, label, about) | {"revision": revision + 1, "answered_at": now}
             add_page_answer(self.db, self.task, one.id, answer)
         self._close(now, extra)
         return Saved(revision + 1, now, False, extra, self._feedback(labels))
 
-    # -- what is checked ------------------------------------------------------------------------
+    # -- validation -----------------------------------------------------------------------------
 
     def _labels(self) -> dict[int, Label | None]:
-        """The labels, in the items' own order, by question."""
+        """The labels in the items' own order, by question."""
         if self.sent.skip is not None:
             return {}
         found: dict[int, Label | None] = {}
@@ -196,7 +196,7 @@ class _AnswerWriter:
             else:
                 order = self.task.shown["order"].get(str(one.id), [])
                 found[one.id] = one.definition.unshuffle(label, order)[0]
-        if not found and not wrong:  # each may be left alone, but nothing at all is not an answer
+        if not found and not wrong:  # every question is optional, but an empty answer is not accepted
             wrong[str(self.asked[0].id)] = Said("Please answer at least one of the questions, or skip the item.")
         if wrong:
             raise InvalidAnswerError(wrong)
@@ -215,7 +215,7 @@ class _AnswerWriter:
         if isinstance(raw, str) and raw != clean(raw):
             return None
         if isinstance(raw, str) and one.scale.numeric:
-            raw = raw.strip().replace(",", ".")  # 3,5 is how half of Europe writes 3.5
+            raw = raw.strip().replace(",", ".")  # decimal comma
         if isinstance(raw, int | float) and not isinstance(raw, bool) and abs(raw) > 1e15:
             return None
         label = one.scale.read(raw)
@@ -225,13 +225,13 @@ class _AnswerWriter:
         return label
 
     def _marked_text(self, one: Asked) -> str:
-        """The text in which spans were marked, as it was shown."""
+        """The text in which spans were marked, in the version that was shown."""
         key = (self.task.item, self.task.shown["item"])
         text: str = one.definition.marked_text(items_given(self.assigner.store, [key])[key].fields)
         return text
 
     def _extra(self, now: float) -> bool:
-        """Whether the answer comes too late for its place."""
+        """Whether the answer comes after its place was given to someone else."""
         if self.sent.skip is not None:
             return False
         lapsed = self.task.state == "given" and self.task.expires_at <= now
@@ -239,18 +239,18 @@ class _AnswerWriter:
             return not self.assigner.has_place(self.db, self.task, now)
         return bool(self.task.extra)
 
-    # -- what is written ------------------------------------------------------------------------
+    # -- writing --------------------------------------------------------------------------------
 
     def _key(self, question: int) -> str:
         return f"{PAGE}/{self.task.id}/{question}/{self.sent.key}"
 
     def _answer(self, one: Asked, label: Label | None, about: dict[str, Any]) -> dict[str, Any]:
-        """What is kept of the answer to one question."""
+        """The stored row of the answer to one question."""
         skipped = self.sent.skip is not None
         order = self.task.shown["order"].get(str(one.id))
         shown: dict[str, Any] = {"task": self.task.id, "form": self.task.form, "page": self.task.page}
         if self.assigner.design.people.consent:
-            shown["consent"] = self.person.consented_to  # the text by which they agreed to give this very answer
+            shown["consent"] = self.person.consented_to  # the consent text in force at this answer
         if order:
             shown |= {"order": order, "position": _position(one, label, order)}
         if one.id in self.ties:
@@ -272,7 +272,7 @@ class _AnswerWriter:
         drop_draft(self.db, self.task.id)
 
     def _feedback(self, labels: Mapping[int, Label | None]) -> list[dict[str, Any]] | None:
-        """What a person reads while warming up: the known answer of each question, and why."""
+        """The feedback on a practice item: the known answer of each question, and the explanation."""
         if self.task.role != "warm-up" or self.sent.skip is not None:
             return None
         known = known_items(self.assigner.store, "warm-up").get(self.task.item) or {"labels": {}, "feedback": ""}
@@ -301,7 +301,7 @@ class _AnswerWriter:
 
 
 def reopen(assigner: Assigner, number: int) -> None:
-    """Take back the answers to a task and put it before its person again; what was answered stays on record."""
+    """Withdraw the answers to a task and assign it to its annotator again; the answers stay on record."""
     with assigner.store.exclusive() as db:
         task = task_by_id(db, number)
         if task is None or task.state not in ("answered", "skipped"):
@@ -313,7 +313,7 @@ def reopen(assigner: Assigner, number: int) -> None:
 
 
 def keep_draft(assigner: Assigner, person: Person, number: int, revision: int, body: Mapping[str, Any]) -> bool:
-    """Keep what is half written; False where a newer answer stands, or one that is closed."""
+    """Store a draft; return False if there is a newer answer, or if the answer is final."""
     with assigner.store.exclusive() as db:
         task = task_by_id(db, number, person.name)
         if task is None:
@@ -325,13 +325,13 @@ def keep_draft(assigner: Assigner, person: Person, number: int, revision: int, b
 
 
 def clean(text: str) -> str:
-    """Text as it can be kept anywhere: without characters that no database takes."""
+    """Return the text without characters that databases reject."""
     text = text.encode("utf-8", "replace").decode("utf-8")
     return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "", text.replace("\r\n", "\n"))
 
 
 def clean_all(value: Any, depth: int = 0) -> Any:
-    """The same for every text inside lists and dictionaries."""
+    """Apply `clean` to every text inside lists and dictionaries."""
     if isinstance(value, str):
         return clean(value)
     if depth > DEEPEST:
@@ -344,13 +344,13 @@ def clean_all(value: Any, depth: int = 0) -> Any:
 
 
 def _position(one: Asked, label: Label | None, order: list[str]) -> int | None:
-    """The place at which the chosen option stood."""
+    """The place at which the chosen option was shown."""
     place = None if label is None else one.definition.kind.place_of(label)
     return None if place is None else order.index(one.definition.choices[place]) + 1
 
 
 def answer_words(one: Asked, label: Label, order: Sequence[str], text: str = "") -> str:
-    """A label as people read it, for the options in the order shown; of spans, with their words in the text."""
+    """Return a label in words, with the options in the order shown; for spans, with their words in the text."""
     shown = one.definition.shuffle(label, order)
     if isinstance(one.scale, SpanLabels):
         spans = one.scale.chosen(shown) or ()

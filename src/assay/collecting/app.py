@@ -1,4 +1,4 @@
-"""The application: what protects every route, the routes, and how a request that fails is answered."""
+"""The ASGI application: protection of all routes, the routes, and responses to failed requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from assay.study.definition import Study
 from assay.study.store.connection import DatabaseBusyError, DatabaseError, Store
 from assay.study.store.intake import sync_study
 
-# -- Protection: of which origin and size requests are, and which headers go back -------------------
+# -- Protection: origin and size of requests, security headers of responses -------------------------
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -29,12 +29,12 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 BIGGEST_BODY = 512 * 1024
-"""Bytes of a request: several answers of the longest text."""
+"""Most bytes of a request body: several answers of the longest text."""
 
 _TOO_LONG = Said("This is too long to be saved.")
 _ELSEWHERE = Said(
-    "This request did not come from the address that the page is served at. Where a proxy stands before the server, "
-    "start assay serve with the address that people see, --base-url."
+    "This request did not come from the address that the page is served at. If the server is behind a proxy, "
+    "start assay serve with the public address, --base-url."
 )
 
 _HEADERS = (
@@ -49,7 +49,7 @@ _HEADERS = (
 
 
 class _TooLargeError(HTTPException):
-    """Of the kind that FastAPI hands on from where it reads a body; any other it calls a body it cannot read."""
+    """The body is too large. FastAPI passes on an HTTPException raised while it reads a body, and no other error."""
 
     def __init__(self) -> None:
         super().__init__(413, _TOO_LONG)
@@ -62,14 +62,14 @@ class Protection:
     ----------
     app : ASGI application
     host : str, optional
-        The host (and port) at which people reach the page, where that is not the one of the request.
+        The public host (and port) of the page, if it differs from the host of the request.
     """
 
     def __init__(self, app: Any, host: str | None = None) -> None:
         self.app, self.host = app, host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it."""
+        """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -86,7 +86,7 @@ class Protection:
                 await _answer(send, headers, *_translate_refusal(scope, 413, _TOO_LONG))
 
     def _refusal(self, method: str, headers: dict[bytes, str]) -> tuple[int, str] | None:
-        """Status and words for a request that is refused unread."""
+        """Status and message for a request that is refused before its body is read."""
         if method not in ("GET", "HEAD", "OPTIONS") and not self._is_same_origin(headers):
             return 403, _ELSEWHERE
         length = headers.get(b"content-length", "")
@@ -95,7 +95,7 @@ class Protection:
         return None
 
     def _is_same_origin(self, headers: dict[bytes, str]) -> bool:
-        """Whether a request that changes something was sent by a page of this server."""
+        """Whether a modifying request was sent by a page of this server."""
         site = headers.get(b"sec-fetch-site")
         if site is not None and site != "same-origin":
             return False
@@ -106,7 +106,7 @@ class Protection:
 
 
 def _limit_body(receive: Receive) -> Receive:
-    """What comes in, up to the longest body that is taken; a request need not say how long it is."""
+    """Limit the body to the largest size accepted, for requests that do not state their length."""
     seen = 0
 
     async def limited() -> Message:
@@ -121,33 +121,33 @@ def _limit_body(receive: Receive) -> Receive:
 
 
 class _GuardedReply:
-    """What goes back, with the headers that it lacks."""
+    """Adds the missing security headers to a response."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
         self.began = False
-        """Whether the status went out, so that it is too late for another."""
+        """Whether the status was sent already, so that it cannot be changed."""
 
     async def send(self, message: Message) -> None:
-        """Hand one message on."""
+        """Pass one message on."""
         if message["type"] == "http.response.start":
             self.began = True
             had = {name.lower() for name, _ in message["headers"]}
-            lacking = [(name, value) for name, value in _HEADERS if name not in had]
+            missing = [(name, value) for name, value in _HEADERS if name not in had]
             if b"cache-control" not in had:
-                lacking.append((b"cache-control", b"no-store"))
-            message = {**message, "headers": [*message["headers"], *lacking]}
+                missing.append((b"cache-control", b"no-store"))
+            message = {**message, "headers": [*message["headers"], *missing]}
         await self._send(message)
 
 
 def _translate_refusal(scope: Scope, status: int, said: str) -> tuple[int, str]:
-    """What is refused here, in the language of whoever asks."""
+    """The message of a refusal, in the language of the request."""
     serving: Serving = scope["app"].state.assay
     return status, str(serving.held.words(Request(scope)).own(said))
 
 
 async def _answer(send: Send, headers: dict[bytes, str], status: int, words: str) -> None:
-    """Refuse in words: as JSON to the page's script, as text to anybody else."""
+    """Send a refusal: as JSON to the page's script, otherwise as text."""
     as_json = headers.get(b"content-type", "").startswith("application/json")
     body = (json.dumps({"error": "refused", "message": words}) if as_json else words).encode()
     kind = b"application/json" if as_json else b"text/plain; charset=utf-8"
@@ -160,34 +160,34 @@ async def _answer(send: Send, headers: dict[bytes, str], status: int, words: str
 
 
 _ROUTERS = (serving.router, crowd.router, people.router, lead.entrance, lead.router)
-# As they are: a router that is included in an application makes each of its routes anew, 0.1 s at the first request.
+# The routes are used directly: including a router in an application rebuilds each route, 0.1 s at the first request.
 _ROUTES = tuple(route for router in _ROUTERS for route in router.routes)
 
 
 def make_app(study: Study, store: Store, secret: str, base_url: str | None = None) -> FastAPI:
-    """The page of a study as an ASGI application.
+    """Make the ASGI application of a study.
 
     Parameters
     ----------
     study : Study
-        It is taken into the store.
+        The store is updated to this study.
     store : Store
     secret : str
         Signs links and cookies.
     base_url : str, optional
-        Where people reach the page, if not where the server listens: behind a proxy.
+        Public address of the page, if it differs from the server's address: behind a proxy.
 
     Raises
     ------
     StudyError
-        Where the study cannot be put before people as it is.
+        If annotators cannot be asked this study.
     """
     sync_study(store, study)
     return app_of(store, study.folder, secret, base_url)
 
 
 def app_of(store: Store, folder: Path, secret: str, base_url: str | None = None) -> FastAPI:
-    """The page of the study that a store holds, see `make_app`."""
+    """Make the application of the study in a store, see `make_app`."""
     app = FastAPI(
         title="assay", version=__version__, docs_url=None, redoc_url=None, openapi_url=None, routes=list(_ROUTES)
     )
@@ -209,7 +209,7 @@ _TITLES = {404: Said("There is no such page"), 405: Said("This cannot be done he
 _DETAILS: dict[str, Said] = {
     one: one for one in (Said("Not Found"), Said("Method Not Allowed"), Said("No such image."))
 }
-"""What Starlette says, and what we do."""
+"""Messages of Starlette and of this application."""
 
 
 def _handle_http_error(request: Request, error: HTTPException) -> Response:
@@ -220,26 +220,27 @@ def _handle_http_error(request: Request, error: HTTPException) -> Response:
 def _handle_malformed(request: Request, error: RequestValidationError) -> Response:
     where = {".".join(str(p) for p in one["loc"][1:])[:80] for one in error.errors()}
     text = Said("This request cannot be read: {where}.", where=", ".join(sorted(where)[:5]) or Said("its body"))
-    return _say(request, 422, Said("This cannot be read"), text, "malformed")
+    return _say(request, 422, Said("This request cannot be read"), text, "malformed")
 
 
 def _handle_fault(request: Request, error: Exception) -> Response:
-    """A database that fails: people are told that nothing is lost, the lead and the log why."""
+    """Respond to a database failure: annotators read that nothing is lost; the study lead and the log get the cause."""
     serving: Serving = request.app.state.assay
     cause = serving.faults.add(error)
     text: str = Said(
-        "Its database cannot be reached now. What you answered is kept in your browser, and sent by itself later."
+        "The study's database cannot be reached now. "
+        "Your answers are kept in your browser and will be sent automatically later."
     )
     if request.url.path.startswith("/lead") and serving.held.leads(request, unread=True):
-        text = f"The study's database cannot be used now: {cause}. Answers wait in people's browsers meanwhile."
+        text = f"The study's database cannot be used now: {cause}. Meanwhile, answers wait in the annotators' browsers."
     return _say(request, 503, Said("The server cannot answer now"), text, "fault")
 
 
 def _say(request: Request, status: int, title: str, text: str, error: str) -> Response:
-    """What is wrong, in words: JSON for the page's script, a page for everybody else."""
+    """Send an error message: as JSON to the page's script, otherwise as a page."""
     state = request.app.state.assay.held
     if request.url.path.startswith(("/answers", "/drafts", "/pages")):
         return JSONResponse({"error": error, "message": state.words(request).own(text)}, status)
-    reader = None if request.url.path.startswith("/lead") else request  # the lead's pages are English
+    reader = None if request.url.path.startswith("/lead") else request  # the dashboard is in English
     found: Response = state.page("notice.html", status, reader, title=title, text=text)
     return found

@@ -1,8 +1,8 @@
-"""Who gets which item next: overlap, quotas, checks, items that come again, sessions.
+"""Assignment of items to annotators: overlap, quotas, attention checks, repeated items, sessions.
 
-A task is one item before one person. It is given with a date until which nobody else gets its place;
-a place whose date has passed, or whose person has skipped the item, goes to somebody else. All of it
-happens in an exclusive transaction (`Store.exclusive`), so that no two people are given the last place of an item.
+A task is one item for one annotator. Its place is reserved until an expiry time. When the reservation expires, or the
+annotator skips the item, the place is given to another annotator. Assignment runs in an exclusive transaction
+(`Store.exclusive`), so that the last place of an item is given to one annotator only.
 """
 
 from __future__ import annotations
@@ -64,49 +64,49 @@ PAUSED = "paused"
 """Setting: whether the study is paused."""
 
 WINDOW = 400
-"""Items of a person's order that are looked at together for the one that lacks most answers: one query counts them."""
+"""Items of an annotator's order among which the one with most missing answers is chosen: one query counts them."""
 
 WINDOW_PLACES = 4000
-"""Places that these may have: with 400 items of 50 places each a page took twice the time, all others waiting."""
+"""Most places of these items: with 400 items of 50 places each a page took twice as long while all others waited."""
 
 FULL_FOR = 60.0
-"""Seconds for which an item with all its answers is passed over uncounted; an answer may be taken back."""
+"""Seconds for which a complete item is skipped without counting; answers can be withdrawn."""
 
 COUNT_SHARE = 0.02
-"""Of the empty places, how many are given before all are counted again: a count takes .3 s among 147,000 answers. By
-time (every 10 s) 50 quick people had filled the last 200 places between two counts."""
+"""Share of the empty places to assign before all are counted again: a count takes 0.3 s with 147,000 answers. With
+counts every 10 s, 50 fast annotators had filled the last 200 places between two counts."""
 
 DISPUTED_FOR = 10.0
-"""Seconds for which the items on which people differ are not looked up again: that reads all labels."""
+"""Seconds between two searches for items with disagreement: each reads all labels."""
 
 RENEW_SHARE = 0.1
-"""Of its time, how much a held place must have lost to be renewed: not at every look, which would be a write each."""
+"""A reservation is renewed once this share of its time has passed, because each renewal is a write."""
 
 Reason = Literal["done", "later", "paused", "empty", "stopped", "over"] | Outcome
 
 
 @dataclass(frozen=True)
 class End:
-    """Why there is nothing further for a person now."""
+    """Why there are no further items for an annotator now."""
 
     kind: Reason
     opens_at: float | None = None
-    """Of the next session, when a place may come back, or when the time was over: seconds since 1970."""
+    """Start of the next session, earliest expiry of a reservation, or the deadline: seconds since 1970."""
 
 
 @dataclass(frozen=True)
 class HeldPages:
-    """Pages that a person holds, in order, and why there are no further ones (None: there may be)."""
+    """Pages assigned to an annotator, in order, and why there are no further ones (None: there can be more)."""
 
     pages: tuple[int, ...]
     session: Session
     end: End | None
     closed: int = 0
-    """What was answered on pages up to this one is shown no more, and stays as it is."""
+    """Answers on pages up to this one are final and no longer shown."""
 
 
 class Assigner:
-    """Gives out the items of a study."""
+    """Assigns the items of a study."""
 
     def __init__(self, design: StudyDesign) -> None:
         self.design, self.store = design, design.store
@@ -117,37 +117,37 @@ class Assigner:
         self._full_since = 0.0
         self._disputed: dict[str, tuple[float, list[str]]] = {}
         self._empty: dict[Slot, dict[str, int]] = {}
-        """By page, how many answers were missing when all were counted."""
+        """By page, the number of missing answers at the last count."""
         self._counted_for: dict[Slot, range] = {}
-        """The numbers of the newest task for which that count will do."""
+        """The range of newest task ids for which that count is used."""
         if design.people.quota is not None and design.people.overlap is not None:
-            # Before anybody waits: the first to look ahead would import it for .14 s with the store's lock held.
+            # Import it now: the first request that uses it would hold the store's lock for 0.14 s.
             import scipy.sparse.csgraph  # noqa: F401
 
     def hold(self, person: Person, after: int, most: int) -> HeldPages:
-        """Up to ``most`` pages after page ``after`` for this person to answer, given now where none are held.
+        """Return up to ``most`` open pages after page ``after`` for this person, and assign new ones if needed.
 
-        What they hold already is theirs for another while.
+        Reservations of pages that they already hold are renewed.
         """
         with self.store.exclusive() as db:
             return AssignmentTurn(self, db, person).hold(after, most)
 
     def find_disputed(self, db: Connection, condition: str, now: float) -> list[str]:
-        """Items on which people differ, most of all first; looked up now and then, as it reads all labels."""
+        """Return items with disagreement, largest disagreement first; cached, because it reads all labels."""
         at, found = self._disputed.get(condition, (0.0, []))
-        if not 0 <= now - at <= DISPUTED_FOR or not found:  # the clock may have gone back
+        if not 0 <= now - at <= DISPUTED_FOR or not found:  # the clock can have been set back
             found = list(disputed_items(self.design, label_frame(db), condition, left_out(everybody(db))))
             self._disputed[condition] = (now, found)
         return found
 
-    # -- what the items still need --------------------------------------------------------------
+    # -- missing answers of items ---------------------------------------------------------------
 
     def slot(self, condition: str, party: str) -> Slot:
-        """What counts together: the tasks of a session and group, with the questions as they read now."""
+        """Return the slot of a session and group: their tasks with the current questions are counted together."""
         return Slot(self.design.counted, condition, party)
 
     def has_place(self, db: Connection, task: Task, now: float) -> bool:
-        """Whether a task whose date has passed, or that was skipped, may count toward its item again."""
+        """Return whether a task that has expired or was skipped can count toward its item again."""
         if task.party == ADJUDICATION:
             return True
         wanted = self.design.overlap(task.party)
@@ -166,10 +166,9 @@ class Assigner:
         taken: dict[str, int],
         safe: Collection[str] | None = None,
     ) -> list[str] | None:
-        """The next items of an order (one, or those of a document) with places free; the least answered first.
+        """Return the next items of an order (one, or those of a document) with free places; fewest answers first.
 
-        ``taken`` keeps what was counted for the next look in the same turn, as nobody else gives meanwhile.
-        With ``safe``, no other pages than those.
+        ``taken`` caches counts within one turn, which is exclusive. With ``safe``, only these pages are considered.
         """
         wanted = self.design.overlap(slot.party)
         if wanted == 0:
@@ -194,16 +193,16 @@ class Assigner:
         return None
 
     def _full_items(self, slot: Slot, now: float) -> set[str]:
-        """Items found to have all their answers, forgotten from time to time."""
-        if not 0 <= now - self._full_since <= FULL_FOR:  # the clock may have gone back
+        """Items known to be complete; the cache is cleared from time to time."""
+        if not 0 <= now - self._full_since <= FULL_FOR:  # the clock can have been set back
             self._full.clear()
             self._full_since = now
         return self._full.setdefault(slot, set())
 
     def rest(self, db: Connection, slot: Slot, now: float) -> OpenPlaces | None:
-        """The empty places of a session for a group, if each choice must be held to them; None if it need not be.
+        """Return the empty places of a session for a group, if each assignment must keep them fillable; otherwise None.
 
-        Only if quotas bind and pages are of one size; and only once there are few enough places to look ahead.
+        This applies only with quotas and pages of equal size, and only when few places are left.
         """
         wanted, quota, size = self.design.overlap(slot.party), self.design.people.quota, self.design.page_size
         if not wanted or quota is None or size is None or self.design.drawn_from is not None:
@@ -221,20 +220,20 @@ class Assigner:
         return None
 
     def pages(self, person: str, condition: str, slot: Slot) -> Iterable[list[str]]:
-        """The pages in a person's own order, those first that lacked most answers when all were counted."""
+        """Return the pages in a person's own order; those with most missing answers at the last count come first."""
         pages = self.design.pages(self.order(person, condition))
         empty = self._empty.get(slot)
-        if empty is None or len(self.design.names) <= self._window(slot):  # one window has them all
+        if empty is None or len(self.design.names) <= self._window(slot):  # one window contains all items
             return pages
         return sorted(pages, key=lambda page: -empty.get(self.design.page_of(page[0]), 0))
 
     def _window(self, slot: Slot) -> int:
-        """How many pages are looked at together."""
+        """Number of pages that are compared at a time."""
         wanted = self.design.overlap(slot.party) or 1
         return max(WINDOW // 20, min(WINDOW, WINDOW_PLACES // wanted))
 
     def _open_places(self, db: Connection, slot: Slot, now: float, wanted: int, quota: int, size: int) -> OpenPlaces:
-        """By page, how many answers are missing; who may still be given how many pages."""
+        """The missing answers by page, and the number of pages that each person can still receive."""
         taken = all_places_taken(db, slot, now)
         places: dict[str, int] = {}
         for name in self.design.names:
@@ -253,7 +252,7 @@ class Assigner:
         return [name for name in self.design.names if self.design.page_of(name) in pages]
 
     def _people_of(self, db: Connection, party: str) -> set[str]:
-        """Who of a group may still answer."""
+        """Members of a group who can still answer."""
         here = [one for one in everybody(db) if one.state != "revoked" and one.role != ADJUDICATOR]
         ends, now = [self.design.deadline(one) for one in here], self.store.now(db)
         here = [one for one, end in zip(here, ends, strict=True) if end is None or now < end]
@@ -261,7 +260,7 @@ class Assigner:
 
 
 def _neediest_group(groups: Iterable[list[str]], taken: dict[str, int], wanted: int) -> list[str] | None:
-    """Of the groups that were counted, the one that was answered least, without items that have no place."""
+    """Of the counted groups, the one with fewest answers, without items that have no free place."""
     best, least = None, float("inf")
     for group in groups:
         free = [name for name in group if taken.get(name, wanted) < wanted]
@@ -277,7 +276,7 @@ _KNOWN: tuple[Role, ...] = ("check", "warm-up")
 
 
 class AssignmentTurn:
-    """One person's turn: what they hold, and what they are given beside it."""
+    """One request of a person for pages: the pages that they hold, and newly assigned ones."""
 
     def __init__(self, assigner: Assigner, db: Connection, person: Person) -> None:
         self.assigner, self.design, self.db, self.person = assigner, assigner.design, db, person
@@ -293,18 +292,18 @@ class AssignmentTurn:
 
     @property
     def _reserved_until(self) -> float:
-        """Until when a place that is given now is nobody else's."""
+        """Expiry time of a reservation made now."""
         until = self.now + self.people.reserve * 60
         return until if self.deadline is None else min(until, self.deadline)
 
     def hold(self, after: int, most: int) -> HeldPages:
-        """Up to ``most`` pages after one, and what is closed to the person from now on."""
+        """Return up to ``most`` pages after one, and close the pages whose answers are now final."""
         held = self._hold(after, most)
         close_pages(self.db, self.person.name, self._last_closed_page(held))
         return replace(held, closed=closed_up_to(self.db, self.person.name))
 
     def _last_closed_page(self, held: HeldPages) -> int:
-        """The last page of what must not be seen again: of earlier sessions, or before an item that came again."""
+        """The last page that must not be shown again: of an earlier session, or before a repeated item."""
         if held.end is not None and held.end.kind == "later":
             return max((t.page for t in self.mine), default=0)
         mine = [t for t in self.mine if self._current(t)]
@@ -325,7 +324,7 @@ class AssignmentTurn:
             return HeldPages((), session, End("paused"))
         if stop_reasons(self.design, self.db, self.person.name):
             return HeldPages((), session, End("stopped"))
-        # Who has pages open before these is given fewer: each holds a place that somebody else may wait for.
+        # A person with earlier open pages receives fewer: each holds a place that others can be waiting for.
         before = {t.page for t in self.mine if t.page <= after and t.state == "given" and self._keeps_place(t)}
         most = max(1, min(most, self.people.ahead + 1 - len(before)))
         while True:
@@ -336,7 +335,7 @@ class AssignmentTurn:
                 if given is None:
                     break
                 pages.append(given)
-            # The last of a session opens the next, if its time has come.
+            # Completing a session opens the next one, if its time has come.
             if pages or end is None or end.kind != "done" or session.number == len(sessions):
                 return HeldPages(tuple(pages), session, end if not pages else None)
             closed = [
@@ -353,7 +352,7 @@ class AssignmentTurn:
         return task.questions in self.design.counted
 
     def _renew_held(self, after: int, most: int) -> list[int]:
-        """Pages that are held already; those whose date has passed only where their place is still free."""
+        """Pages that are already assigned; those that expired only if their place is still free."""
         held: dict[int, list[int]] = {}
         for task in self.mine:
             if task.state in ("given", "reopened") and task.page > after and self._current(task):
@@ -367,10 +366,10 @@ class AssignmentTurn:
             renew(self.db, ids, self._reserved_until, older_than=self.now + (1 - RENEW_SHARE) * seconds)
         return pages
 
-    # -- what comes next ------------------------------------------------------------------------
+    # -- the next page --------------------------------------------------------------------------
 
     def _give(self, session: Session) -> tuple[int | None, End | None]:
-        """The number of a new page; or None and why there is none (None: not before open tasks are answered)."""
+        """The number of a new page; or None with the reason (None: open tasks must be answered first)."""
         mine = [t for t in self.mine if self._current(t) and t.condition == session.condition]
         if self.person.role == ADJUDICATOR:
             return self._give_disputed(session, mine)
@@ -405,7 +404,7 @@ class AssignmentTurn:
         return None, End("done") if back is None else End("empty", back)
 
     def _give_disputed(self, session: Session, mine: Sequence[Task]) -> tuple[int | None, End | None]:
-        """To an adjudicator: of the items that nobody has decided, the one on which people differ most."""
+        """Assign to an adjudicator the undecided item with the largest disagreement."""
         taken = adjudicated_items(self.db, session.condition, self.now) | {t.item for t in mine}
         ranked = self.assigner.find_disputed(self.db, session.condition, self.now)
         name = next((one for one in ranked if one not in taken), None)
@@ -426,7 +425,7 @@ class AssignmentTurn:
         return self._add(session, rest[:1], "warm-up", 1) if rest else None
 
     def _practises(self, mine: Sequence[Task]) -> bool:
-        """Whether practice that must be passed is not done yet, so that nothing else is given."""
+        """Whether required practice is not completed yet, so that no other items are assigned."""
         open_ = any(t.role == "warm-up" and t.state in ("given", "reopened") for t in mine)
         return self.people.pass_warm_up is not None and open_
 
@@ -439,14 +438,14 @@ class AssignmentTurn:
         return self._add(session, rest[:1], "check", 1)
 
     def _addition(self, session: Session) -> int | None:
-        """Questions that were added, alone, to an item that was answered before."""
-        for task, lacking in additions(self.design, self.mine)[:1]:
+        """Assign an item that was answered before questions were added, with the added questions only."""
+        for task, missing in additions(self.design, self.mine)[:1]:
             of = replace(session, number=task.session, condition=task.condition)
-            return self._add(of, [task.item], ADDED, 1, canonical(list(lacking)))
+            return self._add(of, [task.item], ADDED, 1, canonical(list(missing)))
         return None
 
     def _repeat_item(self, session: Session, mine: Sequence[Task], items: Sequence[Task], gap: int) -> int | None:
-        """An item a second time: evenly spread over a person's own random order, so a random share."""
+        """Assign an item again: evenly spaced in the person's random order, which makes a random sample."""
         share = self.people.retest
         if not share:
             return None
@@ -513,14 +512,14 @@ class AssignmentTurn:
 
 
 class _New:
-    """A task that was just given, with the columns of one that was read."""
+    """A task that was just assigned, with the columns of a stored one."""
 
     def __init__(self, **columns: Any) -> None:
         self.__dict__.update(columns)
 
 
 def progress(design: StudyDesign, db: Connection, person: Person, session: Session) -> dict[str, int | None]:
-    """How many tasks of a session a person has done, and of how many; None where that is not known."""
+    """Return the number of tasks of a session that a person has done, and the total; None if it is unknown."""
     states = states_of(db, person.name, design.counted, session.condition)
     done = states.get("answered", 0) + states.get("skipped", 0)
     expected = None if person.role == ADJUDICATOR else design.expected_tasks(design.party(person.attributes))
@@ -533,11 +532,11 @@ def progress(design: StudyDesign, db: Connection, person: Person, session: Sessi
     return {"done": done, "total": total}
 
 
-# -- Questions that were added while people answered -----------------------------------------------
+# -- Questions that were added while annotators answered -------------------------------------------
 
 
 def additions(design: StudyDesign, mine: Iterable[Task]) -> list[tuple[Task, tuple[int, ...]]]:
-    """The items that a person answered before questions were added, each with those that are to be put alone."""
+    """Return the items that a person answered before questions were added, each with the added questions."""
     if design.people.added_questions != "all-items" or len(design.counted) == 1:
         return []
     had: dict[tuple[str, str], list[Task]] = {}
@@ -547,14 +546,14 @@ def additions(design: StudyDesign, mine: Iterable[Task]) -> list[tuple[Task, tup
     found = []
     for tasks in had.values():
         whole = next((t for t in tasks if t.role in ("item", "triplet") and t.state == "answered"), None)
-        lacking = design.lacking(t.questions for t in tasks)
-        if whole is not None and lacking:
-            found.append((whole, lacking))
+        missing = design.missing_questions(t.questions for t in tasks)
+        if whole is not None and missing:
+            found.append((whole, missing))
     return found
 
 
 def additions_words(design: StudyDesign, db: Connection) -> str:
-    """How far questions that were added have come, for the lead; empty where none was added."""
+    """Return a notice about added questions for the study lead; empty if there are none."""
     if len(design.counted) == 1:
         return ""
     names = {q.id: q.definition.name for q in design.questions}
@@ -567,42 +566,42 @@ def additions_words(design: StudyDesign, db: Connection) -> str:
     short = [f"'{names[one]}' ({counted(number, 'item')})" for one, number in without.items() if number > 0]
     if not short:
         return ""
-    said = f"Added later, and not asked on items answered before: {listing(short)}."
+    said = f"Questions added later, not asked about items answered before: {listing(short)}."
     if design.people.added_questions == "all-items":
-        return f"{said} Whoever answered them gets what was added, alone."
-    return f"{said} To ask it, alone, of those who answered them, write 'added_questions: all-items' under people:."
+        return f"{said} The annotators of these items receive the added questions only."
+    return f"{said} To ask the annotators of these items, set 'added_questions: all-items' under people:."
 
 
-# -- Whether people answer as is known to be right -------------------------------------------------
+# -- Attention checks and practice -----------------------------------------------------------------
 
 
 def stop_reasons(design: StudyDesign, db: Connection, person: str | None = None) -> dict[str, str]:
-    """By person (or of one), why they are given nothing further; those who may go on are left out.
+    """Return, by person (or for one), why they receive no further items; others are omitted.
 
-    Whether practice was passed is judged by the first answers, as the page says afterwards what was expected.
+    Practice is graded by the first answers, because the page then shows the expected ones.
     """
     found = {}
     least, checks = design.people.pass_warm_up, design.people.checks
     if checks is not None and checks.stops:
         for name, wrong in _wrong_answers(design, db, "check", person).items():
             if checks.too_many(sum(wrong), len(wrong)):
-                found[name] = f"failed {sum(wrong)} of {len(wrong)} checks"
+                found[name] = f"failed {sum(wrong)} of {len(wrong)} attention checks"
     if least is not None:
         of = len(known_items(design.store, "warm-up"))
         for name, wrong in _wrong_answers(design, db, "warm-up", person).items():
             right = len(wrong) - sum(wrong)
             if len(wrong) == of and right < least * of:
-                found[name] = f"had {right} of {of} right in the practice"
+                found[name] = f"answered {right} of {of} practice items correctly"
     return found
 
 
 def failed_checks(design: StudyDesign, db: Connection) -> dict[str, list[bool]]:
-    """By person, for each attention check that they answered, whether they failed it."""
+    """Return, by person, whether they failed each attention check that they answered."""
     return _wrong_answers(design, db, "check")
 
 
 def _wrong_answers(design: StudyDesign, db: Connection, role: Role, person: str | None = None) -> dict[str, list[bool]]:
-    """By person, for each item of a role that they answered, whether one of its answers is wrong."""
+    """By person, whether any answer is wrong, for each answered item of a role."""
     known = known_items(design.store, role)
     if not known:
         return {}
@@ -619,28 +618,28 @@ def _wrong_answers(design: StudyDesign, db: Connection, role: Role, person: str 
 
 
 def _scale_in(condition: str, scale: Scale) -> Scale:
-    """The scale of a session, or the question's own."""
+    """The scale of a session, or else of the question."""
     varied = json.loads(condition).get("scale")
     return parse_scale(varied) if varied else scale
 
 
-# -- Items on which people differ ------------------------------------------------------------------
+# -- Items on which annotators disagree ------------------------------------------------------------
 
 
 def disputed_items(
     design: StudyDesign, labels: DataFrame, condition: str, without: Collection[str]
 ) -> dict[str, float]:
-    """How far people's labels of an item lie apart, by item, farthest first; items on which they agree are left out.
+    """Return the disagreement of annotators by item, largest first, without items on which all labels agree.
 
-    The mean distance of two labels: on numbers as a share of the range (of the labels given, where the scale has no
-    ends), else whether they differ; of the question on which they are farthest apart.
+    The disagreement is the mean distance of two labels: for numbers, as a share of the range (of the observed labels,
+    if the scale has no limits); otherwise 1 if they differ and 0 if not. With several questions, the largest counts.
 
     Parameters
     ----------
     labels : polars.DataFrame
-        Those of people, see `assay.study.store.work_log.label_frame`.
+        Human labels, see `assay.study.store.work_log.label_frame`.
     without : list of str
-        People whose labels do not count.
+        Annotators whose labels are excluded.
     """
     found: dict[str, float] = {}
     for question in design.questions:
@@ -654,7 +653,7 @@ def disputed_items(
 
 
 def _mean_distances(scale: Scale, labels: DataFrame) -> dict[str, float]:
-    """By item that two or more have labelled, the mean over all pairs of its labels."""
+    """By item with at least two labels, the mean distance over all pairs of labels."""
     import polars as pl
 
     frame = labels.select("item", read_labels(labels))
@@ -662,7 +661,7 @@ def _mean_distances(scale: Scale, labels: DataFrame) -> dict[str, float]:
     low, high = (scale.bounds or (given.min(), given.max())) if scale.numeric and len(given) else (0.0, 0.0)
     number = pl.len().over("item").cast(pl.Int64)
     if high > low:
-        # Sorted, the k-th of n labels (from 0) is the larger one of k pairs, and the smaller one of n - 1 - k.
+        # In sorted order, the k-th of n labels (from 0) is the larger one of k pairs and the smaller one of n - 1 - k.
         place = 2 * pl.int_range(pl.len()).over("item") - number + 1
         apart = frame.sort("label").select("item", (place * pl.col("label") / (high - low)).alias("apart"), n=number)
     else:
@@ -673,11 +672,11 @@ def _mean_distances(scale: Scale, labels: DataFrame) -> dict[str, float]:
     return dict(each.select("item", mean.round(12)).iter_rows())
 
 
-# -- Triplets drawn while people answer ------------------------------------------------------------
+# -- Triplets drawn while annotators answer --------------------------------------------------------
 
 
 class TripletAssigner:
-    """Gives people the triplets of a study; knows those that other processes have drawn."""
+    """Assigns triplets, including those drawn by other processes."""
 
     def __init__(self, design: StudyDesign) -> None:
         self.design = design
@@ -685,46 +684,45 @@ class TripletAssigner:
         self._drawer = TripletDrawer(design.store, design.drawn_from or "", wanted=people.pairs, seed=people.seed)
 
     def sampler(self, db: Connection) -> Sampler:
-        """The sampler, which knows of every triplet drawn so far, by whichever process."""
+        """Return the sampler, updated with the triplets drawn by all processes."""
         return self._drawer.sampler(db)
 
     def next(self, db: Connection, person: str, party: str, now: float) -> str | None:
-        """The name of a triplet that was drawn before and lacks answers, else of a new one."""
+        """Return the name of a drawn triplet with missing answers, else of a new one."""
         wanted = 1 if (overlap := self.design.overlap(party)) is None else overlap
         old = triplet_in_need(db, self.design.counted, party, person, wanted, now)
         return self._drawer.draw(db) if old is None and wanted > 0 else old
 
 
-# -- Which items a person may take so that those who come after can still answer the rest ----------
-# Where quotas hold hardly more than the items need, whoever is last may find that what is left is what they
-# have answered already. So near the end each choice is held to a complete assignment of all places that are
-# left: a maximum flow from items (places left) to people (room left), with one unit at most between an item and
-# somebody who has not had it. Among the people are those who left items until their time was over, for these
-# items alone, and as many who are still to come as the places need. A choice loses nothing if some maximum flow
-# makes it: if this one does, or if the item and the person lie on a cycle of its residual graph (in one strong
-# component).
+# -- Items that a person can receive so that all other places can still be filled ------------------
+# If quotas leave little slack, the last annotators can find that the remaining places are of items that they have
+# already answered. Near the end, each assignment must therefore keep a complete assignment of the remaining places
+# possible: a maximum flow from items (remaining places) to people (remaining quota), with capacity 1 between an item
+# and a person who has not had it. The people include those whose reservations expired, for these items only, and as
+# many future annotators as the places require. An assignment is safe if some maximum flow contains it: if this flow
+# does, or if the item and the person lie on a cycle of its residual graph (in one strongly connected component).
 
 MOST_PAIRS = 8_000
-"""Open items times people with room, up to which one looks ahead: such a maximum flow takes some 2 ms. With more
-of both there is room enough to go wherever fewest answers are."""
+"""Largest number of open items times people with remaining quota for this computation: such a maximum flow takes about
+2 ms. Above it there is enough slack to assign the items with fewest answers."""
 
 
 @dataclass
 class OpenPlaces:
-    """What is left of a study for one group of people; an item here may be a whole document on one page.
+    """The remaining places of one group of people. An item here can be a whole document on one page.
 
     Attributes
     ----------
     places : dict of str to int
-        How many answers each item lacks.
+        Number of missing answers of each item.
     room : dict of str to int
-        How many items each person may still be given.
+        Number of items that each person can still receive.
     had : dict of str to set of str
-        The items that each person has had; they are not given to them again.
+        The items that each person has had, which they do not receive again.
     lapsed : dict of str to set of str
-        The items that each person was given and left until their time was over; they are theirs again if they return.
+        The items whose reservation by each person expired; they receive them again if they return.
     quota : int, optional
-        How many items somebody may be given who comes later, of whom there are as many as the places need.
+        Number of items for a future annotator; as many future annotators are assumed as the places require.
     """
 
     places: dict[str, int]
@@ -735,18 +733,18 @@ class OpenPlaces:
 
     @property
     def n_people(self) -> int:
-        """How many may fill places; all who come later are one."""
-        lacking = sum(self.places.values()) - sum(self.room.values())
-        return len(self.room) + len(self.lapsed) + (self.quota is not None and lacking > 0)
+        """Number of people who can fill places; all future annotators count as one."""
+        missing = sum(self.places.values()) - sum(self.room.values())
+        return len(self.room) + len(self.lapsed) + (self.quota is not None and missing > 0)
 
     def take(self, person: str, item: str) -> None:
-        """A person was given an item."""
+        """Record that a person received an item."""
         self.places[item] -= 1
         self.room[person] -= 1
         self.had.setdefault(person, set()).add(item)
 
     def safe_for(self, person: str) -> set[str]:
-        """The items that this person may take; as many places can be filled after it as before."""
+        """Return the items that this person can receive without reducing the number of places that can be filled."""
         from scipy.sparse.csgraph import connected_components, maximum_flow
 
         names = [name for name, number in self.places.items() if number > 0]
@@ -762,14 +760,14 @@ class OpenPlaces:
         _, component = connected_components(residual, directed=True, connection="strong")
         column = people.index(person)
         me = len(names) + column
-        mine = flow[[me], : len(names)].toarray()[0] != 0  # what comes from the items has the other sign
+        mine = flow[[me], : len(names)].toarray()[0] != 0  # flow from the items has the opposite sign
         safe = (links[:, column] > 0) & (mine | (component[: len(names)] == component[me]))
         return {names[item] for item in np.flatnonzero(safe)}
 
     def _links(self, names: list[str], people: list[str]) -> tuple[Any, list[int]]:
-        """How often each item may be given to each person, and how many items each may be given in all.
+        """The capacities between items and people, and the total capacity of each person.
 
-        Behind the people come those whose items have lapsed, and one who is all that come later.
+        After the people come those with expired reservations, and one column for all future annotators.
         """
         number_of = {name: number for number, name in enumerate(names)}
         links = np.zeros((len(names), len(people) + len(self.lapsed) + 1), dtype=np.int32)
@@ -779,15 +777,15 @@ class OpenPlaces:
         for column, left in enumerate(self.lapsed.values(), start=len(people)):
             links[[number_of[name] for name in left if name in number_of], column] = 1
         room = [self.room[one] for one in people] + [len(left) for left in self.lapsed.values()]
-        lacking = sum(self.places[name] for name in names) - int(np.minimum(room, links[:, :-1].sum(axis=0)).sum())
+        missing = sum(self.places[name] for name in names) - int(np.minimum(room, links[:, :-1].sum(axis=0)).sum())
         each = min(self.quota or 0, len(names))
-        later = -(-lacking // each) if each and lacking > 0 else 0
+        later = -(-missing // each) if each and missing > 0 else 0
         links[:, -1] = later
         return links, [*room, later * each]
 
 
 def _network(links: Any, places: list[int], room: list[int]) -> Any:
-    """The capacities: nodes are items, people, the source, the sink."""
+    """The matrix of capacities; the nodes are items, people, source and sink."""
     from scipy.sparse import csr_array
 
     n_items, n_people = links.shape
@@ -796,5 +794,5 @@ def _network(links: Any, places: list[int], room: list[int]) -> Any:
     tails = np.concatenate([np.full(n_items, source), item_at, n_items + np.arange(n_people)])
     heads = np.concatenate([np.arange(n_items), n_items + person_at, np.full(n_people, sink)])
     widths = np.concatenate([places, links[item_at, person_at], room]).astype(np.int32)
-    nodes = (tails.astype(np.int32), heads.astype(np.int32))  # all that scipy before 1.15 takes
+    nodes = (tails.astype(np.int32), heads.astype(np.int32))  # SciPy before 1.15 requires int32
     return csr_array((widths, nodes), shape=(sink + 1, sink + 1))

@@ -1,6 +1,6 @@
-"""Connections to the page: how long a request may take, how many may wait, and which lines the server writes.
+"""Connections to the server: time limits of requests, a limit on waiting connections, and the server log.
 
-Every process that answers imports this before it can say that it is alive, so nothing here imports the application.
+Every worker process imports this module before it can report that it is alive, so it does not import the application.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-# -- connections that are many or slow ---------------------------------------------------------------
+# -- many or slow connections ------------------------------------------------------------------------
 
 HEAD_SECONDS = 10.0
-"""For the head of a request: what a browser sends at once."""
+"""Time limit for the head of a request, which a browser sends at once."""
 
 BODY_SECONDS = 30.0
-"""For its body: the longest (`app.BIGGEST_BODY`) at 140 kbit a second."""
+"""Time limit for the body: the largest (`app.BIGGEST_BODY`) at 140 kbit a second."""
 
 TAKE_SECONDS = 30.0
-"""For whoever asked to take the next 48 kB of the reply (between asyncio's marks of a full and an empty buffer)."""
+"""Time limit for the client to read the next 48 kB of the response (between asyncio's high and low water marks)."""
 
 
 def open_files() -> int:
-    """How many files and connections this process may have open, once it has raised that as far as it may."""
+    """Raise the limit of open files as far as permitted, and return it."""
     try:
         import resource
-    except ImportError:  # Windows, which counts otherwise
+    except ImportError:  # Windows has no such limit
         return 2048
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 8192 if hard == resource.RLIM_INFINITY else min(hard, 8192)
@@ -40,9 +40,9 @@ def open_files() -> int:
 
 
 class WaitingConnections:
-    """Connections whose request is not here yet, by address: of too many, the oldest of whoever has most is closed.
+    """Connections without a complete request, by address. Above the limit, the oldest of the busiest address is closed.
 
-    Who opens a connection and asks at once is answered, however many others do nothing; nobody is refused for others.
+    A client that connects and sends its request at once is served, even if many other connections are idle.
     """
 
     def __init__(self, most: int) -> None:
@@ -50,7 +50,7 @@ class WaitingConnections:
         self._of: dict[str, OrderedDict[GuardedConnection, None]] = {}
 
     def add(self, one: GuardedConnection) -> None:
-        """It begins to wait."""
+        """Add a waiting connection."""
         mine = self._of.setdefault(one.address, OrderedDict())
         self._number += one not in mine
         mine[one] = None
@@ -59,7 +59,7 @@ class WaitingConnections:
             next(iter(self._of[address])).cut()
 
     def remove(self, one: GuardedConnection) -> None:
-        """It waits no more: its request is here, or it is closed."""
+        """Remove a connection: its request is complete, or it is closed."""
         mine = self._of.get(one.address, OrderedDict())
         self._number -= one in mine
         mine.pop(one, None)
@@ -68,13 +68,10 @@ class WaitingConnections:
 
 
 class GuardedConnection(H11Protocol):
-    """uvicorn's connection, with an end to how long a request may take to come, or its reply to be taken.
-
-    And to how many may wait.
-    """
+    """uvicorn's connection with time limits for requests and responses, and a limit on waiting connections."""
 
     waiting = WaitingConnections(0)
-    """Of this process."""
+    """The waiting connections of this process."""
     address = ""
     _part = ""
     _timer: asyncio.TimerHandle | None = None
@@ -88,7 +85,7 @@ class GuardedConnection(H11Protocol):
         self._wait_for("head")
 
     def data_received(self, data: bytes) -> None:
-        """Go on, in the same time, until the head and then the body are here."""
+        """Continue within the same time limit until the head and then the body are complete."""
         super().data_received(data)
         if self.cycle is None or self.cycle.response_complete:
             self._wait_for("head")
@@ -96,33 +93,33 @@ class GuardedConnection(H11Protocol):
             self._wait_for("body" if self.cycle.more_body else "")
 
     def on_response_complete(self) -> None:
-        """Whoever keeps the connection may be cut off for somebody who asks; uvicorn ends it after five seconds."""
+        """Wait for the next request; an idle connection can be closed for others, and uvicorn ends it after 5 s."""
         super().on_response_complete()
         self._wait_for("next")
 
     def timeout_keep_alive_handler(self) -> None:
-        """End it; but uvicorn would wait forever until the reply is taken."""
+        """End the connection, with a time limit for the response, which uvicorn would wait for without limit."""
         super().timeout_keep_alive_handler()
         self._wait_for("")
 
     def pause_writing(self) -> None:
-        """The reply is not taken, or not as fast as it is made."""
+        """Wait for the client, which reads the response more slowly than it is produced."""
         super().pause_writing()
         self._wait_for("reply")
 
     def resume_writing(self) -> None:
-        """It was taken."""
+        """Continue: the client has read the response so far."""
         super().resume_writing()
         self._wait_for("")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is waited for."""
+        """Stop waiting."""
         super().connection_lost(exc)
         self._end_wait()
 
     def _wait_for(self, part: str) -> None:
         if self.flow.write_paused or (self.transport.is_closing() and self.transport.get_write_buffer_size()):
-            part = "reply"  # whatever else comes meanwhile
+            part = "reply"  # takes precedence over the other parts
         if part == self._part:
             return
         self._end_wait()
@@ -141,29 +138,29 @@ class GuardedConnection(H11Protocol):
             self._timer = None
 
     def cut(self) -> None:
-        """Close it; nothing is said, as nothing was asked yet or nobody listens."""
+        """Close the connection without a response: there was no request yet, or the client does not read."""
         self._end_wait()
         self.transport.abort()
 
 
-# -- what is written down ------------------------------------------------------------------------------
+# -- the log -------------------------------------------------------------------------------------------
 
 SAME_EVERY = 60.0
-"""Seconds in which the same line is written once, and then how often it would have been."""
+"""Seconds in which a repeated line is written once; the next time with the number of repetitions."""
 
 MOST_LINES = 1000
-"""Different lines that are remembered: more than a server has to say."""
+"""Different lines that are remembered: more than a server normally writes."""
 
 
 class Seldom(logging.Filter):
-    """Lets a line through once a minute: whoever sends nonsense cannot fill the disk, nor a database that is gone."""
+    """Passes each line once a minute, so that invalid requests or a lost database cannot fill the disk."""
 
     def __init__(self, name: str = "") -> None:
         super().__init__(name)
         self._since: dict[tuple[str, str, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a line is written, with how many like it were not."""
+        """Whether a line is written; adds the number of lines suppressed before it."""
         now = time.monotonic()
         kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else ""
         key = (record.name, str(record.msg), kind)
@@ -187,4 +184,4 @@ LOGGING: dict[str, Any] = {
     "handlers": {"log": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["seldom"]}},
     "root": {"handlers": ["log"], "level": "WARNING"},
 }
-"""One line each on standard error, as systemd and Docker take them; what nobody foresaw has its traceback."""
+"""One line per event on standard error, as systemd and Docker expect; unexpected errors have a traceback."""

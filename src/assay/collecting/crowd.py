@@ -1,7 +1,7 @@
-"""Who comes from a crowd: one place a person, the screening question, codes and the way back, who is paid what.
+"""Participants from a crowd platform: slots, the screening question, completion codes, return links and payment.
 
-A visit begins when somebody is let in and ends once, by an outcome (`assay.study.schema.Outcome`). Everything is
-decided in an exclusive transaction, so that no two people are given the last place.
+A visit begins when a participant arrives and ends once, with an outcome (`assay.study.schema.Outcome`). All decisions
+are made in an exclusive transaction, so that the last slot is given to one participant only.
 """
 
 from __future__ import annotations
@@ -51,42 +51,43 @@ if TYPE_CHECKING:
 
 OUTCOMES: dict[Outcome, tuple[Said, Said]] = {
     "completed": (Said("You have finished"), Said("Everything is saved. Thank you!")),
-    "screened": (Said("Thank you for your interest"), Said("This study looks for other people this time.")),
+    "screened": (Said("Thank you for your interest"), Said("This study is looking for other participants.")),
     "full": (
-        Said("There is no place left"),
-        Said("Others have taken the last place of this study. Thank you for coming."),
+        Said("No places left"),
+        Said("All places in this study are taken. Thank you for your interest."),
     ),
     "failed": (
         Said("Thank you for your time"),
         Said(
-            "You are given nothing further in this study: too many items whose answer is known were answered otherwise."
+            "You will not receive further items in this study: too many of your answers to items with a known answer "
+            "were wrong."
         ),
     ),
     "late": (
-        Said("Your time is over"),
-        Said("The time for this study has passed, and your place has gone to somebody else."),
+        Said("Your time for this study has ended"),
+        Said("The time limit has passed, and your place in this study is no longer reserved."),
     ),
-    "returned": (Said("You have left the study"), Said("What you answered is saved, and may be used.")),
-    "withdrawn": (Said("You have left the study"), Said("What you answered will not be used.")),
+    "returned": (Said("You have left the study"), Said("Your answers are saved and can be used by the study.")),
+    "withdrawn": (Said("You have left the study"), Said("Your answers will not be used.")),
 }
-"""How a visit ended, as its person reads it: title and text."""
+"""The outcome of a visit as the participant reads it: title and text."""
 
 _ID = re.compile(rf"[\w.@:+-]{{1,{LONGEST_NAME}}}")
 
 _NOT_YET = "ASSIGNMENT_ID_NOT_AVAILABLE"
-"""What Mechanical Turk gives in place of an assignment to whoever only looks at a task."""
+"""The assignment id that Mechanical Turk gives to workers who only preview a task."""
 
 
-# -- coming in ---------------------------------------------------------------------------------------
+# -- arrival -----------------------------------------------------------------------------------------
 
 
 def read_address(crowd: Crowd, query: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """The id of a person, and what else the address says that is kept.
+    """Return the id of a participant and the other parameters to store.
 
     Raises
     ------
     Refused
-        Where the platform did not fill the address in.
+        If the platform did not fill in the address.
     """
     for name in filter(None, (crowd.named, *crowd.kept)):
         value = query.get(name, "").strip()
@@ -95,20 +96,20 @@ def read_address(crowd: Crowd, query: Mapping[str, str]) -> tuple[str, dict[str,
         if not value:
             raise Refused(
                 422,
-                "This address is not complete",
+                "This address is incomplete",
                 Said(
-                    "It lacks {name}, by which the study knows who comes. "
-                    "Open it from the platform where you found it.",
+                    "The parameter {name}, which identifies participants, is missing. "
+                    "Open the study from the platform where you found it.",
                     name=name,
                 ),
             )
         if not _ID.fullmatch(value):
             raise Refused(
                 422,
-                "This address is not filled in",
+                "The platform did not fill in this address",
                 Said(
-                    "In place of {name} it has '{value}', which names nobody. Open it from the platform where "
-                    "you found it.",
+                    "The parameter {name} is '{value}', which is not a valid id. Open the study from the platform "
+                    "where you found it.",
                     name=name,
                     value=value[:60],
                 ),
@@ -118,12 +119,12 @@ def read_address(crowd: Crowd, query: Mapping[str, str]) -> tuple[str, dict[str,
 
 
 def come(state: AppState, crowd: Crowd, name: str, given: Mapping[str, str], said: str | None) -> Visit:
-    """Let somebody in, or say why not; who came before goes on where they were, or reads again how it ended.
+    """Admit a participant or end the visit; a known participant continues the earlier visit.
 
     Raises
     ------
     Refused
-        Where nothing is decided: the study is paused, or the person came in another session before.
+        If no visit is recorded: the study is paused, or the person came in another session of the platform before.
     """
     with state.store.exclusive() as db:
         now = state.store.now(db)
@@ -134,12 +135,17 @@ def come(state: AppState, crowd: Crowd, name: str, given: Mapping[str, str], sai
             if dict(before.given) != dict(given):
                 raise Refused(
                     403,
-                    "You have come to this study before",
-                    "Each person has one place. Open the study again from where you began, or ask whoever leads it.",
+                    "You have already started this study",
+                    "Each person can take part once. Open the study again from the page where you started, "
+                    "or ask the study lead.",
                 )
             return before
         if state.store.setting(PAUSED):
-            raise Refused(503, "The study is paused", "Nobody is let in for now. Come back to this address later.")
+            raise Refused(
+                503,
+                "The study is paused",
+                "No new participants are admitted right now. Come back to this address later.",
+            )
         visit = Visit(name, dict(given), now, said)
         screening = crowd.screening
         if screening is not None and said not in screening.let_in:
@@ -154,17 +160,17 @@ def come(state: AppState, crowd: Crowd, name: str, given: Mapping[str, str], sai
                 state.design.check_attributes(name, about)
                 store_people.add_people(state.store, {name: about})
             except StudyError as error:
-                why = Said("Ask whoever leads the study: {error}", error=str(error))
-                raise Refused(403, "You cannot be let in", why) from None
+                why = Said("Ask the study lead: {error}", error=str(error))
+                raise Refused(403, "You cannot take part", why) from None
         put_visit(db, visit)
         return visit
 
 
-# -- being there, and the end ------------------------------------------------------------------------
+# -- work and outcome --------------------------------------------------------------------------------
 
 
 def hold(state: AppState, person: Person, after: int, most: int) -> HeldPages:
-    """The pages that a person holds, see `Assigner.hold`; what ends a visit is written down."""
+    """Return the pages assigned to a person, see `Assigner.hold`, and record the outcome if the visit ends."""
     people = state.design.people
     if people.crowd is None and not (people.checks and people.checks.exclude):
         return state.assigner.hold(person, after, most)
@@ -186,7 +192,7 @@ def hold(state: AppState, person: Person, after: int, most: int) -> HeldPages:
 
 
 def present(state: AppState, db: Connection, person: Person) -> Visit | None:
-    """The visit of a person as it stands now, whose time may be over; None for who was invited by name."""
+    """Return a person's current visit, ended if its time is over; None for annotators invited by name."""
     crowd = state.design.people.crowd
     if crowd is not None and crowd.minutes is not None:
         end_late_visits(db, crowd.minutes, state.store.now(db))
@@ -194,7 +200,7 @@ def present(state: AppState, db: Connection, person: Person) -> Visit | None:
 
 
 def refuse_ended(state: AppState, person: Person) -> None:
-    """Refuse what comes from somebody whose visit ended before they had finished."""
+    """Refuse requests of a participant whose visit ended before completion."""
     crowd = state.design.people.crowd
     if crowd is None:
         return
@@ -213,7 +219,7 @@ def _end_page(state: AppState, person: Person, outcome: Outcome) -> HeldPages:
 
 
 def _exclude_stopped(state: AppState, db: Connection, person: Person) -> None:
-    """Where the study says so, nothing counts of somebody who failed too many checks."""
+    """Exclude a participant who failed too many attention checks, if the study has ``exclude: true``."""
     checks = state.design.people.checks
     if checks is None or not checks.exclude or invited_person(db, person.name).excluded_at is not None:
         return
@@ -222,11 +228,11 @@ def _exclude_stopped(state: AppState, db: Connection, person: Person) -> None:
 
 
 def leave(state: AppState, person: Person, *, keep: bool) -> Outcome:
-    """End a person's visit as they wish: what they answered may be used, or none of it."""
+    """End a visit at the person's request, and keep or exclude their answers."""
     with state.store.exclusive() as db:
         visit = present(state, db, person)
         if visit is None:
-            raise Refused(404, "There is no such page", "You were invited by name; ask whoever leads the study.")
+            raise Refused(404, "There is no such page", "You were invited by name; ask the study lead.")
         if visit.outcome is None:
             end_visit(db, person.name, "returned" if keep else "withdrawn", state.store.now(db))
             if not keep:
@@ -236,7 +242,7 @@ def leave(state: AppState, person: Person, *, keep: bool) -> Outcome:
 
 
 def farewell(state: AppState, name: str, outcome: Outcome) -> dict[str, str]:
-    """What somebody reads when their visit has ended: title and text, their code, the address that leads back."""
+    """Return the contents of the last page: title, text, completion code and return link."""
     crowd = state.design.people.crowd
     title, text = OUTCOMES[outcome]
     said = {"kind": outcome, "title": title, "text": text, "code": "", "back": ""}
@@ -253,7 +259,7 @@ def farewell(state: AppState, name: str, outcome: Outcome) -> dict[str, str]:
 
 
 def code_of(store: Store, crowd: Crowd, name: str, outcome: Outcome | None) -> str:
-    """The code that a person is shown at the end: the study's, or one of their own; empty where there is none."""
+    """Return the completion code: the study's, or an individual one; empty if the outcome has none."""
     if outcome is None or outcome in crowd.codes:
         return "" if outcome is None else crowd.codes[outcome]
     if outcome != "completed":
@@ -271,19 +277,19 @@ Given = Annotated[str, Form(max_length=4000)]
 
 def _crowd(state: AppState) -> Crowd:
     if state.trouble:
-        raise Refused(503, "The study is being changed", "Come back to this address later.")
+        raise Refused(503, "The study is being updated", "Come back to this address later.")
     if state.design.people.crowd is None:
-        raise Refused(404, "There is no such page", "This study is for people who were invited; open your link.")
+        raise Refused(404, "There is no such page", "This study is by invitation only; open your personal link.")
     return state.design.people.crowd
 
 
 @router.get("/enter")
 def enter_page(request: Request, state: Shared) -> Response:
-    """The address that everybody has. A browser goes on by itself where nothing is asked; a preview gets no further."""
+    """The address for all participants. Without a screening question, the page's script continues automatically."""
     crowd = _crowd(state)
     if not crowd.named and state.token_in(request, PERSON_COOKIE):
         return RedirectResponse("/work", 303)
-    read_address(crowd, request.query_params)  # what is wrong with it is said before anything is asked
+    read_address(crowd, request.query_params)  # report an invalid address before the screening question
     given = json.dumps({name: request.query_params[name] for name in (crowd.named, *crowd.kept) if name})
     known = crowd.named and _is_known(state, request.query_params[crowd.named].strip())
     return state.page("enter.html", request=request, given=given, screening=None if known else crowd.screening)
@@ -299,28 +305,30 @@ def _is_known(state: AppState, name: str) -> bool:
 def enter(
     given: Given, state: Shared, request: Request, said: Annotated[str | None, Form(max_length=2000)] = None
 ) -> Response:
-    """Come in, go on, or read why not."""
+    """Admit a participant, continue a visit, or show its outcome."""
     crowd = _crowd(state)
     try:
         query = {str(name): str(value) for name, value in json.loads(given).items()}
     except (ValueError, AttributeError):
-        raise Refused(422, "This cannot be read", "Open the study again from where you found it.") from None
+        raise Refused(
+            422, "This request cannot be read", "Open the study again from the page where you found it."
+        ) from None
     name, kept = read_address(crowd, query)
     if crowd.screening is not None and said is None and not _is_known(state, name):
-        raise Refused(422, "Please answer the question", "Go back, and choose one of the answers.")
+        raise Refused(422, "Please answer the question", "Go back and choose one of the answers.")
     visit = come(state, crowd, name, kept, said)
     if visit.outcome is not None:
         return _say_farewell(state, request, name, visit.outcome)
     with state.store.reading() as db:
         person = find(db, name)
     if person is None or person.state == "revoked":
-        raise Refused(403, "This address does not open the page", "Your place was ended by whoever leads the study.")
+        raise Refused(403, "This address does not open the page", "The study lead has ended your participation.")
     return state.admit("/work", PERSON_COOKIE, state.signer.person_token(person.name, person.link))
 
 
 @router.get("/leave")
 def leave_page(person: Invited, state: Shared, request: Request) -> Response:
-    """The two ways to leave."""
+    """The page with the two ways to leave."""
     _crowd(state)
     return state.page("leave.html", request=request, person=person.name)
 
@@ -329,7 +337,7 @@ def leave_page(person: Invited, state: Shared, request: Request) -> Response:
 def leave_now(
     answers: Annotated[Literal["keep", "discard"], Form()], person: Invited, state: Shared, request: Request
 ) -> Response:
-    """Give one's place back; with it, or without, what one answered."""
+    """Release the participant's slot, and keep or exclude their answers."""
     _crowd(state)
     return _say_farewell(state, request, person.name, leave(state, person, keep=answers == "keep"))
 
@@ -338,21 +346,21 @@ def _say_farewell(state: AppState, request: Request, name: str, outcome: Outcome
     return state.page("farewell.html", request=request, end=farewell(state, name, outcome))
 
 
-# -- the lead's numbers ------------------------------------------------------------------------------
+# -- counts for the dashboard ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class CrowdCounts:
-    """How many came, and how it ended.
+    """Slots and outcomes of a crowd.
 
     Attributes
     ----------
     query : str
-        What stands behind the address, as the platform fills it in.
+        The query string of the address, with the placeholders of the platform.
     places, free : int
-        For how many people at once, and how many of them are left.
+        Number of slots, and of free slots.
     outcomes : tuple of (outcome, number)
-        Of those who came; ``at work`` for who is still here.
+        Number of participants by outcome; ``at work`` for those still working.
     """
 
     query: str
@@ -362,7 +370,7 @@ class CrowdCounts:
 
 
 def crowd_counts(design: StudyDesign) -> CrowdCounts | None:
-    """The crowd of a study in numbers; None where nobody comes but by invitation."""
+    """Return slots and outcomes of a study's crowd; None if annotators come by invitation only."""
     crowd = design.people.crowd
     if crowd is None:
         return None
@@ -382,26 +390,27 @@ def crowd_counts(design: StudyDesign) -> CrowdCounts | None:
 
 
 def _outcome_at(visit: Visit, crowd: Crowd | None, now: float) -> Outcome | None:
-    """How a visit ended, or has by now because its time is over."""
+    """The outcome of a visit, including an expired time limit that is not recorded yet."""
     limit = None if crowd is None else crowd.minutes
     if visit.outcome is None and limit is not None and now >= visit.came_at + 60 * limit:
         return "late"
     return visit.outcome
 
 
-# -- who is paid what --------------------------------------------------------------------------------
+# -- payment -----------------------------------------------------------------------------------------
 
 PAY_COLUMNS = (
     *("person", "outcome", "code", "came", "ended", "minutes", "at_work", "answered", "checks_failed", "checks"),
     *("pay", "an_hour", "currency"),
 )
-"""Of the table of payment, before what the platform gave with each person."""
+"""Columns of the payment table, before the parameters of the platform."""
 
 
 def pay_table(design: StudyDesign) -> DataFrame:
-    """One row a person who came or was invited: how it ended, their time, what they did, what they are paid.
+    """Return one row per participant or invited annotator: outcome, time, work and payment.
 
-    ``minutes`` is from coming to the end, ``at_work`` without breaks; ``an_hour`` is pay by the hour at work.
+    ``minutes`` is the time from arrival to the end, ``at_work`` the working time in seconds without breaks;
+    ``an_hour`` is the payment per hour of working time.
     """
     import polars as pl
 
@@ -430,7 +439,7 @@ def pay_table(design: StudyDesign) -> DataFrame:
         )
         rows.append(dict(zip(PAY_COLUMNS, values, strict=True)) | dict(visit.given if visit else {}))
     if not rows:
-        raise StudyError("nobody has come or is invited yet, so there is nobody to pay")
+        raise StudyError("there are no participants or invited annotators to pay yet")
     kept = {name: pl.String for row in rows for name in row if name not in PAY_COLUMNS}
     numbers = dict.fromkeys(("minutes", "at_work", "pay", "an_hour"), pl.Float64) | dict.fromkeys(
         ("answered", "checks_failed", "checks"), pl.Int64
@@ -440,14 +449,14 @@ def pay_table(design: StudyDesign) -> DataFrame:
 
 
 def _state_of(person: Person | None, *, came: bool) -> str:
-    """Of somebody whose visit has not ended, or who was invited by name."""
+    """The state of a person without an outcome."""
     if person is not None and person.excluded_at is not None:
         return "excluded"
     return "at work" if came else "invited"
 
 
 def amount_due(pay: Pay, outcome: Outcome | None, items: int, hours: float) -> float:
-    """What one person is paid, to the cent; items and hours are those that count."""
+    """Return the payment of one person, rounded to cents; items and hours exclude excluded work."""
     fixed = {"completed": pay.completed, "screened": pay.screened, "failed": pay.failed}.get(outcome or "", 0.0)
     return round(fixed + pay.item * items + pay.hour * hours + 1e-9, 2)
 

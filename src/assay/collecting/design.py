@@ -1,4 +1,4 @@
-"""What is drawn for whom: sessions, item order, positions, overlap; the same from the same seed."""
+"""The study design: sessions, item orders, positions of options and overlap, reproducible from the seed."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from assay.study.store.items import (
 from assay.study.store.people import ADJUDICATOR, Person, question_sets
 
 _FOR_FORMULAS = ("mdit_py_plugins", "latex2mathml")
-"""What formulas in Markdown take beside it."""
+"""Libraries for formulas in Markdown."""
 
 NEAR = 0.1
-"""A number on a scale with fractions passes a check within this share of the scale's range."""
+"""A number on a scale with fractions passes an attention check within this share of the scale's range."""
 
 _SHOWN: tuple[Role, ...] = ("item", "check", "warm-up")
-"""What stands in files and is put before people."""
+"""Roles of items that are read from files and shown to annotators."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A question as it is put in one session: on the session's scale, where it is one on numbers."""
+    """A question as asked in one session: on the session's scale, if the study varies the scale."""
 
     id: int
     definition: Any
@@ -54,28 +54,28 @@ class Asked:
 
 @dataclass(frozen=True)
 class Session:
-    """A part of a person's work: all items once, on one scale."""
+    """One part of an annotator's work: all items once, on one scale."""
 
     number: int
     of: int
     condition: str
-    """Canonical JSON: what is varied; ``{}`` where nothing is."""
+    """The experimental condition as canonical JSON; ``{}`` if nothing is varied."""
     words: str
 
 
 class StudyDesign:
-    """A study as people are asked it.
+    """The design of a study for human annotators.
 
     Parameters
     ----------
     study : Study
     store : Store
-        Into which the study has been taken.
+        The store, updated to the study.
 
     Raises
     ------
     StudyError
-        Where people could see what they must not, or would be asked what cannot be asked.
+        If annotators would see hidden information, or if a question cannot be asked on the annotation page.
     """
 
     def __init__(self, study: Study, store: Store) -> None:
@@ -83,15 +83,15 @@ class StudyDesign:
         self.people: People = study.config.people
         self.questions: tuple[AskedQuestion, ...] = self._people_questions()
         self.asked_now = canonical([q.id for q in self.questions])
-        """Names the questions in their present versions; a task keeps the ones it was given with."""
+        """Ids of the questions in their current versions; a task keeps the ids that it was assigned with."""
         self.counted = self._counted_sets()
-        """`asked_now`, and the sets of questions before it that still count: those it adds to, or takes from."""
+        """`asked_now`, and earlier sets whose answers still count because questions were only added or removed."""
         self.scales = tuple(study.config.conditions.scale)
         self.drawn_from = next((q.definition.drawn_from for q in self.questions if q.definition.drawn_from), None)
         if any(q.definition.draws_pairs for q in self.questions):
             raise StudyError(
-                "pairs of items are asked of judges alone; people find the odd one out of three: give a study of its "
-                "own to a question with scale: odd-one-out"
+                "only judges can compare pairs of items; annotators choose the odd one out of three. Make a separate "
+                "study for the question with scale: odd-one-out"
             )
         self.hidden = study.config.items.hidden
         self._document_of = self._check()
@@ -99,18 +99,18 @@ class StudyDesign:
         self.form = self._keep_form()
         self.asked = lru_cache(maxsize=1000)(self._read_questions)
         self.first = frozenset(self.page_of(name) for name in store.setting(FIRST) or ())
-        """Pages that come before all others."""
+        """Pages that are assigned before all others."""
 
-    # -- what is asked --------------------------------------------------------------------------
+    # -- questions ------------------------------------------------------------------------------
 
     def _people_questions(self) -> tuple[AskedQuestion, ...]:
-        """All questions, but for one that systems answer."""
+        """All questions except those that systems answer."""
         asked = questions(self.store)
         compared = {question.definition.outputs_of for question in asked}
         return tuple(question for question in asked if question.definition.name not in compared)
 
     def _counted_sets(self) -> tuple[str, ...]:
-        """Items answered before a question was added or removed count; not before one was asked in other words."""
+        """Answers given before a question was added or removed count; those before a question was reworded do not."""
         now = {q.id for q in self.questions}
         asked = {q.definition.name for q in self.questions}
         with self.store.reading() as db:
@@ -118,18 +118,18 @@ class StudyDesign:
         found = [now]
         for one in sorted(sets, key=lambda one: -len(one & now)):
             reworded = {names[number] for number in one - now} & asked
-            # Two that have no question in common may both be of one person and item, which has one place.
+            # Two sets without a common question could both be answered by one annotator for one item.
             if one not in found and not reworded and all(one & other for other in found):
                 found.append(one)
         return tuple(canonical(sorted(one)) for one in found)
 
-    def lacking(self, answered: Iterable[str]) -> tuple[int, ...]:
-        """Of the questions asked now, those in none of these sets; none where an item was answered in other words."""
+    def missing_questions(self, answered: Iterable[str]) -> tuple[int, ...]:
+        """Return the current questions that are in none of these sets of answered questions."""
         had: set[int] = set().union(*(json.loads(one) for one in answered))
         return tuple(q.id for q in self.questions if q.id not in had)
 
     def _read_questions(self, ids: str, condition: str) -> tuple[Asked, ...]:
-        """The questions of a task, in the versions and on the scale with which it was given."""
+        """The questions of a task, in the versions and on the scale with which it was assigned."""
         scale = json.loads(condition).get("scale")
         found = []
         for number, definition in questions_by_id(self.store, json.loads(ids)).items():
@@ -138,14 +138,14 @@ class StudyDesign:
         return tuple(found)
 
     def questions_of(self, task: Any) -> tuple[Asked, ...]:
-        """The questions of a task: of an open one those that were not removed since it was given."""
+        """Return the questions of a task; for an open task, without questions removed since its assignment."""
         asked = self.asked(task.questions, task.condition)
         now = {q.id for q in self.questions}
         kept = tuple(one for one in asked if one.id in now)
         return kept if task.state == "given" and task.questions in self.counted and kept else asked
 
     def _keep_form(self) -> int:
-        """The number under which the words that people now read are kept."""
+        """Store the texts that annotators now read, and return their number."""
         shown = {
             "instructions": self.people.instructions,
             "consent": self.people.consent,
@@ -163,21 +163,21 @@ class StudyDesign:
         return keep_form(self.store, digest_of(shown), shown)
 
     def consent_digest(self) -> str:
-        """What a person agrees to, by its content."""
+        """Return a digest of the consent text."""
         return digest_of(self.people.consent)
 
-    def retention_words(self, today: date) -> str:
-        """That answers are kept longer than people were told; empty where they are not."""
+    def retention_words(self, today: date) -> str:  # dialect: kept
+        """Return a notice if answers are kept longer than annotators were informed; otherwise empty."""
         until = self.people.keep_until
         if until is None or today <= until:
             return ""
         return (
-            f"People were told that names and answers are kept until {until}, which has passed: take what you need "
-            f"without names, then remove each person with: assay erase {self.study.folder} NAME"
+            f"Annotators were informed that names and answers are kept until {until}. This date has passed: export the "
+            f"data without names, then erase each annotator with: assay people erase {self.study.folder} NAME"
         )
 
     def deadline(self, person: Person) -> float | None:
-        """When a person's time is over, in seconds since 1970; None where it never is, as for an adjudicator."""
+        """Return an annotator's deadline in seconds since 1970; None without one, and for adjudicators."""
         ends = [] if self.people.until is None else [self.people.until.timestamp()]
         ends += [] if self.people.days is None else [person.invited_at + self.people.days * 86400]
         return min(ends) if ends and person.role != ADJUDICATOR else None
@@ -185,7 +185,7 @@ class StudyDesign:
     # -- sessions -------------------------------------------------------------------------------
 
     def sessions(self, person: str) -> tuple[Session, ...]:
-        """A person's sessions in the order drawn for them: one for each scale that is varied, else one."""
+        """Return an annotator's sessions in their random order: one for each scale that is varied, otherwise one."""
         if not self.scales:
             return (Session(1, 1, "{}", ""),)
         drawn = list(self.scales)
@@ -204,18 +204,18 @@ class StudyDesign:
     # -- items and positions --------------------------------------------------------------------
 
     def order(self, person: str, condition: str) -> list[str]:
-        """The items in the order drawn for a person and session, or as listed."""
+        """Return the items in random order for an annotator and session, or as listed."""
         names = list(self._names)
         if self.people.order == "shuffled":
             chance(self.people.seed, "items", person, condition).shuffle(names)
         return names
 
     def page_of(self, item: str) -> str:
-        """What stands on one page has one name: that of the item, or of its document where those stand together."""
+        """Return the name of an item's page: the item, or its document if items of a document share a page."""
         return (self._document_of.get(item) or item) if self.people.together else item
 
     def pages(self, order: Sequence[str]) -> Iterator[list[str]]:
-        """An order of items as pages: one by one, or a document at a time where it first comes up."""
+        """Divide an order of items into pages: single items, or whole documents at their first item."""
         if not self.people.together:
             yield from ([name] for name in order)
             return
@@ -226,22 +226,22 @@ class StudyDesign:
 
     @cached_property
     def page_size(self) -> int | None:
-        """How many items each page has; None where documents have different numbers of items."""
+        """Number of items per page; None if documents have different numbers of items."""
         sizes = set(Counter(self.page_of(name) for name in self._names).values()) if self.people.together else {1}
         return sizes.pop() if len(sizes) == 1 else None
 
     @property
     def names(self) -> Sequence[str]:
-        """The items as they are listed."""
+        """The items in the order of their file."""
         return self._names
 
     @property
     def n_items(self) -> int:
-        """How many items there are."""
+        """Number of items."""
         return len(self._names)
 
     def orders(self, person: str, item: str, condition: str, repeat: int) -> dict[str, list[str]]:
-        """By question, the options' columns in the order in which this person sees them."""
+        """Return, by question, the options' columns in the order in which this annotator sees them."""
         orders = {}
         for question in self.questions:
             drawn = list(question.definition.choices)
@@ -256,30 +256,30 @@ class StudyDesign:
     # -- overlap --------------------------------------------------------------------------------
 
     def party(self, attributes: Mapping[str, Any]) -> str:
-        """The group by which a person's answers are counted; one for all where the study names none."""
+        """Return the group to which an annotator's answers count; empty if the study does not count by group."""
         return "" if self.people.group is None else str(attributes.get(self.people.group, ""))
 
     def overlap(self, party: str) -> int | None:
-        """How many people of a group answer each item; None for all of them."""
+        """Return the number of annotators of a group for each item; None for all of them."""
         wanted = self.people.overlap
         return wanted.get(party, 0) if isinstance(wanted, dict) else wanted
 
     def check_attributes(self, name: str, attributes: Mapping[str, Any]) -> None:
-        """Refuse a person of whom the study does not know how many are wanted."""
+        """Refuse an annotator whose attributes do not determine a group of the study."""
         group, wanted = self.people.group, self.people.overlap
         if group is None:
             return
         value = attributes.get(group)
         known = f" ({listing(list(wanted))})" if isinstance(wanted, dict) else ""
         if value in (None, ""):
-            raise StudyError(f"'{name}' needs the attribute '{group}'{known}, by which the study counts overlap")
+            raise StudyError(f"'{name}' requires the attribute '{group}'{known}, by which the study counts overlap")
         if isinstance(wanted, dict) and str(value) not in wanted:
             raise StudyError(
                 f"'{name}': '{value}' is not a group of the study; people.overlap names {listing(list(wanted))}"
             )
 
     def expected_tasks(self, party: str) -> int | None:
-        """Tasks of one person of a group in each session: items, checks, those that come again; None where unknown."""
+        """Return the number of tasks of an annotator per session, with checks and repeated items; None if unknown."""
         everything = self.overlap(party) is None and self.drawn_from is None
         quota = self.people.quota
         if quota is None and not everything:
@@ -290,10 +290,10 @@ class StudyDesign:
             checks = min(number // self.people.checks.every, len(known_items(self.store, "check")))
         return number + checks + int(number * self.people.retest)
 
-    # -- what must not be -----------------------------------------------------------------------
+    # -- checks ---------------------------------------------------------------------------------
 
     def _check(self) -> dict[str, str | None]:
-        """Refuse what people cannot be asked; the items in their order, each with its document."""
+        """Refuse questions that cannot be asked; return the items in order, each with its document."""
         part = self.study.config.items
         for library in (*(["markdown_it"] if part.markdown else []), *(_FOR_FORMULAS if part.formulas else [])):
             require(library, "serve", "laying out Markdown")
@@ -312,35 +312,34 @@ class StudyDesign:
         return documents
 
     def _check_pairs(self) -> None:
-        """Refuse pairs that are not drawn yet, or not of what the systems have written by now."""
+        """Refuse pairs that are not drawn yet, or were drawn from earlier outputs of the systems."""
         with self.store.reading() as db:
             found = system_outputs(db, self.study.compared_temperature)
             if are_drawn(db, found.made_of(self.study.config.comparisons)):
                 return
-        lacking = f"{counted(found.lacking, 'output')} to come first" if found.lacking else "all outputs are there"
+        missing = f"{counted(found.lacking, 'output')} missing" if found.lacking else "all outputs exist"
         raise StudyError(
-            f"the pairs that people compare are not drawn yet ({lacking if found.outputs else 'there is no output'}); "
-            f"ask the systems, and draw them, with: assay judge {self.study.folder}"
+            f"the pairs for annotators are not drawn yet ({missing if found.outputs else 'there are no outputs'}); "
+            f"collect the outputs and draw the pairs with: assay judge {self.study.folder}"
         )
 
     def item_files(self, item: Item) -> tuple[str, ...]:
-        """The columns of an item that hold an image, a recording or captions."""
+        """Return the columns of an item with an image, a recording or captions."""
         files = self.study.config.items.file_columns
         return tuple(c for c in files if isinstance(item.fields.get(c), str) and item.fields[c])
 
 
 def _reads(question: AskedQuestion) -> dict[str, Any]:
-    """A question as study.yaml words it now, without what it leaves at its default."""
+    """A question in the current wording of study.yaml, without defaults."""
     return question.definition.model_dump(mode="json", exclude_defaults=True, exclude={"name"})
 
 
 def is_wrong(label: Label | None, known: Label, given_on: Scale, known_on: Scale) -> bool:
-    """Whether an answer fails a check.
+    """Return whether an answer differs from the known answer of an attention check.
 
-    Categories and whole numbers must be the same. A number on a scale with fractions may lie within a tenth of
-    the scale's range, since nobody hits 72.5 again; so may one given on another scale than the known answer,
-    with both mapped to their ranges. On scales without ends, or with different ones of which one has none,
-    the numbers must be the same. A preference with grades is right with the right side.
+    Categories and whole numbers must be equal. A number on a scale with fractions passes within a tenth of the scale's
+    range; so does an answer on another scale than the known answer, after both are mapped to their ranges. If a scale
+    has no limits, the numbers must be equal. A graded preference is correct if its side is correct.
     """
     if given_on.kind == "preference" and label is not None:
         return float(label) * float(known) <= 0 and label != known

@@ -1,4 +1,7 @@
-"""What a person sees of an item: its fields, the questions, their own answers. Nothing else leaves the server."""
+"""The contents of the annotation page: an item's shown fields, its questions and the annotator's own answers.
+
+Nothing else leaves the server.
+"""
 
 from __future__ import annotations
 
@@ -19,60 +22,60 @@ from assay.study.items import Item, canonical
 from assay.study.schema import Question, kind_of, listed_labels
 
 Widget = Literal["choice", "several", "spans", "ranking", "preference", "odd-one-out", "number", "text"]
-"""How a question is put; `page.html` and the page's script know each by its name."""
+"""The input element of a question; `page.html` and the page's script use these names."""
 
 MOST_CATEGORIES = 11
-"""More labels than these are asked for as a number, where they are whole numbers."""
+"""Whole-number scales with more labels than this are answered by typing a number."""
 
 
 class Clip(str):
-    """An audio or video by its address; its type, and the address of its captions where it has some."""
+    """The address of an audio or video, with its type and the address of its captions, if any."""
 
     type: str
     captions: str | None
 
     def __new__(cls, address: str, type: str, captions: str | None = None) -> Clip:  # noqa: A002 - as HTML has it
-        """The address."""
+        """Make the address."""
         made = super().__new__(cls, address)
         made.type, made.captions = type, captions
         return made
 
     @property
     def is_sound(self) -> bool:
-        """Whether it has no picture."""
+        """Whether it is audio only."""
         return self.type.startswith("audio/")
 
 
 @dataclass(frozen=True)
 class FormField:
-    """A column of the item that is shown: text, or an image or a recording by the address it is served under."""
+    """A shown column of the item: a text, or the address of an image or a recording."""
 
     title: str
     text: str | None = None
     image: str | None = None
     markup: str | None = None
-    """The text as HTML, where it is Markdown: made here, from text in which HTML is text."""
+    """The text as HTML, if it is Markdown; HTML in the source is escaped."""
     recording: Clip | None = None
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One label that can be chosen: what is sent back, what is read, which key gives it."""
+    """One label that can be chosen: its value, its text and its key."""
 
     value: str
-    """JSON, as the browser sends it."""
+    """The value as JSON, as the browser sends it."""
     text: str
     meaning: str | None = None
     key: str | None = None
     field: FormField | None = None
-    """What is chosen, for a preference or an odd one out."""
-    beside: tuple[FormField, ...] = ()
-    """What else is shown of it."""
+    """The compared option, for a preference or an odd-one-out choice."""
+    details: tuple[FormField, ...] = ()
+    """Further fields of the option."""
 
 
 @dataclass(frozen=True)
 class QuestionForm:
-    """One question about one item, as it is put."""
+    """The form of one question about one item."""
 
     id: int
     name: str
@@ -84,21 +87,21 @@ class QuestionForm:
     high: float | None = None
     whole: bool = False
     ticks: tuple[str, ...] = ()
-    """Numbers along a slider, evenly spaced from end to end."""
+    """Evenly spaced numbers along a slider."""
     optional: bool = False
     meanings: tuple[tuple[str, str], ...] = ()
-    """What labels mean, where they are not chosen from a list that says it."""
+    """Meanings of labels that are not chosen from a list."""
     allowed: str = ""
-    """What an answer may be, in words that fit after 'the answer must be'."""
+    """Description of valid answers, to follow 'the answer must be'."""
     given: str | None = None
-    """The person's own answer that counts now, as JSON; None where there is none."""
+    """The annotator's current answer as JSON; None if there is none."""
     marked: FormField | None = None
-    """The text in which spans are marked, its words apart."""
+    """The text in which spans are marked, divided into words."""
 
 
 @dataclass(frozen=True)
 class TaskForm:
-    """One item before one person."""
+    """One item for one annotator."""
 
     id: int
     place: int
@@ -115,7 +118,7 @@ class TaskForm:
 
 @dataclass(frozen=True)
 class PageForm:
-    """What stands on one page: one item, or all of a document, what they share above them."""
+    """The contents of one page: one item, or all items of a document with their shared fields."""
 
     number: int
     shared: tuple[FormField, ...]
@@ -124,7 +127,7 @@ class PageForm:
 
 @dataclass(frozen=True)
 class GivenAnswers:
-    """What a person has answered already: by question, and beside the labels."""
+    """The annotator's answers so far: labels by question, comment, flag and skip."""
 
     labels: Mapping[int, Label | None]
     revision: int = 0
@@ -132,7 +135,7 @@ class GivenAnswers:
     flag: str = ""
     skipped: str = ""
     ties: Mapping[int, str] = field(default_factory=dict)
-    """By question, of a tie whether both or neither were acceptable."""
+    """By question, whether a tie means that both or that neither option is acceptable."""
 
 
 def question_form(
@@ -144,20 +147,20 @@ def question_form(
     markdown: Collection[str] = (),
     tie: str | None = None,
 ) -> QuestionForm:
-    """One question about an item.
+    """Make the form of one question about an item.
 
     Parameters
     ----------
     order : list of str
-        The options' columns in the order in which this person sees them.
+        The options' columns in the order in which this annotator sees them.
     images : dict
-        Address of each column that holds an image or a recording.
+        Address of each column with an image or a recording.
     label : label, optional
-        The person's own answer so far, in the item's own order.
+        The annotator's answer so far, in the item's own order.
     markdown : list of str
-        Columns that are laid out.
+        Columns with Markdown.
     tie : str, optional
-        Where that label is a tie, whether both or neither were acceptable.
+        If that label is a tie, whether both or neither options were acceptable.
     """
     question, scale = asked.definition, asked.scale
     own = None if label is None else question.shuffle(label, order)
@@ -176,7 +179,7 @@ def question_form(
 
 
 def _words_apart(column: str, text: str) -> FormField:
-    """A text as HTML: each word says at which character it begins, and what is between two stands apart."""
+    """A text as HTML, with one element per word, which has its start position, and one per gap between words."""
     made, done = [], 0
     for start, end in words_of(text):
         between = f'<span class="gap">{escape(text[done:start])}</span>' if done < start else ""
@@ -187,16 +190,16 @@ def _words_apart(column: str, text: str) -> FormField:
 
 
 def _browser_value(own: Label, scale: Scale, tie: str | None) -> str:
-    """A person's own answer as the browser sends it; a list is kept so."""
+    """An answer as the browser sends it; lists are stored in this form."""
     return str(own) if isinstance(scale, Listed) else canonical(tie or kind_of(scale).words.get(own, own))
 
 
 _STEPS = (1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)
-"""Between two numbers along a slider, times a power of ten: those that people count in."""
+"""Round steps between two numbers along a slider, times a power of ten."""
 
 
 def slider_ticks(low: float, high: float, *, whole: bool) -> tuple[str, ...]:
-    """At most six numbers along a slider, evenly spaced; the ends alone where no step that people count in fits."""
+    """Return at most six evenly spaced numbers along a slider; only the limits if no round step fits."""
     for parts in (5, 4, 3, 2):
         step = (high - low) / parts
         mantissa = float(f"{step:e}".partition("e")[0])
@@ -220,7 +223,7 @@ def _widget(
     images: Mapping[str, str],
     markdown: Collection[str],
 ) -> tuple[Widget, tuple[Choice, ...]]:
-    """How a question is put, and what there is to choose from."""
+    """The input element of a question and its choices."""
     if scale.kind in _COMPARISONS:
         widget, choices = _COMPARISONS[scale.kind]
         found, words = choices(scale, item, order, images, markdown), kind_of(scale).words
@@ -245,7 +248,7 @@ def _widget(
 def _sides(
     scale: Scale, item: Item, order: Sequence[str], images: Mapping[str, str], markdown: Collection[str]
 ) -> tuple[Choice, ...]:
-    """Left, ties and right; with grades, the strongest at the ends, and a digit for each."""
+    """Choices of a preference: left, ties and right; with grades, the strongest are outermost, with digits as keys."""
     left, right = (
         _field(title, item, column, images, markdown)
         for title, column in zip((Said("Left"), Said("Right")), order, strict=True)
@@ -285,7 +288,7 @@ def _letters(
 
 
 def _differing_columns(question: Question, item: Item, place: str, markdown: Collection[str]) -> tuple[FormField, ...]:
-    """The shown columns of one of the items of a triplet, where they differ among the three."""
+    """The shown columns of one item of a triplet that differ among the three items."""
     found = []
     for column in question.shown_columns(item.fields):
         each = question.by_place(item.fields.get(column))
@@ -296,18 +299,18 @@ def _differing_columns(question: Question, item: Item, place: str, markdown: Col
 
 
 Compared = Callable[[Scale, Item, Sequence[str], Mapping[str, str], Collection[str]], tuple[Choice, ...]]
-"""What there is to choose from, where options are compared."""
+"""A function that returns the choices of a comparison of options."""
 
 _COMPARISONS: dict[str, tuple[Widget, Compared]] = {
     "preference": ("preference", _sides),
     "odd-one-out": ("odd-one-out", _letters),
     "ranking": ("ranking", _letters),
 }
-"""By the name of the scale: how its options stand beside each other."""
+"""By kind of scale: the input element and the choices of a comparison."""
 
 
 def _choices(question: Question, scale: Scale) -> tuple[Choice, ...]:
-    """The labels with their keys: numbers have their own digit, or none; others are numbered."""
+    """The labels with their keys: a one-digit number is its own key; other labels are numbered."""
     categories = listed_labels(scale)
     numbers = all(re.fullmatch(r"-?[0-9]+", str(c)) for c in categories)
     found = []
@@ -319,7 +322,7 @@ def _choices(question: Question, scale: Scale) -> tuple[Choice, ...]:
 
 
 def _choices_or_none(question: Question, scale: Scale, none: Said) -> tuple[Choice, ...]:
-    """The labels, and that none applies."""
+    """The labels, and a choice that none applies."""
     labels = _choices(question, scale)
     free = all(one.key != "0" for one in labels)
     return (*labels, Choice("", none, None, "0" if free else None))
@@ -332,7 +335,7 @@ def item_fields(
     images: Mapping[str, str],
     markdown: Collection[str] = (),
 ) -> tuple[FormField, ...]:
-    """The columns that any of the questions shows beside its options; a text to be marked stands with its question."""
+    """Return the columns that any question shows, except its options and the text in which it asks for spans."""
     columns: dict[str, None] = {}
     for one in asked:
         shown = one.definition.shown_columns(item.fields, hidden)
@@ -353,19 +356,19 @@ def _field(title: str, item: Item, column: str, images: Mapping[str, str], markd
 
 
 class WithFormulas(tuple[str, ...]):
-    """Columns that are laid out, with the formulas in them."""
+    """Columns with Markdown and formulas."""
 
 
 @lru_cache(maxsize=2000)
 def _markdown(text: str, formulas: bool) -> str:
-    return Markup(_markdown_parser(formulas).render(text))  # what the parser makes is its own tags around escaped text
+    return Markup(_markdown_parser(formulas).render(text))  # the parser escapes the text and adds its own tags only
 
 
 @lru_cache(maxsize=2)
 def _markdown_parser(formulas: bool) -> Any:
     from markdown_it import MarkdownIt
 
-    # HTML in the text stays text, images would fetch from elsewhere, and headings stay below those of the page.
+    # HTML in the text is escaped, images would load from other hosts, and headings must rank below those of the page.
     parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
     parser.disable(["image", "html_block", "html_inline"])
     if formulas:
@@ -387,11 +390,11 @@ def _link(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) -> 
 
 
 LONGEST_NAME = 100
-"""Characters of what names a table: enough to tell it from another."""
+"""Most characters of a table's accessible name."""
 
 
 def _table(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:
-    """A table in a box that scrolls as a whole, which keys reach, named by its first row that has words."""
+    """A table in a scrollable, focusable box, named after its first row with text."""
     words: list[str] = []
     for token in tokens[index:]:
         if token.type == "table_close" or (token.type == "tr_close" and any(words)):
@@ -399,13 +402,13 @@ def _table(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) ->
         if token.type == "inline":
             words.append(" ".join(one.content for one in token.children if one.content))
     name = ", ".join(filter(None, words))[:LONGEST_NAME]
-    # No region: two texts may have tables of one name, and landmarks may not.
+    # Not a region: landmarks need unique names, and two texts can have tables with the same name.
     group = f' role="group" aria-label="{escape(name)}"' if name else ""
     return f'<div class="table" tabindex="0"{group}><table>\n'
 
 
 def _cell(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:
-    """A cell whose alignment is a class, as the page allows no styles; a number stays on one line."""
+    """A cell with its alignment as a class, because the page forbids inline styles; a number is not wrapped."""
     aligned = str(tokens[index].attrGet("style") or "").removeprefix("text-align:")
     text = tokens[index + 1].content
     number = any(sign.isdigit() for sign in text) and not any(sign.isalpha() for sign in text)
@@ -414,7 +417,7 @@ def _cell(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) -> 
 
 
 def _numbered(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) -> str:
-    """A list with room for the digits of its last number."""
+    """A list with a class for the width of its last number."""
     first, level = int(tokens[index].attrGet("start") or 1), tokens[index].level
     last = first - 1
     for token in tokens[index:]:
@@ -428,10 +431,10 @@ def _numbered(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any)
 # -- formulas ----------------------------------------------------------------------------------------
 
 LONGEST_FORMULA = 4000
-"""Characters of LaTeX that are laid out: a page of it. What is longer stays as it is written."""
+"""Most characters of a LaTeX formula: about a page. For longer ones the page shows the source."""
 
 _DEFINES = re.compile(r"\\(?:def|let|gdef|edef|(?:re)?newcommand|newenvironment|DeclareMathOperator)\b")
-"""What makes commands of its own may grow without end, and stays as it is written."""
+"""LaTeX that defines commands can expand without limit, so the page shows the source."""
 
 _ELEMENTS = """math mrow mi mn mo mtext ms mspace mfrac msqrt mroot mstyle mpadded mphantom menclose mfenced
 msub msup msubsup munder mover munderover mmultiscripts mprescripts none mtable mtr mlabeledtr mtd"""
@@ -439,11 +442,11 @@ _ATTRIBUTES = """display displaystyle scriptlevel mathvariant stretchy symmetric
 largeop movablelimits minsize maxsize lspace rspace width height depth linethickness notation open close separators
 columnalign rowalign columnspacing rowspacing columnlines rowlines frame columnspan rowspan"""
 _MATHML, _OF_MATHML = frozenset(_ELEMENTS.split()), frozenset(_ATTRIBUTES.split())
-"""Of MathML what lays out a formula: nothing that links, loads or has a style of its own."""
+"""The permitted elements and attributes of MathML: none that link, load or set styles."""
 
 
 def _lay_out_formulas(parser: Any) -> None:
-    """Let a parser take ``$…$``, ``$$…$$``, ``\\(…\\)`` and ``\\[…\\]`` as LaTeX."""
+    """Make a parser read ``$…$``, ``$$…$$``, ``\\(…\\)`` and ``\\[…\\]`` as LaTeX."""
     from mdit_py_plugins.dollarmath import dollarmath_plugin
     from mdit_py_plugins.texmath import texmath_plugin
 
@@ -460,7 +463,7 @@ def _formula(_renderer: Any, tokens: Any, index: int, _options: Any, _env: Any) 
 
 
 def _mathml(latex: str, display: str) -> str:
-    """A formula as MathML; empty where it cannot be read."""
+    """A formula as MathML; empty if it cannot be parsed."""
     from latex2mathml.converter import convert_to_element
 
     if not latex or len(latex) > LONGEST_FORMULA or _DEFINES.search(latex):
@@ -471,8 +474,8 @@ def _mathml(latex: str, display: str) -> str:
             if one.tag not in _MATHML:
                 return ""
             one.attrib = {name: value for name, value in one.attrib.items() if name in _OF_MATHML}
-            one.text = one.text and unescape(one.text)  # signs stand there as references, which are escaped anew
+            one.text = one.text and unescape(one.text)  # the text has character references, and `tostring` escapes it
         made.set("alttext", latex)
         return tostring(made, encoding="unicode")
-    except Exception:  # its errors are of many kinds, and an item that cannot be laid out is shown as it is written
+    except Exception:  # the converter raises many kinds of errors; the source is shown instead
         return ""

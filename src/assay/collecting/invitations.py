@@ -1,4 +1,4 @@
-"""Who may answer: annotators by name, a personal signed link for each, no passwords."""
+"""Invitations: annotators by name, each with a personal signed link instead of a password."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from assay.study.store.intake import sync_study
 from assay.study.store.people import ADJUDICATOR, Person, add_people, find, invited_person
 
 LONGEST_NAME = 200
-"""Characters of a person's name, and of the id by which a crowd's address names somebody."""
+"""Most characters of a person's name, and of a participant id on a crowd platform."""
 
 
 class LinkRefusedError(Exception):
-    """A link that opens nothing; the words say why to whoever followed it."""
+    """A link that is not accepted; the message tells its user why."""
 
 
 class Signer:
-    """Makes links that cannot be guessed or altered, and reads them back; each names the study that it opens.
+    """Makes and checks signed links, each for one study.
 
     Parameters
     ----------
     secret : str
-        Whoever knows it can make links.
+        The signing key; anyone who knows it can make links.
     study : str
-        Names the study among all that may be served with this secret, see `study_id`.
+        Identifies the study among all studies with this secret, see `study_id`.
     days : float
-        How long a link is good.
+        Validity of a link in days.
     alone : bool
-        Whether no other study has this secret, so that a link that names no study, as assay made them before,
-        can only be of this one.
+        Whether no other study has this secret, so that a link without a study, from an earlier version of assay, can
+        only belong to this one.
     lead_link : function
-        How many links the lead has had; only the last is good.
+        Returns the number of study lead links made so far; only the last is valid.
     """
 
     def __init__(
@@ -62,21 +62,21 @@ class Signer:
         self._lead = URLSafeTimedSerializer(secret, salt="assay lead", signer_kwargs=options)
 
     def person_token(self, name: str, link: int) -> str:
-        """What stands in a person's link and cookie."""
+        """Return the token in a person's link and cookie."""
         return str(self._persons.dumps([self.study, name, link]))
 
     def lead_token(self) -> str:
-        """What stands in the link and cookie of whoever leads the study."""
+        """Return the token in the study lead's link and cookie."""
         number = self._newest_link()
         return str(self._lead.dumps([self.study] if number == 1 else [self.study, number]))
 
     def person(self, token: str) -> tuple[str, int]:
-        """Name and number of the link.
+        """Return the person's name and the number of the link.
 
         Raises
         ------
         LinkRefusedError
-            For a token that was altered, is too old, or is of another study.
+            If the token was altered, has expired, or belongs to another study.
         """
         match self._read(self._persons, token):
             case [str() as study, str() as name, int() as link]:
@@ -84,7 +84,7 @@ class Signer:
             case [str() as name, int() as link]:
                 self._check_study(None)
             case _:
-                raise LinkRefusedError("This link is not one of ours.")
+                raise LinkRefusedError("This link is invalid.")
         return name, link
 
     def _newest_link(self) -> int:
@@ -92,9 +92,9 @@ class Signer:
         return self._newest
 
     def check_lead(self, token: str, *, unread: bool = False) -> None:
-        """Raise LinkRefusedError unless the token is that of this study's lead.
+        """Raise LinkRefusedError unless the token belongs to the study lead.
 
-        ``unread``, where the database fails: of the newest link as it was when it was last read.
+        With ``unread``, for a failing database, compare with the newest link as last read.
         """
         number = 1
         match self._read(self._lead, token):
@@ -105,17 +105,17 @@ class Signer:
             case _:
                 self._check_study(None)
         if number != (self._newest if unread else self._newest_link()):
-            raise LinkRefusedError("There is a newer link for the lead; please use that one.")
+            raise LinkRefusedError("There is a newer link for the study lead; please use that one.")
 
     def _check_study(self, named: str | None) -> None:
-        """Refuse a link that names another study; or none, where it may be of another."""
+        """Refuse a link of another study, and a link without a study unless it can only belong to this one."""
         if named is None and not self.alone:
             raise LinkRefusedError(
-                "This link was made before links named their study, so it may be of another one. "
-                "Ask whoever leads the study for a new one."
+                "This link was made before links named their study, so it can belong to another one. "
+                "Ask the study lead for a new one."
             )
         if named is not None and named != self.study:
-            raise LinkRefusedError("This link is of another study. Open it at the address that it was sent with.")
+            raise LinkRefusedError("This link belongs to another study. Open it at the address that it was sent with.")
 
     def _read(self, serializer: Any, token: str) -> Any:
         from itsdangerous import BadData
@@ -124,64 +124,64 @@ class Signer:
             content, made_at = serializer.loads(token, return_timestamp=True)
         except (BadData, ValueError):
             raise LinkRefusedError(
-                "This link is not complete, or is not one of ours. Copy it again from the message that brought it."
+                "This link is incomplete or invalid. Copy it again from the message that you received."
             ) from None
-        # Nobody else can date a link: one from the future was made before the clock of the server went back. With
-        # `max_age`, itsdangerous would call it expired.
-        if int(time.time()) - made_at.timestamp() > self.seconds:  # in whole seconds, as it is dated
-            raise LinkRefusedError("This link has expired. Ask whoever leads the study for a new one.")
+        # The signature covers the date, so a link from the future was made before the server's clock was set back.
+        # With `max_age`, itsdangerous would treat it as expired.
+        if int(time.time()) - made_at.timestamp() > self.seconds:  # whole seconds, as in the token
+            raise LinkRefusedError("This link has expired. Ask the study lead for a new one.")
         return content
 
 
 _SECRET, _STUDY, _LEAD = "page's secret", "page's study", "lead's link"
-"""Settings: the secret that was drawn for this study, what names it in its links, how many links its lead has had."""
+"""Settings: the study's own secret, the study's id in links, and the number of study lead links made so far."""
 
 
 def secret_of(store: Store, secret: str | None) -> str:
-    """The secret given; else one that is drawn once and kept in the store, so that links live on."""
+    """Return the given secret, or a random one that is kept in the store so that links stay valid."""
     return secret or str(store.keep(_SECRET, secrets.token_urlsafe(32)))
 
 
 def study_id(store: Store) -> str:
-    """What names a study in its links and cookies: drawn once, and as long-lived as its store."""
+    """Return the study's id in links and cookies: random, and kept in the store."""
     return str(store.keep(_STUDY, secrets.token_hex(8)))
 
 
 def signer_of(study: Study, store: Store, secret: str | None = None) -> Signer:
-    """What makes and reads the links of a study, with the secret given or the study's own."""
+    """Return the signer of a study's links, with the given secret or the study's own."""
     used = secret_of(store, secret)
     alone, days = used == store.setting(_SECRET), study.config.people.link_days
     return Signer(used, study_id(store), days, alone=alone, lead_link=lambda: int(store.setting(_LEAD) or 1))
 
 
 def renew_lead_link(store: Store) -> None:
-    """Let the lead's link so far open nothing any more, in whatever browser; the signer then makes the next."""
+    """Invalidate the study lead's current link in all browsers; the signer then makes the next one."""
     with store.exclusive():
         store.set(_LEAD, int(store.setting(_LEAD) or 1) + 1)
 
 
 def invite(design: StudyDesign, name: str, attributes: Mapping[str, Any] | None = None) -> Person:
-    """Add somebody who may answer.
+    """Add an annotator.
 
     Raises
     ------
     StudyError
-        For a name that is taken (by a judge, by labels in a file, by somebody invited), or that is
-        empty or too long; and for attributes that leave open to which group the person belongs.
+        If the name is already used (by a judge, by labels in a file, by another annotator), is empty or too long, or
+        if the attributes do not determine the annotator's group.
     """
     _invite(design, {one_line(name): attributes or {}})
     return invited_person(design.store, one_line(name))
 
 
 def invite_all(study: Study, store: Store, people: Mapping[str, Mapping[str, Any]]) -> list[Person]:
-    """Add those of these people who are not invited yet, by name with their attributes: all of them, or nobody.
+    """Add all annotators who are not invited yet, by name with their attributes; on an error, add none.
 
-    The store is brought to what the study says first.
+    The store is updated to the study first.
 
     Returns
     -------
     list of Person
-        Who were invited already; their links and attributes stay as they are.
+        Annotators who were already invited; their links and attributes are unchanged.
     """
     sync_study(store, study)
     design = StudyDesign(study, store)
@@ -195,23 +195,23 @@ def _invite(design: StudyDesign, people: Mapping[str, Mapping[str, Any]], role: 
     clean = {name: {str(k).strip(): v for k, v in about.items()} for name, about in people.items()}
     for name, about in clean.items():
         if not name or len(name) > LONGEST_NAME or not name.isprintable():
-            raise StudyError(f"a name has 1 to {LONGEST_NAME} printable characters on one line")
+            raise StudyError(f"a name must have 1 to {LONGEST_NAME} printable characters on one line")
         if role != ADJUDICATOR:
             design.check_attributes(name, about)
     add_people(design.store, clean, role)
 
 
 NAME_COLUMNS = ("name", "annotator", "person")
-"""One of these names the people of a sheet."""
+"""Names of the column with the annotators' names."""
 
 
 def read_people(path: Path) -> dict[str, dict[str, str]]:
-    """The people of a sheet, by name: all columns but that of the name (and of links) are their attributes.
+    """Read annotators from a table, by name; all columns except the name and the link are attributes.
 
     Raises
     ------
     StudyError
-        For a sheet without a column of names, an empty name, or a name that appears twice.
+        If the table has no column of names, an empty name, or a repeated name.
     """
     from assay.data.formats.sheets import read_sheet
 
@@ -219,7 +219,7 @@ def read_people(path: Path) -> dict[str, dict[str, str]]:
     column = next((one for one in frame.columns if one.strip().lower() in NAME_COLUMNS), None)
     if column is None:
         raise StudyError(
-            f"{path} has no column 'name'; it has {listing(frame.columns)}. Call the one with the names 'name'"
+            f"{path} has no column 'name'; it has {listing(frame.columns)}. Rename the column with the names to 'name'"
         )
     found: dict[str, dict[str, str]] = {}
     for number, row in enumerate(frame.iter_rows(named=True), start=1):
@@ -227,64 +227,64 @@ def read_people(path: Path) -> dict[str, dict[str, str]]:
         if not name:
             raise StudyError(f"{path}: row {number} has no name in column '{column}'")
         if name in found:
-            raise StudyError(f"{path}: '{name}' appears twice; each person has one row")
+            raise StudyError(f"{path}: '{name}' appears twice; use one row per person")
         about = {str(key).strip(): str(value or "").strip() for key, value in row.items()}
         found[name] = {key: value for key, value in about.items() if value and key.lower() != "link"}
     if not found:
-        raise StudyError(f"{path} has no rows; give each person one")
+        raise StudyError(f"{path} has no rows; add one row per person")
     return found
 
 
 def invite_adjudicator(design: StudyDesign, name: str) -> Person:
-    """Add somebody who decides between the answers of others; what they say counts as nobody's label.
+    """Add an adjudicator, who decides between the answers of others; their decisions are not used as annotations.
 
     Raises
     ------
     StudyError
-        For a name that is taken, as of somebody who answers the study too; or where triplets are drawn.
+        If the name is already used, for example by an annotator of the study, or if the study draws triplets.
     """
     if design.drawn_from is not None:
-        raise StudyError("triplets are drawn while people answer, so there is nothing to decide between")
+        raise StudyError("a study that draws triplets while annotators answer has no items to adjudicate")
     _invite(design, {one_line(name): {}}, ADJUDICATOR)
     return invited_person(design.store, one_line(name))
 
 
 def one_line(name: str) -> str:
-    """A name as it is kept: single spaces, none around it."""
+    """Return a name with single spaces, and none around it."""
     return " ".join(name.split())
 
 
 def admit_person(store: Store, signer: Signer, token: str) -> Person:
-    """The person to whom a link or cookie belongs.
+    """Return the person of a link or cookie.
 
     Raises
     ------
     LinkRefusedError
-        Where it was altered, is too old, was replaced by a newer one, or has been ended.
+        If it was altered, has expired, was replaced by a newer one, or was deactivated.
     """
     name, link = signer.person(token)
     person = find(store, name)
     if person is None:
-        raise LinkRefusedError("This link belongs to nobody of this study.")
+        raise LinkRefusedError("This link does not belong to any participant in this study.")
     if person.state == "revoked":
-        raise LinkRefusedError("This link has been ended by whoever leads the study.")
+        raise LinkRefusedError("The study lead has deactivated this link.")
     if person.link != link:
         raise LinkRefusedError("There is a newer link for you; please use that one.")
     return person
 
 
 def personal_link(signer: Signer, person: Person, base_url: str) -> str:
-    """A person's own link."""
+    """Return a person's link."""
     return f"{base_url.rstrip('/')}/join/{signer.person_token(person.name, person.link)}"
 
 
 def checked_address(base_url: str) -> str:
-    """An address that people can reach the page at: scheme, host and port, and nothing behind them.
+    """Return a public address: scheme, host and port, without a path.
 
     Raises
     ------
     StudyError
-        For any other.
+        If it is not such an address.
     """
     try:
         parts = urlsplit(base_url.strip())
@@ -294,28 +294,28 @@ def checked_address(base_url: str) -> str:
         usable = False
     if not usable:
         raise StudyError(
-            f"--base-url takes where people reach the page, such as https://label.example.org; got '{base_url}'"
+            f"--base-url must be the public address of the page, such as https://label.example.org; got '{base_url}'"
         )
     if parts.path.strip("/") or parts.query or parts.fragment:
         raise StudyError(
-            f"--base-url takes a host without a path, as the page has addresses of its own below it; got '{base_url}'. "
-            f"Give the study a host name of its own: {parts.scheme}://{parts.netloc}"
+            f"--base-url cannot have a path, because the page uses paths itself; got '{base_url}'. "
+            f"Use a separate host name for the study: {parts.scheme}://{parts.netloc}"
         )
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def read_attributes(text: str) -> dict[str, str]:
-    """``expertise=nurse, gender=f`` as a dictionary.
+    """Parse attributes such as ``expertise=nurse, gender=f`` into a dictionary.
 
     Raises
     ------
     StudyError
-        For a part without ``=``.
+        If a part has no ``=``.
     """
     found = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not name or not value:
-            raise StudyError(f"an attribute is written NAME=VALUE; got '{part}'")
+            raise StudyError(f"attributes must have the form NAME=VALUE; got '{part}'")
         found[name] = value
     return found

@@ -1,6 +1,6 @@
-"""The languages of the pages on which people answer: a catalogue each, by the English words that the code says.
+"""The languages of the annotation page: one catalogue per language, with the English text of the code as key.
 
-What a study says (its name, questions, items, instructions, consent) stays as its author wrote it.
+The study's own texts (name, questions, items, instructions, consent) are not translated.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ _CATALOGUES = Path(__file__).parent / "catalogues"
 
 
 class Said(str):
-    """Words of ours, in English, that are read in the language of whoever reads them.
+    """An English message that is translated into the reader's language.
 
     Parameters
     ----------
     template : str
-        As it stands in the catalogues, with a place ``{name}`` for each value.
+        The key in the catalogues, with a field ``{name}`` for each value.
     **values
-        Numbers, words that stay as they are, or words of ours.
+        Numbers, texts that are not translated, or further messages.
     """
 
     template: str
     values: Mapping[str, Any]
 
     def __new__(cls, template: str, **values: Any) -> Said:
-        """The English words."""
+        """Make the message, filled in in English."""
         said = super().__new__(cls, template.format(**values) if values else template)
         said.template, said.values = template, values
         return said
 
     def filled(self, **values: Any) -> Said:
-        """The same words with their values."""
+        """Return the same message with these values."""
         return Said(self.template, **values)
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """One language: its name in itself, as HTML names it, the direction of its script, its words.
+    """One language: its native name, its HTML tag, the direction of its script, and its translations.
 
     Attributes
     ----------
     page, script : dict
-        By the English words: what the server says, and what the page's script says.
+        Translations of the messages of the server, and of the page's script, by their English text.
     """
 
     language: str
@@ -64,7 +64,7 @@ class Catalogue:
     script: Mapping[str, str]
 
     def say(self, template: str, **values: Any) -> str:
-        """English words in this language; they stay English where the catalogue lacks them."""
+        """Translate an English message; without a translation it stays English."""
         found = self.page.get(template) or self.script.get(template) or template
         if not values:
             return found
@@ -72,11 +72,11 @@ class Catalogue:
         return (escape(found) if any(isinstance(v, Markup) for v in filled.values()) else found).format(**filled)
 
     def own(self, value: Any) -> Any:
-        """In this language where the words are ours; what a study or a person said stays as it is."""
+        """Translate a `Said`; return any other value, such as a text of the study or of a person, unchanged."""
         return self.say(value.template, **value.values) if isinstance(value, Said) else value
 
     def date(self, day: date) -> str:
-        """A day in words."""
+        """Return a date in words."""
         return self.say("{day} {month} {year}", day=day.day, month=Said(_MONTHS[day.month - 1]), year=day.year)
 
 
@@ -96,13 +96,13 @@ _NAMES = {
 
 @lru_cache(maxsize=len(_NAMES))
 def words(language: str) -> Catalogue:
-    """The words of a language; English is what the code says."""
+    """Return the catalogue of a language; English needs no translations."""
     found = {} if language == "en" else json.loads((_CATALOGUES / f"{language}.json").read_text(encoding="utf-8"))
     return Catalogue(language, *_NAMES[language], found.get("page", {}), found.get("script", {}))
 
 
 def languages() -> tuple[Catalogue, ...]:
-    """All languages of the pages."""
+    """Return all languages of the annotation page."""
     return tuple(words(language) for language in _NAMES)
 
 
@@ -110,7 +110,7 @@ _ENGLISH_NAMES = {"english": "en", "german": "de", "spanish": "es", "chinese": "
 
 
 def language_called(name: str) -> str | None:
-    """The language that a sheet of people names: ``de``, ``de-AT``, ``German`` or ``Deutsch``; None for any other."""
+    """Return the language with a name such as ``de``, ``de-AT``, ``German`` or ``Deutsch``; None if there is none."""
     low = name.strip().casefold()
     own = {name.casefold(): language for language, (name, _tag, _dir) in _NAMES.items()}
     tag = re.split(r"[-_]", low)[0]
@@ -118,16 +118,16 @@ def language_called(name: str) -> str | None:
 
 
 def pick_language(chosen: str | None, accepted: str, of_person: str = "") -> str:
-    """The language that a person chose on the page, that was said of them, or that their browser asks for first.
+    """Return the language that a person chose, else that of their invitation, else that preferred by their browser.
 
     Parameters
     ----------
     chosen : str, optional
-        What the page's cookie holds.
+        The value of the page's cookie.
     accepted : str
         The header Accept-Language: ``de-AT,de;q=0.9,en;q=0.8``.
     of_person : str
-        What their invitation says, see `language_called`.
+        The language in their invitation, see `language_called`.
     """
     if chosen in _NAMES:
         return chosen
@@ -168,7 +168,7 @@ _ALLOWED = (
 
 
 def allowed_words(allowed: Scale | str) -> str:
-    """What a label is or may be, which scales say in English, as words of ours that are read in any language."""
+    """Return the English description of a label or scale as a translatable message."""
     text = allowed if isinstance(allowed, str) else allowed.describe()
     for one in _ALLOWED:
         pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.+)", re.escape(one.template))

@@ -1,7 +1,7 @@
-"""What the lead of a study sees and decides: progress, one item, one person, adjudication, downloads.
+"""The dashboard of the study lead: progress, one item, one annotator, adjudication, downloads.
 
-Adjudicators decide between the answers of others: they are given the items on which people differ, those first on which
-they differ most, with the answers but not whose they are. What they say is kept as theirs, beside all others.
+Adjudicators decide between the answers of others. They receive the items on which annotators disagree, those with the
+largest disagreement first, with the answers but without names. Their decisions are stored separately.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from assay.collecting.assignment import PAUSED, additions_words, failed_checks
 from assay.collecting.design import Asked, StudyDesign, is_wrong
 from assay.collecting.overview import Overview, PersonRow
 from assay.collecting.people import preview_pages
-from assay.collecting.serving import BIGGEST, LEAD_COOKIE, AppState, Refused, Shared, check_lead, lead
+from assay.collecting.serving import BIGGEST, LEAD_COOKIE, AppState, Refused, Shared, check_lead, lead, time_tag
 from assay.data.annotations import Annotations
 from assay.data.scales import Label, RankedTexts, Scale
 from assay.errors import AssayError, StudyError
@@ -45,10 +45,10 @@ from assay.study.store.people import ADJUDICATOR, everybody
 from assay.study.store.table import answers_about, human_answers, stored_annotations, study_record
 
 JUDGES_SHOWN = "judges shown to the lead"
-"""Setting: whether the lead's pages show what judges answered. Off at first, as a lead may answer too."""
+"""Setting: whether the dashboard shows the answers of judges. Off by default, as a study lead can also annotate."""
 
 FEWEST_ITEMS = 5
-"""With fewer items that others answered too, nothing is said of a person's agreement with them."""
+"""Agreement with others is not computed for fewer items that others answered."""
 
 
 # -- one item ----------------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ FEWEST_ITEMS = 5
 
 @dataclass(frozen=True)
 class AnswerLine:
-    """One answer to one question of an item, as the lead reads it."""
+    """One answer to one question of an item, as the study lead reads it."""
 
     who: str
     kind: str
@@ -71,17 +71,17 @@ class AnswerLine:
 
 @dataclass(frozen=True)
 class ItemSheet:
-    """An item, and what was answered about it."""
+    """An item and all answers to it."""
 
     name: str
     fields: tuple[tuple[str, str], ...]
     lines: tuple[AnswerLine, ...]
     judges_hidden: int
-    """Answers of judges that are there and not shown."""
+    """Number of judges' answers that exist but are hidden."""
 
 
 def item_sheet(design: StudyDesign, name: str) -> ItemSheet | None:
-    """What is known of an item; None where the study has none of this name."""
+    """Return an item and its answers; None if the study has no item of this name."""
     with design.store.reading() as db:
         found = items_named(db, [name]).get(name)
         if found is None:
@@ -113,7 +113,7 @@ def _answer_line(design: StudyDesign, row: Any, fields: Mapping[str, Any]) -> An
 
 
 def _answer(design: StudyDesign, row: Any, fields: Mapping[str, Any]) -> str:
-    """An answer as the lead reads it: of a list its names, of spans their words."""
+    """An answer as the study lead reads it: the names of a list, the words of spans."""
     one = next((q.definition for q in design.questions if q.id == row.question), None)
     if one is None or not one.kind.lists:
         return _words(row.label)
@@ -132,21 +132,21 @@ def _words(label: Label | None) -> str:
 
 @dataclass(frozen=True)
 class QuestionStyle:
-    """How a person answers one question, and how all others do.
+    """How one annotator answers a question, compared with all others.
 
     Attributes
     ----------
-    shares : tuple of (label, share of theirs, share of everybody else's)
+    shares : tuple of (label, share of their answers, share of the others' answers)
         Empty for free text and for numbers with fractions.
     run, of : int
-        The longest row of equal answers one after the other, and how many they gave.
+        The longest run of equal answers, and the number of their answers.
     agree, low, high : float, optional
-        Of the answers of others to the same items, the share that is theirs too, with its 95% interval over items (on
-        scales with fractions: within a tenth of the range). None with fewer than `FEWEST_ITEMS` items.
+        Share of the others' answers to the same items that equal theirs, with its 95% interval over items (on scales
+        with fractions: within a tenth of the range). None with fewer than `FEWEST_ITEMS` items.
     others : float, optional
         The same share among the others, on these items.
     items : int
-        Items that others answered too.
+        Number of items that others also answered.
     """
 
     question: str
@@ -162,31 +162,31 @@ class QuestionStyle:
 
 @dataclass(frozen=True)
 class PersonSheet:
-    """What one person did."""
+    """The answers of one annotator."""
 
     name: str
     attributes: tuple[tuple[str, str], ...]
     quartiles: tuple[float, float, float] | None
-    """Seconds on an item: a quarter took less, half, three quarters."""
-    everybody_median: float | None
+    """Quartiles of the seconds per item."""
+    others_median: float | None
     checks_failed: int
     checks: int
     styles: tuple[QuestionStyle, ...]
     lines: tuple[tuple[str, AnswerLine], ...]
-    """(item, answer), the newest first; the first hundred."""
+    """(item, answer), newest first; at most a hundred."""
 
 
 MOST_LINES = 100
-"""Answers of a person that a page lists, the newest first."""
+"""Answers of an annotator that the page lists, newest first."""
 
 
 def person_sheet(design: StudyDesign, name: str, minutes: Mapping[str, float]) -> PersonSheet | None:
-    """What is known of how a person answers; None where nobody of this name is invited.
+    """Return an annotator's answers and how they compare with others; None if no annotator has this name.
 
     Parameters
     ----------
     minutes : dict
-        Median minutes on an item, by person, see `assay.collecting.overview.Watch.minutes`.
+        Median minutes per item, by annotator, see `assay.collecting.overview.Watch.minutes`.
     """
     with design.store.reading() as db:
         person = store_people.find(db, name)
@@ -214,7 +214,7 @@ def _styles(design: StudyDesign, db: Connection, name: str, rows: Sequence[Any])
         if kind_of(scale).free_text:
             continue
         theirs = [row for row in rows if row.question == question.id and row.status == "valid"]
-        mine = {(row.item, row.condition): row.label for row in reversed(theirs)}  # the first, where there are two
+        mine = {(row.item, row.condition): row.label for row in reversed(theirs)}  # the first, if there are two
         others: dict[tuple[str, str], dict[str, Label]] = {}
         for row in human_answers(db, [question.id]):
             if row.annotator != name:
@@ -233,23 +233,23 @@ def _style(
     both = [place for place in mine if others.get(place)]
     agree = low = high = among = None
     if len(both) >= FEWEST_ITEMS:
-        # A share of shares: each item is one trial at most, which makes the interval wide rather than narrow.
-        agree = statistics.fmean(_share_alike([(mine[place], one) for one in others[place]], scale) for place in both)
+        # The mean of shares: each item counts as one trial, so the interval is conservative.
+        agree = statistics.fmean(_equal_share([(mine[place], one) for one in others[place]], scale) for place in both)
         low, high = (float(end) for end in wilson(np.array(agree), len(both)))
         pairs = [list(combinations(others[place], 2)) for place in both if len(others[place]) > 1]
-        among = statistics.fmean(_share_alike(some, scale) for some in pairs) if pairs else None
+        among = statistics.fmean(_equal_share(some, scale) for some in pairs) if pairs else None
     labels = [] if scale.kind == "interval" else list(scale.categories or ())
     theirs, rest = Counter(given), Counter(label for some in others.values() for label in some)
     shares = tuple((_words(c), theirs[c] / len(given), rest[c] / max(rest.total(), 1)) for c in labels)
     return QuestionStyle(name, shares, _longest_run(given), len(given), agree, low, high, among, len(both))
 
 
-def _share_alike(pairs: Sequence[tuple[Label, Label]], scale: Scale) -> float:
+def _equal_share(pairs: Sequence[tuple[Label, Label]], scale: Scale) -> float:
     return statistics.fmean(not is_wrong(one, other, scale, scale) for one, other in pairs)
 
 
 def _longest_run(labels: Sequence[Label]) -> int:
-    """How many equal labels follow one another at most."""
+    """The length of the longest run of equal labels."""
     longest = now = 0
     before: Any = object()
     for label in labels:
@@ -262,7 +262,7 @@ def _longest_run(labels: Sequence[Label]) -> int:
 
 
 def adjudicated_csv(store: Store) -> bytes:
-    """The outcomes: item, criterion, label, who decided; those of an item in the order in which they came."""
+    """The adjudicated labels: item, criterion, label and adjudicator, in the order of the decisions."""
     import polars as pl
 
     with store.reading() as db:
@@ -273,25 +273,25 @@ def adjudicated_csv(store: Store) -> bytes:
     return pl.DataFrame(found, schema=dict.fromkeys(columns, pl.String)).write_csv().encode()
 
 
-# -- What was collected, to take away --------------------------------------------------------------
+# -- Downloads -------------------------------------------------------------------------------------
 
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
-"""The time of every file, so that the same records make the same archive."""
+"""The time stamp of every file, so that equal records give equal archives."""
 
 
 def labels_csv(store: Store) -> bytes:
-    """Every answer that counts, one row each, as the questions of assay see it.
+    """Return every answer that counts as one row of a table.
 
     Returns
     -------
     bytes
-        CSV in UTF-8: item, annotator, criterion, label, what else is known of the answer (repeat, scale, order,
-        position, place, seconds), and of the annotator (kind, attributes). It goes into `assay.read` as it is.
+        CSV in UTF-8: item, annotator, criterion, label, further columns of the answer (repeat, scale, order, position,
+        place, seconds) and of the annotator (kind, attributes). `assay.read` reads it without options.
 
     Raises
     ------
     StudyError
-        While there is no answer with a label.
+        If there is no answer with a label yet.
     """
     table = stored_annotations(store)
     columns = {name: table.column(name).to_list() for name in _columns(store, table)}
@@ -303,9 +303,9 @@ def labels_csv(store: Store) -> bytes:
 
 
 def _columns(store: Store, table: Annotations) -> list[str]:
-    """Those of the answers and the annotators, and no texts of items.
+    """The columns of answers and annotators, without the items' texts.
 
-    What is the same in all answers to an item has become a column of the items, although it was said of the answers.
+    A column that is constant over all answers to an item has become item metadata, although it describes answers.
     """
     own: set[str] = set()
     for item, _digest in items(store):
@@ -315,15 +315,15 @@ def _columns(store: Store, table: Annotations) -> list[str]:
 
 
 def archive(store: Store, person: str | None = None) -> bytes:
-    """Everything that people were given and shown, and all that they answered, as a zip.
+    """Return everything that was shown and answered as a zip archive.
 
-    What was before whom, in which order and in which words, can be told from it alone; README.txt in it says how.
-    Links and the secret that makes them are not in it. With ``person``, what is of them alone.
+    The archive alone determines who saw which item, in which order and in which words; its README.txt describes the
+    files. It contains no links and no secret. With ``person``, it contains the records of that person only.
 
     Returns
     -------
     bytes
-        A zip of JSON Lines, a file a table; the same records make the same bytes.
+        A zip archive of JSON Lines files, one per table. Equal records give equal bytes.
     """
     held = io.BytesIO()
     with study_record(store) as found, zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as file:
@@ -336,7 +336,7 @@ def archive(store: Store, person: str | None = None) -> bytes:
 
 
 def _rows_of_person(record: Mapping[str, Iterable[dict[str, Any]]], person: str) -> dict[str, list[dict[str, Any]]]:
-    """The rows of the record that are about one person, and what they were shown and asked."""
+    """The rows of the record about one person, and about the items and questions that they were shown."""
     mine = {
         name: [row for row in record[name] if row["annotator"] == person] for name in ("answers", "tasks", "people")
     }
@@ -360,28 +360,28 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 
 def _line(row: dict[str, Any]) -> bytes:
-    # Half a surrogate pair, which UTF-8 has no place for, becomes the escape that JSON has for it.
+    # An unpaired surrogate, which UTF-8 cannot encode, becomes a JSON escape.
     return json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
 
 README = (Path(__file__).parent / "templates" / "record.txt").read_text("utf-8").replace("{version}", __version__)
-"""What each file and column of the archive is."""
+"""Description of each file and column of the archive."""
 
 
-# -- The routes of whoever leads the study ---------------------------------------------------------
+# -- The routes of the study lead ------------------------------------------------------------------
 
 Words = Annotated[str, Form(max_length=LONGEST_WORDS)]
 Named = Annotated[str, Query(max_length=LONGEST_WORDS)]
 
 entrance = APIRouter(prefix="/lead")
-"""The one route that anybody may ask for: it opens the others."""
+"""The only route without a check of the cookie: it sets the cookie."""
 
 router = APIRouter(prefix="/lead", dependencies=[Depends(lead)])
 
 
 @entrance.get("/join/{token}")
 def lead_join(token: str, state: Shared) -> Response:
-    """The lead's link: what it opens stays open in this browser."""
+    """Open the study lead's link; the browser keeps access in a cookie."""
     check_lead(state, token)
     return state.admit("/lead", LEAD_COOKIE, token)
 
@@ -391,13 +391,13 @@ def lead_join(token: str, state: Shared) -> Response:
 
 @router.get("")
 def lead_page(request: Request, state: Shared) -> Response:
-    """The lead's page."""
+    """The dashboard."""
     return state.page("lead.html", **_overview(state, request))
 
 
 @router.get("/live")
 def lead_live(request: Request, state: Shared) -> Response:
-    """The part of the lead's page that changes while people answer."""
+    """The part of the dashboard that is updated while annotators answer."""
     return state.page("lead_live.html", **_overview(state, request))
 
 
@@ -409,6 +409,7 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
     }
     sort, find = request.query_params.get("sort", ""), request.query_params.get("find", "").strip()
     with state.store.reading() as db:
+        now = state.store.now(db)
         decided = store_people.adjudicated_items(db)
         added = additions_words(state.design, db)
     said = [
@@ -420,9 +421,10 @@ def _overview(state: AppState, request: Request) -> Mapping[str, Any]:
     ]
     view = state.watch.look()
     if view.every:
-        said.append(f"Summing up all answers takes a while: these numbers are new about every {view.every:.0f} s.")
+        said.append(f"This is a large study, so these numbers are updated about every {view.every:.0f} s.")
     return {
         "view": _arrange(view, sort, find),
+        "now": time_tag(now),
         "links": links,
         "paused": bool(state.store.setting(PAUSED)),
         "changes": [one for one in said if one],
@@ -443,11 +445,11 @@ SORTS: dict[str, Callable[[PersonRow], Any]] = {
     "flags": lambda one: -one.flags,
     "last": lambda one: -(one.last.at if one.last else 0.0),
 }
-"""What the table of people can be sorted by, beside the order of invitations."""
+"""Sort keys of the table of annotators, in addition to the order of invitations."""
 
 
 def _arrange(view: Overview, sort: str, find: str) -> Overview:
-    """The people whose name or attributes hold these words, in this order; and remarks by or about them."""
+    """Sort the annotators; keep those whose name or attributes contain the search words, and matching remarks."""
     words = find.lower()
     people = [one for one in view.people if words in f"{one.name} {dict(one.attributes)}".lower()]
     remarks = [one for one in view.remarks if words in f"{one.person} {one.item} {one.flag} {one.comment}".lower()]
@@ -457,7 +459,7 @@ def _arrange(view: Overview, sort: str, find: str) -> Overview:
 
 @router.get("/item")
 def item_page(name: Named, state: Shared) -> Response:
-    """One item, and every answer to it."""
+    """One item and all its answers."""
     sheet = item_sheet(state.design, name)
     if sheet is None:
         raise Refused(404, "There is no such item", f"The study has no item '{name}'.")
@@ -467,16 +469,16 @@ def item_page(name: Named, state: Shared) -> Response:
 
 @router.get("/person")
 def person_page(name: Named, state: Shared) -> Response:
-    """One person, and how they answer."""
+    """One annotator and their answers."""
     sheet = person_sheet(state.design, name, state.watch.minutes())
     if sheet is None:
-        raise Refused(404, "There is no such person", f"Nobody called '{name}' is invited.")
+        raise Refused(404, "There is no such annotator", f"No annotator is called '{name}'.")
     return state.page("lead_person.html", sheet=sheet)
 
 
 @router.get("/preview")
 def preview(state: Shared) -> Response:
-    """The study as a person sees it first; without a script, so that nothing of it is sent or kept."""
+    """The first pages as an annotator sees them; without a script, so that nothing is sent or saved."""
     try:
         pages = preview_pages(state.design)
     except AssayError as error:
@@ -487,19 +489,19 @@ def preview(state: Shared) -> Response:
 
 @router.post("/judges")
 def show_judges(shown: Annotated[Literal["yes", "no"], Form()], item: Words, state: Shared) -> Response:
-    """Show the lead what judges answered, or no longer."""
+    """Show or hide the answers of judges on the dashboard."""
     from urllib.parse import quote
 
     state.store.set(JUDGES_SHOWN, shown == "yes")
     return RedirectResponse(f"/lead/item?name={quote(item, safe='')}", 303)
 
 
-# -- what the lead decides --------------------------------------------------------------------------
+# -- actions of the study lead ----------------------------------------------------------------------
 
 
 @router.post("/people")
 def add(name: Words, state: Shared, attributes: Words = "") -> Response:
-    """Invite somebody."""
+    """Invite an annotator."""
     with _refuse_in_words():
         given = invitations.read_attributes(answers.clean(attributes))
         invitations.invite(state.design, answers.clean(name), given)
@@ -508,7 +510,7 @@ def add(name: Words, state: Shared, attributes: Words = "") -> Response:
 
 @router.post("/people/state")
 def set_state(name: Words, state: Annotated[store_people.State, Form()], shared: Shared) -> Response:
-    """Let a person answer, have them wait, or end their link."""
+    """Set the state of an annotator: active, paused or revoked."""
     with _refuse_in_words():
         store_people.set_state(shared.store, answers.clean(name), state)
     return _back()
@@ -516,7 +518,7 @@ def set_state(name: Words, state: Annotated[store_people.State, Form()], shared:
 
 @router.post("/people/exclude")
 def exclude(name: Words, state: Shared, reason: Words = "") -> Response:
-    """Let what a person answered count no more."""
+    """Exclude an annotator's answers."""
     with _refuse_in_words():
         store_people.exclude(state.store, answers.clean(name), answers.clean(reason).strip())
     return _back()
@@ -524,7 +526,7 @@ def exclude(name: Words, state: Shared, reason: Words = "") -> Response:
 
 @router.post("/people/readmit")
 def readmit(name: Words, state: Shared) -> Response:
-    """Let what an excluded person answered count again."""
+    """Include the answers of an excluded annotator again."""
     with _refuse_in_words():
         store_people.readmit(state.store, answers.clean(name))
     return _back()
@@ -532,7 +534,7 @@ def readmit(name: Words, state: Shared) -> Response:
 
 @router.post("/people/link")
 def new_link(name: Words, state: Shared) -> Response:
-    """Give a person a new link in place of theirs."""
+    """Replace an annotator's link with a new one."""
     with _refuse_in_words():
         store_people.new_link(state.store, answers.clean(name))
     return _back()
@@ -540,7 +542,7 @@ def new_link(name: Words, state: Shared) -> Response:
 
 @router.post("/link")
 def renew_own_link(state: Shared) -> Response:
-    """Give the lead a new link; the one so far, and every browser that it was opened in, opens nothing any more."""
+    """Replace the study lead's link; the old link and the browsers that used it lose access."""
     invitations.renew_lead_link(state.store)
     return state.admit("/lead", LEAD_COOKIE, state.signer.lead_token())
 
@@ -555,18 +557,18 @@ def pause(state: Annotated[Literal["open", "paused"], Form()], shared: Shared) -
 
 @router.post("/reopen")
 def reopen(task: Annotated[int, Form(ge=1, le=BIGGEST)], state: Shared) -> Response:
-    """Give an answered item back to the person who answered it."""
+    """Return an answered item to the annotator who answered it."""
     try:
         with _refuse_in_words():
             answers.reopen(state.assigner, task)
     except UnknownTaskError:
-        raise Refused(404, "There is no such answer", "It is not answered, or is open again.") from None
+        raise Refused(404, "There is no such answer", "The item is not answered, or was reopened.") from None
     return _back()
 
 
 @router.post("/adjudicators")
 def add_adjudicator(name: Words, state: Shared) -> Response:
-    """Invite somebody to decide between the answers of others."""
+    """Invite an adjudicator."""
     with _refuse_in_words():
         invitations.invite_adjudicator(state.design, answers.clean(name))
     return _back()
@@ -574,7 +576,7 @@ def add_adjudicator(name: Words, state: Shared) -> Response:
 
 @contextmanager
 def _refuse_in_words() -> Iterator[None]:
-    """Show what cannot be done as a page."""
+    """Turn an error into a page with its message."""
     try:
         yield
     except AssayError as error:
@@ -585,7 +587,7 @@ def _back() -> Response:
     return RedirectResponse("/lead", 303)
 
 
-# -- what there is to download ----------------------------------------------------------------------
+# -- downloads --------------------------------------------------------------------------------------
 
 
 @router.get("/labels.csv")
@@ -600,7 +602,7 @@ def labels(state: Shared) -> Response:
 
 @router.get("/person.zip")
 def of_person(name: Named, state: Shared) -> Response:
-    """What is kept of one person, for whoever asks for their data."""
+    """All records of one person, for a request for access to personal data."""
     with _refuse_in_words():
         person = store_people.invited_person(state.store, answers.clean(name))
     return _download(archive(state.store, person.name), "person.zip", "application/zip")
@@ -608,7 +610,7 @@ def of_person(name: Named, state: Shared) -> Response:
 
 @router.get("/pay.csv")
 def pay(state: Shared) -> Response:
-    """Who did how much, and what is due to them."""
+    """Each person's work and payment."""
     with _refuse_in_words():
         table = crowd.pay_table(state.design)
     return _download(table.write_csv().encode(), "pay.csv", "text/csv; charset=utf-8")
@@ -622,7 +624,7 @@ def everything(state: Shared) -> Response:
 
 @router.get("/adjudicated.csv")
 def adjudicated(state: Shared) -> Response:
-    """What was decided."""
+    """The adjudicated labels as a table."""
     return _download(adjudicated_csv(state.store), "adjudicated.csv", "text/csv; charset=utf-8")
 
 

@@ -1,4 +1,4 @@
-"""What the lead's page shows: who did how much, what is short, what was remarked, do they agree?"""
+"""The contents of the dashboard: progress, annotators, remaining items, remarks and agreement so far."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
 log = logging.getLogger("assay.collecting")
 
 FEWEST_ITEMS = 5
-"""With fewer items that two people answered, nothing is said of agreement: its interval would say nothing."""
+"""Agreement is not computed for fewer items with answers of two annotators: its interval would be uninformative."""
 
 
 @dataclass(frozen=True)
 class AgreementSoFar:
-    """How well people agree on one question so far.
+    """Agreement of the annotators on one question so far.
 
     Attributes
     ----------
     question, scale : str
-        The question's name; and its scale, where the study varies it.
+        Name of the question; and its scale, if the study varies the scale.
     title : str
-        Of the coefficient.
+        Name of the coefficient.
     estimate, low, high : float, optional
-        With its 95% interval; None where there is none, and `reason` says why.
+        The coefficient with its 95% interval. None if it is not estimable; `reason` then gives the reason.
     items, people : int
-        Items that two people or more answered, and people.
+        Number of items that at least two annotators answered; number of annotators.
     """
 
     question: str
@@ -63,20 +63,20 @@ class AgreementSoFar:
 
 
 def agreement_so_far(design: StudyDesign, labels: DataFrame, without: Collection[str]) -> tuple[AgreementSoFar, ...]:
-    """Krippendorff's alpha of the people, for every question and every scale on which it was asked.
+    """Compute Krippendorff's alpha of the annotators, for every question and every scale on which it was asked.
 
     Parameters
     ----------
     labels : polars.DataFrame
-        Those of people, see `assay.study.store.work_log.label_frame`.
+        Human labels, see `assay.study.store.work_log.label_frame`.
     without : list of str
-        People whose labels do not count.
+        Annotators whose labels are excluded.
     """
     found = []
     for question in design.questions:
         one, given = question.definition, first_labels(labels, question.id, without)
         if one.marked is not None:
-            why = "spans are compared word by word in the labels: assay agreement STUDY --clusters span_of"
+            why = "agreement on spans is computed word by word with: assay agreement STUDY --clusters span_of"
             found.append(AgreementSoFar(one.name, "", people=given["annotator"].n_unique(), reason=why))
             continue
         for spec in design.scales or (None,):
@@ -91,7 +91,7 @@ def agreement_so_far(design: StudyDesign, labels: DataFrame, without: Collection
 
 
 def _labels_by_criterion(question: Question, labels: DataFrame) -> dict[str, DataFrame]:
-    """Answers that are lists as the table has them."""
+    """Answers that are lists, as labels by criterion in the table."""
     import polars as pl
 
     rows: dict[str, list[tuple[str, str, str]]] = {name: [] for name in criteria_of(question)}
@@ -103,25 +103,25 @@ def _labels_by_criterion(question: Question, labels: DataFrame) -> dict[str, Dat
 
 
 def _question_agreement(question: str, spec: str, scale: Scale, labels: DataFrame) -> AgreementSoFar:
-    """The coefficient that suits the scale, or why there is none."""
+    """The coefficient for the scale, or the reason why it is missing."""
     items = sum(number > 1 for number in labels.group_by("item").len()["len"])
     people = labels["annotator"].n_unique()
     so_far = AgreementSoFar(question, spec, items=items, people=people)
     if kind_of(scale).free_text:
-        return replace(so_far, reason="free text has no labels that could be the same; read the answers")
+        return replace(so_far, reason="agreement is not defined for free text; read the answers")
     if people < 2:
-        who = "nobody has" if people == 0 else "only one person has"
-        return replace(so_far, reason=f"{who} answered so far; agreement needs two people on the same items")
+        who = "no annotator has" if people == 0 else "only one annotator has"
+        return replace(so_far, reason=f"{who} answered so far; agreement requires two annotators on the same items")
     if items < FEWEST_ITEMS:
         have = "1 item has" if items == 1 else f"{items} items have"
-        return replace(so_far, reason=f"{have} answers of two people so far; it is computed from {FEWEST_ITEMS} on")
+        return replace(so_far, reason=f"{have} answers of two annotators so far; at least {FEWEST_ITEMS} are required")
     try:
         return replace(so_far, **_alpha(scale, labels))
     except AssayError as error:
         return replace(so_far, reason=str(error))
     except Exception:
         log.exception("agreement on %s could not be computed", question)
-        return replace(so_far, reason="it could not be computed; the server's log says why")
+        return replace(so_far, reason="it could not be computed; see the server log for the error")
 
 
 def _alpha(scale: Scale, labels: DataFrame) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def _alpha(scale: Scale, labels: DataFrame) -> dict[str, Any]:
     frame = labels.select(pl.col("item", "annotator").cast(pl.String), read_labels(labels))
     level = {"interval": "interval", "ordinal": "ordinal"}.get(scale.kind, "nominal")
     level = "ordinal" if isinstance(scale, Preference) and scale.grades else level
-    # Items and people have been told apart by the study already.
+    # The study already distinguishes items and annotators, so similar spellings are not merged.
     table = Annotations.from_frame(frame, humans=set(frame["annotator"]), spelling="apart", scale=scale)
     one = krippendorff_alpha(table, level=level)  # type: ignore[arg-type]
     estimate, low, high = (value if math.isfinite(value) else None for value in (one.estimate, one.low, one.high))
@@ -141,19 +141,19 @@ def _alpha(scale: Scale, labels: DataFrame) -> dict[str, Any]:
     return {"title": one.title, "estimate": estimate, "low": low, "high": high, "reason": words}
 
 
-# -- What the lead's page shows --------------------------------------------------------------------
+# -- Contents of the dashboard ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Moment:
-    """A time, and how long ago that was when one looked."""
+    """A time, and how long ago it was when the overview was made."""
 
     at: float
     seconds_ago: float
 
     @property
     def iso(self) -> str:
-        """For machines: UTC."""
+        """The time in ISO 8601, UTC."""
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.at))
 
     @property
@@ -168,22 +168,22 @@ class Moment:
 
 @dataclass(frozen=True)
 class StudyCounts:
-    """The study in a few numbers; practice is in none of them.
+    """The counts of a study, without practice items.
 
     Attributes
     ----------
     items : int
-        In the study.
+        Number of items in the study.
     answered, skipped : int
-        Items answered and skipped so far, attention checks and retest items among them.
+        Items answered and skipped so far, including attention checks and retest items.
     people, busy : int
-        Who may answer; and who has in the last ten minutes.
+        Annotators with an active link; and those who answered in the last ten minutes.
     filled, wanted : int
-        Answers that count toward the overlap, and how many it takes in all; pairs where triplets are drawn.
+        Answers that count toward the overlap, and the number required in total; pairs if triplets are drawn.
     earlier : int
-        Items answered with an earlier version of the questions: kept, and not counted here.
+        Items answered with an earlier version of the questions: kept, but not counted here.
     excluded : int
-        People whose answers must not count, and do not here.
+        Excluded annotators, whose answers are not counted here.
     """
 
     items: int
@@ -198,36 +198,36 @@ class StudyCounts:
 
     @property
     def percent(self) -> int:
-        """Of what is wanted; 100 only when nothing is missing."""
+        """Percentage of the required answers; 100 only if no answer is missing."""
         return 100 * self.filled // self.wanted if self.wanted else 0
 
 
 @dataclass(frozen=True)
 class PersonRow:
-    """What one person has done.
+    """The progress of one annotator.
 
     Attributes
     ----------
     attributes : tuple of (name, value)
     state : {"active", "paused", "revoked"}
     consented : bool, optional
-        To the text as it stands now; None where the study has none.
+        Whether they agreed to the current consent text; None if the study has none.
     done, skipped : int
-        Of their items, answered or skipped, and only skipped; without practice.
+        Items answered or skipped, and items skipped; without practice.
     of : int, optional
-        How many are expected of them, in all sessions; None where that depends on the others.
+        Number of items expected of them in all sessions; None if it depends on the other annotators.
     session, sessions : int
-        The one that they are in, of how many.
+        Their current session, and the number of sessions.
     minutes : float, optional
-        At work on an item, median; None before the first answer.
+        Median working time per item; None before the first answer.
     checks_failed, checks : int
-        Attention checks that they failed, of those they answered.
+        Attention checks failed, and attention checks answered.
     flags : int
-        Items that they flagged.
+        Number of items that they flagged.
     last : Moment, optional
-        Of their last answer.
+        Time of their last answer.
     excluded : bool
-        Whether their answers must not count; and why, in ``excluded_for``.
+        Whether their answers are excluded; ``excluded_for`` is the reason.
     """
 
     name: str
@@ -247,13 +247,13 @@ class PersonRow:
     excluded: bool
     excluded_for: str
     stopped: str
-    """Why they are given nothing further; empty where they may go on."""
+    """Why they receive no further items; empty if they can continue."""
     adjudicates: bool = False
-    """Whether they decide between the answers of others, and give none that counts."""
+    """Whether they adjudicate between the answers of others, so that their own answers are not labels."""
 
     @property
     def pace(self) -> str:
-        """Median time on an item in words: ``45 s``, ``2.5 min``."""
+        """Median time per item in words: ``45 s``, ``2.5 min``."""
         if self.minutes is None:
             return ""
         return f"{60 * self.minutes:.0f} s" if self.minutes < 1.5 else f"{self.minutes:.1f} min"
@@ -261,14 +261,14 @@ class PersonRow:
 
 @dataclass(frozen=True)
 class Remark:
-    """What somebody said of an item beside the label."""
+    """A flag, comment or skip of one annotator on one item."""
 
     person: str
     item: str
     flag: str
     comment: str
     skip: str
-    """Why it was skipped; empty where it was not."""
+    """Why it was skipped; empty if it was not."""
     at: Moment
     task: int
     practice: bool
@@ -277,40 +277,40 @@ class Remark:
 
 @dataclass(frozen=True)
 class ShortItem:
-    """An item that lacks answers."""
+    """An item with missing answers."""
 
     name: str
     have: int
-    want: int
+    wanted: int
     held: int
-    """Before somebody at this moment."""
+    """Number of annotators who have it open now."""
 
 
 @dataclass(frozen=True)
 class GroupShortfall:
-    """What one group still has to answer in one session.
+    """The answers that are still missing in one group and session.
 
     Attributes
     ----------
     group, session : str
-        Empty where there is only one.
-    everybody : bool
-        Whether all people answer every item, so that ``want`` counts those who are active.
+        Empty if there is only one.
+    all_answer : bool
+        Whether every annotator answers every item, so that ``wanted`` counts the active annotators.
     items : int
-        How many lack answers.
+        Number of items with missing answers.
     answers : int
-        How many answers are lacking in all.
+        Total number of missing answers.
     held : int
-        Places before somebody at this moment.
+        Answers in progress: items that an annotator has open now.
     filled, wanted : int
-        Answers that count, and how many it takes.
+        Answers that count, and the number required.
     first : tuple of ShortItem
-        The first of the items, in the order of their file.
+        The first of these items, in the order of their file.
     """
 
     group: str
     session: str
-    everybody: bool
+    all_answer: bool
     items: int
     answers: int
     held: int
@@ -321,58 +321,58 @@ class GroupShortfall:
 
 @dataclass(frozen=True)
 class PairProgress:
-    """Where triplets are drawn: pairs of items that were drawn together less often than wanted."""
+    """Pairs of items that were drawn together less often than required, if the study draws triplets."""
 
     short: int
     of: int
     wanted: int
     triplets: int
-    """Drawn so far."""
+    """Number of triplets drawn so far."""
 
 
 @dataclass(frozen=True)
-class PlannedLook:
-    """One of the times that the verdict is asked for while labels come in.
+class PlannedAnalysis:
+    """One interim analysis of the verdict, planned or done.
 
     Attributes
     ----------
     items : int, optional
-        At which it is planned; None where no plan says it.
+        Number of items at which it is planned; None without a plan.
     spends, spent : float
-        Of alpha, at this look and until then.
-    taken : Moment, optional
-        When it was; None where it is still to come.
-    taken_items : int, optional
-        On how many items.
+        The part of alpha that it spends, and the total spent up to it.
+    done : Moment, optional
+        When it was done; None if it is still to come.
+    done_items : int, optional
+        Number of items that it was done on.
     """
 
     number: int
     items: int | None
     spends: float
     spent: float
-    taken: Moment | None
-    taken_items: int | None
+    done: Moment | None
+    done_items: int | None
 
 
 @dataclass(frozen=True)
 class VerdictProgress:
-    """What the verdict still needs, seen without asking for it: no label of a judge is compared here.
+    """The sample size for the verdict so far. No label of a judge is compared, so this is not an interim analysis.
 
     Attributes
     ----------
     answered, of : int
-        Items that have all the answers that count for it, of those that are tested.
+        Items with all required answers, and number of tested items.
     each : str
-        How many answers an item needs, in words.
+        Number of answers that an item requires, in words.
     items : int, optional
-        That are planned in all.
+        Planned number of items.
     needed : int, optional
-        Items that the next look still needs, or the only one; None where no plan says it.
-    looks : tuple of PlannedLook
-        All that are planned, and those beyond; empty where there is one.
+        Further items required for the next (or only) analysis; None without a plan.
+    analyses : tuple of PlannedAnalysis
+        All planned interim analyses, and any beyond the plan; empty if there is only one.
     alpha : float
     trouble : str
-        Why the plan is not read; empty where it is, or there is none.
+        Why the plan cannot be read; empty if it can, or if there is none.
     """
 
     answered: int
@@ -380,24 +380,24 @@ class VerdictProgress:
     each: str
     items: int | None
     needed: int | None
-    looks: tuple[PlannedLook, ...]
+    analyses: tuple[PlannedAnalysis, ...]
     alpha: float
     trouble: str
 
     @property
-    def taken(self) -> int:
-        """How many looks were taken."""
-        return sum(one.taken is not None for one in self.looks)
+    def n_done(self) -> int:
+        """Number of interim analyses done."""
+        return sum(one.done is not None for one in self.analyses)
 
     @property
-    def planned(self) -> int:
-        """How many looks are planned."""
-        return sum(one.spends > 0 for one in self.looks)
+    def n_planned(self) -> int:
+        """Number of interim analyses planned."""
+        return sum(one.spends > 0 for one in self.analyses)
 
 
 @dataclass(frozen=True)
 class Overview:
-    """A study at a moment."""
+    """The state of a study at one moment."""
 
     numbers: StudyCounts
     people: tuple[PersonRow, ...]
@@ -406,46 +406,46 @@ class Overview:
     short: tuple[GroupShortfall, ...]
     pairs: PairProgress | None
     disputed: frozenset[str]
-    """Items on which people differ, as looked up now and then."""
+    """Items on which annotators disagree, updated from time to time."""
     group: str
-    """What a new person must be said to be: ``expertise (nurse, doctor)``; empty where nothing."""
+    """The attribute that a new annotator must have: ``expertise (nurse, doctor)``; empty if none is required."""
     verdict: VerdictProgress | None = None
-    """None where the study asks no judges and nothing is planned, or triplets are drawn."""
+    """None if the study has neither judges nor a plan, or if it draws triplets."""
     every: float = 0.0
-    """Seconds between two sums, where they take so long that not every look has its own; else 0."""
+    """Seconds between two updates, if summing takes too long to be repeated for every request; otherwise 0."""
 
 
 # -- A study at one moment -------------------------------------------------------------------------
 
 MOST_REMARKS = 200
-"""Remarks that are shown, newest first: what a lead reads at a sitting."""
+"""Remarks that the dashboard shows, newest first."""
 
 MOST_ITEMS = 50
-"""Items that lack answers: the most that are named; their number is always shown."""
+"""Items with missing answers that are listed by name, at most; their number is always shown."""
 
 BUSY = 600.0
-"""Seconds since the last answer, up to which somebody is at work now: longer than an item takes."""
+"""An annotator counts as working now up to this many seconds after their last answer: longer than one item takes."""
 
 
 class Snapshot:
-    """The numbers of one moment, summed from what the log holds of it."""
+    """The counts at one moment, summed from the work log."""
 
     def __init__(self, design: StudyDesign, db: Connection, now: float, log: WorkLog) -> None:
         self.design, self.db, self.now, self.log = design, db, now, log
-        self.sessions = design.sessions("")  # whose they are changes their order, not what they are
+        self.sessions = design.sessions("")  # annotators differ only in the order of their sessions
         self.invited = everybody(db)
         self.answering = [person for person in self.invited if person.role != ADJUDICATOR]
         self.active = [person.name for person in self.answering if person.state == "active"]
         self.left_out = left_out(self.invited)
 
     def moment(self, at: float) -> Moment:
-        """A time, as seen from this one."""
+        """A time, relative to this moment."""
         return Moment(at, self.now - at)
 
     # -- people -----------------------------------------------------------------------------------
 
     def people(self, minutes: Mapping[str, float]) -> tuple[PersonRow, ...]:
-        """Everybody who was invited, in the order of their invitations."""
+        """All invited annotators, in the order of their invitations."""
         checks, flags = failed_checks(self.design, self.db), self.log.flags_by_person()
         return tuple(
             self._row(person, checks.get(person.name, []), flags.get(person.name, 0), minutes.get(person.name))
@@ -487,15 +487,15 @@ class Snapshot:
 
     @cached_property
     def _person_sums(self) -> dict[str, PersonSums]:
-        """By person, how many tasks they have done, and when last."""
+        """By annotator, the number of tasks done and the time of the last one."""
         return self.log.progress_by_person(self.design.counted)
 
-    # -- what was remarked --------------------------------------------------------------------------
+    # -- remarks ------------------------------------------------------------------------------------
 
     def remarks(self) -> tuple[Remark, ...]:
         """Flags, comments and skips of the answers that count, newest first."""
         rows: dict[int, Any] = {}
-        # Every question of a task has a row, and every row of a task says the same.
+        # Every question of a task has a row, and all rows of a task have the same remarks.
         for row in sorted(self.log.remarks.values(), key=lambda row: -row.id):
             task = (row.shown or {}).get("task")
             if len(rows) == MOST_REMARKS:
@@ -519,15 +519,15 @@ class Snapshot:
             can_reopen=state in ("answered", "skipped"),
         )
 
-    # -- what is short ------------------------------------------------------------------------------
+    # -- remaining items ----------------------------------------------------------------------------
 
     def short(self) -> Iterator[GroupShortfall]:
-        """By session and group, what is still to be answered."""
+        """The missing answers, by session and group."""
         several = len(self.sessions) > 1
         for session in sorted(self.sessions, key=lambda session: session.condition):
             words = session.words.removeprefix("answer with ") if several else ""
             if self.design.people.overlap is None and self.design.drawn_from is None:
-                yield self._shortfall_of_everybody(session.condition, words)
+                yield self._shortfall_of_all(session.condition, words)
                 continue
             for party in self._parties():
                 wanted = self.design.overlap(party)
@@ -542,27 +542,27 @@ class Snapshot:
         return parties if self.design.people.group else [""]
 
     def _shortfall(self, work: Slot, session: str, wanted: int) -> GroupShortfall:
-        lack = self.log.shortfall(work, self._names, wanted, self.now, MOST_ITEMS, without=self.left_out)
-        answers, whole = wanted * lack.items - lack.have, wanted * lack.of
+        short = self.log.shortfall(work, self._names, wanted, self.now, MOST_ITEMS, without=self.left_out)
+        answers, whole = wanted * short.items - short.have, wanted * short.of
         return GroupShortfall(
             group=work.party,
             session=session,
-            everybody=work.people is not None,
-            items=lack.items,
+            all_answer=work.people is not None,
+            items=short.items,
             answers=answers,
-            held=lack.held,
+            held=short.held,
             filled=whole - answers,
             wanted=whole,
-            first=tuple(ShortItem(item, have, wanted, held) for item, have, held in lack.first),
+            first=tuple(ShortItem(item, have, wanted, held) for item, have, held in short.first),
         )
 
     @cached_property
     def _names(self) -> Sequence[str]:
-        """What is answered, in the order of its file; triplets in the order in which they were drawn."""
+        """The names of the items, in the order of their file; of triplets, in the order in which they were drawn."""
         return item_names(self.db, "triplet") if self.design.drawn_from else self.design.names
 
-    def _shortfall_of_everybody(self, condition: str, session: str) -> GroupShortfall:
-        """Where all people answer everything, or as much of it as their quota: those who are active."""
+    def _shortfall_of_all(self, condition: str, session: str) -> GroupShortfall:
+        """The missing answers of the active annotators, if each of them answers every item or a quota of the items."""
         work = Slot(self.design.counted, condition, people=self.active)
         quota = self.design.people.quota
         if quota is None or quota >= self.design.n_items:
@@ -572,64 +572,65 @@ class Snapshot:
         held = sum(held for _, held in each)
         return GroupShortfall("", session, True, 0, whole - filled, held, filled, whole, ())
 
-    # -- what the verdict needs -----------------------------------------------------------------------
+    # -- sample size for the verdict ------------------------------------------------------------------
 
     def verdict(self, tested: Collection[str]) -> VerdictProgress | None:
-        """What the verdict still needs, by the plan in the study's folder and the looks that its store has counted."""
+        """The items still required, by the plan in the study folder and the interim analyses recorded in its store."""
         study, plan = self.design.study, _plan_of(self.design.study.folder)
-        taken = setting(self.db, LOOKS) or []
-        if self.design.drawn_from or not (study.judge_names or plan or taken):
+        done = setting(self.db, LOOKS) or []
+        if self.design.drawn_from or not (study.judge_names or plan or done):
             return None
-        n_looks, n_items = (_whole(plan.get(key)) for key in ("looks", "items"))
-        n_looks = (n_looks or 1) if plan else study.config.looks or 1
+        planned, n_items = (_whole(plan.get(key)) for key in ("looks", "items"))
+        n_analyses = (planned or 1) if plan else study.config.looks or 1
         people = _whole(plan.get("annotators")) or FEWEST_ANSWERS
         answered = self._complete(tested, people)
-        number = len(taken) + 1
-        wanted = None if n_items is None else items_at_look(n_items, number, n_looks)
+        number = len(done) + 1
+        wanted = None if n_items is None else items_at_look(n_items, number, n_analyses)
         alpha = _alpha_of(plan)
-        each = f"{people} people" if self.design.people.overlap is None else "as many people as are wanted"
+        each = f"{people} annotators" if self.design.people.overlap is None else "the required number of annotators"
+        several = n_analyses > 1 or len(done) > 1
         return VerdictProgress(
             *(answered, len(tested), each, n_items, None if wanted is None else max(wanted - answered, 0)),
-            looks=tuple(self._looks(taken, n_items, n_looks, alpha)) if n_looks > 1 or len(taken) > 1 else (),
+            analyses=tuple(self._analyses(done, n_items, n_analyses, alpha)) if several else (),
             alpha=alpha,
             trouble=str(plan.get("trouble", "")),
         )
 
     def _complete(self, tested: Collection[str], people: int) -> int:
-        """How many of these items have all their answers, of every group and in every session."""
-        lacking: set[str] = set()
+        """How many of these items have all their answers, from every group and in every session."""
+        incomplete: set[str] = set()
         for session in self.sessions:
             for party in [""] if self.design.people.overlap is None else self._parties():
                 wanted = self.design.overlap(party)
-                everybody_here = [one.name for one in self.answering] if wanted is None else None
-                work = Slot(self.design.counted, session.condition, party=party, people=everybody_here)
-                lacking |= self.log.lacking(work, self._names, people if wanted is None else wanted, self.left_out)
-        return sum(name not in lacking for name in tested)
+                names = [one.name for one in self.answering] if wanted is None else None
+                work = Slot(self.design.counted, session.condition, party=party, people=names)
+                incomplete |= self.log.lacking(work, self._names, people if wanted is None else wanted, self.left_out)
+        return sum(name not in incomplete for name in tested)
 
-    def _looks(
-        self, taken: Sequence[Mapping[str, Any]], n_items: int | None, n_looks: int, alpha: float
-    ) -> Iterator[PlannedLook]:
+    def _analyses(
+        self, done: Sequence[Mapping[str, Any]], n_items: int | None, n_planned: int, alpha: float
+    ) -> Iterator[PlannedAnalysis]:
         from assay.replacement.panel import spent
 
-        for number in range(1, max(n_looks, len(taken)) + 1):
-            was = taken[number - 1] if number <= len(taken) else None
-            of = alpha if number > n_looks else spent(alpha, number, n_looks)
-            before = alpha if number > n_looks else spent(alpha, number - 1, n_looks)
-            yield PlannedLook(
+        for number in range(1, max(n_planned, len(done)) + 1):
+            was = done[number - 1] if number <= len(done) else None
+            of = alpha if number > n_planned else spent(alpha, number, n_planned)
+            before = alpha if number > n_planned else spent(alpha, number - 1, n_planned)
+            yield PlannedAnalysis(
                 number,
-                None if n_items is None or number > n_looks else items_at_look(n_items, number, n_looks),
+                None if n_items is None or number > n_planned else items_at_look(n_items, number, n_planned),
                 of - before,
                 of,
                 None if was is None else self.moment(was["at"]),
                 None if was is None else was["items"],
             )
 
-    # -- all of it ----------------------------------------------------------------------------------
+    # -- totals -------------------------------------------------------------------------------------
 
     def numbers(
         self, people: Sequence[PersonRow], short: Sequence[GroupShortfall], pairs: PairProgress | None
     ) -> StudyCounts:
-        """The study in a few numbers; what excluded people did is in none of them."""
+        """The counts of the study, without the work of excluded annotators."""
         people = [one for one in people if not one.adjudicates]
         of_all, people = people, [one for one in people if not one.excluded]
         excluded = {one.name for one in of_all if one.excluded}
@@ -647,11 +648,11 @@ class Snapshot:
 
 
 FEWEST_ANSWERS = 2
-"""Of people to an item, from which it tells of a judge, where neither plan nor overlap say how many are wanted."""
+"""Answers that a tested item must have, if neither the plan nor the overlap gives a number."""
 
 
 def _plan_of(folder: Path) -> Mapping[str, Any]:
-    """What the plan in a study's folder says; empty where there is none."""
+    """The plan in a study's folder; empty if there is none."""
     path = folder / PLAN_FILE
     try:
         about = path.stat()
@@ -668,7 +669,8 @@ def _read_plan(path: Path, _stamp: tuple[int, int]) -> Mapping[str, Any]:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
         content = None
-    return content if isinstance(content, dict) else {"trouble": f"{path.name} cannot be read; assay report says why"}
+    reason = f"{path.name} cannot be read; run assay report for the reason"
+    return content if isinstance(content, dict) else {"trouble": reason}
 
 
 def _whole(value: Any) -> int | None:
@@ -683,20 +685,20 @@ def _alpha_of(plan: Mapping[str, Any]) -> float:
     return float(value) if isinstance(value, int | float) and 0 < value < 1 else AltTestSettings.alpha
 
 
-# -- A study seen again and again, for the lead's page ---------------------------------------------
+# -- Repeated overviews of a study, for the dashboard ----------------------------------------------
 
 AGREEMENT_EVERY = 15.0
-"""Seconds between two computations of agreement, at least: they run on the machine that answers people."""
+"""Minimum seconds between two computations of agreement: they run on the machine that serves the annotators."""
 
 SHARE = 0.05
-"""Of the time, how much finding the median times, and the sums of a large study, may take at most."""
+"""Largest share of the time to spend on the median times and, in a large study, on the sums."""
 
 COSTLY = 0.2
-"""Seconds of work from which on not every look has sums of its own: people are answered by the same machine."""
+"""If summing takes longer than this many seconds, sums are reused: the same machine serves the annotators."""
 
 
 class Watch:
-    """Looks at a study again and again; reads, and never writes.
+    """Makes overviews of a running study; reads the store and never writes to it.
 
     Parameters
     ----------
@@ -734,7 +736,7 @@ class Watch:
         return frozenset(item for some in each for item in some)
 
     def look(self) -> Overview:
-        """The study as it stands now; of a large one as it stood when it was last summed, unless its people changed."""
+        """The study now; for a large study, as of the last summation, unless its annotators changed since."""
         with self.store.reading() as db, self._looking:
             of = tuple((one.name, one.state, one.excluded_at) for one in everybody(db))
             every = self._took / SHARE if self._took > COSTLY else 0.0
@@ -744,7 +746,7 @@ class Watch:
             return replace(self._seen, every=every)
 
     def minutes(self) -> dict[str, float]:
-        """Median minutes on an item, by person, as `look` has them."""
+        """Median minutes per item, by annotator, as in `look`."""
         return {one.name: one.minutes for one in self.look().people if one.minutes is not None}
 
     def _sum(self, db: Connection) -> Overview:
@@ -756,10 +758,10 @@ class Watch:
         took = time.thread_time() - began
         pairs = self._pairs_now(db) if self.design.drawn_from else None
         newest = (newest_answer(db), tuple((one.name, one.excluded_at) for one in snapshot.invited))
-        minutes, agreement = self._minutes.now(db, newest), self._agreement.now(db, newest)  # found less often still
+        minutes, agreement = self._minutes.now(db, newest), self._agreement.now(db, newest)  # updated even less often
         disputed = self._disputed.now(db, newest)
         people = snapshot.people(minutes)
-        self._took, self._last_took = min(took, self._last_took), took  # the first one of all imports what it needs
+        self._took, self._last_took = min(took, self._last_took), took  # the very first one includes imports
         return Overview(
             numbers=snapshot.numbers(people, short, pairs),
             people=people,
@@ -773,7 +775,7 @@ class Watch:
         )
 
     def _pairs_now(self, db: Connection) -> PairProgress:
-        """Counted anew only when another triplet was drawn."""
+        """Progress of the pairs, counted again only when a triplet was drawn."""
         with self._counting:
             sampler = self._drawing.sampler(db)
             drawn = table.n_triplets(db)
@@ -786,26 +788,26 @@ T = TypeVar("T")
 
 
 class Cached(Generic[T]):
-    """What takes long: found anew when answers have come since, and not too often.
+    """A slow computation, repeated when there are new answers, but not too often.
 
     Parameters
     ----------
     find : function of a connection
     first : value
-        For whoever comes while it is found for the first time.
+        Returned to other requests during the first computation.
     every : function of seconds
-        By how long it took the last time, after how many seconds it is found again at the soonest.
+        From the duration of the last computation, the minimum seconds until the next one.
     """
 
     def __init__(self, find: Callable[[Connection], T], first: T, every: Callable[[float], float]) -> None:
         self._find, self._every, self._value = find, every, first
         self._lock = threading.Lock()
         self._of: Hashable = None
-        """The last answer that it rests on, and whose answers it leaves out."""
+        """The last answer that it includes, and the annotators that it excludes."""
         self._at, self._took = -math.inf, 0.0
 
     def now(self, db: Connection, newest: Hashable) -> T:
-        """What there is; whoever comes while it is found anew gets what was there before."""
+        """The current value; the previous one while another request computes it."""
         if not self._lock.acquire(blocking=False):
             return self._value
         try:

@@ -1,4 +1,4 @@
-"""The routes of the people who answer: from their link to their last answer."""
+"""The routes of the annotation page: from the personal link to the last answer."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ from assay.study.store.people import (
 )
 from assay.study.store.table import human_answers
 
-# -- Pages as a person sees them -------------------------------------------------------------------
+# -- Pages of an annotator -------------------------------------------------------------------------
 
 
 def pages_of(design: StudyDesign, person: Person, numbers: Sequence[int]) -> list[PageForm]:
-    """Pages of a person by number; numbers that they do not have are left out, and so is what is closed to them."""
+    """Return pages of a person by number, without pages that they do not have and closed tasks."""
     with design.store.reading() as db:
         closed = closed_up_to(db, person.name)
         tasks = [task for task in tasks_on_pages(db, person.name, numbers) if not is_closed(task, closed)]
@@ -102,19 +102,19 @@ def pages_of(design: StudyDesign, person: Person, numbers: Sequence[int]) -> lis
 
 
 PREVIEWED = 3
-"""Pages that the lead is shown as a person would see them."""
+"""Number of pages in the study lead's preview."""
 
 
 def preview_pages(design: StudyDesign) -> list[PageForm]:
-    """The first pages of somebody who was never invited; nothing of it is kept, and images are left out.
+    """Return the first pages of a new annotator, without images; nothing is stored.
 
     Raises
     ------
     StudyError
-        Where triplets are drawn while people answer, so that nothing is there before.
+        If triplets are drawn while annotators answer, so that there are none yet.
     """
     if design.drawn_from is not None:
-        raise StudyError("triplets are drawn while people answer, so there is none to preview; open a link of your own")
+        raise StudyError("triplets are drawn while annotators answer, so there is no preview; invite yourself instead")
     (session, *_) = design.sessions("")
     pages = []
     names = islice(design.pages(design.order("", session.condition)), PREVIEWED)
@@ -132,7 +132,7 @@ def preview_pages(design: StudyDesign) -> list[PageForm]:
 
 
 def file_of(design: StudyDesign, person: Person, task: int, number: int) -> Path | None:
-    """The file of an image, a recording or captions that a person is shown; None where there is none."""
+    """Return the file of an image, a recording or captions that a person is shown; None if there is none."""
     with design.store.reading() as db:
         row = task_by_id(db, task, person.name)
     if row is None:
@@ -145,7 +145,7 @@ def file_of(design: StudyDesign, person: Person, task: int, number: int) -> Path
 
 
 def _page(number: int, tasks: Sequence[TaskForm]) -> PageForm:
-    """A page; what all its tasks show alike stands once, above them."""
+    """A page; fields that are equal in all its tasks are shown once, above them."""
     if len(tasks) == 1:
         return PageForm(number, (), tuple(tasks))
     shared = tuple(
@@ -182,7 +182,7 @@ def _task_form(
 
 
 def _addresses(design: StudyDesign, task: Task, item: Item) -> dict[str, str]:
-    """By column, where the browser finds an image or a recording."""
+    """By column, the address of an image or a recording."""
     part = design.study.config.items
     found = {column: f"/images/{task.id}/{n}" for n, column in enumerate(design.item_files(item))}
     for column in part.media:
@@ -194,7 +194,7 @@ def _addresses(design: StudyDesign, task: Task, item: Item) -> dict[str, str]:
 
 
 def _blinded_answers(design: StudyDesign, task: Task, item: Item) -> tuple[FormField, ...]:
-    """What others have answered, each of them under one letter in all questions, in an order that says nothing."""
+    """The answers of others, each annotator under the same letter in all questions, in random order."""
     found = []
     with design.store.reading() as db:
         every = human_answers(db, json.loads(task.questions), item=task.item)
@@ -213,7 +213,7 @@ def _blinded_answers(design: StudyDesign, task: Task, item: Item) -> tuple[FormF
             if name in given
         ]
         found.append(
-            FormField(Said("What others answered to {question}", question=one.definition.name), text="\n".join(lines))
+            FormField(Said("Answers of others to {question}", question=one.definition.name), text="\n".join(lines))
         )
     return tuple(found)
 
@@ -224,7 +224,7 @@ def _letters(place: int) -> str:
 
 
 def _answers_by_task(db: Connection, person: Person, tasks: Iterable[Task]) -> dict[int, GivenAnswers]:
-    """By task, what the person has answered: the latest of each question."""
+    """By task, the person's latest answer to each question."""
     place = {
         (task.item, task.condition, task.repeat, question): task.id
         for task in tasks
@@ -249,19 +249,19 @@ def _answers_by_task(db: Connection, person: Person, tasks: Iterable[Task]) -> d
     return found
 
 
-# -- The routes of the people who answer -----------------------------------------------------------
+# -- The routes ------------------------------------------------------------------------------------
 
 _ENDS = {
     "done": (Said("You have finished"), Said("Everything is saved. Thank you! You can close this page.")),
     "paused": (
         Said("The study is paused"),
-        Said("Everything that you answered is saved. Come back to this link later."),
+        Said("All your answers are saved. Come back to this link later."),
     ),
     "stopped": (
         Said("Thank you for your time"),
         Said(
-            "Everything that you answered is saved. You are given nothing further in this study; "
-            "whoever leads it can tell you why."
+            "All your answers are saved. You will not receive further items in this study; "
+            "the study lead can explain why."
         ),
     ),
     "later": (
@@ -269,40 +269,43 @@ _ENDS = {
         Said("Everything is saved. The next session opens on {when}; come back to this link then."),
     ),
     "over": (
-        Said("Your time is over"),
-        Said("Answering ended on {when}. Everything that you saved before is kept. Thank you!"),
+        Said("Your time for this study has ended"),
+        Said("Answering ended on {when}. All answers that you saved before then are kept. Thank you!"),
     ),
     "empty": (
-        Said("Nothing is free for you now"),
-        Said("Others are at work on the items that remain. Look again after {when}: what they leave comes to you."),
+        Said("No items available right now"),
+        Said(
+            "Other annotators are working on the remaining items. "
+            "Check again after {when}: items that they do not finish will be offered to you."
+        ),
     ),
 }
-"""Why there is nothing further: title and text."""
+"""Why there are no further items: title and text."""
 
 _LEAVING = ("over", *crowd.OUTCOMES)
-"""Ends after which no time is left to be shown."""
+"""Ends after which no remaining time is shown."""
 
 _SKIP_REASONS: dict[str, Said] = {
     one: one
     for one in (
-        Said("I cannot tell"),
+        Said("I cannot tell"),  # dialect: kept
         Said("The item is broken or unreadable"),
         Said("I would rather not answer"),
     )
 }
-"""Those that are offered where a study names no others; what is kept of them is the English."""
+"""Default reasons for skipping; the stored reason is the English text."""
 
 router = APIRouter()
 
 
-# -- what a browser sends -------------------------------------------------------------------------
+# -- request bodies -------------------------------------------------------------------------------
 
 _Words = Annotated[
     str,
     BeforeValidator(lambda said: answers.clean(said) if isinstance(said, str) else said),
     Field(max_length=LONGEST_WORDS),
 ]
-"""Words of a person; a character that a field's end cut in two does not keep the rest from being saved."""
+"""Free text of a person; a character that the length limit of a field cut in half is removed instead of refused."""
 
 
 class _Body(BaseModel):
@@ -316,34 +319,34 @@ class AnswerBody(_Body):
     key: str = Field(min_length=8, max_length=100, pattern=r"^[\w.:-]+$")
     revision: int = Field(ge=0, le=BIGGEST)
     labels: dict[str, Any] = Field(default_factory=dict, max_length=200)
-    """Any value: the question's scale says, in its own words, what is not an answer."""
+    """Any value; the question's scale validates it."""
     skip: _Words | None = None
     comment: _Words = ""
     flag: _Words = ""
     seconds: float | None = Field(None, ge=0, le=1e6, allow_inf_nan=False)
     person: str = Field("", max_length=100)
-    """Whose page it was given on, as that page has the name: links of two people may be open in one browser."""
+    """The person of the page that sent it: links of two people can be open in one browser."""
 
 
 class DraftBody(_Body):
-    """What is half written: whatever the script wants to have back."""
+    """A draft: any content that the script wants to restore."""
 
     revision: int = Field(ge=0, le=BIGGEST)
     body: dict[str, Any]
 
 
-# -- coming in --------------------------------------------------------------------------------------
+# -- links and consent ------------------------------------------------------------------------------
 
 
 @router.get("/", dependencies=[Depends(person)])
 def start() -> Response:
-    """On to the work."""
+    """Redirect to the current page."""
     return RedirectResponse("/work", 303)
 
 
 @router.get("/join/{token}")
 def join(token: str, state: Shared, request: Request) -> Response:
-    """The personal link: says whose it is. A browser goes on by itself; what only looks at links gets no further."""
+    """The personal link, with its owner's name. The page's script continues automatically; link previews do not."""
     person = person_of(state, request, token)
     if state.token_in(request, PERSON_COOKIE) == token:
         return RedirectResponse("/work", 303)
@@ -353,14 +356,14 @@ def join(token: str, state: Shared, request: Request) -> Response:
 
 @router.post("/join/{token}")
 def enter(token: str, state: Shared, request: Request) -> Response:
-    """What the personal link opens stays open in this browser."""
+    """Store the personal link's token in a cookie."""
     person_of(state, request, token)
     return state.admit("/work", PERSON_COOKIE, token)
 
 
 @router.get("/consent")
 def consent(person: Invited, state: Shared, request: Request) -> Response:
-    """What the study is about, to be agreed to."""
+    """Show the consent text."""
     people = state.design.people
     day = people.keep_until
     tag = day and Markup('<time datetime="{}">{}</time>').format(day.isoformat(), state.words(request).date(day))
@@ -369,7 +372,7 @@ def consent(person: Invited, state: Shared, request: Request) -> Response:
 
 @router.post("/consent")
 def agree(agree: Annotated[Literal["yes"], Form()], person: Invited, state: Shared) -> Response:
-    """Agree to take part."""
+    """Record the person's consent."""
     design = state.design
     store_people.consent(state.store, person.name, design.consent_digest(), design.people.consent)
     return RedirectResponse("/work", 303)
@@ -378,14 +381,14 @@ def agree(agree: Annotated[Literal["yes"], Form()], person: Invited, state: Shar
 # -- the language -----------------------------------------------------------------------------------
 
 _HERE = r"^/([!-.0-\[\]-~][!-\[\]-~]*)?$"
-"""An address of this server alone, where a page leads back."""
+"""An address on this server, to return to."""
 
 
 @router.get("/language")
 def language_page(
     state: Shared, request: Request, back: Annotated[str, Query(pattern=_HERE, max_length=4000)] = "/"
 ) -> Response:
-    """The languages to choose from."""
+    """Show the available languages."""
     if state.design.people.language is not None:
         return RedirectResponse(back, 303)
     return HTMLResponse(state.html("language.html", state.words(request), languages=languages(), to=back))
@@ -395,7 +398,7 @@ def language_page(
 def choose_language(
     language: Annotated[Language, Form()], back: Annotated[str, Form(pattern=_HERE, max_length=4000)]
 ) -> Response:
-    """From now on this browser reads in a language."""
+    """Store the chosen language in a cookie."""
     response = RedirectResponse(back, 303)
     response.set_cookie(LANGUAGE_COOKIE, language, max_age=365 * 86400, httponly=True, samesite="lax", path="/")
     return response
@@ -406,13 +409,13 @@ def choose_language(
 
 @router.get("/work")
 def work(person: Invited, state: Shared, request: Request) -> Response:
-    """The current page, and those held behind it."""
+    """The person's current page and the following assigned pages."""
     return _work(state, request, person, None)
 
 
 @router.get("/work/{number}")
 def work_page(number: Id, person: Invited, state: Shared, request: Request) -> Response:
-    """One page of the person's, and those held behind it."""
+    """One page of the person and the following assigned pages."""
     return _work(state, request, person, number)
 
 
@@ -420,7 +423,7 @@ def work_page(number: Id, person: Invited, state: Shared, request: Request) -> R
 def pages(
     after: Annotated[int, Field(ge=0, le=BIGGEST)], person: Participant, state: Shared, request: Request
 ) -> Response:
-    """The pages that follow one, for the page's script."""
+    """The assigned pages after one, for the page's script."""
     held = crowd.hold(state, person, after, state.design.people.ahead)
     words = state.words(request)
     found = [
@@ -443,10 +446,10 @@ def pages(
 
 @router.post("/answers")
 def answer(body: AnswerBody, person: Participant, state: Shared, request: Request) -> Response:
-    """Save an answer; what comes back says whether it is in the store."""
+    """Save an answer; the response confirms that it is stored."""
     if body.person not in ("", state.name_in_browser(person)):
         text = "Another person's link was opened in this browser. Please open your own again."
-        raise Refused(403, "This link does not open the page", text, error="somebody else")
+        raise Refused(403, "This link does not open the page", text, error="other person")
     crowd.refuse_ended(state, person)
     words = state.words(request)
     try:
@@ -463,19 +466,19 @@ def answer(body: AnswerBody, person: Participant, state: Shared, request: Reques
     except InvalidAnswerError as error:
         wrong = {name: words.own(why) for name, why in error.questions.items()}
         return JSONResponse({"error": "invalid", "message": words.own(error.said), "questions": wrong}, 422)
-    told = saved.feedback and [{name: words.own(value) for name, value in one.items()} for one in saved.feedback]
-    return JSONResponse({"saved": True, **vars(saved), "feedback": told})
+    feedback = saved.feedback and [{name: words.own(value) for name, value in one.items()} for one in saved.feedback]
+    return JSONResponse({"saved": True, **vars(saved), "feedback": feedback})
 
 
 @router.get("/answers")
 async def link_works(person: Participant, state: Shared) -> dict[str, str]:
-    """Whether this browser's link works, and for whom, for a page that is open."""
+    """Confirm that the browser's link is valid, and for which person, for an open page."""
     return {"person": state.name_in_browser(person)}
 
 
 @router.put("/drafts/{task}")
 def draft(task: Id, body: DraftBody, person: Participant, state: Shared) -> Response:
-    """Keep what is half written."""
+    """Store a draft."""
     crowd.refuse_ended(state, person)
     try:
         kept = answers.keep_draft(state.assigner, person, task, body.revision, answers.clean_all(body.body))
@@ -486,24 +489,24 @@ def draft(task: Id, body: DraftBody, person: Participant, state: Shared) -> Resp
 
 @router.get("/images/{task}/{number}")
 def image(task: Id, number: Annotated[int, Field(ge=0, le=1000)], person: Participant, state: Shared) -> Response:
-    """An image, a recording or captions of an item before this person; of a recording also a part (Range)."""
+    """An image, a recording or captions of an item assigned to this person; supports Range requests."""
     path = file_of(state.design, person, task, number)
     kind = None if path is None else _SERVED.get(path.suffix.lower())
     if path is None or kind is None:
         raise HTTPException(404, "No such image.")
-    # The file's own name stays here: it may tell who made the image.
+    # The file's own name is not sent: it can reveal who made the image.
     return FileResponse(path, media_type=kind)
 
 
 _SERVED = IMAGES | MEDIA | CAPTIONS
-"""The types of the files of items, by how their names end."""
+"""Media types of the files of items, by file extension."""
 
 
-# -- parts of them ----------------------------------------------------------------------------------
+# -- helpers ----------------------------------------------------------------------------------------
 
 
 def _work(state: AppState, request: Request, person: Person, number: int | None) -> Response:
-    """The page of a number, or the current one; first what is to be agreed to."""
+    """The page of a number, or the current one; redirect to the consent text first."""
     if not state.has_agreed(person):
         return RedirectResponse("/consent", 303)
     people = state.design.people
@@ -513,9 +516,9 @@ def _work(state: AppState, request: Request, person: Person, number: int | None)
         numbers.insert(0, number)
     found = pages_of(state.design, person, numbers)
     if number is not None and number <= held.closed and (not found or found[0].number != number):
-        return RedirectResponse("/work", 303)  # what was answered there is closed
+        return RedirectResponse("/work", 303)  # the answers on that page are final
     if number is not None and (not found or found[0].number != number):
-        raise Refused(404, "There is no such page", "It is not one of yours. Go to your current page: /work")
+        raise Refused(404, "There is no such page", "It is not assigned to you. Go to your current page: /work")
     return state.page(
         "work.html",
         request=request,
@@ -545,7 +548,7 @@ def _progress(state: AppState, person: Person, held: HeldPages) -> dict[str, int
 
 
 def _seconds_left(state: AppState, person: Person, held: HeldPages) -> int | None:
-    """Until the person's time is over; None where it never is, or was before."""
+    """Seconds until the person's deadline; None without one, or after the end."""
     if held.end is not None and held.end.kind in _LEAVING:
         return None
     limit = None if state.design.people.crowd is None else state.design.people.crowd.minutes
@@ -561,7 +564,7 @@ def _session(held: HeldPages, words: Catalogue) -> dict[str, Any]:
 
 
 def _end(state: AppState, person: Person, held: HeldPages) -> dict[str, str] | None:
-    """Why there is nothing further, in words."""
+    """The contents of the end page; None if there can be further pages."""
     end: End | None = held.end
     if end is None:
         return None
@@ -574,4 +577,4 @@ def _end(state: AppState, person: Person, held: HeldPages) -> dict[str, str] | N
 
 
 def _no_such_item() -> Refused:
-    return Refused(404, "There is no such item", "This item is not one of yours.", error="unknown")
+    return Refused(404, "There is no such item", "This item is not assigned to you.", error="unknown")

@@ -1,4 +1,4 @@
-"""Start the page: `assay serve`; its worker processes, who may reach it, and by which links."""
+"""The server of `assay serve`: worker processes, access from other machines, and links."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from assay.study.store.people import everybody
 from assay.study.store.work import Changed
 
 USUAL_ADDRESS = "http://127.0.0.1:8321"
-"""Of a page of which nothing else is said."""
+"""The default address of the annotation page."""
 
 PATIENCE = 10.0
-"""Seconds until a request gives up on a database that another program holds: the browser asks again after 15."""
+"""Seconds until a request gives up on a locked database: the browser tries again after 15."""
 
 SIGN_OF_LIFE = 30.0
-"""Seconds that a worker process may take to say that it is alive, before it is ended and another is started. In
-uvicorn's 5 s a busy machine gives a process no turn."""
+"""Seconds without a sign of life after which a worker process is replaced. uvicorn's default of 5 s is too short for a
+busy machine."""
 
 WATCHED_EVERY = 0.2
-"""Seconds between two looks at which worker processes there are: uvicorn takes up to half a second to replace one."""
+"""Seconds between two checks of the worker processes: uvicorn replaces one within half a second."""
 
 _SETTINGS = "ASSAY_SERVE"
-"""How worker processes learn what they serve; the secret among it, so it is in no argument list."""
+"""Environment variable with the settings of worker processes, because the secret must not be in an argument list."""
 
 
 def serve(
@@ -52,36 +52,36 @@ def serve(
     base_url: str | None = None,
     changed: Changed | None = None,
 ) -> None:
-    """Serve the page until it is stopped.
+    """Serve the annotation page and the dashboard until stopped.
 
     Parameters
     ----------
     study : Study
     host, port : str, int
-        Where to listen.
+        The address to listen on.
     workers : int
-        Processes that answer; with more than one, the store is best PostgreSQL.
+        Number of worker processes; use PostgreSQL with more than one.
     secret : str, optional
-        Signs links and cookies. Drawn and kept in the store where it is missing, which is enough for a
-        page that only this machine reaches.
+        Signs links and cookies. By default a random secret is stored in the study, which is sufficient if only this
+        machine can reach the server.
     store : str, optional
-        A database in place of the one in the folder.
+        A database instead of the one in the folder.
     base_url : str, optional
-        Where people reach the page, if not at host and port.
+        Public address of the page, if it differs from host and port.
     changed : {"new-version", "same-question"}, optional
-        What a change of the study means after which answers no longer count.
+        How to treat existing answers after a change of the study.
 
     Raises
     ------
     StudyError
-        Where answers would no longer count, and ``changed`` says nothing; where other machines can reach the page
-        and there is no secret, or the study cannot be shown.
+        If a change would invalidate existing answers and ``changed`` is not given; if other machines can reach the
+        server and there is no secret; or if the study cannot be shown.
     """
     import uvicorn
 
     check_reach(host, port, secret)
     common: dict[str, Any] = {"host": host, "port": port, "log_level": "warning", "server_header": False}
-    # Behind a proxy on this machine, its word on the protocol counts; nobody else's does.
+    # Trust the forwarded protocol of a proxy on this machine only.
     common |= {"proxy_headers": True, "forwarded_allow_ips": "127.0.0.1", "timeout_graceful_shutdown": 10}
     common |= {
         "http": GuardedConnection,
@@ -96,11 +96,11 @@ def serve(
         if workers == 1:
             uvicorn.run(make_app(study, opened, used, base_url), **common)
             return
-        make_app(study, opened, used, base_url)  # what is wrong is said here, once
+        make_app(study, opened, used, base_url)  # report errors here, once, rather than in every worker
     os.environ[_SETTINGS] = json.dumps(
         {"study": str(study.folder.resolve()), "store": store, "secret": used, "base_url": base_url}
     )
-    # Before 0.37 the limit is fixed; before 0.30 uvicorn neither asks its workers nor replaces them.
+    # Before uvicorn 0.37 the limit is fixed; before 0.30 workers are neither checked nor replaced.
     if "timeout_worker_healthcheck" in inspect.signature(uvicorn.Config).parameters:
         common |= {"timeout_worker_healthcheck": SIGN_OF_LIFE}
     ended = threading.Event()
@@ -112,22 +112,22 @@ def serve(
 
 
 def take_in(study: Study, store: str | None = None, changed: Changed | None = None) -> None:
-    """Bring the store to what the study's folder says, see `assay.study.store.intake.sync_study`."""
+    """Update the store to the study's folder, see `assay.study.store.intake.sync_study`."""
     with open_store(study, store) as opened:
         sync_study(opened, study, changed)
 
 
 def worker() -> Any:
-    """The application of one worker process."""
+    """Make the application of one worker process."""
     settings = json.loads(os.environ[_SETTINGS])
     study = load_study(settings["study"])
-    # As the store holds it: a worker that starts later goes on with the study that the others serve.
+    # From the store, so that a worker that starts later serves the same study as the others.
     store = open_store(study, settings["store"], patience=PATIENCE)
     return app_of(store, study.folder, settings["secret"], settings["base_url"])
 
 
 def _log_restarts(ended: threading.Event) -> None:
-    """Write a line for each worker process that takes the place of another, until the server stops."""
+    """Log each replacement of a worker process until the server stops."""
     log = logging.getLogger("assay.collecting")
     known: dict[int, BaseProcess] = {}
     gone: list[BaseProcess] = []
@@ -138,46 +138,47 @@ def _log_restarts(ended: threading.Event) -> None:
             if gone:
                 before = gone.pop(0)
                 log.warning(
-                    f"worker process {before.pid} ended ({_how(before)}); worker process {number} was started in its "
-                    "place. Answers that were not saved yet wait in people's browsers. If this repeats, the machine "
+                    f"worker process {before.pid} ended ({_how(before)}) and was replaced by worker process {number}. "
+                    "Answers that were not saved yet wait in the annotators' browsers. If this repeats, the machine "
                     "is too busy or has too little memory: start assay serve with fewer --workers"
                 )
         known = here
 
 
 def _how(process: BaseProcess) -> str:
-    """How a process ended, in words."""
+    """The reason why a process ended."""
     if process.exitcode == -9:
-        return f"killed: it gave no sign of life for {SIGN_OF_LIFE:.0f} s, or the system needed its memory"
+        return f"killed: no sign of life for {SIGN_OF_LIFE:.0f} s, or the system was out of memory"
     return f"exit status {process.exitcode}"
 
 
-# -- who may reach it, and by which links ---------------------------------------------------------------
+# -- access and links -----------------------------------------------------------------------------------
 
 
 def check_reach(host: str, port: int, secret: str | None) -> None:
-    """Refuse to listen where other machines can come without a secret that somebody chose.
+    """Check the address and the secret.
 
     Raises
     ------
     StudyError
-        For that, for a secret that is too short, and for a port that is not free.
+        If other machines can reach the server and no secret was set, if the secret is too short, or if the port is
+        not free.
     """
     if secret is not None and len(secret) < 16:
         raise StudyError("the secret must have at least 16 characters; make one with: openssl rand -hex 32")
     if secret is None and not _is_loopback(host):
         raise StudyError(
-            f"--host {host} lets other machines in; set a secret first, in the environment as ASSAY_SECRET "
-            "(make one with: openssl rand -hex 32), so that nobody else can make links"
+            f"--host {host} gives other machines access, which requires a secret: set the environment variable "
+            "ASSAY_SECRET (make one with: openssl rand -hex 32), so that no one else can make links"
         )
     if not 0 <= port <= 65535:
-        raise StudyError(f"--port {port}: a port is a number from 0 to 65535")
+        raise StudyError(f"--port {port} is not valid; a port is a number from 0 to 65535")
     try:
         with socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
             pass
     except OSError as error:
         why = (
-            "is taken already"
+            "is already in use"
             if error.errno == errno.EADDRINUSE
             else f"cannot be used ({os.strerror(error.errno or 0)})"
         )
@@ -192,14 +193,14 @@ def _is_loopback(host: str) -> bool:
 
 
 def lead_link(signer: Signer, base_url: str) -> str:
-    """The link of whoever leads the study."""
+    """Return the study lead's link."""
     return f"{base_url.rstrip('/')}/lead/join/{signer.lead_token()}"
 
 
 def links(
     study: Study, base_url: str, secret: str | None = None, store: str | None = None
 ) -> tuple[str, dict[str, str]]:
-    """The lead's link, and that of everybody who is invited, by name."""
+    """Return the study lead's link, and the links of all invited annotators by name."""
     with open_store(study, store) as opened:
         signer = signer_of(study, opened, secret)
         return lead_link(signer, base_url), {

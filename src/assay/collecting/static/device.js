@@ -1,18 +1,18 @@
-// What is kept on this device, named by person: answers waiting to be sent, drafts, seconds of work.
+// Storage on this device, by person: unsent answers, drafts, seconds of work.
 
 export const settings = document.body.dataset;
 
 const translated = JSON.parse(settings.words ?? "{}");
 
-/** English words in the language of the page, with values in their places. */
+/** Translate an English message into the language of the page, and fill in values. */
 export const say = (english, values = {}) =>
   (translated[english] ?? english).replace(/\{(\w+)\}/g, (place, name) => values[name] ?? place);
 
-/** How dates and times are written: as the browser does, and on a page of another language as that one does. */
+/** The locale of dates and times: the browser's, or on a translated page that of its language. */
 export const locale = document.documentElement.lang === "en" ? [] : `${document.documentElement.lang}-u-nu-latn`;
 
 export const PREFIX = `assay:${settings.person}:`;
-const memory = new Map(); // where the browser keeps nothing, at least until the tab is closed
+const memory = new Map(); // if the browser stores nothing, at least until the tab is closed
 
 export function keep(name, value) {
   const text = JSON.stringify(value);
@@ -39,7 +39,7 @@ export function forget(name) {
   try {
     localStorage.removeItem(PREFIX + name);
   } catch {
-    // nothing was kept
+    // nothing was stored
   }
 }
 
@@ -53,7 +53,7 @@ function keptNames(start) {
   return [...names].filter((name) => name.startsWith(start)).sort();
 }
 
-/** Answers not yet acknowledged, in the order of saving; each under a name of its own, so that tabs do not collide. */
+/** Answers not yet acknowledged, in the order of saving; each has a separate name, so that tabs do not collide. */
 export function queue() {
   return keptNames("answer:").map(kept).filter(Boolean);
 }

@@ -1,15 +1,15 @@
-// What is not saved yet: kept on the device at once, and on the server when the typing pauses.
+// Unsaved changes: stored on the device at once, and on the server when the typing pauses.
 
 import { forget, keep, kept, say } from "./device.js";
-import { fillTask, isChanged, numberOf, readTask, revisionOf, tell } from "./form.js";
+import { fillTask, isChanged, numberOf, readTask, revisionOf, showNote } from "./form.js";
 import { readJson, refuse, refused } from "./sending.js";
 import { countFrom, secondsOn } from "./time.js";
 
 const DRAFT_AFTER = 800; // ms without typing until a draft goes to the server
 const draftTimers = new Map();
-const waitingDrafts = new Map(); // by task: what is to be sent
+const waitingDrafts = new Map(); // by task: the draft to send
 
-/** Keep what stands at a task at once, and send it when the typing pauses. */
+/** Store the content of a task at once, and send it when the typing pauses. */
 export function keepDraft(task) {
   const id = task.dataset.task;
   const body = { ...readTask(task), revision: revisionOf(task), at: Date.now(), seconds: secondsOn(numberOf(task.closest("form"))) };
@@ -27,15 +27,15 @@ function sendDraft(id) {
   if (!body || refused) return;
   const options = { method: "PUT", headers: { "content-type": "application/json" } };
   options.body = JSON.stringify({ revision: body.revision, body });
-  options.keepalive = options.body.length < 20000; // browsers carry no more than 64 KiB past the end of a page
-  fetch(`/drafts/${id}`, options).then(heard).catch(() => {}); // it is kept here, and the next one is sent again
+  options.keepalive = options.body.length < 20000; // browsers send at most 64 KiB after a page is closed
+  fetch(`/drafts/${id}`, options).then(heard).catch(() => {}); // it is stored here, and the next draft is sent anyway
 }
 
 async function heard(reply) {
   if (reply.status === 401 || reply.status === 403) refuse((await readJson(reply)).message);
 }
 
-/** Send all that waits, before the page goes. */
+/** Send all waiting drafts, before the page is closed. */
 export function sendDrafts() {
   for (const id of [...waitingDrafts.keys()]) sendDraft(id);
 }
@@ -57,5 +57,5 @@ export function restoreDraft(task) {
   if (!draft) return;
   fillTask(task, { answers: draft.answers, skip: draft.skip ?? "", flag: draft.flag ?? "", comment: draft.comment ?? "" });
   countFrom(numberOf(task.closest("form")), draft.seconds ?? 0);
-  if (isChanged(task)) tell(task, say("Restored what you had not saved yet."));
+  if (isChanged(task)) showNote(task, say("Your unsaved changes were restored."));
 }

@@ -1,4 +1,4 @@
-// Pages, tasks and questions as they stand in the document: what they say, and what is said at them.
+// Pages, tasks and questions in the document: their content, and messages next to them.
 
 import { queue, say } from "./device.js";
 import { showSpans } from "./spans.js";
@@ -15,10 +15,10 @@ export const questionsOf = (where) => all("[data-question]", where);
 export const isOpen = (task) => task.dataset.state === "open" || task.dataset.state === "reopened";
 export const openForms = () => forms().filter((form) => tasksOf(form).some(isOpen));
 
-export const saved = new Map(); // by task: what was saved last, here or on the server
-export const given = new Map(); // by task: what the server had when it made the form
+export const saved = new Map(); // by task: the state saved last, here or on the server
+export const given = new Map(); // by task: the server's state when it made the form
 
-/** What stands in a question, as text: a radio's value, the number as typed, the words. "" is no answer. */
+/** The content of a question as text: a radio's value, the number as typed, the text. "" is no answer. */
 function rawOf(question) {
   if (question.dataset.kind === "number") return question.querySelector(".figure").value.trim();
   if (question.dataset.kind === "text") return question.querySelector("textarea").value;
@@ -55,7 +55,7 @@ export const isAnswered = (question) => (question.dataset.kind === "ranking" ? i
 const isRanked = (question) => all("input", question).every((box) => box.checked);
 const isOptional = (question) => question.dataset.optional !== undefined;
 
-/** The label that is sent. */
+/** The label to send. */
 export function labelOf(question) {
   const raw = rawOf(question);
   if (question.dataset.kind === "number") return asNumber(raw);
@@ -64,22 +64,22 @@ export function labelOf(question) {
 
 const asNumber = (raw) => (/^[-+]?(\d+([.,]\d*)?|[.,]\d+)(e[-+]?\d+)?$/i.test(raw) ? Number(raw.replace(",", ".")) : NaN);
 
-const MISSING = { spans: say("Mark what is asked for, or choose “Nothing to mark”."), ranking: say("Rank all of them, the best first."), several: say("Choose all that apply, or none of these."), text: say("Write an answer, or skip the item."), number: say("Give a number, or skip the item.") };
+const MISSING = { spans: say("Mark the requested spans, or choose “Nothing to mark”."), ranking: say("Rank all of them, best first."), several: say("Choose all that apply, or none of these."), text: say("Write an answer, or skip the item."), number: say("Give a number, or skip the item.") };
 
-/** What is wrong with an answer, in words; "" where nothing is. */
+/** A message about an invalid answer; "" if it is valid. */
 function wrongWith(question) {
   const { kind, low, high, whole, allowed } = question.dataset;
   const raw = rawOf(question);
   if (raw.trim() === "") return isOptional(question) ? "" : (MISSING[kind] ?? say("Choose an answer, or skip the item."));
-  if (kind === "ranking") return isRanked(question) ? "" : say("Rank all of them, the best first.");
+  if (kind === "ranking") return isRanked(question) ? "" : say("Rank all of them, best first.");
   if (kind !== "number") return "";
-  if (/^[-+]?[1-9]\d{0,2}(,\d{3})+$/.test(raw)) return say("Write a thousand as 1000, one and a half as 1.5.");
+  if (/^[-+]?[1-9]\d{0,2}(,\d{3})+$/.test(raw)) return say("Write one thousand as 1000, and one and a half as 1.5.");
   const value = asNumber(raw);
   const fits = Number.isFinite(value) && !(value < Number(low ?? -Infinity)) && !(value > Number(high ?? Infinity));
   return fits && (whole === undefined || Number.isInteger(value)) ? "" : say("The answer must be {allowed}.", { allowed });
 }
 
-/** All that a person can leave at a task. */
+/** Everything that a person can enter for a task. */
 export function readTask(task) {
   const answers = Object.fromEntries(questionsOf(task).map((question) => [question.dataset.question, rawOf(question)]));
   return { answers, skip: task.dataset.skip, flag: task.dataset.flag, comment: task.querySelector(".comment").value };
@@ -94,18 +94,18 @@ export function fillTask(task, state) {
   showMarks(task);
 }
 
-/** Whether a task holds just what stands in a state. */
+/** Whether the content of a task equals a state. */
 export const holds = (task, state) => JSON.stringify(readTask(task)) === JSON.stringify(state);
 export const isChanged = (task) => !holds(task, saved.get(task.dataset.task));
 
-/** What the server says was given, in the shape of readTask. */
+/** The answers that the server sent, in the format of readTask. */
 export function givenIn(task) {
   const asRaw = ({ kind, given: label }) => (label === undefined ? "" : kind === "text" ? JSON.parse(label) : label);
   const answers = Object.fromEntries(questionsOf(task).map(({ dataset }) => [dataset.question, asRaw(dataset)]));
   return { answers, skip: task.dataset.skip, flag: task.dataset.flag, comment: task.dataset.comment };
 }
 
-/** The revision that the next answer to a task follows: that of an answer still waiting, or the server's. */
+/** The revision before the next answer to a task: that of an unsent answer, or the server's. */
 export function revisionOf(task) {
   const waiting = queue().find((entry) => entry.key === task.dataset.key);
   return waiting ? waiting.revision + 1 : Number(task.dataset.revision);
@@ -117,13 +117,13 @@ export const wrongNow = (question) => (isSkipped(question) ? "" : wrongWith(ques
 
 // -- numbers and long texts -------------------------------------------------------------------------
 
-/** The step of a slider: about a five hundredth of its range, as a power of ten. */
+/** The step of a slider: about 1/500 of its range, as a power of ten. */
 export function fineness(slider) {
   const exponent = Math.floor(Math.log10((Number(slider.max) - Number(slider.min)) / 500));
   return exponent < 0 ? (10 ** exponent).toFixed(-exponent) : "1";
 }
 
-/** Put the slider where the box says; with nothing in the box it shows that nothing is chosen. */
+/** Move the slider to the number in the box; an empty box shows that nothing is chosen. */
 export function moveSlider(question) {
   const slider = question.querySelector(".slider");
   if (!slider) return;
@@ -142,17 +142,17 @@ export function readSlider(slider) {
 
 const rankedIn = (question) => (question.dataset.ranked ? question.dataset.ranked.split(",") : []);
 
-/** The places of a ranking: each text that has one is ticked, and says which. */
+/** Show the ranks of a ranking: each ranked text is ticked and shows its rank. */
 function showRanks(question, ranked) {
   question.dataset.ranked = ranked.join(",");
   for (const box of all("input", question)) {
     const place = ranked.indexOf(box.value) + 1;
     box.checked = place > 0;
-    box.closest("label").querySelector(".rank").textContent = place ? say("place {number}", { number: place }) : "";
+    box.closest("label").querySelector(".rank").textContent = place ? say("rank {number}", { number: place }) : "";
   }
 }
 
-/** A text was chosen: it has the next place, and the last one left the last; or it was taken out. */
+/** Give a chosen text the next rank (the last remaining one gets the last rank), or remove its rank. */
 export function rank(box) {
   const question = box.closest("[data-question]");
   const values = all("input", question).map((one) => one.value);
@@ -162,7 +162,7 @@ export function rank(box) {
   showRanks(question, box.checked && left.length === 1 ? [...ranked, ...left] : ranked);
 }
 
-/** A label that applies takes back none of these, and none of these takes back all others. */
+/** Choosing a label clears "None of these", and "None of these" clears all labels. */
 export function keepNoneAlone(box) {
   if (!box.checked) return;
   for (const other of all("input", box.closest("[data-question]"))) if (!other.value !== !box.value) other.checked = false;
@@ -174,10 +174,10 @@ export function grow(area) {
   area.style.setProperty("height", `${area.scrollHeight + 2}px`);
 }
 
-// -- words at tasks and questions ---------------------------------------------------------------------
+// -- messages at tasks and questions ------------------------------------------------------------------
 
-export function tell(task, words) {
-  const place = task.querySelector(".told");
+export function showNote(task, words) {
+  const place = task.querySelector(".task-note");
   place.textContent = words;
   place.hidden = !words;
 }
@@ -195,7 +195,7 @@ export function showWrong(question, words) {
   else question.removeAttribute("aria-invalid");
 }
 
-/** A reason as it is offered in the language of the page; what is kept is alike in all of them. */
+/** A reason in the language of the page; the stored reason is the same in all languages. */
 function readReason(skip) {
   const offered = all("#skip input[type=radio]").find(({ value }) => skip === value || skip.startsWith(`${value}: `));
   return offered ? offered.closest("label").querySelector(".words").textContent + skip.slice(offered.value.length) : skip;

@@ -1,3 +1,3 @@
-// A personal link goes on by itself in a browser; what only looks at addresses in messages runs no script, and gets no further.
+// Browsers follow a personal link automatically; link previews in messages run no script, so they do not.
 
 document.querySelector("form").requestSubmit();

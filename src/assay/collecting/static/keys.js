@@ -1,4 +1,4 @@
-// What keys, buttons and fields do.
+// Actions of keys, buttons and fields.
 
 import { settings } from "./device.js";
 import { all, byId, grow, keepNoneAlone, moveSlider, needsAnswer, questionsOf, rank, readSlider, showWrong, tasksOf } from "./form.js";
@@ -59,10 +59,10 @@ function act(name, button) {
 
 const LETTERS = { U: "undo", S: "skip", F: "flag", P: "previous", C: "comment", I: "instructions", "?": "keys" };
 
-/** The key as a keyboard of Latin letters has it: an Arabic one writes other letters, and other digits, at the same places. */
+/** The key on a Latin keyboard: an Arabic keyboard has other letters and digits in the same positions. */
 const keyInLatin = ({ key, code }) => (key > "~" && code.match(/^(?:Key|Digit)(.)$/)?.[1]) || key.toUpperCase();
 
-/** Give a question the answer of a key; true where the key meant something to it. */
+/** Answer a question by key; true if the key has a function for it. */
 function answerByKey(question, key) {
   const { kind } = question.dataset;
   if (kind === "text") return false;
@@ -102,9 +102,9 @@ function answerByKey(question, key) {
   return true;
 }
 
-let reached = null; // the question that the last answer by key led to
+let reached = null; // the question that was focused after the last answer by key
 
-/** A question was answered by key: the next key is for the next one that needs an answer, where the page has one. */
+/** After an answer by key, keys apply to the next question that needs an answer, if there is one. */
 function goToNext(question) {
   const here = questionsOf(current);
   const next = here.slice(here.indexOf(question) + 1).find(needsAnswer);
@@ -114,7 +114,7 @@ function goToNext(question) {
   reached = next;
 }
 
-/** Enter: on to the next question, or save; after an answer by key one stands at the next question already. */
+/** Enter: go to the next question, or save; after an answer by key the next question is already active. */
 function onEnter() {
   const there = reached !== null && reached === activeQuestion() && needsAnswer(reached);
   reached = null;
@@ -156,7 +156,7 @@ export function onKey(event) {
     return;
   }
   if (event.repeat) {
-    // A key that is held down answers one question, not all of the page.
+    // A key that is held down answers one question only.
     if (target.matches("[type=radio]")) event.preventDefault();
     return;
   }
@@ -170,7 +170,7 @@ function take(event, action) {
   action();
 }
 
-/** Out of a text field, so that keys answer again; the question stays the active one. */
+/** Leave a text field, so that keys answer again; the question stays active. */
 function leaveText(field) {
   const place = field.closest("[data-question]") ?? field.closest("[data-task]") ?? current;
   place.tabIndex = -1;
@@ -204,7 +204,7 @@ export function onClick(event) {
     if (event.detail > 1 && button.dataset.act === "save") return; // the second half of a double click
     act(button.dataset.act, button);
   } else if (event.target.matches(".slider.unset")) {
-    // A click on the very middle of a slider changes nothing, and yet chooses the middle.
+    // A click on the exact middle of a slider causes no change event, but it chooses the middle.
     event.target.dispatchEvent(new Event("input", { bubbles: true }));
   } else if (event.target.closest("[data-kind=spans]")) {
     const wrong = clickSpans(event.target, event.shiftKey);

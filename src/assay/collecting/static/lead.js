@@ -1,17 +1,17 @@
-// The lead's page renews itself without disturbing whoever reads it or types on it.
+// The dashboard updates itself without disturbing reading or typing.
 
-const EVERY = 5000; // milliseconds between looks
-const SAID = 6000; // how long a word of success stands
+const EVERY = 5000; // milliseconds between updates
+const SAID = 6000; // milliseconds for which a message of success is shown
 const live = document.getElementById("live");
 const connection = document.getElementById("connection");
 let timer = null;
 let looking = false;
-let again = false; // something changed while one looked
+let again = false; // something changed during an update
 let ended = false;
 
-// -- renewing -------------------------------------------------------------------------------------
+// -- updating -------------------------------------------------------------------------------------
 
-/** Fetch the study as it stands, and put it in place of what is shown. */
+/** Fetch the current state and show it. */
 async function look() {
   clearTimeout(timer);
   again = looking;
@@ -25,14 +25,14 @@ async function look() {
     renew(html);
     connect("live", "Live");
   } else if (ended) {
-    connect("lost", "This link has ended; open the lead's link again");
+    connect("lost", "This link no longer works; open the study lead's link again");
   } else {
     const why = status === 503 ? wordsOf(html) : status ? "The server cannot answer" : "Cannot reach the server";
     connect("lost", `${why || "The server cannot answer"}; trying again`);
   }
 }
 
-/** Status and text of the live part; status 0 where nothing came back. */
+/** Status and text of the live part; status 0 without a response. */
 async function fetched() {
   try {
     const answer = await fetch(`/lead/live${location.search}`, { cache: "no-store" });
@@ -46,7 +46,7 @@ function connect(state, words) {
   connection.classList.toggle("is-live", state === "live");
   connection.classList.toggle("is-lost", state === "lost");
   const place = document.getElementById("connection-words");
-  if (place.textContent !== words) place.textContent = words; // said aloud only when it changes
+  if (place.textContent !== words) place.textContent = words; // announced only when it changes
 }
 
 function renew(html) {
@@ -58,7 +58,7 @@ function renew(html) {
 
 /** Change an element into another, keeping its own nodes: focus, open details and typed text stay. */
 function become(old, fresh) {
-  // By name: `form.attributes` is the field of that name, where there is one.
+  // By name: `form.attributes` is the field of that name, if there is one.
   for (const name of old.getAttributeNames()) {
     if (!fresh.hasAttribute(name) && !isOwn(old, name)) old.removeAttribute(name);
   }
@@ -72,7 +72,7 @@ function become(old, fresh) {
     const key = child.dataset.key;
     if (key === undefined) continue;
     if (wantedKeys.has(key)) keyed.set(key, child);
-    else child.remove(); // first, so that those after it need not move, which would take the focus from them
+    else child.remove(); // first, so that later ones stay in place and keep the focus
   }
   let at = old.firstChild;
   for (const wanted of [...fresh.childNodes]) {
@@ -96,7 +96,7 @@ function become(old, fresh) {
   }
 }
 
-/** Take away what stands before a node and has no key, rather than move the node; where it then begins. */
+/** Remove nodes without a key before a node, instead of moving the node; return the node at that position. */
 function withoutStrays(at, found) {
   const strays = [];
   let one = at;
@@ -108,7 +108,7 @@ function withoutStrays(at, found) {
 
 const alike = (one, other) => one.nodeName === other.nodeName && one.dataset?.key === other.dataset?.key;
 
-/** What belongs to whoever uses the page, or to this script, and not to the server. */
+/** Attributes that the user or this script sets, and not the server. */
 function isOwn(element, name) {
   if (element.localName === "details") return name === "open";
   if (element.localName === "button") return name === "disabled" || name === "hidden";
@@ -117,10 +117,10 @@ function isOwn(element, name) {
 
 // -- links ----------------------------------------------------------------------------------------
 
-/** Links as they can be sent: with this page's address before them, where the server does not know its own. */
+/** Complete the links with this page's address, if the server does not know its own. */
 function completeLinks() {
   for (const field of live.querySelectorAll("input[data-link]")) {
-    // An address for a platform has signs of its own in it, which must stay as they are.
+    // The placeholders in the address for a platform must not be encoded.
     const whole = /^https?:/.test(field.dataset.link) ? field.dataset.link : new URL(field.dataset.link, location.href).href;
     if (field.value !== whole && field !== document.activeElement) field.value = whole;
   }
@@ -139,7 +139,7 @@ async function copy(button) {
   }
 }
 
-// -- doing ----------------------------------------------------------------------------------------
+// -- actions --------------------------------------------------------------------------------------
 
 /** Send a form without leaving the page. */
 async function send(form) {
@@ -156,19 +156,19 @@ async function send(form) {
       say(await reasonIn(answer), true);
     }
   } catch {
-    say("The server cannot be reached, so nothing was changed. Try again.", true);
+    say("The server cannot be reached; nothing was changed. Try again.", true);
   } finally {
     button.disabled = false;
   }
   look();
 }
 
-/** The words of the notice that came back. */
+/** The text of the notice in a response. */
 async function reasonIn(answer) {
-  return wordsOf(await answer.text()) || `The server refused it (${answer.status}).`;
+  return wordsOf(await answer.text()) || `The server refused the request (${answer.status}).`;
 }
 
-/** Times as the clock here has them: in words on their own, and where one points at how long ago it was. */
+/** Show times in local time: as text, or in the tooltip of a relative time. */
 function showLocalTimes() {
   for (const one of document.querySelectorAll("time[datetime]")) {
     const local = new Date(one.dateTime).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });

@@ -1,4 +1,4 @@
-// Recordings, which keys play, and pictures, which open larger than the page shows them.
+// Recordings, which keys can play, and pictures, which open enlarged.
 
 import { all, byId } from "./form.js";
 
@@ -6,41 +6,41 @@ import { all, byId } from "./form.js";
 
 const STEP = 5; // seconds
 
-let last = null; // the one that was played last
+let last = null; // the recording played last
 
-/** The recording that keys speak to: the one that plays, the one that was played last, the first of the page. */
+/** The recording that keys control: the one that plays, else the one played last, else the first on the page. */
 function recordingOf(form) {
   const here = form ? all("audio, video", form) : [];
   return here.find((one) => !one.paused) ?? here.find((one) => one === last) ?? here[0] ?? null;
 }
 
-/** Play, pause or go some seconds back or on; false where the page has no recording. */
+/** Play, pause or go back or forward by some seconds; false if the page has no recording. */
 export function playByKey(form, key) {
   const one = recordingOf(form);
   if (!one) return false;
   if (key !== "K") one.currentTime = Math.max(0, one.currentTime + (key === "J" ? -STEP : STEP));
-  else if (one.paused) one.play().catch(() => {}); // it cannot be played: its own bar says so
+  else if (one.paused) one.play().catch(() => {}); // it cannot be played: its controls show the error
   else one.pause();
   return true;
 }
 
-/** Keys that a player in focus takes for itself. */
+/** Keys that a focused player handles. */
 export const isPlayersKey = (target, key) => target.matches("audio, video") && /^(?: |Enter|Home|End|Arrow.*|Page.*)$/.test(key);
 
-/** Only one is heard at a time. */
+/** Play one recording at a time. */
 function onPlay(event) {
   last = event.target;
   for (const other of all("audio, video")) if (other !== last) other.pause();
 }
 
-/** Captions of a sound, which has no picture to show them on. */
+/** Show the captions of an audio recording, which has no picture. */
 function onCue(event) {
   const place = event.target.parentElement.nextElementSibling;
   if (!place?.matches(".captions")) return;
   place.textContent = [...event.target.track.activeCues].map((cue) => cue.getCueAsHTML().textContent).join("\n");
 }
 
-/** Another page is shown: nothing of this one is heard any more. */
+/** Pause all recordings when another page is shown. */
 export function hush() {
   for (const one of all("audio, video")) one.pause();
 }
@@ -50,7 +50,7 @@ export function hush() {
 const FACTOR = 1.5;
 const MOST = 12;
 
-let scale = 1; // of the picture, against the largest that fits
+let scale = 1; // of the picture, relative to the largest size that fits
 
 function zoomTo(wanted) {
   const [place, picture] = [byId("zoom-place"), byId("zoom-picture")];
@@ -72,7 +72,7 @@ function openPicture(link) {
   picture.decode().then(() => zoomTo(1), () => dialog.close());
 }
 
-/** A click on a picture; with a key that asks for a new tab it opens in one. */
+/** A click on a picture; with a modifier key the browser opens it in a new tab. */
 function onPicture(event) {
   const act = event.target.closest("[data-zoom]")?.dataset.zoom;
   if (act) zoomTo({ in: scale * FACTOR, out: scale / FACTOR, fit: 1 }[act]);

@@ -1,10 +1,10 @@
-// Going from page to page: what is shown, what is held ready, how far it is, and the end.
+// Navigation: the page shown, the pages loaded ahead, the progress, and the end.
 
 import { keep, kept, queue, say, settings } from "./device.js";
 import { dropDraft, keepDraft, restoreDraft } from "./drafts.js";
 import {
   all, byId, fillTask, fineness, formOf, forms, given, givenIn, grow, isChanged, isOpen, needsAnswer, numberOf,
-  openForms, questionsOf, readTask, saved, showMarks, showWrong, tasksOf, tell,
+  openForms, questionsOf, readTask, saved, showMarks, showNote, showWrong, tasksOf,
 } from "./form.js";
 import { hush } from "./media.js";
 import { readJson, refuse, refused, settled, SOMEBODY_ELSE, WAITS } from "./sending.js";
@@ -13,10 +13,10 @@ import { inWords, showAlert } from "./words.js";
 
 const AHEAD = Number(settings.ahead);
 export let current = null; // the form that is shown, or null at the end
-let closed = Number(settings.closed); // what was answered on pages up to this one is shown no more
-let end = null; // why there are no further pages, as the server said last
+let closed = Number(settings.closed); // answers on pages up to this one are final and no longer shown
+let end = null; // why there are no further pages, from the server's last response
 
-/** Make a form of the server ready: what was given, then what waits to be sent, then what was not saved. */
+/** Prepare a form from the server: fill in saved answers, then unsent answers, then drafts. */
 function setUp(form) {
   form.closest(".unseen")?.replaceWith(form);
   form.hidden = form !== current;
@@ -36,21 +36,21 @@ function setUp(form) {
   }
 }
 
-/** Make ready what came with the document: its pages, or the end that stands there. */
+/** Prepare the content of the document: its pages, or its end page. */
 export function setUpAll(shown) {
   if (shown) end = { kind: shown.dataset.kind, html: shown.outerHTML };
   for (const form of forms()) setUp(form);
   progress();
 }
 
-/** The server knows more of a page than this document and its queue do: it was opened again, or answered elsewhere. */
+/** Whether the server has a newer state of a page than this document and its queue: reopened or answered elsewhere. */
 function isNewer(form, old) {
   const known = new Map(tasksOf(old).map((task) => [task.dataset.task, Number(task.dataset.revision)]));
   const waits = queue().some((entry) => entry.page === numberOf(old));
   return !waits && tasksOf(form).some((task) => Number(task.dataset.revision) > (known.get(task.dataset.task) ?? -1));
 }
 
-/** Put a form that came from the server in its place; where one of its number is there, that stays if it is as new. */
+/** Insert a form from the server; an existing form of the same number is kept if it is as new. */
 export function takeIn(html, number, { always = true } = {}) {
   const page = new DOMParser().parseFromString(html, "text/html");
   if ((page.body.dataset.person ?? settings.person) !== settings.person) return refuse(SOMEBODY_ELSE);
@@ -68,9 +68,9 @@ export function takeIn(html, number, { always = true } = {}) {
   return form;
 }
 
-// -- going from page to page --------------------------------------------------------------------------
+// -- navigation ---------------------------------------------------------------------------------------
 
-/** Show a page that is in the document. */
+/** Show a page of the document. */
 export function show(form, { push = true, focus = true } = {}) {
   if (form !== current) hush();
   current = form;
@@ -93,23 +93,23 @@ export function show(form, { push = true, focus = true } = {}) {
   fetchMore();
 }
 
-/** Show a page by its number, from the server where it is not in the document. */
+/** Show a page by its number; load it from the server if it is not in the document. */
 export async function goTo(number, how = {}) {
   const form = formOf(number) ?? (await fetchPage(number));
   if (form) show(form, how);
   else if (isClosed(number)) sayClosed(number);
-  else if (!refused) showAlert(say("Page {number} cannot be fetched now. Please try again when the network is back.", { number }));
+  else if (!refused) showAlert(say("Page {number} cannot be loaded now. Please try again when the network is back.", { number }));
 }
 
 export const isClosed = (number) => number <= closed && !formOf(number);
 
-/** The address is that of the page that is shown again, where the browser's own way back led to a closed one. */
+/** Report a closed page, and restore the address of the page shown after the browser's back button. */
 function sayClosed(number) {
-  showAlert(say("What you answered on page {number} is saved, and stays as it is.", { number }));
+  showAlert(say("Your answers on page {number} are saved and can no longer be changed.", { number }));
   if (current) history.replaceState({ page: numberOf(current) }, "", `/work/${numberOf(current)}`);
 }
 
-/** What was answered up to a page leaves the document: its session is over, or an item of it comes again. */
+/** Remove final answers up to a page: their session is over, or one of their items is presented again. */
 function close(upTo) {
   closed = Math.max(closed, upTo);
   for (const task of forms().flatMap(tasksOf)) {
@@ -125,13 +125,13 @@ function close(upTo) {
   sayClosed(number);
 }
 
-/** The page that the button for going back leads to. */
+/** The page that the back button leads to. */
 const numberOfLast = () => (current ? numberOf(current) - 1 : (kept("page") ?? 0));
 const canGoBack = () => numberOfLast() >= 1 && !isClosed(numberOfLast());
 
 export const isShown = (number) => current !== null && numberOf(current) === number;
 
-/** A bar about a page, with a button that leads there from another one. */
+/** Show an alert about a page, with a button to go there from another one. */
 export function showAlertAbout(number, words, { stays = false } = {}) {
   const way = isShown(number) ? {} : { label: say("Show page {number}", { number }), action: () => goTo(number) };
   showAlert(words, { ...way, stays });
@@ -146,7 +146,7 @@ async function fetchPage(number) {
   }
 }
 
-/** Forget pages far behind; the server has them. */
+/** Remove pages far behind; the server has them. */
 function prune() {
   const waiting = new Set(queue().map((entry) => entry.page));
   for (const form of forms()) {
@@ -155,7 +155,7 @@ function prune() {
   }
 }
 
-/** The next page that is open; where there is none, why, or that it is being fetched. */
+/** Show the next open page; if there is none, the end page or the waiting page. */
 export function goOn() {
   const open = openForms();
   const next = open.find((form) => current && numberOf(form) > numberOf(current)) ?? open.find((form) => form !== current);
@@ -168,7 +168,7 @@ export function previous() {
   if (canGoBack()) goTo(numberOfLast());
 }
 
-/** The buttons below: at the end only the one that leads back. */
+/** Show the buttons below; at the end only the back button. */
 function showFoot(previousThere) {
   byId("foot").hidden = !current && !previousThere;
   for (const button of all("button", byId("foot"))) button.hidden = !current && button.dataset.act !== "previous";
@@ -210,11 +210,11 @@ export function showWaiting() {
   fetchMore();
 }
 
-/** Words for whoever has nothing to do because the network is away. */
+/** Update the messages for a person who waits for the network. */
 export function sayWaiting() {
   byId("waiting-words").textContent = fetchFailed
-    ? say("The server cannot be reached. More items come by themselves when the network is back; please keep this page open.")
-    : say("The next item is being fetched.");
+    ? say("The server cannot be reached. More items will load automatically when the network is back; please keep this page open.")
+    : say("Loading the next item.");
   const place = byId("end-place").querySelector(".notice");
   if (!place) return;
   const waiting = queue().length;
@@ -229,7 +229,7 @@ let fetchFailed = false;
 let fetchTries = 0;
 let fetchTimer = 0;
 
-/** Ask for further pages when few that are open are left. */
+/** Load further pages when few open ones remain. */
 export async function fetchMore({ anyway = false } = {}) {
   clearTimeout(fetchTimer);
   const unseen = openForms().filter((form) => form !== current).length;
@@ -237,10 +237,10 @@ export async function fetchMore({ anyway = false } = {}) {
   if (fetching || refused || unseen >= AHEAD || (end && !anyway)) return;
   fetching = true;
   fetchAgain = false;
-  let ended = false; // for another reason than before
+  let ended = false; // whether the reason of the end changed
   const [before, quiet] = [settled, !queue().length];
   try {
-    // With nothing left to do, pages before the last may have become open again.
+    // Without open pages, earlier pages can have been reopened.
     const after = current ? Math.max(...forms().map(numberOf)) : 0;
     const reply = await fetch(`/pages?after=${after}`, { signal: AbortSignal.timeout(20000) });
     if (reply.status === 401 || reply.status === 403) return refuse((await readJson(reply)).message);
@@ -255,8 +255,8 @@ export async function fetchMore({ anyway = false } = {}) {
     close(found.closed);
     setTimeLeft(found.left);
     const fresh = found.session && showSession(found.session);
-    // While answers are under way nobody knows whether the server has counted them; this page has. Those of an earlier
-    // session say nothing about a new one.
+    // While answers are being sent, it is unknown whether the server has counted them, so this page's count is used,
+    // except in a new session, to which earlier answers do not count.
     const counted = fresh || (quiet && settled === before && !queue().length);
     showProgress(counted ? found.progress : { ...found.progress, done: Number(byId("progress-words").dataset.done) });
   } catch {
@@ -274,18 +274,18 @@ export async function fetchMore({ anyway = false } = {}) {
 
 let lookTimer = 0;
 
-/** The network may be back. */
+/** Try again after a failure, when the network can be back. */
 export function fetchAfterFailure() {
   if (fetchFailed) fetchMore({ anyway: true });
 }
 
-/** At the end: ask now and then whether there is more, since items come back from those who leave. */
+/** At the end: check from time to time for further items, because the items of people who leave are assigned again. */
 export function lookAgain() {
   clearTimeout(lookTimer);
   if (current === null) lookTimer = setTimeout(() => current === null && fetchMore({ anyway: true }), end ? 20000 : 3000);
 }
 
-/** Say which session it is; whether it is another one than before. */
+/** Show the session; return whether it changed. */
 function showSession({ number, of, words }) {
   const place = document.querySelector(".session");
   const fresh = place.dataset.session !== String(number);
@@ -295,17 +295,17 @@ function showSession({ number, of, words }) {
   return fresh;
 }
 
-/** The session that the page is in now. */
+/** The current session of the page. */
 export function session() {
   return document.querySelector(".session").dataset.session;
 }
 
-/** Whether an answer that waits, or that the server has just taken, is one more in the count of this session. */
+/** Whether an unsent or just saved answer adds to the count of this session. */
 export function isCounted(entry) {
   return entry.counts && (entry.session ?? session()) === session();
 }
 
-/** "13 of 16", with what was saved here and is still on its way. */
+/** Show "13 of 16", including answers saved here and not sent yet. */
 function showProgress({ done, total }) {
   const words = byId("progress-words");
   Object.assign(words.dataset, { done, total: total ?? "" });
@@ -315,20 +315,20 @@ function showProgress({ done, total }) {
   Object.assign(byId("progress-bar"), { hidden: total === null, max: total || 1, value: total ? Math.min(here, total) : 0 });
 }
 
-/** Count what was saved here; `more` of it the server has counted now. */
+/** Update the count of answers; the server has now counted `more` of them. */
 export function progress(more = 0) {
   const { done, total } = byId("progress-words").dataset;
   showProgress({ done: Number(done) + more, total: total === "" ? null : Number(total) });
 }
 
-/** What the button below does now: save, wait for the server, go on after its feedback. */
+/** Label the button below: save, wait for the server, or continue after feedback. */
 export function showPhase() {
   const phase = current?.dataset.phase;
   for (const question of current ? questionsOf(current) : []) question.disabled = phase !== undefined;
-  byId("save-words").textContent = phase === "waiting" ? say("Checking…") : phase === "feedback" ? say("Go on") : say("Save and go on");
+  byId("save-words").textContent = phase === "waiting" ? say("Checking…") : phase === "feedback" ? say("Continue") : say("Save and continue");
 }
 
-// -- the question that keys speak to ----------------------------------------------------------------------
+// -- the question that keys apply to ----------------------------------------------------------------------
 
 export function activeQuestion() {
   if (!current) return null;
@@ -355,14 +355,14 @@ export function focusQuestion(question) {
   question.scrollIntoView({ block: "nearest" });
 }
 
-/** What stands at a task was changed by the person; with a question, its answer was. */
+/** Handle a change of a task by the person; with a question, a change of its answer. */
 export function changed(task, question = null) {
   if (question) {
     showWrong(question, "");
     task.dataset.skip = "";
   }
   showMarks(task);
-  tell(task, "");
+  showNote(task, "");
   keepDraft(task);
   markActive();
 }

@@ -1,10 +1,10 @@
-// Saving a page, and what follows from the server's word on it: practice, refusals, newer answers, undo.
+// Saving a page, and handling the server's response: practice feedback, refusals, newer answers, undo.
 
 import { keep, kept, nameInQueue, newKey, queue, say } from "./device.js";
 import { dropDraft } from "./drafts.js";
 import {
   fillTask, given, holds, isAnswered, isChanged, isOpen, labelOf, needsAnswer, numberOf, questionsOf, readTask, revisionOf,
-  saved, showWrong, taskOf, tasksOf, tell, wrongNow,
+  saved, showNote, showWrong, taskOf, tasksOf, wrongNow,
 } from "./form.js";
 import {
   activeQuestion, changed, current, fetchMore, focusQuestion, goOn, goTo, isClosed, isCounted, isShown, progress, sayWaiting,
@@ -14,10 +14,10 @@ import { send, showStatusOnce } from "./sending.js";
 import { endTime, secondsOn, signOfLife } from "./time.js";
 import { hideAlert, hidePassingAlert, showAlert } from "./words.js";
 
-const savedPages = kept("saved") ?? []; // for undo: the numbers of the pages saved here, the last one last
-const replies = new Map(); // by key: who waits for the server's word on an answer
+const savedPages = kept("saved") ?? []; // for undo: the numbers of the pages saved here, in order
+const replies = new Map(); // by key: callbacks that wait for the server's response to an answer
 
-/** Enter: on to the next open question of the page; save when there is none. */
+/** Enter: go to the next unanswered question of the page; save if there is none. */
 export function enter() {
   const question = activeQuestion();
   const next = current && questionsOf(current).find((one) => one !== question && needsAnswer(one));
@@ -25,7 +25,7 @@ export function enter() {
   else save();
 }
 
-/** Keep the answers of this page in the queue and go on; while practising, wait for what the server says. */
+/** Add the answers of this page to the queue and continue; in practice, wait for the server's feedback. */
 export async function save() {
   const form = current;
   if (!form || form.dataset.phase === "waiting") return;
@@ -85,14 +85,14 @@ function makeEntries(form) {
     task.dataset.state = state.skip ? "skipped" : "answered";
     saved.set(task.dataset.task, state);
     dropDraft(task.dataset.task);
-    tell(task, "");
+    showNote(task, "");
     return entry;
   });
   if (entries.length) endTime(numberOf(form));
   return entries;
 }
 
-/** What a practice item shows once it is answered: which labels were right, and why. */
+/** Show the feedback on a practice item: which labels were correct, and why. */
 function showFeedback(form, found) {
   form.dataset.phase = "feedback";
   showPhase();
@@ -100,7 +100,7 @@ function showFeedback(form, found) {
     const question = questionsOf(form).find((one) => one.dataset.name === name);
     const place = question?.querySelector(".feedback");
     if (!place) continue;
-    const verdict = right ? say("Right.") : expected ? say("Expected here: {expected}.", { expected }) : say("Not what was expected.");
+    const verdict = right ? say("Correct.") : expected ? say("Expected here: {expected}.", { expected }) : say("This is not the expected answer.");
     place.textContent = [verdict, words].filter(Boolean).join(" ");
     place.className = `feedback ${right ? "right" : "not-right"}`;
     place.hidden = false;
@@ -108,7 +108,7 @@ function showFeedback(form, found) {
   form.querySelector(".feedback:not([hidden])")?.focus();
 }
 
-/** What the page does once the server has spoken of an answer. */
+/** Handle the server's response to an answer. */
 export function follow(entry, status, reply) {
   const task = taskOf(entry.task);
   const shows = task?.dataset.key === entry.key;
@@ -124,7 +124,7 @@ export function follow(entry, status, reply) {
   } else if (status === 422 || status === 400) {
     giveBack(entry, reply);
   } else {
-    const words = reply.message || say("The server did not take an answer ({status}).", { status });
+    const words = reply.message || say("The server did not accept an answer ({status}).", { status });
     showAlertAbout(entry.page, say("{words} It was not saved.", { words }), { stays: true });
   }
   replies.get(entry.key)?.(reply);
@@ -134,14 +134,14 @@ export function follow(entry, status, reply) {
   if (!queue().length) fetchMore({ anyway: true });
 }
 
-/** A newer answer was given elsewhere: that one stands, and is shown. The one from here can be put back, unsaved. */
+/** Show a newer answer that was given elsewhere. The answer from this page can be restored as unsaved. */
 function takeNewer(entry, reply) {
   dropDraft(entry.task);
   const shown = isShown(entry.page);
   if (reply.html) takeIn(reply.html, entry.page);
   if (shown) show(current, { push: false });
   progress();
-  const words = say("{words} The one from here was not saved.", { words: reply.message || say("A newer answer to this item was saved elsewhere.") });
+  const words = say("{words} Your answer from this page was not saved.", { words: reply.message || say("A newer answer to this item was saved elsewhere.") });
   const goThere = async () => {
     if (!isShown(entry.page)) await goTo(entry.page);
     return isShown(entry.page);
@@ -149,14 +149,14 @@ function takeNewer(entry, reply) {
   const putBack = async () => (await goThere()) && putInto([[taskOf(entry.task), entry.state]]);
   const offer = () => {
     const same = holds(taskOf(entry.task), entry.state);
-    showAlert(words, same ? {} : { label: say("Put mine back"), action: putBack, stays: true });
+    showAlert(words, same ? {} : { label: say("Restore my answer"), action: putBack, stays: true });
   };
   const lead = async () => (await goThere()) && offer();
   if (shown) offer();
   else showAlert(words, { label: say("Show page {number}", { number: entry.page }), action: lead, stays: true });
 }
 
-/** Fill tasks with answers that were not saved. */
+/** Fill in unsaved answers. */
 function putInto(states) {
   for (const [task, state] of states) {
     fillTask(task, state);
@@ -165,14 +165,14 @@ function putInto(states) {
   hideAlert();
 }
 
-/** The server refused an answer: back to its page, with the words at the question. */
+/** Handle a refused answer: show its page, with the message at the question. */
 function giveBack(entry, reply) {
   for (const later of queue()) {
     if (later.task === entry.task) keep(nameInQueue(later), { ...later, revision: later.revision - 1 });
   }
   keep(`draft:${entry.task}`, { ...entry.state, revision: entry.revision, at: Date.now(), seconds: entry.seconds });
   progress();
-  const words = reply.message || say("An answer was not taken.");
+  const words = reply.message || say("An answer was not accepted.");
   const task = taskOf(entry.task);
   if (!task) {
     showAlertAbout(entry.page, words, { stays: true });
@@ -192,7 +192,7 @@ function giveBack(entry, reply) {
   if (first) focusQuestion(first);
 }
 
-/** Take back what is not saved on this page; where there is nothing, go to what was saved last. */
+/** Undo unsaved changes on this page; without any, go to the page saved last. */
 export function undo() {
   const form = current;
   const unsaved = form ? tasksOf(form).filter(isChanged) : [];
@@ -209,6 +209,6 @@ export function undo() {
     for (const question of questionsOf(task)) showWrong(question, "");
     changed(task);
   }
-  showAlert(say("Taken back what was not saved."), { label: say("Put it back"), action: () => putInto(before) });
+  showAlert(say("Unsaved changes were undone."), { label: say("Restore"), action: () => putInto(before) });
   form.querySelector(".page-title").focus({ preventScroll: true });
 }

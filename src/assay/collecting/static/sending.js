@@ -1,4 +1,4 @@
-// Answers leave the queue of this device in order, one at a time, and each only once the server has spoken of it.
+// Answers are sent in order, one at a time; each stays in the queue of this device until the server has responded.
 
 import { forget, locale, nameInQueue, PREFIX, queue, say, settings } from "./device.js";
 import { byId } from "./form.js";
@@ -6,17 +6,17 @@ import { hideAlert, inWords, showAlert } from "./words.js";
 
 export const WAITS = [1, 2, 4, 8, 15]; // seconds between attempts
 let sending = false;
-export let refused = ""; // why the server takes nothing from this browser any more
+export let refused = ""; // why the server refuses all requests of this browser
 let tries = 0;
 let sendTimer = 0;
 let savedAt = null;
-export let settled = 0; // how many answers the server has spoken of
-let follow = () => {}; // what the page does then
-let open = () => {}; // what the page does when its link works again
-const LOOK = 20000; // milliseconds between two looks whether the link works: an ended one is known of before an item is done
+export let settled = 0; // number of answers that the server has responded to
+let follow = () => {}; // called after each response
+let open = () => {}; // called when the link works again
+const LOOK = 20000; // milliseconds between two checks of the link: a deactivated one is noticed before an item is done
 const tabs = "BroadcastChannel" in window ? new BroadcastChannel(PREFIX) : null;
 
-/** Begin to send; `action` is told what the server said of each answer, whichever tab sent it, `again` of a link that works again. */
+/** Start sending; `action` receives the response to each answer, also from other tabs; `again` is called when the link works again. */
 export function beginSending(action, again) {
   follow = action;
   open = again;
@@ -25,7 +25,7 @@ export function beginSending(action, again) {
   send();
 }
 
-/** Send what is in the queue, in order; one tab at a time where the browser can see to it. */
+/** Send the queue in order; in one tab at a time, if the browser supports locks. */
 export async function send() {
   clearTimeout(sendTimer);
   if (sending || refused) return showStatus();
@@ -54,18 +54,18 @@ async function sendAll() {
   }
 }
 
-/** The server's status and words; 0 where none came. */
+/** The status and content of the server's response; status 0 without a response. */
 async function post(entry) {
   const { skip, comment, flag } = entry.state;
   const { task, key, revision, labels, seconds } = entry;
-  // Whose it is goes with it: the link of another person may be opened in this browser, and this one again, at any moment.
+  // Send the person, because the link of another person can be opened in this browser at any moment.
   const { person } = settings;
   const body = JSON.stringify({ task, key, revision, labels, skip: skip || null, comment, flag, seconds, person });
   try {
     const options = { method: "POST", headers: { "content-type": "application/json" }, body, signal: AbortSignal.timeout(30000) };
     const reply = await fetch("/answers", options);
     const words = await readJson(reply);
-    return reply.ok && !words.saved ? [0, {}] : [reply.status, words]; // a login page of some network is no receipt
+    return reply.ok && !words.saved ? [0, {}] : [reply.status, words]; // the login page of a network is not a receipt
   } catch {
     return [0, {}];
   }
@@ -75,7 +75,7 @@ export const SOMEBODY_ELSE = say("Another person's link was opened in this brows
 
 export const readJson = (reply) => reply.json().catch(() => ({}));
 
-/** The server has spoken of an answer: it leaves the queue, and the page follows. */
+/** Remove an answer from the queue after the server's response, and update the page. */
 function settle(entry, status, reply) {
   forget(nameInQueue(entry));
   settled += 1;
@@ -84,12 +84,12 @@ function settle(entry, status, reply) {
   showStatus();
 }
 
-/** The link is dead: nothing is asked or sent any more, nothing is thrown away, until it works again. */
+/** Stop sending because the link no longer works; unsent answers are kept until it works again. */
 export function refuse(words) {
   refused = words || say("This link no longer works.");
   const waiting = queue().length;
   const kept = waiting ? ` ${say("{answers} kept on this device.", { answers: inWords(waiting) })}` : "";
-  showAlert(`${refused}${kept} ${say("This page goes on by itself when the link works again.")}`, { stays: true });
+  showAlert(`${refused}${kept} ${say("This page will continue automatically when the link works again.")}`, { stays: true });
   stop(true);
   showStatus();
 }
@@ -98,7 +98,7 @@ function stop(stopped) {
   for (const id of ["pages", "end-place", "foot"]) byId(id).inert = stopped;
 }
 
-/** Whether the link works: a page on which nothing is saved would not hear that it was ended, or opened again. */
+/** Check the link: without saving, a page would not notice that it was deactivated or works again. */
 export async function lookAtLink() {
   if (document.hidden) return;
   try {
@@ -108,7 +108,7 @@ export async function lookAtLink() {
     else if (reply.ok && person !== undefined && person !== settings.person) refuse(SOMEBODY_ELSE);
     else if (reply.ok && person === settings.person && refused) goOnAgain();
   } catch {
-    // the network is away, which says nothing of the link
+    // without a network the link cannot be checked
   }
 }
 

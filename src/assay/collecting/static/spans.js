@@ -1,4 +1,4 @@
-// Spans of a text: words are picked by mouse, finger or keys, and given a label.
+// Spans of a text: words are selected by mouse, touch or keys, and given a label.
 
 import { say } from "./device.js";
 
@@ -10,13 +10,13 @@ const endOf = (word) => startOf(word) + [...word.textContent].length; // in char
 const spansIn = (question) => JSON.parse(question.dataset.spans || "[]");
 const touch = ([start, end], [from, to]) => start < to && from < end;
 
-const picks = new WeakMap(); // by question: the words picked, from where one began to where one is
+const picks = new WeakMap(); // by question: the selected words, from the start to the current position
 
-// -- what is seen -------------------------------------------------------------------------------------
+// -- display ------------------------------------------------------------------------------------------
 
 const colour = (place) => `hsl(${Math.round(210 + place * 137.5) % 360} 80% 50% / .3)`;
 
-/** Stripes of the labels that a piece of the text has. */
+/** Paint a piece of the text with stripes of its labels. */
 function paint(element, places) {
   const height = 100 / places.length;
   const stripes = places.map((place, k) => `${colour(place)} ${k * height}% ${(k + 1) * height}%`);
@@ -79,7 +79,7 @@ function announce(question, words) {
   question.querySelector(".span-news").textContent = words;
 }
 
-// -- words that are picked ----------------------------------------------------------------------------
+// -- selected words -----------------------------------------------------------------------------------
 
 function pick(question, anchor, head) {
   picks.set(question, { anchor, head });
@@ -91,7 +91,7 @@ function pick(question, anchor, head) {
   }
 }
 
-/** The first and the last word picked; null where none is. */
+/** The first and the last selected word; null if there is none. */
 function picked(question) {
   const found = wordsOf(question).filter((word) => word.classList.contains("picked"));
   return found.length ? [found[0], found[found.length - 1]] : null;
@@ -103,7 +103,7 @@ function unpick(question) {
   if (selection.anchorNode && textOf(question).contains(selection.anchorNode)) selection.removeAllRanges();
 }
 
-/** What is selected in a text: all words of which it holds a part. */
+/** Select all words that the browser's selection covers at least in part. */
 function onSelection() {
   const selection = getSelection();
   if (!selection.rangeCount || selection.isCollapsed) return;
@@ -122,7 +122,7 @@ function onSelection() {
 
 export const listenToSelections = () => document.addEventListener("selectionchange", onSelection);
 
-/** The word at the same place of the next line, or of the one before. */
+/** The word at the same position in the next or previous line. */
 function onNextLine(words, from, step) {
   const here = words[from].getBoundingClientRect();
   let best = from;
@@ -137,7 +137,7 @@ function onNextLine(words, from, step) {
   return best;
 }
 
-/** Move from word to word, take in more, remove; true where the key meant so. */
+/** Move between words, extend the selection, remove spans; true if the key has such a function. */
 export function spanKey(event, question) {
   if (question?.dataset.kind !== "spans") return false;
   const words = wordsOf(question);
@@ -165,7 +165,7 @@ function change(question, spans) {
   textOf(question).dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-/** Give the words picked a label, or take just that one back; false where no word is picked. */
+/** Label the selected words, or remove exactly this span; false if no word is selected. */
 function giveLabel(question, label) {
   const ends = picked(question);
   if (!ends) return false;
@@ -191,12 +191,12 @@ function removePicked(question) {
   return true;
 }
 
-/** Nothing to mark takes back all spans. */
+/** "Nothing to mark" removes all spans. */
 export function markNothing(box) {
   showSpans(box.closest("[data-question]"), box.checked ? "[]" : "");
 }
 
-/** A click on a word, a label or a button that removes; words to the person where nothing could be done. */
+/** Handle a click on a word, a label or a remove button; return a message if it had no effect. */
 export function clickSpans(target, extend) {
   const question = target.closest("[data-kind=spans]");
   const word = target.closest(".word");

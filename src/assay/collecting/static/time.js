@@ -1,15 +1,15 @@
-// The time at work on a page: gaps between two signs of life count, unless they are long or nobody looks.
+// Working time on a page: gaps between two inputs count, unless they are long or the page is hidden.
 
 import { forget, keep, kept, locale, say, settings } from "./device.js";
 import { byId } from "./form.js";
 import { showAlert } from "./words.js";
 
 const IDLE = Number(settings.idle) * 1000;
-let page = null; // the number of the page that is worked on
+let page = null; // the number of the current page
 let worked = 0; // seconds on it
 let lastSign = performance.now();
 
-/** Write times as the clock here has them. */
+/** Show times in local time. */
 export function showLocalTimes(where = document) {
   for (const one of where.querySelectorAll("time[data-local]")) {
     const at = new Date(one.dateTime);
@@ -17,7 +17,7 @@ export function showLocalTimes(where = document) {
   }
 }
 
-/** A key, touch or move: the time since the last one was work, unless it was long or the tab hidden. */
+/** After a key, touch or move: count the time since the last one, unless it was long or the tab was hidden. */
 export function signOfLife() {
   const now = performance.now();
   const gap = now - lastSign;
@@ -25,7 +25,7 @@ export function signOfLife() {
   if (!document.hidden && gap <= IDLE) worked += gap / 1000;
 }
 
-/** Somebody looks again: what passed since the last sign was no work. */
+/** When the page becomes visible again, do not count the time since the last input. */
 export function lookBack() {
   lastSign = performance.now();
 }
@@ -39,39 +39,39 @@ export function keepTime() {
   if (page !== null && worked > 0) keep(`time:${page}`, worked);
 }
 
-/** From now on the time is that of another page, or of none. */
+/** Count the time for another page from now on, or for none. */
 export function startTime(number) {
   keepTime();
   page = number;
   worked = number === null ? 0 : keptFor(number);
 }
 
-/** A draft from elsewhere knows of so much work. */
+/** Start from the working time in a draft, if it is longer. */
 export function countFrom(number, seconds) {
   keep(`time:${number}`, Math.max(keptFor(number), seconds));
 }
 
-/** The page was saved: its time went with the answers. */
+/** Reset the time of a page after saving; it was sent with the answers. */
 export function endTime(number) {
   forget(`time:${number}`);
   if (number === page) worked = 0;
 }
 
-// -- the time that is left --------------------------------------------------------------------------------
+// -- remaining time ---------------------------------------------------------------------------------------
 
-const SOON = 5; // minutes, from which on it is said aloud
-let ends = null; // when, by the clock here
+const SOON = 5; // minutes before the end at which it is announced
+let ends = null; // the end, by the local clock
 let warned = false;
 let finish = () => {};
 
-/** From now on it is shown how long the person has; at the end, `action`. */
+/** Show the remaining time from now on; call `action` at the end. */
 export function watchTimeLeft(action) {
   finish = action;
   setTimeLeft(byId("left").dataset.left);
   setInterval(showTimeLeft, 5000);
 }
 
-/** The server says so: seconds, or nothing where time never ends. */
+/** Set the remaining seconds from the server; nothing without a deadline. */
 export function setTimeLeft(seconds) {
   ends = seconds === undefined || seconds === null ? null : Date.now() + 1000 * Number(seconds);
   showTimeLeft();
@@ -84,7 +84,7 @@ function showTimeLeft() {
   byId("left").hidden = left === null || left <= 0;
   byId("left").classList.toggle("soon", soon);
   byId("left").textContent = inUnits(minutes);
-  if (soon && minutes > 1 && !warned) showAlert(say("{count} minutes left: save what is to count.", { count: minutes }), { stays: true });
+  if (soon && minutes > 1 && !warned) showAlert(say("{count} minutes left: save your answers now.", { count: minutes }), { stays: true });
   warned = soon;
   if (left !== null && left <= 0) finish();
 }

@@ -1,4 +1,4 @@
-// Words to the person: the bar at the top, and the windows that ask for something.
+// Messages to the person: the alert at the top, and dialogs.
 
 import { say } from "./device.js";
 import { all, byId } from "./form.js";
@@ -8,7 +8,7 @@ export const inWords = (count) => (count === 1 ? say("1 answer is") : say("{coun
 let alertAction = null;
 let alertStays = false;
 
-/** A bar at the top, with a button where there is something to do. What is lost unseen `stays` until it is closed. */
+/** Show an alert at the top, with a button if there is an action. An important alert `stays` until it is closed. */
 export function showAlert(words, { label = "", action = null, stays = false } = {}) {
   const button = document.querySelector("[data-act=alert-action]");
   alertAction = action;
@@ -26,12 +26,12 @@ export function hideAlert() {
   alertStays = false;
 }
 
-/** The person goes on: what was said of the last step is over. */
+/** Hide an alert about the last step when the person continues. */
 export function hidePassingAlert() {
   if (!alertStays) hideAlert();
 }
 
-/** Open a dialog; the promise gives its answer once it is closed, and focus is back where it was. */
+/** Open a dialog; the promise resolves to its answer when it is closed and the focus is restored. */
 export function ask(id) {
   const dialog = byId(id);
   const before = document.activeElement;
@@ -48,7 +48,7 @@ export function ask(id) {
   });
 }
 
-/** The reason that stands in the dialog for skipping or flagging. */
+/** The reason entered in the dialog for skipping or flagging. */
 export function reasonIn(dialog) {
   const chosen = dialog.querySelector("input[type=radio]:checked")?.value ?? "";
   const words = dialog.querySelector("input[type=text]").value.trim();

@@ -1,10 +1,10 @@
-/* The annotation page: one page of questions at a time, answers that outlive the network and the tab.
+/* The annotation page: one page of questions at a time; answers survive network failures and closed tabs.
 
-   The server renders every page as a form. The script shows one, reads it, and keeps three things on the
-   device, named by person: answers waiting to be sent, drafts of what is not saved, seconds of work.
+   The server renders every page as a form. The script shows one, reads it, and stores three things on the
+   device, by person: unsent answers, drafts of unsaved changes, seconds of work.
    An answer is written to the device first and sent from there, so a reload or a crash loses none.
    The files, each using only those before it: device, spans, form, words, time, media, sending, drafts, pages,
-   saving, keys; this one listens and begins. */
+   saving, keys; this one registers the listeners and starts. */
 
 import { keep, kept, queue } from "./device.js";
 import { sendDrafts } from "./drafts.js";
@@ -37,7 +37,7 @@ function onNetwork() {
   fetchAfterFailure();
 }
 
-/** Once what was saved is sent, the server says how it ended. */
+/** Send the remaining answers; then the server shows the end page. */
 function onTimeOver() {
   if (queue().length) tryNow();
   else if (navigator.onLine) location.replace("/work");
@@ -49,7 +49,7 @@ function onPop(event) {
   else goOn();
 }
 
-// -- the beginning ------------------------------------------------------------------------------------
+// -- start --------------------------------------------------------------------------------------------
 
 function listen() {
   document.addEventListener("keydown", onKey);
@@ -70,7 +70,7 @@ function listen() {
   addEventListener("storage", showStatus);
 }
 
-/** Instructions open by themselves for whoever has not read them as they are now. */
+/** Open the instructions if this person has not seen their current text. */
 function offerInstructions() {
   const text = byId("instructions-text").textContent;
   if (!current || byId("instructions").dataset.given === undefined || kept("instructions") === text) return;
@@ -86,7 +86,7 @@ function start() {
   showLocalTimes();
   setUpAll(shown);
   showStatus();
-  // The server may not know yet what was answered here; an address with a number means just that page.
+  // The server possibly does not have recent answers; an address with a number requests exactly that page.
   const known = location.pathname !== "/work" || (first && tasksOf(first).some(isOpen));
   if (first && known) show(first, { push: false, focus: false });
   else if (first || openForms().length) goOn();
