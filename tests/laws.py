@@ -774,7 +774,7 @@ QUESTIONS = (
     Question(
         "sample_triplets", lambda labels, **options: assay.sample_triplets(named_texts(), **options), SampleSettings,
         {"document": [{"document": "chapter", "floor": 2}], "name": ["title"], "text": ["title"], "floor": [4],
-         "n": [7], "seed": [2]}, {},
+         "n_triplets": [7], "seed": [2]}, {},
         takes_labels=False,
     ),
     Question(
@@ -787,9 +787,9 @@ QUESTIONS = (
     ),
     Question(
         "g_study: d_study", _of_study("d_study", method="none"), DStudySettings,
-        {"sizes": [{"r": (1, 2), "o": (1, 4)}], "target": [0.5], "coefficient": ["generalizability"], "along": ["r"],
+        {"levels": [{"r": (1, 2), "o": (1, 4)}], "target": [0.5], "coefficient": ["generalizability"], "along": ["r"],
          "price": [2.0], "prices": [{"o": 3.0}], "merged": ["usual"]},
-        {"sizes": {"o": (1, 2, 3)}}, taught,
+        {"levels": {"o": (1, 2, 3)}}, taught,
     ),
     Question(
         "g_study: human_in_the_loop", _of_study("human_in_the_loop", by="kind", method="none"), LoopSettings,
@@ -815,7 +815,7 @@ QUESTIONS = (
          "object": ["document"], "confidence": [0.8], "seed": [3], "group": ["language"],
          "baseline": [{"group": "language", "baseline": "en"}],
          "reference": [{"group": "language", "reference": "humans"}, {"group": "language", "reference": "judges"}],
-         "rope": [{"group": "language", "rope": 0.3}], "dimensions": [], "quick": [], "starts": [2],
+         "rope": [{"group": "language", "rope": 0.3}], "traits": [], "quick": [], "starts": [2],
          "nodes": [{"object": "document", "nodes": 9}], "chains": [2], "warmup": [60], "draws": [200], "progress": []},
         {"quick": True, "starts": 1, "draws": 100},
     ),
@@ -828,8 +828,8 @@ QUESTIONS = (
     Question(
         "plan_alt_test", lambda labels, **options: assay.plan.alt_test(**options), PlanSettings,
         {"n_items": [(30, 50)], "n_annotators": [(4,)], "epsilon": [0.2], "annotator_noise": [0.1, (0.1, 0.5)],
-         "judge_noise": [0.5], "judge_bias": [1.0], "scale": ["1-3"], "prior": [(0.1, 0.1, 0.1, 0.1, 0.6)],
-         "spread": [0.7], "labels_per_item": [2], "pilot": [{"pilot": ratings, "judge": "gpt", "scale": None}],
+         "judge_noise": [0.5], "judge_bias": [1.0], "categories": ["1-3"], "prior": [(0.1, 0.1, 0.1, 0.1, 0.6)],
+         "spread": [0.7], "labels_per_item": [2], "pilot": [{"pilot": ratings, "judge": "gpt", "categories": None}],
          "judge": [],
          "expertise": [{"epsilon": None, "expertise": "expert"}], "fdr": [0.3], "threshold": [0.9],
          "test": [{"test": "wilcoxon", "min_items": 2}, "exact"], "balance": [{"balance": True, "min_class": 0}],
@@ -837,7 +837,7 @@ QUESTIONS = (
          **{name: [] for name in ("score", "similarity", "alpha", "min_items", "min_humans", "normalise", "ties",
                                   "min_class", "quality", "repeats")},
          "power": [0.5], "n_studies": [40], "seed": [1]},
-        {"n_items": (40,), "epsilon": 0.1, "n_studies": 60, "scale": "1-5"}, takes_labels=False,
+        {"n_items": (40,), "epsilon": 0.1, "n_studies": 60, "categories": "1-5"}, takes_labels=False,
     ),
     Question(
         "card", lambda labels, **options: assay.card(labels, **options), CardSettings,
@@ -856,13 +856,13 @@ QUESTIONS = (
     ),
     Question(
         "validate", lambda labels, **options: assay.plan.validate(**options), ValidateVerdictSettings,
-        {"n_items": [40], "n_annotators": [4], "labels_per_item": [2], "scale": [3], "skew": [0.8],
+        {"n_items": [40], "n_annotators": [4], "labels_per_item": [2], "categories": [3], "skew": [0.8],
          "prior": [(0.7, 0.1, 0.1, 0.05, 0.05)], "annotator_noise": [0.1], "documents": [10],
          "pilot": [{"pilot": ratings, "n_items": 30}],
          "document": [{"pilot": ratings, "n_items": 30, "document": "document"}],
          "expertise": [{"epsilon": None, "expertise": "expert"}], "epsilon": [0.4], "alpha": [0.2], "n_studies": [2],
          "seconds": [0.001], "confidence": [0.8], "seed": [3], "progress": []},
-        {"n_items": 30, "n_annotators": 3, "scale": "1-5", "epsilon": 0.2, "n_studies": 1}, takes_labels=False,
+        {"n_items": 30, "n_annotators": 3, "categories": "1-5", "epsilon": 0.2, "n_studies": 1}, takes_labels=False,
     ),
     Question(
         "drift", lambda labels, **options: assay.drift(labels, second_run(), **options), DriftSettings,

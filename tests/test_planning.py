@@ -43,9 +43,9 @@ def table_of(values: np.ndarray, judge: np.ndarray, scale: assay.Ordinal | assay
     ("world", "options"),
     [
         ({}, {}),
-        pytest.param({"scale": "1-5", "spread": 0.8}, {}, marks=pytest.mark.slow),
+        pytest.param({"categories": "1-5", "spread": 0.8}, {}, marks=pytest.mark.slow),
         pytest.param({"labels_per_item": 3}, {"min_items": 12}, marks=pytest.mark.slow),
-        ({"scale": "1-5", "labels_per_item": 2}, {"min_items": 5, "test": "t"}),
+        ({"categories": "1-5", "labels_per_item": 2}, {"min_items": 5, "test": "t"}),
         ({"labels_per_item": 3}, {"min_items": 2, "min_humans": 3, "test": "wilcoxon", "threshold": 0.8}),
         pytest.param({"labels_per_item": 3}, {"min_items": 2, "test": "exact"}, marks=pytest.mark.slow),
         ({"annotator_noise": [0.1, 0.5]}, {"balance": True, "ties": "lowest", "fdr": 0.2, "min_class": 0}),
@@ -87,7 +87,7 @@ def test_a_plan_counts_the_verdicts_of_the_alt_test(world, options):
 def test_a_plan_counts_no_study_whose_people_are_not_shown_to_agree():
     counts = np.zeros((1, 1, 3, 1, 3))
     counts[..., 0, 0] = 60  # the judge is closer on every item
-    settings = planning.PlanSettings(n_annotators=3, scale="1-5", judge_noise=0.3)
+    settings = planning.PlanSettings(n_annotators=3, categories="1-5", judge_noise=0.3)
     found = {}
     for kept, agree in ((9, 9), (9, 1), (-9, 9), (-9, 1)):
         shown = [np.full((1, 1), one, dtype=float) for one in (kept, agree)]
@@ -98,7 +98,7 @@ def test_a_plan_counts_no_study_whose_people_are_not_shown_to_agree():
 
 
 def test_studies_whose_classes_are_too_small_to_balance_tell_nothing():
-    world = {"prior": (0.9, 0.05, 0.05), "scale": 3, "epsilon": 0.1, "balance": True, "n_studies": 40, "seed": 1,
+    world = {"prior": (0.9, 0.05, 0.05), "categories": 3, "epsilon": 0.1, "balance": True, "n_studies": 40, "seed": 1,
              "annotator_noise": 0.05, "judge_noise": 0.95}  # fmt: skip
     refused = assay.plan.alt_test((40,), 3, **world).table
     assert refused["undecided"].to_list() == [1.0]
@@ -107,11 +107,12 @@ def test_studies_whose_classes_are_too_small_to_balance_tell_nothing():
 
 
 def test_a_pilot_that_is_very_large_gives_the_power_of_its_simulation():
-    options = {"scale": "1-5", "prior": (0.1, 0.2, 0.4, 0.2, 0.1), "spread": 0.7, "annotator_noise": 0.2}
-    pilot = assay.simulate(10_000, 3, judges=0.3, seed=5, **options)
+    options = {"prior": (0.1, 0.2, 0.4, 0.2, 0.1), "spread": 0.7, "annotator_noise": 0.2}
+    pilot = assay.simulate(10_000, 3, scale="1-5", judges=0.3, seed=5, **options)
     sizes = (50, 150)
     drawn = assay.plan.alt_test(sizes, epsilon=0.1, pilot=pilot, n_studies=1500, seed=1)
-    simulated = assay.plan.alt_test(sizes, epsilon=0.1, judge_noise=0.3, n_studies=1500, seed=2, **options)
+    assumed = {"categories": "1-5", "epsilon": 0.1, "judge_noise": 0.3, "n_studies": 1500, "seed": 2}
+    simulated = assay.plan.alt_test(sizes, **assumed, **options)
     # The standard error of a difference of two shares of 1,500 is at most .018, and the pilot's own is smaller.
     for name in ("replace", "undecided", "advantage_probability"):
         assert drawn.table[name].to_list() == pytest.approx(simulated.table[name].to_list(), abs=0.06)
@@ -142,7 +143,7 @@ def test_power_grows_with_items_with_epsilon_and_with_a_better_judge():
 
 
 def test_a_hopeless_judge_is_found_out():
-    options = {"annotator_noise": 0.05, "judge_noise": 0.9, "scale": 2, "prior": (0.5, 0.5)}
+    options = {"annotator_noise": 0.05, "judge_noise": 0.9, "categories": 2, "prior": (0.5, 0.5)}
     row = assay.plan.alt_test(300, epsilon=0.1, n_studies=400, seed=1, **options).table.row(0, named=True)
     assert row["estimate"] == 0
     assert row["do_not_replace"] > 0.8
@@ -324,7 +325,7 @@ def test_who_is_not_tested_and_signed_rank_tests_are_noted():
 
 def test_the_plan_tells_what_it_rests_on():
     plan = assay.plan.alt_test(
-        (40, 80), (3, 4), expertise="crowd", scale="1-5", prior=(0.1, 0.2, 0.3, 0.3, 0.1), spread=0.5, judge_bias=0.5,
+        (40, 80), (3, 4), expertise="crowd", categories="1-5", prior=(0.1, 0.2, 0.3, 0.3, 0.1), spread=0.5, judge_bias=0.5,
         annotator_noise=(0.1, 0.3), labels_per_item=3, n_studies=20, seed=9,
     )  # fmt: skip
     text = plan.summary()
@@ -353,7 +354,7 @@ def rounded(table: pl.DataFrame) -> list[tuple[object, ...]]:
 
 def test_a_small_plan_whole():
     plan = assay.plan.alt_test(
-        [40, 30], [4, 3], n_studies=60, seed=3, annotator_noise=0.3, judge_noise=0.2, epsilon=[0.2, 0.1], scale="1-5",
+        [40, 30], [4, 3], n_studies=60, seed=3, annotator_noise=0.3, judge_noise=0.2, epsilon=[0.2, 0.1], categories="1-5",
         judge_bias=0.1, spread=0.2, prior=[0.1, 0.2, 0.3, 0.2, 0.2], power=0.3,
     )  # fmt: skip
     assert rounded(plan.table) == [
@@ -453,9 +454,9 @@ def test_different_assumptions_have_different_signatures():
     plans = [
         assay.plan.alt_test(40, n_studies=5, **options)
         for options in (
-            {}, {"annotator_noise": 0.2}, {"judge_noise": 0.1}, {"scale": 5}, {"labels_per_item": 2}, {"seed": 1},
+            {}, {"annotator_noise": 0.2}, {"judge_noise": 0.1}, {"categories": 5}, {"labels_per_item": 2}, {"seed": 1},
             {"balance": True}, {"test": "t"}, {"pilot": assay.simulate(seed=1)}, {"pilot": assay.simulate(seed=2)},
-            {"scale": "1-5"}, {"scale": "1-5", "spread": 1}, {"scale": "1-5", "judge_bias": 1},
+            {"categories": "1-5"}, {"categories": "1-5", "spread": 1}, {"categories": "1-5", "judge_bias": 1},
         )
     ]  # fmt: skip
     assert len({p.signature for p in plans}) == len(plans)
@@ -525,7 +526,7 @@ PILOT = assay.simulate(40, 3, judges={"a": 0.1, "b": 0.4}, seed=1)
         ({"pilot": "labels.csv"}, "pilot=... takes labels, such as assay.read(...) gives"),
         ({"pilot": PILOT, "judge": "a", "n_annotators": 4}, "the pilot has 3 people"),
         ({"pilot": PILOT, "judge": "a", "judge_noise": 0.2}, "leave judge_noise=... out"),
-        ({"pilot": PILOT, "judge": "a", "scale": 3}, "leave scale=... out"),
+        ({"pilot": PILOT, "judge": "a", "categories": 3}, "leave categories=... out"),
     ],
 )
 def test_words_of_each_error(options, words):

@@ -194,7 +194,7 @@ OPTIONS = {
         "name": "None hidden as ''",
         "text": "None hidden as ''",
         "floor": "3 >= 1 always first",
-        "n": "None >= 1",
+        "n_triplets": "None >= 1",
         "seed": "0 >= 0 always",
     },
     SampleSizeSettings: {
@@ -236,7 +236,7 @@ OPTIONS = {
         "power": "0.8 > 0 < 1 first",
         "n_studies": "1000 >= 1 always as 'studies'",
         "seed": "0 >= 0 always",
-        "scale": "None first",
+        "categories": "None first",
     },
     PairsSettings: {
         "n": "5 >= 1",
@@ -301,7 +301,7 @@ OPTIONS = {
         "coefficient": "'dependability'",
         "price": "None >= 0 first",
         "merged": "'careful'",
-        "sizes": "None first",
+        "levels": "None first",
     },
     DesignSettings: {
         "facets": "None first as ''",
@@ -395,7 +395,7 @@ OPTIONS = {
         "draws": "1000 >= 100",
         "progress": "None hidden transient",
         "group": "None first",
-        "dimensions": "None first",
+        "traits": "None first",
     },
     DriftSettings: {
         "anchors": "None hidden first",
@@ -585,7 +585,7 @@ OPTIONS = {
         "n_items": "100 >= 10 always first as 'items'",
         "n_annotators": "5 >= 2 always first as 'humans'",
         "labels_per_item": "None >= 2 first",
-        "scale": "None first",
+        "categories": "None first",
         "skew": "None > 0 < 1 first",
         "prior": "None >= 0 <= 1",
         "annotator_noise": "0.3 >= 0 < 1",

@@ -72,7 +72,7 @@ FOREIGN = {
 class PlanSettings(RuleSettings):
     """Options of `plan_alt_test`: what is assumed, which studies are looked at, and how each is tested."""
 
-    renamed: ClassVar[Mapping[str, str]] = AltTestSettings.renamed
+    renamed: ClassVar[Mapping[str, str]] = {**AltTestSettings.renamed, "scale": "categories=..."}
 
     n_items: int | Sequence[int] = option(
         SIZES,
@@ -96,7 +96,7 @@ class PlanSettings(RuleSettings):
         first=True,
     )  # fmt: skip
     expertise: Expertise | None = option(
-        None, "Whom the judge would replace: sets epsilon to .2, .15 or .1.", key="", first=True
+        None, "Annotator type to replace; sets the margin ε: expert 0.2, skilled 0.15, crowd 0.1.", key="", first=True
     )
     annotator_noise: float | Sequence[float] | None = option(
         None, "Probability that a person answers at random, 0.3 when not given.", low=0, high=1,
@@ -110,7 +110,7 @@ class PlanSettings(RuleSettings):
     judge_bias: float = option(
         0.0, "How far the judge's labels lie too high, in points.", details="On an ordered scale."
     )
-    scale: Any = option(
+    categories: Any = option(
         None, "How many categories, or a scale such as 1-5.", details="4 categories when not given.", first=True
     )
     prior: Sequence[float] | None = option(
@@ -423,7 +423,7 @@ class TruthSource:
             raise DesignError("normalise=... and quality=... need real annotators; give pilot=...")
         noise = np.atleast_1d(np.asarray(NOISE if s.annotator_noise is None else s.annotator_noise, dtype=float))
         judged = float(noise.mean()) if s.judge_noise is None else s.judge_noise
-        source = LabelSource.of(CATEGORIES if s.scale is None else s.scale, s.prior, s.spread)
+        source = LabelSource.of(CATEGORIES if s.categories is None else s.categories, s.prior, s.spread)
         # A table of two items in which everything the settings say about labels is checked.
         bias = {"judge": s.judge_bias} if s.judge_bias else None
         template = simulate(2, 2, scale=source.scale, prior=s.prior, spread=s.spread, bias=bias)
@@ -476,7 +476,7 @@ class TruthSource:
         return tuple(lines)
 
 
-ASSUMED = ("annotator_noise", "judge_noise", "judge_bias", "scale", "prior", "spread", "labels_per_item")
+ASSUMED = ("annotator_noise", "judge_noise", "judge_bias", "categories", "prior", "spread", "labels_per_item")
 """Options that describe simulated labels."""
 
 

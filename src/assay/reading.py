@@ -281,30 +281,45 @@ _HEAD = f"# How a table of labels is read; assay takes this file in place of the
 
 
 def read_settings(source: Any, settings: ReadSettings) -> tuple[ReadSettings, tuple[Path, ...], Any]:
-    """The settings, the files and the source; where a file holds a reading, those that it states.
+    """The settings, the files and the source; if the source is a file of reading options, those that it states.
 
-    What is given beside such a file goes before it.
+    Options given in addition to such a file override it.
     """
     paths = tuple(_paths(source))
     if len(paths) != 1 or paths[0].suffix.lower() not in READING or not paths[0].is_file():
         return settings, paths, source
+    path = paths[0]
+    names, kept = _load_reading(path)
+    files = [str(path.parent / one) for one in names]
+    settings = ReadSettings.of({**kept, **settings.changed()}, f"the reading {path}")
+    return settings, tuple(_paths(files)), files if len(files) > 1 else files[0]
+
+
+def reading_options(path: Path) -> dict[str, Any]:
+    """The options in a file of reading options, for labels in another file.
+
+    Raises
+    ------
+    DataError
+        If the file does not exist or is not a file of reading options.
+    """
+    if not path.is_file():
+        raise DataError(f"there is no file '{path}'; write it with: assay look FILE --write {path.name}")
+    return _load_reading(path)[1]
+
+
+def _load_reading(path: Path) -> tuple[list[str], dict[str, Any]]:
+    """The names of the files and the options in a file of reading options."""
     import yaml
 
-    path = paths[0]
     try:
         kept = yaml.safe_load(path.read_text("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise DataError(f"{path} is no reading: {str(error).splitlines()[0]}") from None
-    if (
-        not isinstance(kept, dict)
-        or not isinstance(kept.get("read"), list)
-        or not all(isinstance(one, str) for one in kept["read"])
-    ):
+    names = kept.get("read") if isinstance(kept, dict) else None
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
         raise DataError(f"{path} is no reading of labels; make one with: assay look FILE --write {path.name}")
-    files = [str(path.parent / one) for one in kept["read"]]
-    said = {name: value for name, value in kept.items() if name != "read"}
-    settings = ReadSettings.of({**said, **settings.changed()}, f"the reading {path}")
-    return settings, tuple(_paths(files)), files if len(files) > 1 else files[0]
+    return names, {name: value for name, value in kept.items() if name != "read"}
 
 
 def write_reading(path: Path, sources: Sequence[Path], options: Mapping[str, Any]) -> Path:

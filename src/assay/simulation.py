@@ -85,7 +85,7 @@ class SimulationSettings(Settings):
     missing: float | Mapping[str, float] = option(
         0.0, "Share of the items for which a judge has no label; one number, or one a judge."
     )
-    seed: int = seed_option("Same seed, same labels.")
+    seed: int = seed_option("Random seed.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

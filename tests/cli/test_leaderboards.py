@@ -67,7 +67,16 @@ def test_benchmarks_in_several_files_are_one_table_and_one_picture(run, tmp_path
 
 def test_a_sweep_is_one_command_with_its_picture(run, tmp_path):
     write_outputs(tmp_path / "t.jsonl", 0.5, (0.5, 1.0))
-    words = ("sweep", str(tmp_path / "t.jsonl"), *OUTPUTS, "--condition", "temperature", "--n-draws", "2")
+    words = (
+        "separability",
+        "--sweep",
+        str(tmp_path / "t.jsonl"),
+        *OUTPUTS,
+        "--condition",
+        "temperature",
+        "--n-draws",
+        "2",
+    )
     code, out, _ = run(*words, "-o", str(tmp_path / "page.html"))
     assert code == 0
     assert "All outputs (temperature = 0.5, K = 3, C = 9)" in out
@@ -77,7 +86,7 @@ def test_a_sweep_is_one_command_with_its_picture(run, tmp_path):
     assert [row["value"] for row in hot["table"]] == ["temperature = 1.0, K = 3, C = 9", "2", "4", "0.5"]
 
 
-def test_consistency_command_measures_strength(run):
-    code, out, _ = run("consistency", EXAMPLE, *VOTES, "--measure", "strength", "--by", "separability")
+def test_strength_has_a_command(run):
+    code, out, _ = run("consistency", "--measure", "strength", EXAMPLE, *VOTES, "--by", "separability")
     assert code == 0
     assert "mean preference strength" in " ".join(out.split())

@@ -32,7 +32,7 @@ QUESTIONS: list[tuple[str, tuple[type[Settings], ...], dict[str, str]]] = [
     ("report", (ReportSettings,), {"judges": "--only"}),
     ("agreement", (AgreementSettings,), {}),
     ("scales", (GradingScaleSettings,), {"scale": "--scale-column"}),
-    ("plan", (PlanSettings, AltTestSettings), {"scale": "--categories", "judge": "--only"}),
+    ("plan", "alt-test", (PlanSettings, AltTestSettings), {"scale": "--categories", "judge": "--only"}),
 ]
 NOT_OFFERED = {
     "plan": {"expert", "gold", "clusters", "method", "n_resamples", "confidence"},
@@ -104,10 +104,13 @@ def test_lists_are_separated_by_commas(run: Run, table: str, called: dict[str, A
     assert run("agreement", table, *READ, "--coefficients", "icc(a,1), qwk", "--who", "humans,human pairs")[0] == 130
     assert called == {"coefficients": ["icc(a,1)", "qwk"], "who": ["humans", "human pairs"]}
     called.clear()
-    assert run("plan", "--n-items", "30,50", "--epsilon", ".1,.2", "--categories", "3", "--fdr", ".1")[0] == 130
+    assert (
+        run("plan", "alt-test", "--n-items", "30,50", "--epsilon", ".1,.2", "--categories", "3", "--fdr", ".1")[0]
+        == 130
+    )
     assert called == {"n_items": [30, 50], "epsilon": [0.1, 0.2], "scale": 3, "fdr": 0.1}
     called.clear()
-    assert run("plan", "--categories", "1-5", "--expertise", "crowd", "--normalise", "rank")[0] == 130
+    assert run("plan", "alt-test", "--categories", "1-5", "--expertise", "crowd", "--normalise", "rank")[0] == 130
     assert called == {"scale": "1-5", "expertise": "crowd", "normalise": "rank"}
 
 
@@ -122,10 +125,10 @@ def test_lists_are_separated_by_commas(run: Run, table: str, called: dict[str, A
         (("agreement", "{}", "--who", "human"), "--who must be humans, ", "got 'human'; did you mean 'humans'?"),
         (("agreement", "{}", "--confidence", "1"), "--confidence must lie between 0 and 1", "; got 1.0"),
         (("scales", "{}", "--well-aligned", "2"), "--well-aligned must lie between 0 and 1", "; got 2.0"),
-        (("plan", "--n-items", "30,x"), "Invalid value for --n-items: ", "'x' is not a whole number"),
-        (("plan", "--power", "1"), "--power must lie between 0 and 1", "; got 1.0"),
-        (("plan", "--spread", "inf"), "--spread must be ", "; got inf"),
-        (("plan", "--epsilon", ".1", "--expertise", "crowd"), "--epsilon ... and --expertise ... ", "give one"),
+        (("plan", "alt-test", "--n-items", "30,x"), "Invalid value for --n-items: ", "'x' is not a whole number"),
+        (("plan", "alt-test", "--power", "1"), "--power must lie between 0 and 1", "; got 1.0"),
+        (("plan", "alt-test", "--spread", "inf"), "--spread must be ", "; got inf"),
+        (("plan", "alt-test", "--epsilon", ".1", "--expertise", "crowd"), "--epsilon ... and --expertise ... ", "give one"),
         (("demo", "--seed", "-1"), "--seed must be ", "; got -1"),
     ],
 )  # fmt: skip
@@ -142,7 +145,7 @@ def test_a_value_out_of_range_is_refused_by_its_option(run: Run, table: str, arg
     [
         (("agreement", "{}", "--annotators", "sample"), "--annotators is now --raters fixed or --raters random"),
         (("alt-test", "{}", "--annotators", "crowd"), "--annotators is now --expertise ..."),
-        (("ratings", "{}", "--threshold=3"), "--threshold is now --separability-threshold ..."),
+        (("ratings", "--model", "elo", "{}", "--threshold=3"), "--threshold is now --separability-threshold ..."),
     ],
 )
 def test_an_option_of_before_is_refused_with_the_one_of_today(run: Run, table: str, arguments, words) -> None:
@@ -221,7 +224,7 @@ def test_how_labels_are_written_is_an_option_of_every_command(run, tmp_path):
 
 
 def test_a_plan_without_a_pilot_reads_nothing(run: Run) -> None:
-    code, _, err = run("plan", "--items", "50", "--n-studies", "20", "--expertise", "crowd")
+    code, _, err = run("plan", "alt-test", "--items", "50", "--n-studies", "20", "--expertise", "crowd")
     assert (code, "how many items there are is --n-items" in err) == (2, True)
 
 

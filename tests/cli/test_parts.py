@@ -63,11 +63,11 @@ def judged(folder: Path) -> dict[str, int]:
 @pytest.mark.slow
 def test_judges_are_asked_about_development_items_until_told_otherwise(run: Run, study: Path) -> None:
     assert "are not split; split them with: assay split" in run("judge", study, "--part", "test")[2]
-    code, out, said = run("split", study, "--seed", "2")
+    code, out, said = run("study", "split", study, "--seed", "2")
     assert code == 0
     assert "12 items for development and 36 for the test" in out
     assert f"written to {study / 'split.csv'}" in said
-    assert run("split", study)[0] == 2
+    assert run("study", "split", study)[0] == 2
     assert "m: 12 calls" in run("judge", study, "--dry-run")[1]
     assert "m: 36 calls" in run("judge", study, "--dry-run", "--part", "test")[1]
     code, out, _ = run("judge", study)
@@ -89,7 +89,7 @@ def test_judges_are_asked_about_development_items_until_told_otherwise(run: Run,
 
 @pytest.mark.slow
 def test_versions_of_a_prompt_that_saw_test_items_are_counted_and_said_first(run: Run, study: Path) -> None:
-    run("split", study)
+    run("study", "split", study)
     tested = load_study(study).tested_items()
 
     def versions() -> dict[str, int]:
@@ -116,7 +116,7 @@ def test_versions_of_a_prompt_that_saw_test_items_are_counted_and_said_first(run
 def test_demonstrations_come_from_development_items(run: Run, study: Path) -> None:
     from assay.judging.plan import plan_study
 
-    run("split", study)
+    run("study", "split", study)
     shot = {"name": "m", "provider": "recorded", "file": "replies.jsonl", "strategy": "few-shot",
             "demonstrations": {"count": 3}}  # fmt: skip
     rewrite(study, judges=[shot])
@@ -129,7 +129,7 @@ def test_demonstrations_come_from_development_items(run: Run, study: Path) -> No
 
 
 def test_items_that_came_after_the_split_are_for_the_test(run: Run, study: Path) -> None:
-    run("split", study)
+    run("study", "split", study)
     with (study / "items.csv").open("a") as file:
         file.write("d99_s0,new\n")
     assert load_study(study).tested_items()[-1] == "d99_s0"
@@ -147,7 +147,7 @@ def test_a_split_file_that_is_none(run: Run, study: Path, text: str, words: str 
 
 
 def test_a_column_of_the_items_is_not_a_second_split(run: Run, study: Path) -> None:
-    run("split", study)
+    run("study", "split", study)
     text = (study / "items.csv").read_text().replace("item,text", "item,part")
     (study / "items.csv").write_text(text)
     code, _, said = run("judge", study, "--dry-run")
@@ -158,7 +158,7 @@ def test_a_column_of_the_items_is_not_a_second_split(run: Run, study: Path) -> N
 def test_what_judges_are_asked_does_not_change_with_the_split(run: Run, study: Path) -> None:
     run("judge", study)
     before = run("judge", study, NAMES[0], "--show")[1]
-    run("split", study)
+    run("study", "split", study)
     assert "0 questions in" in run("judge", study, "--part", "all")[1]
     assert run("judge", study, NAMES[0], "--show")[1] == before
 
@@ -167,7 +167,7 @@ def test_what_judges_are_asked_does_not_change_with_the_split(run: Run, study: P
 
 
 def test_a_plan_of_a_study_knows_its_judges_and_items(run: Run, study: Path) -> None:
-    code, _, said = run("plan", "--study", study, "--expertise", "crowd", "--n-studies", "20")
+    code, _, said = run("plan", "alt-test", "--study", study, "--expertise", "crowd", "--n-studies", "20")
     assert code == 0
     assert "48 items, 3 annotators, criteria stars, judges m; written to" in said
     plan = yaml.safe_load((study / "plan.yaml").read_text())
@@ -188,8 +188,8 @@ def test_a_plan_of_a_study_knows_its_judges_and_items(run: Run, study: Path) -> 
 
 @pytest.mark.slow
 def test_a_plan_of_a_split_study_is_about_its_test_items(run: Run, study: Path) -> None:
-    run("split", study)
-    run("plan", "--study", study, "--expertise", "crowd", "--n-studies", "20")
+    run("study", "split", study)
+    run("plan", "alt-test", "--study", study, "--expertise", "crowd", "--n-studies", "20")
     assert yaml.safe_load((study / "plan.yaml").read_text())["items"] == 36
     run("judge", study, "--part", "test")
     out = run("report", study, "--where", "part=test")[1]
@@ -241,9 +241,9 @@ def test_names_of_a_study_s_items_stay_whole_in_its_file_of_labels(run: Run, stu
 
 @pytest.mark.slow
 def test_answers_that_were_there_before_the_plan_are_said(run: Run, study: Path) -> None:
-    run("split", study)
+    run("study", "split", study)
     run("judge", study)
-    run("plan", "--study", study, "--expertise", "crowd", "--n-studies", "20")
+    run("plan", "alt-test", "--study", study, "--expertise", "crowd", "--n-studies", "20")
     text = (study / "plan.yaml").read_text()
 
     def written(when: str) -> str:
@@ -259,14 +259,14 @@ def test_answers_that_were_there_before_the_plan_are_said(run: Run, study: Path)
 
 def test_parts_versions_and_looks_on_either_database(run: Run, study: Path, url: str) -> None:
     rewrite(study, store=url, looks=2)
-    run("split", study)
+    run("study", "split", study)
     assert "12 questions in" in run("judge", study)[1]
     assert "36 questions in" in run("judge", study, "--part", "test")[1]
     loaded = load_study(study)
     assert set(study_labels(loaded).items["part"]) == {"development", "test"}
     with open_store(loaded) as store:
         assert prompt_versions(store, loaded.tested_items()) == {"m": 1}
-    run("plan", "--study", study, "--expertise", "crowd", "--n-studies", "20")
+    run("plan", "alt-test", "--study", study, "--expertise", "crowd", "--n-studies", "20")
     out = run("report", study, "--where", "part=test")[1]
     assert "This is look 1 of 2 at the study's labels." in out
     assert "36 items have labels, and 18 were planned at look 1 of 2." in out

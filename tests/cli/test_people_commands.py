@@ -33,7 +33,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_sheet_of_people_becomes_links_with_their_attributes(study: Path, run: Run) -> None:
     Path("people.csv").write_text("Name,Job,Language\nAna  Ruiz,nurse,es\nBen,doctor,\n", encoding="utf-8")
-    code, out, err = run("invite", study, "--sheet", "people.csv", "--output", "links.csv")
+    code, out, err = run("people", "invite", study, "--sheet", "people.csv", "--output", "links.csv")
     assert (code, out) == (0, "")
     assert "2 links written to links.csv" in err
     links = pl.read_csv("links.csv")
@@ -41,9 +41,9 @@ def test_a_sheet_of_people_becomes_links_with_their_attributes(study: Path, run:
     assert links["name"].to_list() == ["Ana Ruiz", "Ben"]
     assert links["Language"].to_list() == ["es", None]
     assert all("/join/" in link for link in links["link"])
-    code, _, err = run("invite", study, "--sheet", "people.csv", "--output", "links.csv")
+    code, _, err = run("people", "invite", study, "--sheet", "people.csv", "--output", "links.csv")
     assert (code, "is not written over" in err) == (2, True)
-    code, out, err = run("invite", study, "--sheet", "links.csv")
+    code, out, err = run("people", "invite", study, "--sheet", "links.csv")
     assert (code, out.count("/join/")) == (0, 2), "the table of links can be given back, and links are no attribute"
     assert "Ana Ruiz is invited already; their link stays as it is" in err
     assert "not changed" not in err
@@ -60,22 +60,22 @@ def test_a_sheet_of_people_becomes_links_with_their_attributes(study: Path, run:
 )
 def test_a_sheet_that_cannot_be_taken_invites_nobody(study: Path, run: Run, sheet: str, words: str) -> None:
     Path("people.csv").write_text(sheet)
-    code, _, err = run("invite", study, "--sheet", "people.csv")
+    code, _, err = run("people", "invite", study, "--sheet", "people.csv")
     assert (code, words in err) == (2, True), err
-    assert run("invite", study)[1] == ""
+    assert run("people", "invite", study)[1] == ""
 
 
 def test_the_table_of_payment(study: Path, run: Run) -> None:
-    code, _, err = run("pay", study)
+    code, _, err = run("people", "pay", study)
     assert (code, "nobody has come or is invited yet" in err) == (2, True), err
-    run("invite", study, "Ana", "--attribute", "Job=nurse")
-    code, out, err = run("pay", study)
+    run("people", "invite", study, "Ana", "--attribute", "Job=nurse")
+    code, out, err = run("people", "pay", study)
     assert code == 0
     assert out.splitlines()[0].split("  ")[0] == "person"
     assert "Ana" in out
     assert "None" not in out
     assert "1 person: 1 invited; 0.00 EUR in all" in err
-    assert json.loads(run("pay", study, "--json")[1])[0]["person"] == "Ana"
-    assert run("pay", study, "-o", "pay.csv")[0] == 0
+    assert json.loads(run("people", "pay", study, "--json")[1])[0]["person"] == "Ana"
+    assert run("people", "pay", study, "-o", "pay.csv")[0] == 0
     assert pl.read_csv("pay.csv")["currency"].to_list() == ["EUR"]
-    assert "is not written over" in run("pay", study, "-o", "pay.csv")[2]
+    assert "is not written over" in run("people", "pay", study, "-o", "pay.csv")[2]

@@ -389,28 +389,28 @@ def test_a_copy_has_all_files_of_the_folder_but_the_database_and_copies(study):
 def invited(study, run):
     """Two people are invited."""
     pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
-    assert run("invite", study, "Ana Ruiz", "Ben")[0] == 0
+    assert run("people", "invite", study, "Ana Ruiz", "Ben")[0] == 0
     return study
 
 
 def test_a_copy_holds_the_study_its_links_and_nothing_else(invited, tmp_path, run):
     out, again = tmp_path / "copy.zip", tmp_path / "again"
-    assert run("backup", invited, "-o", out) == (0, f"{out}: 0 answers\n", "")
+    assert run("study", "backup", invited, "-o", out) == (0, f"{out}: 0 answers\n", "")
     assert out.stat().st_mode & 0o777 == 0o600
     with zipfile.ZipFile(out) as file:
         assert sorted(file.namelist()) == ["items.csv", "study.db", "study.yaml"]
-    code, _, said = run("backup", invited, "-o", out)
+    code, _, said = run("study", "backup", invited, "-o", out)
     assert (code, f"'{out}' is there already and is not written over" in said) == (2, True)
     # A copy that lies in the folder is in no copy, neither this one nor an older one.
     (invited / "older.zip").write_bytes(out.read_bytes())
-    assert run("backup", invited, "-o", invited / "newer.zip")[0] == 0
+    assert run("study", "backup", invited, "-o", invited / "newer.zip")[0] == 0
     with zipfile.ZipFile(invited / "newer.zip") as file:
         assert sorted(file.namelist()) == ["items.csv", "study.db", "study.yaml"]
-    assert run("restore", out, again) == (0, f"{again}: 0 answers\n", "")
+    assert run("study", "restore", out, again) == (0, f"{again}: 0 answers\n", "")
     assert [one.name for one in sorted(again.iterdir())] == ["items.csv", "study.db", "study.yaml"]
 
     def unsigned(folder):
-        code, lines, _ = run("links", folder)
+        code, lines, _ = run("people", "links", folder)
         assert code == 0
         # Between a name and the time of signing is who is meant.
         return [line.partition(".0.1:8321/")[2].partition(".")[0] for line in lines.splitlines()]
@@ -432,14 +432,14 @@ def test_a_damaged_copy_is_refused_before_anything_is_made(tmp_path, kind):
 
 
 def test_links_are_those_of_who_is_named_or_of_all(invited, run):
-    code, out, _ = run("links", invited, "--base-url", "https://study.example")
+    code, out, _ = run("people", "links", invited, "--base-url", "https://study.example")
     lines = [line.split("\t") for line in out.splitlines()]
     assert (code, [name for name, _ in lines]) == (0, ["(the lead)", "Ana Ruiz", "Ben"])
     assert [link.startswith(f"https://study.example/{place}") for (_, link), place in zip(
         lines, ("lead/join/", "join/", "join/"), strict=True)] == [True] * 3  # fmt: skip
-    code, out, _ = run("links", invited, " Ben ", "Ana  Ruiz")
+    code, out, _ = run("people", "links", invited, " Ben ", "Ana  Ruiz")
     assert (code, [line.split("\t")[0] for line in out.splitlines()]) == (0, ["Ben", "Ana Ruiz"])
-    assert run("links", invited, "Cho", "Ben") == (
+    assert run("people", "links", invited, "Cho", "Ben") == (
         2, "", f"assay: nobody called 'Cho' has a link; invite them with: assay invite {invited} 'Cho'\n"
     )  # fmt: skip
 
@@ -447,14 +447,14 @@ def test_links_are_those_of_who_is_named_or_of_all(invited, run):
 def test_how_far_a_study_is_in_words_and_as_json(study, run):
     pytest.importorskip("fastapi", reason='the page needs the extra "serve"')
     none = f"assay: nobody was invited or asked yet; begin with: assay invite {study} NAME\n"
-    assert run("status", study) == (2, "", none)
-    run("invite", study, "Ana Ruiz", "Ben")
+    assert run("study", "status", study) == (2, "", none)
+    run("people", "invite", study, "Ana Ruiz", "Ben")
     # One item, and both are to answer it.
-    assert run("status", study) == (
+    assert run("study", "status", study) == (
         0, "0 of 2 answers that are wanted (0 %)\n1 item, 0 answered, 0 skipped\n"
         "Ana Ruiz: active, 0 of 1\nBen: active, 0 of 1\n", "",
     )  # fmt: skip
-    said = json.loads(run("status", study, "--json")[1])
+    said = json.loads(run("study", "status", study, "--json")[1])
     ana = {"name": "Ana Ruiz", "state": "active", "done": 0, "skipped": 0, "of": 1, "last": None, "checks_failed": 0,
            "stopped": ""}  # fmt: skip
     assert said == {
@@ -462,22 +462,26 @@ def test_how_far_a_study_is_in_words_and_as_json(study, run):
         "people": [ana, ana | {"name": "Ben"}],
     }  # fmt: skip
     for form in ("--csv", "--latex"):
-        assert run("status", study, form) == (2, "", "assay: a study's status is printed as text or with --json\n")
-    run("exclude", study, "Ben", "--reason", "asked to be")
-    assert "\nBen: excluded, 0" in run("status", study)[1]
+        assert run("study", "status", study, form) == (
+            2,
+            "",
+            "assay: a study's status is printed as text or with --json\n",
+        )
+    run("people", "exclude", study, "Ben", "--reason", "asked to be")
+    assert "\nBen: excluded, 0" in run("study", "status", study)[1]
 
 
 def test_the_record_is_of_all_or_of_one(invited, tmp_path, run):
     out = tmp_path / "record.zip"
-    assert run("record", invited, "-o", out) == (0, f"{out}\n", "")
-    code, _, said = run("record", invited, "-o", out)
+    assert run("study", "record", invited, "-o", out) == (0, f"{out}\n", "")
+    code, _, said = run("study", "record", invited, "-o", out)
     assert (code, "is there already and is not written over" in said) == (2, True)
-    assert run("record", invited, "-o", tmp_path / "ana.zip", "--person", " Ana  Ruiz")[0] == 0
+    assert run("study", "record", invited, "-o", tmp_path / "ana.zip", "--person", " Ana  Ruiz")[0] == 0
     people = []
     for place in (out, tmp_path / "ana.zip"):
         with zipfile.ZipFile(place) as file:
             people.append([json.loads(line)["annotator"] for line in file.read("people.jsonl").splitlines()])
     assert people == [["Ana Ruiz", "Ben"], ["Ana Ruiz"]]
-    code, _, said = run("record", invited, "-o", tmp_path / "cho.zip", "--person", "Cho")
+    code, _, said = run("study", "record", invited, "-o", tmp_path / "cho.zip", "--person", "Cho")
     assert (code, "person 'Cho' is not in the people who are invited" in said) == (2, True)
     assert not (tmp_path / "cho.zip").exists()

@@ -95,19 +95,19 @@ def test_what_is_no_copy_or_would_be_lost_is_refused(serve: Any, tmp_path: Path,
     page: Served = serve()
     out = tmp_path / "copy.zip"
     run(capsys, "backup", page.folder, "-o", out)
-    assert "is there already and is not written over" in refused(capsys, "backup", page.folder, "-o", out)
-    assert "is there already, and not empty; name another" in refused(capsys, "restore", out, page.folder)
+    assert "is there already and is not written over" in refused(capsys, "study", "backup", page.folder, "-o", out)
+    assert "is there already, and not empty; name another" in refused(capsys, "study", "restore", out, page.folder)
     broken = tmp_path / "broken.zip"
     broken.write_bytes(b"nothing")
-    assert "is no copy of a study" in refused(capsys, "restore", broken, tmp_path / "new")
+    assert "is no copy of a study" in refused(capsys, "study", "restore", broken, tmp_path / "new")
     with zipfile.ZipFile(broken, "w") as file:
         for name in ("study.yaml", "study.db", "../outside"):
             file.writestr(name, "")
-    assert "is no copy of a study" in refused(capsys, "restore", broken, tmp_path / "new")
+    assert "is no copy of a study" in refused(capsys, "study", "restore", broken, tmp_path / "new")
     content = bytearray(out.read_bytes())
     content[200] ^= 255
     broken.write_bytes(content)
-    assert "is damaged and cannot be read whole" in refused(capsys, "restore", broken, tmp_path / "new")
+    assert "is damaged and cannot be read whole" in refused(capsys, "study", "restore", broken, tmp_path / "new")
     assert not (tmp_path / "new").exists()
     assert not (tmp_path / "outside").exists()
     inside = page.folder / "monday.zip"
@@ -121,7 +121,7 @@ def test_postgresql_copies_itself(serve: Any, url: str, tmp_path: Path, capsys: 
     if not url.startswith("postgresql"):
         pytest.skip("of PostgreSQL")
     page: Served = serve(store=url)
-    said = refused(capsys, "backup", page.folder, "--store", url, "-o", tmp_path / "copy.zip")
+    said = refused(capsys, "study", "backup", page.folder, "--store", url, "-o", tmp_path / "copy.zip")
     assert "pg_dump --format=custom" in said
     assert not (tmp_path / "copy.zip").exists()
 
@@ -138,7 +138,7 @@ def test_links_are_printed_where_they_are_asked_for(serve: Any, capsys: Any, mon
         link = found[name].removeprefix("http://127.0.0.1:8321")
         assert name in page.visitor(link).send("GET", link).text
     assert run(capsys, "links", page.folder, "ben").startswith("ben\thttp://127.0.0.1:8321/join/")
-    assert "nobody called 'eve' has a link" in refused(capsys, "links", page.folder, "eve")
+    assert "nobody called 'eve' has a link" in refused(capsys, "people", "links", page.folder, "eve")
 
 
 def test_a_server_prints_no_secret(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
@@ -164,7 +164,7 @@ def test_the_status_of_a_study(serve: Any, tmp_path: Path, capsys: Any) -> None:
     found = json.loads(run(capsys, "status", page.folder, "--json"))
     assert (found["filled"], found["wanted"], found["people"][0]["done"]) == (3, 4, 3)
     nobody = write_study(tmp_path / "new")
-    assert f"begin with: assay invite {nobody} NAME" in refused(capsys, "status", nobody)
+    assert f"begin with: assay invite {nobody} NAME" in refused(capsys, "study", "status", nobody)
 
 
 # -- rights ---------------------------------------------------------------------------------------------

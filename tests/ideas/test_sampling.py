@@ -125,11 +125,11 @@ def test_every_pair_of_a_document_reaches_the_floor_and_places_are_even():
 
 def test_texts_of_a_frame_come_with_what_they_say():
     frame = pl.DataFrame({"item": [1, 2, 3, 4], "text": ["w", "x", "y", "z"], "essay": ["e"] * 4})
-    found = assay.sample_triplets(frame, document="essay", n=1)
+    found = assay.sample_triplets(frame, document="essay", n_triplets=1)
     row = found.triplets.row(0, named=True)
     assert row["document"] == "e"
     assert {row["first_item"]: row["first"]}.items() <= {"1": "w", "2": "x", "3": "y", "4": "z"}.items()
-    assert assay.sample_triplets(frame, document="essay", n=3).triplets["item"].to_list() == ["1", "2", "3"]
+    assert assay.sample_triplets(frame, document="essay", n_triplets=3).triplets["item"].to_list() == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_texts_of_a_frame_come_with_what_they_say():
         (["a", "b"], {}, "no document has three texts"),
         (["a", "b", "c", "c"], {}, "text 'c' is named twice"),
         (["a", "b", "c", "d"], {"floor": 3}, "in 2 different triplets at most .* take floor=2"),
-        (["a", "b", "c"], {"n": 2}, "there are 1 different triplet; n=2 is more"),
+        (["a", "b", "c"], {"n_triplets": 2}, "there are 1 different triplet; n_triplets=2 is more"),
         (pl.DataFrame({"x": [1]}), {}, "which column names the texts"),
         (pl.DataFrame({"item": [1]}), {"document": "essay"}, "column 'essay' is not in the texts"),
         (pl.DataFrame({"item": ["a", None, "c"]}), {}, "row 2 of the texts has nothing in 'item'"),

@@ -820,9 +820,9 @@ def test_what_a_model_or_a_service_says_does_not_steer_the_terminal(make_study):
     with ChatServer(script) as server:
         folder = str(make_study(2, server.url).folder)
         assert assay("judge", folder, "--verbose").count(f"no reply: HTTP 400: {shown}") == 2, "in the log and below it"
-        assert f"\n    {shown}\n" in assay("replies", folder)
-        assert shown in assay("replies", folder, "--prompts")
-        (reply,) = json.loads(assay("replies", folder, "q00000", "--json"))
+        assert f"\n    {shown}\n" in assay("study", "responses", folder)
+        assert shown in assay("study", "responses", folder, "--prompts")
+        (reply,) = json.loads(assay("study", "responses", folder, "q00000", "--json"))
         assert reply["reply"] == steering, "the exact text"
         with ChatServer(lambda n, body, server: Say(status=401, error=steering)) as closed:
             study = make_study(2, closed.url)
@@ -849,18 +849,18 @@ def test_show_replies_and_retry_at_the_command_line(make_study, capsys):
         assert (code, out) == (2, "")
         assert f"assay judge {folder} q00001 --show" in err
         assert assay("judge", folder)[0] == 1, "no question was answered"
-        code, out, err = assay("replies", folder, "--missing")
+        code, out, err = assay("study", "responses", folder, "--missing")
         assert out.startswith("m1, q00000, quality: no label in the reply\n    No idea.\n    None.\n")
         assert err == "2 replies without a label\n"
-        rest = json.loads(assay("replies", folder, "--json", "--prompts")[1])
+        rest = json.loads(assay("study", "responses", folder, "--json", "--prompts")[1])
         assert [row["reply"] for row in rest] == ["No idea.\nNone."] * 2
         assert json.loads(rest[0]["prompt"])["model"] == "tiny"
         server.script = lambda n, b, server: Say()
         assert "2 answered" in assay("judge", folder, "--retry", "missing")[1]
-        assert assay("replies", folder, "--missing") == (0, "", "0 replies without a label\n")
-        assert assay("replies", folder, "--missing", "--csv")[1].startswith("annotator,item,criterion,")
+        assert assay("study", "responses", folder, "--missing") == (0, "", "0 replies without a label\n")
+        assert assay("study", "responses", folder, "--missing", "--csv")[1].startswith("annotator,item,criterion,")
         for words in (("--only", "m2"), ("q99",)):
-            code, out, err = assay("replies", folder, *words)
+            code, out, err = assay("study", "responses", folder, *words)
             assert (code, out, len(err.splitlines())) == (2, "", 1)
 
 

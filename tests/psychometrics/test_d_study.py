@@ -131,19 +131,19 @@ def test_projections_have_intervals(method):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"sizes": {"q": [1]}}, "facet 'q' is not in the design"),
-        ({"sizes": {"i": [1]}}, "facet 'i' is not in the design"),
-        ({"sizes": {"o": [0, 1]}}, "whole and at least 1; got 0"),
-        ({"sizes": {"o": []}}, "whole and at least 1; got none"),
-        ({"sizes": {"o": [1]}, "along": "x"}, "facet 'x' is not in the design"),
-        ({"sizes": {"o": [1]}, "target": 1.0}, "target must lie between 0 and 1"),
-        ({"sizes": {"o": [1]}, "prices": {"x": 2.0}}, "facet 'x'"),
+        ({"levels": {"q": [1]}}, "facet 'q' is not in the design"),
+        ({"levels": {"i": [1]}}, "facet 'i' is not in the design"),
+        ({"levels": {"o": [0, 1]}}, "whole and at least 1; got 0"),
+        ({"levels": {"o": []}}, "whole and at least 1; got none"),
+        ({"levels": {"o": [1]}, "along": "x"}, "facet 'x' is not in the design"),
+        ({"levels": {"o": [1]}, "target": 1.0}, "target must lie between 0 and 1"),
+        ({"levels": {"o": [1]}, "prices": {"x": 2.0}}, "facet 'x'"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_words(options, words):
     study = g_study(lessons(8, 3, 3), "r x (o:i)", "i", facets=FACETS, method="none")
     with pytest.raises(DesignError, match=words):
-        study.d_study(options.pop("sizes"), **options)
+        study.d_study(options.pop("levels"), **options)
 
 
 # -- a judge beside a person ------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def test_the_facet_of_raters_is_named_by_an_option_of_its_own(both):
 
 def test_facets_are_options_beside_those_that_help_names():
     shown = inspect.signature(assay.psychometrics.g_study.GStudy.d_study)
-    assert [*shown.parameters][:3] == ["self", "sizes", "target"]
+    assert [*shown.parameters][:3] == ["self", "levels", "target"]
     assert shown.parameters["facets"].kind is inspect.Parameter.VAR_KEYWORD
     study = g_study(lessons(8, 3, 3), "r x (o:i)", "i", facets=FACETS, method="none")
     one, other = study.d_study({"r": [1, 2]}, o=3), study.d_study(r=(1, 2), o=[3])
@@ -339,10 +339,10 @@ def test_a_coefficient_that_cannot_be_told_has_no_value():
 
 
 def test_numbers_are_options_of_their_facets():
-    found = DStudySettings.of({"r": 3, "o": [1, 2], "target": 0.6, "sizes": {"s": 4}})
-    assert dict(found.sizes) == {"s": (4,), "r": (3,), "o": (1, 2)}
+    found = DStudySettings.of({"r": 3, "o": [1, 2], "target": 0.6, "levels": {"s": 4}})
+    assert dict(found.levels) == {"s": (4,), "r": (3,), "o": (1, 2)}
     assert found.target == 0.6
-    assert dict(DStudySettings.of({}).sizes) == {}
+    assert dict(DStudySettings.of({}).levels) == {}
 
 
 @pytest.mark.parametrize(

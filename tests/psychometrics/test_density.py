@@ -78,12 +78,12 @@ def plan_of(labels, **options):
 def test_three_traits_together_are_refused_and_lone_criteria_share_none():
     labels = rated(12, criteria=3, categories=3).labels
     with pytest.raises(DesignError, match=r"criteria tie 3 traits together \(a, b, c\); a grid is made of at most 2"):
-        plan_of(labels, dimensions={"c1": ("a", "b"), "c2": ("b", "c"), "c3": "a"})
-    _, plan = plan_of(labels, dimensions={"c1": "a", "c2": "b", "c3": "a"})
+        plan_of(labels, traits={"c1": ("a", "b"), "c2": ("b", "c"), "c3": "a"})
+    _, plan = plan_of(labels, traits={"c1": "a", "c2": "b", "c3": "a"})
     assert [t.names for t in plan.traits] == [("a",), ()]
     assert [t.criteria.tolist() for t in plan.traits] == [[0, 2], [1]]
     assert plan.notes == ("ideal ratings of c2 share no trait with others, so their shares are estimated as they are",)
-    _, both = plan_of(labels, dimensions={"c1": "a", "c2": ("a", "b"), "c3": "b"})
+    _, both = plan_of(labels, traits={"c1": "a", "c2": ("a", "b"), "c3": "b"})
     assert both.traits[0].names == ("a", "b")
     assert (both.traits[0].loads >= 0).tolist() == [[True, False], [True, True], [False, True]]
     assert sorted(both.traits[0].loads[both.traits[0].loads >= 0].tolist()) == both.indices("ln alpha").tolist()

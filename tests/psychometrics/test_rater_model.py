@@ -21,8 +21,8 @@ from assay.psychometrics.raters.table import RaterSettings, rater_table
 # -- the likelihood -----------------------------------------------------------------------------------
 
 
-def density(labels, group=None, nodes=9, dimensions=None, **options) -> Density:
-    settings = RaterSettings(group=group, nodes=nodes, dimensions=dimensions, **options)
+def density(labels, group=None, nodes=9, traits=None, **options) -> Density:
+    settings = RaterSettings(group=group, nodes=nodes, traits=traits, **options)
     table = rater_table(labels, settings)
     return Density(table, layout(table, settings))
 
@@ -36,7 +36,7 @@ TABLES = {
     "three criteria": ({"criteria": 3}, {}),
     "by group": ({"criteria": 2, "gap": 0.5}, {"group": "dialect"}),
     "some labels": ({"criteria": 2, "seen": 0.6}, {}),
-    "two traits": ({"criteria": 3}, {"dimensions": {"c1": "a", "c2": ("a", "b"), "c3": "b"}}),
+    "two traits": ({"criteria": 3}, {"traits": {"c1": "a", "c2": ("a", "b"), "c3": "b"}}),
     "items of a group share a trait": ({"criteria": 1}, {"object": "dialect"}),
 }
 
@@ -444,9 +444,9 @@ REFUSED = {
     ),
     "a group of one value": (lambda t: t.where(dialect="north"), {"group": "dialect"}, "has one value only"),
     "no such baseline": (lambda t: t, {"group": "dialect", "baseline": "east"}, "there are north, south"),
-    "a trait without criteria": (lambda t: t, {"dimensions": {"c9": "a"}}, "one criterion without a name"),
-    "a trait for nobody": (lambda t: _twice(t), {"dimensions": {"c9": "a"}}, "criterion 'c9' is not in.*has c1, c2"),
-    "a trait for some": (lambda t: _twice(t), {"dimensions": {"c1": "a"}}, "every criterion needs one; c2 has none"),
+    "a trait without criteria": (lambda t: t, {"traits": {"c9": "a"}}, "one criterion without a name"),
+    "a trait for nobody": (lambda t: _twice(t), {"traits": {"c9": "a"}}, "criterion 'c9' is not in.*has c1, c2"),
+    "a trait for some": (lambda t: _twice(t), {"traits": {"c1": "a"}}, "every criterion needs one; c2 has none"),
     "repeats": (
         lambda t: _twice(t, "repeat"),
         {},

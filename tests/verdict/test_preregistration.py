@@ -216,7 +216,7 @@ def test_a_plan_is_written_and_held(tmp_path, labels, capsys, monkeypatch):
             main(words)
         return int(str(ended.value.code)), *capsys.readouterr()
 
-    plan = ("plan", "--n-items", "60", "--n-studies", "20", "--write", "plan.yaml")
+    plan = ("plan", "alt-test", "--n-items", "60", "--n-studies", "20", "--write", "plan.yaml")
     assert run(*plan)[0] == 2
     code, _, said = run(*plan, "--expertise", "crowd", "--only", "good,poor")
     assert code == 0

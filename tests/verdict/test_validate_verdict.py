@@ -40,7 +40,7 @@ def settings(**given):
 
 def test_the_judges_are_what_they_are_said_to_be():
     """2,000 items: shares of labels that are the truth's, under p = noise · prior + (1 − noise)."""
-    s = settings(n_items=2000, n_annotators=2, scale=2, skew=0.7, annotator_noise=0.2)
+    s = settings(n_items=2000, n_annotators=2, categories=2, skew=0.7, annotator_noise=0.2)
     labels = _plant_judges(s, 5, np.random.default_rng((5, 1)))
     truth = labels.items.sort("item")["truth"]
     given = {name: labels.where(annotator=name).labels.sort("item")["label"] for name in labels.judges}
@@ -60,7 +60,7 @@ def test_the_judges_are_what_they_are_said_to_be():
 
 
 def test_the_unfair_judge_is_a_point_stricter_with_one_group_only():
-    labels = _plant_judges(settings(n_items=400, scale="1-9"), 1, np.random.default_rng(1))
+    labels = _plant_judges(settings(n_items=400, categories="1-9"), 1, np.random.default_rng(1))
     good, unfair = (labels.where(annotator=name).labels.sort("item")["label"].to_numpy() for name in ("good", "unfair"))
     group = labels.items.sort("item")["group"].to_numpy()
     assert (unfair[group == "a"] == good[group == "a"]).all()
@@ -68,7 +68,7 @@ def test_the_unfair_judge_is_a_point_stricter_with_one_group_only():
 
 
 def test_groups_of_documents_take_turns():
-    labels = _plant_judges(settings(n_items=400, scale="1-9", documents=40), 1, np.random.default_rng(1))
+    labels = _plant_judges(settings(n_items=400, categories="1-9", documents=40), 1, np.random.default_rng(1))
     items = labels.items.sort("item")
     assert items["group"].to_list() == [group for group in "ab" * 20 for _ in range(10)]
     good, unfair = (labels.where(annotator=name).labels.sort("item")["label"].to_numpy() for name in ("good", "unfair"))
@@ -77,7 +77,9 @@ def test_groups_of_documents_take_turns():
 
 @pytest.mark.slow
 def test_useless_judges_stay_out_and_a_good_one_gets_in_where_the_study_is_large_enough():
-    found = validate(n_items=150, n_annotators=5, scale="1-5", epsilon=0.2, n_studies=8, seed=1, annotator_noise=0.2)
+    found = validate(
+        n_items=150, n_annotators=5, categories="1-5", epsilon=0.2, n_studies=8, seed=1, annotator_noise=0.2
+    )
     rows = {row["judge"]: row for row in found.table.iter_rows(named=True)}
     assert set(rows) == set(PLANTED)
     assert rows["good"]["estimate"] >= 0.75
@@ -138,13 +140,13 @@ def test_sentences_name_the_judge_let_in_most_and_the_one_found_out_least():
 
 
 def test_studies_are_named_in_words():
-    assert _describe_studies(settings(scale="1-3", prior=(0.25, 0.25, 0.5), labels_per_item=2, documents=10)) == (
+    assert _describe_studies(settings(categories="1-3", prior=(0.25, 0.25, 0.5), labels_per_item=2, documents=10)) == (
         "40 items of 10 documents, 3 people, 2 an item with noise 0.30, labels a whole number from 1 to 3, "
         "shares 0.25, 0.25, 0.5"
     )  # fmt: skip
-    assert _describe_studies(settings(scale="interval:0-1", n_items=1234)).startswith("1,234 items, 3 people with")
-    assert _describe_studies(settings(scale="interval:0-1")).endswith(", uniform")
-    assert settings(scale="1-5", skew=0.6).shares == pytest.approx((0.1, 0.1, 0.1, 0.1, 0.6))
+    assert _describe_studies(settings(categories="interval:0-1", n_items=1234)).startswith("1,234 items, 3 people with")
+    assert _describe_studies(settings(categories="interval:0-1")).endswith(", uniform")
+    assert settings(categories="1-5", skew=0.6).shares == pytest.approx((0.1, 0.1, 0.1, 0.1, 0.6))
 
 
 def test_noise_is_that_under_which_two_people_agree_as_often():
@@ -166,7 +168,7 @@ def test_the_commonest_label_or_the_middle_number():
 
 
 def test_the_same_seed_gives_the_same_studies_and_a_budget_stops():
-    few = SMALL | {"scale": "1-5", "n_studies": 2, "seed": 4}
+    few = SMALL | {"categories": "1-5", "n_studies": 2, "seed": 4}
     assert validate(**few).table.equals(validate(**few).table)
     seen = []
     stopped = validate(**SMALL, seconds=1e-6, progress=lambda what, done, steps: seen.append((what, done, steps)))
@@ -200,8 +202,8 @@ def test_a_pilot_gives_the_shape():
         ({"document": "lesson"}, "document=... names a column of a pilot"),
         ({"labels_per_item": 4}, "4 people cannot label each item where there are 3"),
         ({"n_items": 5}, "n_items"),
-        ({"skew": 0.5, "scale": "interval:0-1"}, "skew=... needs categories"),
-        ({"prior": (0.5, 0.4), "scale": 2}, "add up to 1"),
+        ({"skew": 0.5, "categories": "interval:0-1"}, "skew=... needs categories"),
+        ({"prior": (0.5, 0.4), "categories": 2}, "add up to 1"),
         ({"pilot": "labels.csv"}, "read the file with assay.read"),
     ],
 )
@@ -230,7 +232,7 @@ def test_a_pilot_that_shows_nothing_is_refused():
 
 
 def test_the_command_simulates_a_shape_or_that_of_a_file(tmp_path, capsys):
-    words = ["validate", "--n-items", "30", "--n-annotators", "3", "--n-studies", "2", "--expertise", "crowd"]
+    words = ["plan", "validate", "--n-items", "30", "--n-annotators", "3", "--n-studies", "2", "--expertise", "crowd"]
     with pytest.raises(SystemExit) as ended:
         main([*words, "--categories", "2", "--skew", "0.8", "--json"])
     assert ended.value.code == 0
@@ -239,14 +241,14 @@ def test_the_command_simulates_a_shape_or_that_of_a_file(tmp_path, capsys):
     assert [row["n"] for row in told["table"]] == [2] * 7
     simulate(30, 3, scale="1-5", seed=1).labels.write_csv(tmp_path / "pilot.csv")
     with pytest.raises(SystemExit) as ended:
-        main(["validate", "--pilot", str(tmp_path / "pilot.csv"), "--scale", "1-5", "--judges", "judge",
+        main(["plan", "validate", "--pilot", str(tmp_path / "pilot.csv"), "--scale", "1-5", "--judges", "judge",
               "--n-studies", "1", "--epsilon", "0.2"])  # fmt: skip
     assert ended.value.code == 0
     assert "30 items, 3 people with noise" in capsys.readouterr().out
     with pytest.raises(SystemExit) as ended:
         main([*words, "--scale", "1-5"])
     assert ended.value.code == 2
-    assert "the scale is --categories" in capsys.readouterr().err
+    assert "for a simulation use --categories" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -259,7 +261,7 @@ def test_the_unfair_judge_is_a_step_too_strict_and_of_an_interval_a_fifth(scale,
 
 def test_topics_give_three_labels_in_five_away():
     """1,000 items: .6 have their truth as topic, the others a truth at random, the same with probability Σ p²."""
-    s = settings(n_items=1000, n_annotators=2, scale=4, prior=[0.4, 0.3, 0.2, 0.1])
+    s = settings(n_items=1000, n_annotators=2, categories=4, prior=[0.4, 0.3, 0.2, 0.1])
     items = _plant_judges(s, 5, np.random.default_rng(6)).items
     topic = items["topic"].str.slice(1).cast(pl.Int64)
     truth = items["truth"].replace_strict(dict(zip("abcd", range(4), strict=True)))
@@ -274,7 +276,7 @@ def test_topics_of_a_study_give_rare_labels_away_as_often_as_common_ones(monkeyp
         studies.append(_plant_judges(*arguments).items)
 
     monkeypatch.setattr(verdict_validation, "_plant_judges", spied)
-    s = settings(n_items=2000, n_annotators=2, scale=4, prior=[0.4, 0.3, 0.2, 0.1])
+    s = settings(n_items=2000, n_annotators=2, categories=4, prior=[0.4, 0.3, 0.2, 0.1])
     for seed in range(3):
         with pytest.raises(AttributeError):  # no judges: nothing is tested
             next(verdict_validation._verdicts(s, seed))
@@ -287,7 +289,7 @@ def test_topics_of_a_study_give_rare_labels_away_as_often_as_common_ones(monkeyp
 
 def test_topics_of_many_labels_are_four_ranges():
     for scale, prior, topics in ((10, [1 / 10] * 10, 10), (11, [1 / 11] * 11, 4), (Interval(0, 1), None, 4)):
-        s = settings(n_items=150, scale=scale, prior=prior)
+        s = settings(n_items=150, categories=scale, prior=prior)
         found = _plant_judges(s, 5, np.random.default_rng(6)).items["topic"]
         assert found.n_unique() == topics
 
@@ -298,7 +300,7 @@ def test_topics_of_many_labels_are_four_ranges():
      (90, None, 3, False), (90, None, Interval(0, 1), True)],
 )  # fmt: skip
 def test_fairness_is_asked_of_numbers_with_ten_units_in_each_of_two_groups(items, documents, scale, asked):
-    assert _asks_fairness(settings(n_items=items, documents=documents, scale=scale)) is asked
+    assert _asks_fairness(settings(n_items=items, documents=documents, categories=scale)) is asked
 
 
 @pytest.mark.parametrize(
@@ -353,7 +355,7 @@ def test_options_that_do_not_go_together_are_refused(options, words):
     [
         ({}, None),
         ({"skew": 0.4}, (0.2, 0.2, 0.2, 0.4)),
-        ({"skew": 0.7, "scale": 2}, (0.3, 0.7)),
+        ({"skew": 0.7, "categories": 2}, (0.3, 0.7)),
         ({"prior": (0.1, 0.9)}, (0.1, 0.9)),
     ],
 )
@@ -391,7 +393,7 @@ def test_what_is_said_of_each_planted_judge(monkeypatch, judge, verdict, repeats
     monkeypatch.setattr(verdict_validation, "alt_test", test)
     marks = {"unfair": "✗", "good": "✓"}
     monkeypatch.setattr(verdict_validation, "fairness_mark", lambda study, judge, **options: marks[judge])
-    s = settings(scale="1-5", documents=20, alpha=0.1)
+    s = settings(categories="1-5", documents=20, alpha=0.1)
     found = {name: (deserved, said) for name, deserved, said in verdict_validation._verdicts(s, 3)}
     # The unfair judge is no matter of the verdict, nor is the copy one of the others' study.
     assert [(name, labels) for name, labels, _ in asked] == [
@@ -405,7 +407,7 @@ def test_what_is_said_of_each_planted_judge(monkeypatch, judge, verdict, repeats
     marks |= {"unfair": "✓", "good": "?"}
     found = {name: said for name, _, said in verdict_validation._verdicts(s, 3)}
     assert (found["unfair"], found["fair"]) == ("fair", "open")
-    assert "fair" not in {name for name, *_ in verdict_validation._verdicts(settings(scale=3), 3)}
+    assert "fair" not in {name for name, *_ in verdict_validation._verdicts(settings(categories=3), 3)}
     assert asked[-1][2]["clusters"] is None
 
 
@@ -445,7 +447,9 @@ def test_rates_count_what_is_deserved_and_its_opposite(monkeypatch):
     assert found.run.data == "none"
     unfair = iter([[("unfair", "unfair", "fair"), ("fair", "fair", "unfair")]])
     monkeypatch.setattr(verdict_validation, "_verdicts", lambda s, seed: next(unfair))
-    rates = {one.judge: (one.right, one.wrong) for one in validate(**SMALL | {"n_studies": 1, "scale": "1-5"}).rates}
+    rates = {
+        one.judge: (one.right, one.wrong) for one in validate(**SMALL | {"n_studies": 1, "categories": "1-5"}).rates
+    }
     assert (rates["unfair"], rates["fair"]) == ((0, 1), (0, 1))
 
 

@@ -1,58 +1,53 @@
-"""The command line: which commands there are, how they start, how they end.
+"""The command line: how a command starts and how it ends.
 
-Exit status: 0 when the command did what was asked, 1 where ``--fail-under`` was not reached or a run stopped before its
-end, 2 on bad input, with one line on standard error and never a traceback, 130 when interrupted.
+Exit status: 0 for success, 1 if ``--fail-under`` was not reached or a run stopped early, 2 for bad input (with one line
+on standard error and no traceback), 130 after an interrupt.
 
-A new command is one row of `assay.cli.commands`.
+To add a command, add a row to `assay.cli.commands`.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
 import os
 import re
 import sys
 import textwrap
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
-from cyclopts import App, Argument, CycloptsError, MissingArgumentError, Parameter
+from cyclopts import App, Argument, CycloptsError, MissingArgumentError, Parameter, UnknownOptionError
 from cyclopts.exceptions import UnusedCliTokensError
 from cyclopts.group import Group
 
 from assay._version import __version__
-from assay.cli.commands import BY_NAME, COMMANDS, Command
+from assay.cli.commands import BY_NAME, COMMANDS, FAMILIES, Command
+from assay.cli.guesses import answer_to_command, answer_to_option
 from assay.cli.output import FIRST, TYPED, WORDED, as_typed, note, settings_of
 from assay.errors import AssayError, listing
 
+PROGRAM = "Test whether an LLM judge can replace human annotators."
 
-def _app(said: Callable[[Command], str] | None = None) -> App:
-    """All commands; ``said`` is what the list of them says of each, where none is imported to be asked."""
+
+def _app() -> App:
+    """All commands; none is imported before it is used."""
     plainly = Parameter(negative=())
-    made = App(
-        name="assay",
-        version=__version__,
-        help="May this LLM judge stand in for human annotators, when no human label is gold?",
-        help_format="plaintext",
-        default_parameter=plainly,
-    )
-    groups = [Group(title, sort_key=place) for place, title in enumerate(COMMANDS, 1)]
-    for group, rows in zip(groups, COMMANDS.values(), strict=True):
-        for place, row in enumerate(rows):
-            made.command(
-                row.leads_to,
-                name=row.name,
-                group=group,
-                sort_key=place,
-                help=None if said is None else said(row),
-                help_epilogue=f"Example: {row.line}",
-                default_parameter=plainly,
-            )
+    made = App(name="assay", version=__version__, help=PROGRAM, help_format="plaintext", default_parameter=plainly)
+    families = {name: App(name=name, help=does, help_format="plaintext") for name, does in FAMILIES.items()}
+    for family in families.values():
+        made.command(family)
+    for row in (row for rows in COMMANDS.values() for row in rows):
+        first, _, second = row.name.partition(" ")
+        (families[first] if second else made).command(
+            row.leads_to,
+            name=second or first,
+            help=row.does,
+            help_epilogue=f"Example: {row.line}",
+            default_parameter=plainly,
+        )
     made.register_install_completion_command(
-        help="Let the shell complete commands and options: bash, zsh, fish, PowerShell.", group=groups[-1]
+        help="Install shell completion of commands and options (bash, zsh, fish, PowerShell)."
     )
     return made
 
@@ -60,83 +55,113 @@ def _app(said: Callable[[Command], str] | None = None) -> App:
 app = _app()
 
 
+def command_in(words: Sequence[str]) -> Command | None:
+    """The command that a command line begins with."""
+    return BY_NAME.get(" ".join(words[:2])) or BY_NAME.get(" ".join(words[:1]))
+
+
+def app_of(name: str) -> App:
+    """The parser of a command, by its name."""
+    found = app
+    for word in name.split():
+        found = found[word]
+    return found
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command; every error that a person can mend is one line, and exit status 2."""
+    """Run a command; an error that the user can fix is one line, with exit status 2."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     TYPED.set(tuple(given))
     WORDED.set(lambda message: _command_words(message, given) if "=" in message else message)
-    if given[:2] in (["plan", "d-study"], ["plan", "triplets"], ["plan", "labels"]):
-        given = given[1:]
-    # A lone hyphen is standard input, which the parser would take for an option.
+    # A hyphen alone is standard input; the parser would treat it as an option.
     before = ["", *given]
     given = ["/dev/stdin" if w == "-" and not b.startswith("-") else w for b, w in zip(before, given, strict=False)]
     try:
         _any_letters()
-        if (row := _asks_for_help(given)) is not None:
-            print(short_help(row))
+        if command_in(given) is None and (answer := answer_to_command(given)) is not None:
+            _stop(answer)
+        if (screen := _screen(given)) is not None:
+            print(screen)
             sys.exit(0)
         given = ["--help" if word == ALL else word for word in given]
-        # The list of commands imports none of them: nobody waits a second to read it.
-        asked = _app(_first_line) if not given or given[0] in ("--help", "-h") else app
-        status = asked(given, exit_on_error=False, print_error=False, result_action="return_value")
+        status = app(given, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
-        # Whoever reads has read enough. What is left in the buffer goes nowhere, or Python complains at its end.
+        # The reader has closed the pipe. The rest of the buffer is discarded, or Python complains on exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except AssayError as error:
         _stop(_command_words(str(error), given))
     except CycloptsError as error:
-        _stop(_command_words(_new_name(given) or _places(error) or str(error), given))
+        _stop(_command_words(_new_name(given) or _guess(error) or _places(error) or str(error), given))
     except OSError as error:
         _stop(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except Exception as error:
         if os.environ.get("ASSAY_TRACEBACK"):
             raise
         _stop(
-            f"this is a mistake of assay's, not yours: {type(error).__name__}: {error} "
-            "(ASSAY_TRACEBACK=1 shows where; please report it)"
+            f"internal error in assay: {type(error).__name__}: {error} "
+            "(please report it; ASSAY_TRACEBACK=1 shows the traceback)"
         )
     sys.exit(status if isinstance(status, int) else 0)
-
-
-def _first_line(row: Command) -> str:
-    """What a command does: of a function, the first line of its docstring, read as text."""
-    if row.does:
-        return row.does
-    module, _, function = row.run.partition(":")
-    tree = _sources(module.rpartition(".")[2])
-    found = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == function)
-    return (ast.get_docstring(found) or "").partition("\n")[0]
-
-
-@cache
-def _sources(module: str) -> ast.Module:
-    return ast.parse(Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8"))
 
 
 # -- help in two levels ---------------------------------------------------------------------------------
 
 ALL = "--help-all"
-"""What is typed for every option of a command; ``--help`` shows those that are marked as `FIRST`."""
+"""Shows every option of a command; ``--help`` shows those that are marked as `FIRST`."""
 
 _ORDER = {"Reading the labels": 1, "Output": 2}
-"""Where the groups of options stand; the question's own are before them."""
+"""The order of the groups of options; the question's own come before them."""
 
-_WIDTH, _NAMES = 80, 24
-"""Columns of a usual terminal, and of those the ones for the names of options."""
+_WIDTH, _NAMES, _COMMANDS = 80, 24, 14
+"""Columns of a usual terminal, and of the names of options."""
 
 
-def _asks_for_help(given: Sequence[str]) -> Command | None:
-    """The command whose short help is asked for."""
-    named = bool(given) and given[0] in BY_NAME and any(word in ("--help", "-h") for word in given[1:])
-    return BY_NAME[given[0]] if named and ALL not in given else None
+def _screen(given: Sequence[str]) -> str | None:
+    """The help that a command line asks for, unless it is that of all options."""
+    asks = any(word in ("--help", "-h") for word in given)
+    if not given or given[0] in ("--help", "-h"):
+        return first_screen()
+    if given[0] in FAMILIES and (len(given) == 1 or given[1] in ("--help", "-h", ALL)):
+        return family_screen(given[0])
+    row = command_in(given)
+    return short_help(row) if row is not None and asks and ALL not in given else None
+
+
+def first_screen() -> str:
+    """The list of commands, by task; the commands of a group share one entry."""
+    lines = ["Usage: assay COMMAND [OPTIONS]", "", PROGRAM]
+    for title, rows in COMMANDS.items():
+        lines += ["", title]
+        for name in dict.fromkeys(row.name.partition(" ")[0] for row in rows):
+            inside = [row.name.partition(" ")[2] for row in rows if row.name.startswith(f"{name} ")]
+            about = f"{FAMILIES[name]} [{' | '.join(inside)}]" if inside else BY_NAME[name].does
+            lines += _line(name, about, _COMMANDS)
+    more = "assay COMMAND --help shows an example and the main options; assay --version, --install-completion."
+    return "\n".join([*lines, "", *textwrap.wrap(more, _WIDTH, break_on_hyphens=False)])
+
+
+def family_screen(family: str) -> str:
+    """The commands that share a first word."""
+    rows = [row for row in BY_NAME.values() if row.name.startswith(f"{family} ")]
+    lines = [line for row in rows for line in _line(row.name.partition(" ")[2], row.does, _COMMANDS)]
+    return "\n".join([f"Usage: assay {family} COMMAND [OPTIONS]", "", FAMILIES[family], "", *lines])
+
+
+def _line(name: str, about: str, column: int) -> list[str]:
+    """A name with its text in a second column; a long name has its own line."""
+    wrapped = textwrap.wrap(about, _WIDTH - column - 2, break_on_hyphens=False) or [""]
+    head, indent = f"  {name}".ljust(column + 2), " " * (column + 2)
+    if len(name) > column - 2:
+        return [head.rstrip(), *(indent + line for line in wrapped)]
+    return [head + wrapped[0], *(indent + line for line in wrapped[1:])]
 
 
 def short_help(row: Command) -> str:
-    """What a command does, an example, and the options that most people need; ``--help-all`` has the others."""
+    """The purpose of a command, an example and its main options; ``--help-all`` shows the others."""
     arguments = visible_arguments(row.name)
     places = [one for one in arguments if one.index is not None]
     options = [one for one in arguments if one.index is None]
@@ -145,7 +170,7 @@ def short_help(row: Command) -> str:
     marked.sort(key=lambda one: _ORDER.get(_heading(one), 0))
     first = [*own, *marked]
     usage = " ".join(["assay", row.name, *(_place(one) for one in places), "[OPTIONS]"])
-    lines = [f"Usage: {usage}", "", *textwrap.wrap((app[row.name].help or "").partition("\n")[0], _WIDTH), ""]
+    lines = [f"Usage: {usage}", "", *textwrap.wrap(row.does, _WIDTH), ""]
     lines += ["Example:", *textwrap.wrap(row.line, _WIDTH, initial_indent="  ", subsequent_indent="    ",
                                          break_on_hyphens=False, break_long_words=False)]  # fmt: skip
     lines += ["", *(line for one in [*places, *first] for line in _entry(one))]
@@ -155,7 +180,7 @@ def short_help(row: Command) -> str:
 
 
 def _heading(argument: Argument) -> str:
-    """The title under which an option stands."""
+    """The heading of an option."""
     groups = argument.parameter.group
     first = groups if isinstance(groups, Group) else next(iter(groups or ()), "")
     return first if isinstance(first, str) else first.name
@@ -168,37 +193,33 @@ def _place(argument: Argument) -> str:
 
 
 def _entry(argument: Argument) -> list[str]:
-    """An option, what it is for, and its words where they are few."""
+    """An option, its help, and its choices if they are few."""
     name = _place(argument) if argument.index is not None else ", ".join(argument.names)
     about = (argument.parameter.help or "").partition(" [")[0]
     choices = argument.get_choices() or ()
     about += f" [{', '.join(choices)}]" if 0 < len(choices) < 5 else ""
-    wrapped = textwrap.wrap(about, _WIDTH - _NAMES - 2) or [""]
-    head = f"  {name}".ljust(_NAMES + 2)
-    if len(name) > _NAMES - 2:
-        return [head.rstrip(), *(" " * (_NAMES + 2) + line for line in wrapped)]
-    return [head + wrapped[0], *(" " * (_NAMES + 2) + line for line in wrapped[1:])]
+    return _line(name, about, _NAMES)
 
 
 def all_commands() -> dict[str, App]:
-    """Every command by name, its function imported, so that it knows what it does."""
-    return {name: app[name] for name in BY_NAME}
+    """Every command by name."""
+    return {name: app_of(name) for name in BY_NAME}
 
 
 _PARAMETER = re.compile(r"^(\w+)\n((?: {4}.*\n?)+)", flags=re.M)
-"""A parameter in a docstring: its name, and what is said of it."""
+"""A parameter in a docstring: its name and description."""
 
 
 @cache
 def visible_arguments(command: str) -> tuple[Argument, ...]:
-    """What a command takes, as its help has it.
+    """The arguments of a command that its help shows.
 
-    Only what is not in settings has its words in the docstring; the parser's way to them reads the sources of all
-    settings, which is three quarters of a short help's time.
+    Only arguments that are not settings are described in the docstring. The parser's own reading of docstrings reads
+    the sources of all settings, which is three quarters of the time of a short help.
     """
-    shown = tuple(one for one in app[command].assemble_argument_collection() if one.show)
+    shown = tuple(one for one in app_of(command).assemble_argument_collection() if one.show)
     own = {one.field_info.name: one for one in shown if not one.keys and not one.parameter.help}
-    for name, about in _PARAMETER.findall(inspect.getdoc(app[command].default_command) or ""):
+    for name, about in _PARAMETER.findall(inspect.getdoc(app_of(command).default_command) or ""):
         if name in own:
             own[name].parameter = Parameter.combine(own[name].parameter, Parameter(help=textwrap.dedent(about).strip()))
     return shown
@@ -206,27 +227,27 @@ def visible_arguments(command: str) -> tuple[Argument, ...]:
 
 @cache
 def typed_options(command: str) -> dict[str, str]:
-    """The options of a command as they are typed, by the keyword that Python calls them."""
-    arguments = app[command].assemble_argument_collection()
+    """The options of a command by their names in Python."""
+    arguments = app_of(command).assemble_argument_collection()
     return {a.field_info.names[0]: a.name for a in arguments if a.name.startswith("--")}
 
 
 def _command_words(message: str, given: Sequence[str]) -> str:
-    """A message in the words of the command that was given."""
+    """A message with the options of the command that runs."""
     from assay.cli.labels import NAMES
 
-    command = next((word for word in given if word in BY_NAME), None)
-    if command is None:
+    row = command_in(given)
+    if row is None:
         return as_typed(message, NAMES)
-    typed = typed_options(command)
-    # Of the options that say how labels are read, a command has all or none.
+    typed = typed_options(row.name)
+    # A command has all of the options of reading, or none.
     known_names = NAMES if "split_item" in typed else {}
     return as_typed(message, {**known_names, **typed, **({"judge": typed["only"]} if "judge" in typed else {})})
 
 
 def _new_name(given: Sequence[str]) -> str | None:
-    """Where an option has another word today: which."""
-    row = next((BY_NAME[word] for word in given if word in BY_NAME), None)
+    """The new name of a renamed option of the command's settings."""
+    row = command_in(given)
     if row is None:
         return None
     for option in (word.partition("=")[0] for word in given if word.startswith("--")):
@@ -237,21 +258,30 @@ def _new_name(given: Sequence[str]) -> str | None:
     return None
 
 
+def _guess(error: CycloptsError) -> str | None:
+    """The answer to an option that the command does not have."""
+    if not isinstance(error, UnknownOptionError):
+        return None
+    command = " ".join(error.command_chain or ())
+    known = [name for one in visible_arguments(command) for name in one.names] if command in BY_NAME else []
+    return answer_to_option((error.token.keyword or error.token.value).partition("=")[0], known)
+
+
 def _places(error: CycloptsError) -> str | None:
-    """Where a file is not named, or one too many is: what is missing, or not taken."""
-    command = next(iter(error.command_chain or ()), "")
+    """The file that is missing from the command line, or the words that the command does not accept."""
+    command = " ".join(error.command_chain or ())
     if isinstance(error, UnusedCliTokensError):
-        return f"{command} has no place for {listing(error.unused_tokens or ())}; see assay {command} --help"
+        return f"{command} does not accept {listing(error.unused_tokens or ())}; see assay {command} --help"
     if isinstance(error, MissingArgumentError) and error.argument is not None and not error.argument.tokens:
         missing = next((one for one in visible_arguments(command) if one.names == error.argument.names), error.argument)
         if missing.index is not None:
             about = (missing.parameter.help or "").partition("\n")[0].rstrip(".")
-            return f"{command} needs {_place(missing)}: {about[:1].lower()}{about[1:]}; see assay {command} --help"
+            return f"{command} requires {_place(missing)}: {about[:1].lower()}{about[1:]}; see assay {command} --help"
     return None
 
 
 def _any_letters() -> None:
-    """Let no letter stop a command: UTF-8 into files and pipes, a question mark where a terminal lacks the letter."""
+    """Print any letter: UTF-8 to files and pipes; a question mark if the terminal does not have the letter."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(**({"errors": "replace"} if stream.isatty() else {"encoding": "utf-8"}))

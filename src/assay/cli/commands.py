@@ -1,8 +1,8 @@
-"""The commands, a row each: what is typed, what it asks, which page it writes.
+"""The commands, one row each: the name, the help line, the question, the page.
 
-A question that is asked of labels alone needs its row and nothing else: its options are those of its settings. Where
-a command does more (draws pairs, reads a plan, tests several judges), ``run`` names a function of
-`assay.cli.labels`, `assay.cli.plans`, `assay.cli.estimates`, `assay.cli.studies` or `assay.cli.service`.
+A question about labels requires only its row: its options are its settings. If a command does more (draws pairs, reads
+a plan, tests several judges), ``run`` names a function of `assay.cli.labels`, `assay.cli.plans`, `assay.cli.estimates`,
+`assay.cli.studies` or `assay.cli.service`.
 """
 
 from __future__ import annotations
@@ -11,47 +11,66 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
+class Variant(NamedTuple):
+    """One of several analyses of a command; an option such as ``--model`` chooses.
+
+    Attributes
+    ----------
+    typed : str
+        The option that chooses it.
+    ask, page, title : str
+        As in `Command`.
+    """
+
+    typed: str
+    ask: str
+    page: str
+    title: str
+
+
 class Command(NamedTuple):
     """A command.
 
     Attributes
     ----------
     name : str
-        What is typed.
-    example : str
-        What follows ``assay NAME`` in the example of the help.
-    run : str
-        The module and function that runs it, where it needs one of its own.
+        The name; two words in a group such as ``plan``.
     does : str
-        The first line of its help, where it has no such function.
+        The first line of its help.
+    example : str
+        The rest of ``assay NAME …`` in the example of the help.
+    run : str
+        Module and function, if it has a function of its own.
     source : str
-        What the help says of ``SOURCE``.
+        The help of ``SOURCE``.
     ask : str
-        The module and function of the question.
+        Module and function of the question.
     page : str
-        The module and function that lays its result out as a page.
+        Module and function that lays out the result as a page.
     title : str
-        The page's.
+        Title of the page.
     bar : str
-        What a progress bar says.
+        Text of the progress bar.
     needs : str
-        What its example reads that is not in ``examples/``.
+        Files of the example that are not in ``examples/``.
     heading : str
-        Over its options in the help.
+        Heading of its options in the help.
     settings : tuple of str
-        Where its options come from, where that is not the question's own settings alone.
+        The settings that its options come from, if they are not only those of ``ask``.
+    variants : mapping of str to Variant
+        Several analyses under one name.
     without : tuple of str
         Options that it does not offer, or states itself.
     named : mapping of option to text
-        What is typed in place of ``--name-of-the-option``.
+        The name on the command line, if it is not ``--name-of-the-option``.
     shown : mapping of option to text
-        What the help says in place of the default.
+        Shown in the help instead of the default.
     """
 
     name: str
+    does: str
     example: str
     run: str = ""
-    does: str = ""
     source: str = "A file, folder or study of labels."
     ask: str = ""
     page: str = ""
@@ -60,35 +79,38 @@ class Command(NamedTuple):
     needs: str = ""
     heading: str = ""
     settings: tuple[str, ...] = ()
+    variants: Mapping[str, Variant] = {}
     without: tuple[str, ...] = ()
     named: Mapping[str, str] = {}
     shown: Mapping[str, str] = {}
 
     @property
     def line(self) -> str:
-        """The example, as it is typed."""
+        """The example as a shell command."""
         return f"assay {self.name} {self.example}".rstrip()
 
     @property
     def leads_to(self) -> str:
-        """Module and name of its function; one with options of a question is made when the command is used."""
-        return f"assay.cli.labels:{self.name} command" if self.settings or self.ask else self.run
+        """Module and name of its function; a function with options of a question is made on first use."""
+        made = self.settings or self.ask or self.variants
+        return f"assay.cli.labels:{self.name} command" if made else self.run
 
 
 _LABELS, _PLANS, _AFTER = "assay.cli.labels", "assay.cli.plans", "assay.cli.estimates"
-_STUDIES = "assay.cli.studies"
-_SERVICE = "assay.cli.service"
+_STUDIES, _SERVICE = "assay.cli.studies", "assay.cli.service"
 _ALT_TEST, _AGREEMENT, _VOTES, _IDEAS = "The alternative annotator test", "Agreement", "Votes", "Ideas"
-_PLAN, _G_STUDY, _RATERS = "The plan", "Generalizability", "The rater model"
-_ESTIMATE = "The estimate"
-_TRAIN = "The rater"
-_LIKE_RATINGS = "Votes, as for assay ratings."
+_PLAN, _G_STUDY, _RATERS, _ESTIMATE = "The plan", "Generalizability", "The rater model", "The estimate"
 
-QUESTIONS = (
-    Command("look", "examples/sheet.csv", run=f"{_LABELS}:look"),
-    Command("demo", "", run=f"{_LABELS}:demo"),
+VERDICT = (
+    Command(
+        "look",
+        "Show how a file will be read, any ambiguities, and the analyses it supports.",
+        "examples/sheet.csv",
+        run=f"{_LABELS}:look",
+    ),
     Command(
         "report",
+        "Write a report page: verdict, evidence and next steps for each judge.",
         "examples/sheet.csv --judges gpt-4o --expertise crowd --output report.html",
         run=f"{_LABELS}:report",
         heading=_ALT_TEST,
@@ -97,182 +119,251 @@ QUESTIONS = (
     ),
     Command(
         "alt-test",
+        "Test whether a judge can replace human annotators (alternative annotator test).",
         "examples/sheet.csv --judges gpt-4o --expertise crowd",
         run=f"{_LABELS}:alt_test",
         heading=_ALT_TEST,
         settings=("assay.replacement.panel:AltTestBySettings",),
-        shown={"by": "the criterion, where the table has several"},
+        shown={"by": "the criterion, if the table has several"},
     ),
     Command(
         "card",
+        "Rate every judge on seven criteria: pass, fail, undecided or insufficient data.",
         "examples/lessons.csv --object teacher --lesson lesson --family family --group race --expertise skilled",
         run=f"{_LABELS}:card",
         page="assay.verdict.card:card_parts",
-        title="May these judges stand in for people?",
+        title="Judges on seven criteria",
         heading="The card",
         settings=("assay.verdict.card:CardSettings",),
         without=("judges",),
     ),
     Command(
         "probes",
+        "Check judges for position, length, self-preference and other biases.",
         "examples/outputs.csv --judges gpt-4o --length characters --system system",
         run=f"{_LABELS}:probes",
         page="assay.verdict.probes:probe_parts",
-        title="Where may a judge go wrong?",
+        title="Judge biases",
         heading="The probes",
         settings=("assay.verdict.probes:ProbeSettings",),
         without=("judges",),
     ),
     Command(
-        "estimate",
-        "examples/checked.csv --judges gpt-4o --by language",
-        run=f"{_AFTER}:estimate",
-        page="assay.estimates.page:estimate_parts",
-        title="What would people say of all items?",
-        heading=_ESTIMATE,
-        settings=("assay.estimates.corrected:EstimateSettings",),
-        without=("judge",),
-    ),
-    Command(
-        "drift",
-        "examples/june.csv examples/july.csv --judges gpt-4o --anchors examples/july-by-june-version.csv",
-        run=f"{_AFTER}:drift",
-        page="assay.estimates.page:drift_parts",
-        title="Has the judge changed?",
-        heading=_ESTIMATE,
-        settings=("assay.estimates.drift:DriftSettings",),
-        without=("judge",),
-    ),
-    Command(
-        "monitor",
-        "examples/checked.csv --judges gpt-4o --share-of yes --order day --baseline 300",
-        run=f"{_AFTER}:monitor",
-        page="assay.estimates.page:monitor_parts",
-        title="Has the judge moved?",
-        heading=_ESTIMATE,
-        settings=("assay.estimates.monitor:MonitorSettings",),
-        without=("judge",),
-    ),
-    Command(
-        "route",
-        "examples/checked.csv --judges gpt-4o --signal sure --epsilon 0.1 --rule rule.json",
-        run=f"{_AFTER}:route",
-        page="assay.estimates.page:route_parts",
-        title="Which items may the judge have?",
-        heading=_ESTIMATE,
-        settings=("assay.estimates.route:RouteSettings",),
-        without=("judge",),
-    ),
-    Command(
         "gate",
+        "Check a policy in CI. Exit status: 0 pass, 1 fail, 2 undecided, 3 error.",
         "examples/assay.toml --comment comment.md --junit gate.xml",
         run=f"{_AFTER}:gate",
         heading="The policy",
         settings=("assay.verdict.gate:GateSettings",),
         without=("policy",),
     ),
+    Command("demo", "Simulate a study with known judge quality and write its report.", "", run=f"{_LABELS}:demo"),
+)
+
+AFTER_A_YES = (
+    Command(
+        "estimate",
+        "Estimate human means or shares from judge labels and a human-labelled sample.",
+        "examples/checked.csv --judges gpt-4o --by language",
+        run=f"{_AFTER}:estimate",
+        page="assay.estimates.page:estimate_parts",
+        title="Corrected estimates",
+        heading=_ESTIMATE,
+        settings=("assay.estimates.corrected:EstimateSettings",),
+        without=("judge",),
+    ),
+    Command(
+        "drift",
+        "Measure how a judge's labels changed between two runs.",
+        "examples/june.csv examples/july.csv --judges gpt-4o --anchors examples/july-by-june-version.csv",
+        run=f"{_AFTER}:drift",
+        page="assay.estimates.page:drift_parts",
+        title="Judge drift",
+        heading=_ESTIMATE,
+        settings=("assay.estimates.drift:DriftSettings",),
+        without=("judge",),
+    ),
+    Command(
+        "monitor",
+        "Monitor a judge's labels for change, with a controlled false-alarm rate.",
+        "examples/checked.csv --judges gpt-4o --share-of yes --order day --baseline 300",
+        run=f"{_AFTER}:monitor",
+        page="assay.estimates.page:monitor_parts",
+        title="Monitor of the judge's labels",
+        heading=_ESTIMATE,
+        settings=("assay.estimates.monitor:MonitorSettings",),
+        without=("judge",),
+    ),
+    Command(
+        "route",
+        "Find the largest share of items that a judge can label within a margin.",
+        "examples/checked.csv --judges gpt-4o --signal sure --epsilon 0.1 --rule rule.json",
+        run=f"{_AFTER}:route",
+        page="assay.estimates.page:route_parts",
+        title="Judge queue and human queue",
+        heading=_ESTIMATE,
+        settings=("assay.estimates.route:RouteSettings",),
+        without=("judge",),
+    ),
+)
+
+AGREEMENT = (
     Command(
         "agreement",
+        "Compute agreement coefficients among annotators, and compare judges with humans.",
         "examples/labels.csv --item id --annotator worker --label stars --judges gpt-4o,llama",
         run=f"{_LABELS}:agreement",
         heading=_AGREEMENT,
         page="assay.concordance.page:agreement_parts",
-        title="Do the annotators agree?",
+        title="Agreement among annotators",
         settings=("assay.concordance.coefficient:AgreementSettings",),
     ),
     Command(
         "disagreement",
+        "List the items and categories on which raters disagree most.",
         "examples/labels.csv --item id --annotator worker --label stars --judges gpt-4o,llama --first people",
         run=f"{_LABELS}:disagreement",
         ask="assay.concordance.disagreement:disagreement",
         page="assay.concordance.page:disagreement_parts",
-        title="Where do annotators disagree?",
+        title="Items and categories with the most disagreement",
         heading=_AGREEMENT,
         settings=("assay.concordance.disagreement:DisagreementSettings",),
     ),
     Command(
         "scales",
+        "Compare rating scales by human–judge agreement.",
         "examples/ranges.csv --judges gpt-4o,llama --scale interval:0-100 --conditions scale --by benchmark",
         run=f"{_LABELS}:scales",
         page="assay.concordance.page:grading_scale_parts",
-        title="On which scale to ask?",
-        heading="Grading scales",
+        title="Comparison of rating scales",
+        heading="Rating scales",
         settings=("assay.concordance.coefficient:GradingScaleSettings",),
     ),
     Command(
-        "separability",
-        "examples/outputs.jsonl --annotator model --label text --repeat number --scale text --humans m1,m2",
-        run=f"{_LABELS}:separability",
-        ask="assay.preference.separability:separability",
-        page="assay.preference.page:separability_parts",
-        title="On which items can the systems be told apart?",
-        heading=_VOTES,
+        "g-study",
+        "Estimate variance components and generalizability coefficients (G-study).",
+        "examples/lessons.csv --design 'r x (o:i)' --object i --facets r=annotator,o=lesson,i=teacher",
+        ask="assay.psychometrics.g_study:g_study",
+        page="assay.psychometrics.page:g_study_parts",
+        title="Variance components and reliability",
+        bar="Fitting",
+        heading=_G_STUDY,
     ),
     Command(
-        "sweep",
-        "examples/temperatures.jsonl --annotator model --label text --repeat number --scale text --humans m1,m2 "
-        "--condition temperature",
-        run=f"{_LABELS}:sweep",
-        ask="assay.preference.separability:separability_sweep",
-        page="assay.preference.page:sweep_parts",
-        title="How much does separability depend on K, C and temperature?",
-        heading=_VOTES,
+        "raters",
+        "Estimate the severity, variability and group bias of each rater (hierarchical rater model).",
+        "examples/lessons.csv --group race --quick",
+        run=f"{_LABELS}:raters",
+        source="Labels in ordered categories.",
+        bar="Fitting",
+        heading=_RATERS,
+        variants={
+            "hierarchical": Variant(
+                "--model hierarchical",
+                "assay.psychometrics.raters.model:rater_model",
+                "assay.psychometrics.page:rater_parts",
+                "Rater severity, variability and bias",
+            ),
+            "rasch": Variant(
+                "--model rasch",
+                "assay.psychometrics.raters.rasch:many_facet_rasch",
+                "assay.psychometrics.page:rasch_parts",
+                "Rater severity and fit",
+            ),
+        },
+        shown={"nodes": "21; 31 with --model rasch"},
     ),
+)
+
+COMPARING = (
     Command(
         "ratings",
+        "Rank systems from pairwise votes (Bradley–Terry or Elo), for humans and each judge.",
         "examples/battles.csv --output leaderboard.html",
         run=f"{_LABELS}:ratings",
-        ask="assay.preference.leaderboard:ratings",
-        page="assay.preference.page:leaderboard_parts",
-        title="Which system do raters prefer?",
         bar="Rating",
         heading=_VOTES,
+        variants={
+            "bradley-terry": Variant(
+                "--model bradley-terry",
+                "assay.preference.leaderboard:bradley_terry",
+                "assay.preference.page:leaderboard_parts",
+                "Leaderboard",
+            ),
+            "elo": Variant(
+                "--model elo",
+                "assay.preference.leaderboard:elo",
+                "assay.preference.page:leaderboard_parts",
+                "Leaderboard",
+            ),
+        },
     ),
     Command(
         "consistency",
+        "Measure how consistently each rater votes on repeated comparisons of an item.",
         "examples/votes.csv --scale preference --repeat repeat --judges gpt-4o --by separability",
-        does="Measure how consistently each rater votes on repeated comparisons of an item.",
-        source=_LIKE_RATINGS,
-        ask="assay.preference.consistency:consistency",
-        page="assay.preference.page:consistency_parts",
-        title="Which system do raters prefer?",
+        run=f"{_LABELS}:consistency",
         bar="Rating",
         heading=_VOTES,
+        variants={
+            "consistency": Variant(
+                "--measure consistency",
+                "assay.preference.consistency:consistency",
+                "assay.preference.page:consistency_parts",
+                "Consistency of votes",
+            ),
+            "strength": Variant(
+                "--measure strength",
+                "assay.preference.consistency:preference_strength",
+                "assay.preference.page:consistency_parts",
+                "Preference strength",
+            ),
+        },
+    ),
+    Command(
+        "separability",
+        "Measure how separable the outputs of two systems are, item by item.",
+        "examples/outputs.jsonl --annotator model --label text --repeat number --scale text --humans m1,m2",
+        run=f"{_LABELS}:separability",
+        heading=_VOTES,
+        variants={
+            "item by item": Variant(
+                "separability without --sweep",
+                "assay.preference.separability:separability",
+                "assay.preference.page:separability_parts",
+                "Separability of the systems' outputs",
+            ),
+            "sweep": Variant(
+                "--sweep",
+                "assay.preference.separability:separability_sweep",
+                "assay.preference.page:sweep_parts",
+                "Separability by numbers of outputs and comparisons",
+            ),
+        },
     ),
     Command(
         "ideas",
+        "Validate text-similarity measures against expert odd-one-out choices, or compare text annotators.",
         "examples/odd_ones.csv --scale odd-one-out --judges gpt-4o --measures words,rouge-1 --output ideas.html",
         run=f"{_LABELS}:ideas",
         heading=_IDEAS,
         settings=("assay.ideas.choices:ValidateSettings", "assay.ideas.choices:MapSettings"),
     ),
+)
+
+PLANNING = (
     Command(
-        "plan",
+        "plan alt-test",
+        "Estimate the number of items and annotators that the alternative annotator test needs.",
         "--n-items 30,50,100,200 --expertise crowd --judge-noise 0.2",
         run=f"{_PLANS}:plan",
         heading=_PLAN,
         settings=("assay.planning:PlanSettings", "assay.replacement.panel:AltTestSettings"),
         without=("expert", "gold", "clusters", "method", "n_resamples", "confidence", "judge"),
-        named={"scale": "--categories"},
     ),
     Command(
-        "validate",
-        "--n-items 150 --n-annotators 4 --categories 1-5 --skew 0.6 --expertise crowd --seconds 5",
-        run=f"{_PLANS}:validate",
-        heading=_PLAN,
-        settings=("assay.verdict.validate:ValidateVerdictSettings",),
-        named={"scale": "--categories"},
-    ),
-    Command(
-        "triplets",
-        "examples/notes.csv --document lesson --name item --text note --floor 5 -o triplets.csv",
-        run=f"{_PLANS}:triplets",
-        heading=_PLAN,
-        settings=("assay.ideas.choices:PlanTripletsSettings", "assay.ideas.choices:SampleSettings"),
-        named={"n": "--n-triplets"},
-    ),
-    Command(
-        "labels",
+        "plan labels",
+        "Plan how many items humans must label for an estimate, and choose them.",
         "--half-width 0.03 --share 0.2 --correlation 0.7 --n-items 10000",
         run=f"{_PLANS}:plan_labels",
         heading=_PLAN,
@@ -280,85 +371,158 @@ QUESTIONS = (
         without=("judge",),
     ),
     Command(
-        "g-study",
-        "examples/lessons.csv --design 'r x (o:i)' --object i --facets r=annotator,o=lesson,i=teacher",
-        does="How far do scores carry: to other raters, lessons, segments?",
-        ask="assay.psychometrics.g_study:g_study",
-        page="assay.psychometrics.page:g_study_parts",
-        title="How far do scores carry?",
-        bar="Fitting",
-        heading=_G_STUDY,
+        "plan triplets",
+        "Plan or draw triplets for odd-one-out judgments.",
+        "examples/notes.csv --document lesson --name item --text note --floor 5 -o triplets.csv",
+        run=f"{_PLANS}:triplets",
+        heading=_PLAN,
+        settings=("assay.ideas.choices:PlanTripletsSettings", "assay.ideas.choices:SampleSettings"),
     ),
     Command(
-        "d-study",
+        "plan d-study",
+        "Project reliability for other numbers of raters and lessons (D-study).",
         "examples/lessons.csv --design 'r x (o:i)' --object i --facets r=annotator,o=lesson,i=teacher --levels r=1-3 "
         "--levels o=1-10",
         run=f"{_PLANS}:d_study",
         page="assay.psychometrics.page:d_study_parts",
-        title="How many raters and lessons?",
+        title="Projected reliability",
         heading=_G_STUDY,
-        named={"sizes": "--levels"},
         settings=("assay.psychometrics.design:GStudySettings", "assay.psychometrics.design:DStudySettings"),
     ),
     Command(
-        "raters",
-        "examples/lessons.csv --group race --quick",
-        run=f"{_LABELS}:raters",
-        page="assay.psychometrics.page:rater_parts",
-        title="Who is severe, who is erratic, who is unfair?",
-        heading=_RATERS,
-        named={"dimensions": "--traits"},
-        settings=("assay.psychometrics.raters.table:RaterSettings",),
-    ),
-    Command(
-        "rasch",
-        "examples/lessons.csv",
-        does="How severe is each rater, and who rates as nobody would expect? The many-facet Rasch model.",
-        source="Labels in ordered categories.",
-        ask="assay.psychometrics.raters.rasch:many_facet_rasch",
-        page="assay.psychometrics.page:rasch_parts",
-        title="How severe is each rater?",
-        bar="Fitting",
-        heading=_RATERS,
-    ),
-    Command(
-        "train",
-        "reviews.csv --text review --table with-rater.csv --folder my-rater --output rater.html",
-        run=f"{_STUDIES}:train",
-        page="assay.training.page:train_parts",
-        title="A trained rater",
-        heading=_TRAIN,
-        needs="reviews.csv, a table of texts and people's labels",
-        settings=("assay.training.documents:TrainSettings",),
+        "plan validate",
+        "Simulate studies of a given size and report how often the verdict is right.",
+        "--n-items 150 --n-annotators 4 --categories 1-5 --skew 0.6 --expertise crowd --seconds 5",
+        run=f"{_PLANS}:validate",
+        heading=_PLAN,
+        settings=("assay.verdict.validate:ValidateVerdictSettings",),
     ),
 )
 
 STUDIES = (
-    Command("init", "my-study", run=f"{_STUDIES}:init"),
-    Command("split", "my-study --test 0.75", run=f"{_STUDIES}:split"),
-    Command("judge", "my-study --dry-run", run=f"{_STUDIES}:judge"),
-    Command("replies", "my-study --missing", run=f"{_STUDIES}:replies"),
-    Command("invite", "my-study 'Ana Ruiz' 'Ben Okoro' --attribute expertise=nurse", run=f"{_STUDIES}:invite"),
-    Command("serve", "my-study", run=f"{_STUDIES}:serve"),
-    Command("links", "my-study", run=f"{_SERVICE}:links"),
-    Command("status", "my-study", run=f"{_SERVICE}:status"),
-    Command("backup", "my-study -o my-study-monday.zip", run=f"{_SERVICE}:backup"),
-    Command("restore", "my-study-monday.zip my-study-again", run=f"{_SERVICE}:restore"),
-    Command("record", "my-study -o answers.zip", run=f"{_SERVICE}:record"),
-    Command("pay", "my-study --output pay.csv", run=f"{_STUDIES}:pay"),
-    Command("exclude", "my-study 'Ben Okoro' --reason 'failed 4 of 5 checks'", run=f"{_STUDIES}:exclude"),
-    Command("erase", "my-study 'Ben Okoro' --yes", run=f"{_STUDIES}:erase"),
+    Command("init", "Create a study folder with a working offline example.", "my-study", run=f"{_STUDIES}:init"),
+    Command(
+        "judge",
+        "Query the study's judges for all missing labels.",
+        "my-study --dry-run",
+        run=f"{_STUDIES}:judge",
+    ),
+    Command(
+        "serve",
+        "Serve the annotation page and the study lead's dashboard.",
+        "my-study",
+        run=f"{_STUDIES}:serve",
+    ),
+    Command(
+        "train",
+        "Train a text-rating model on human labels and compare it with baselines.",
+        "reviews.csv --text review --table with-rater.csv --folder my-rater --output rater.html",
+        run=f"{_STUDIES}:train",
+        page="assay.training.page:train_parts",
+        title="Trained judge",
+        heading="The trained judge",
+        needs="reviews.csv, a table of texts and human labels",
+        settings=("assay.training.documents:TrainSettings",),
+    ),
+    Command(
+        "people invite",
+        "Add annotators to a study and print their personal links.",
+        "my-study 'Ana Ruiz' 'Ben Okoro' --attribute expertise=nurse",
+        run=f"{_STUDIES}:invite",
+    ),
+    Command(
+        "people links",
+        "Print the personal links of the study lead and all annotators.",
+        "my-study",
+        run=f"{_SERVICE}:links",
+    ),
+    Command(
+        "people pay",
+        "Write each annotator's work and payment.",
+        "my-study --output pay.csv",
+        run=f"{_STUDIES}:pay",
+    ),
+    Command(
+        "people exclude",
+        "Exclude an annotator's labels from analysis; the record is kept.",
+        "my-study 'Ben Okoro' --reason 'failed 4 of 5 checks'",
+        run=f"{_STUDIES}:exclude",
+    ),
+    Command(
+        "people erase",
+        "Permanently delete an annotator and all their answers.",
+        "my-study 'Ben Okoro' --yes",
+        run=f"{_STUDIES}:erase",
+    ),
+    Command(
+        "study status",
+        "Print the progress of a study and of each annotator.",
+        "my-study",
+        run=f"{_SERVICE}:status",
+    ),
+    Command(
+        "study split",
+        "Split items into a development set and a test set.",
+        "my-study --test 0.75",
+        run=f"{_STUDIES}:split",
+    ),
+    Command(
+        "study responses",
+        "Print the judges' raw responses and the labels parsed from them.",
+        "my-study --missing",
+        run=f"{_STUDIES}:responses",
+    ),
+    Command(
+        "study backup",
+        "Back up a running study to a .zip file.",
+        "my-study -o my-study-monday.zip",
+        run=f"{_SERVICE}:backup",
+    ),
+    Command(
+        "study restore",
+        "Restore a study from a backup.",
+        "my-study-monday.zip my-study-again",
+        run=f"{_SERVICE}:restore",
+    ),
+    Command(
+        "study record",
+        "Export everything that was shown and answered, as JSON Lines in a .zip file.",
+        "my-study -o answers.zip",
+        run=f"{_SERVICE}:record",
+    ),
+)
+
+FILES = (
     Command(
         "import",
+        "Convert a platform export to a plain table and report the counts.",
         "examples/export.json --item key --option users=examples/users.json -o labels.csv",
         run=f"{_STUDIES}:import_",
     ),
     Command(
-        "export", "examples/sheet.csv predictions.json --to label-studio --judges gpt-4o", run=f"{_STUDIES}:export"
+        "export",
+        "Convert labels to another format.",
+        "examples/sheet.csv predictions.json --to label-studio --judges gpt-4o",
+        run=f"{_STUDIES}:export",
     ),
 )
 
-COMMANDS = {"Questions": QUESTIONS, "Studies and files": STUDIES}
+COMMANDS = {
+    "Verdict": VERDICT,
+    "After a yes": AFTER_A_YES,
+    "Agreement": AGREEMENT,
+    "Comparing": COMPARING,
+    "Planning": PLANNING,
+    "Studies": STUDIES,
+    "Files": FILES,
+}
 """Every command, in the order of the help."""
+
+FAMILIES = {
+    "plan": "Plan a study: sizes of samples, and how reliable their results will be.",
+    "people": "Manage a study's annotators: links, payment, exclusion.",
+    "study": "Manage a study: progress, split of items, responses, backups.",
+}
+"""Groups of commands that share their first word."""
 
 BY_NAME = {row.name: row for rows in COMMANDS.values() for row in rows}

@@ -1,4 +1,4 @@
-"""The commands for after a yes: estimate, drift, monitor, route, gate."""
+"""The commands for use after a positive verdict: estimate, drift, monitor, route, gate."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from assay.errors import AssayError
 def estimate(
     source: str, *, tested: Tested = ALL_JUDGES, out: Page = None, force: Force = False, ask: Ask = ASK
 ) -> None:  # fmt: skip
-    """What would people say on average of all items, from a judge's labels of all and theirs of some?
+    """Run ``assay estimate``.
 
     Parameters
     ----------
     source
-        Labels: the judge's of all items, people's of a random sample.
+        Labels: the judge's for all items, human labels for a random sample.
     """
     from assay.estimates.corrected import estimate as correct
 
@@ -43,7 +43,7 @@ def drift(
     force: Force = False,
     ask: Ask = ASK,
 ) -> None:
-    """Has the judge changed between two runs, and how much of a change of the scores is the judge's?
+    """Run ``assay drift``.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def drift(
     after
         Labels of the later run.
     anchors
-        The earlier version's labels of a random sample of the later run's texts.
+        Labels by the earlier judge for a random sample of the later run's texts (anchor items).
     """
     from assay.estimates.drift import drift as compare
 
@@ -61,7 +61,7 @@ def drift(
     runs = ask.labels.read_all(before, after, *([] if anchors is None else [anchors]))
     if anchors is not None:
         given["anchors"] = runs[2]
-    given |= tested.one("drift is of one judge")
+    given |= tested.one("drift tests one judge")
     with progress_bar("Comparing"):
         found = compare(runs[0], runs[1], **given)
     ask.show(BY_NAME["drift"], found, out, width=TERMINAL)
@@ -70,17 +70,17 @@ def drift(
 def monitor(
     source: str, *, tested: Tested = ALL_JUDGES, out: Page = None, force: Force = False, ask: Ask = ASK
 ) -> int:  # fmt: skip
-    """Have the judge's labels moved since a baseline? Valid at every look, so a growing file is looked at often.
+    """Run ``assay monitor``.
 
     Parameters
     ----------
     source
-        A file that grows, a folder or a study; exit 1 is an alarm.
+        A growing file, a folder or a study. Exit status 1 is an alarm.
     """
     from assay.estimates.monitor import monitor as watch
 
     table, given = ask.read(source, out, force=force)
-    given |= tested.one("a monitor is of one judge")
+    given |= tested.one("monitor tests one judge")
     with progress_bar("Watching"):
         found = watch(table, **given)
     ask.show(BY_NAME["monitor"], found, out, width=TERMINAL)
@@ -97,16 +97,16 @@ def route(
     force: Force = False,
     ask: Ask = ASK,
 ) -> None:
-    """Which share of the items may the judge have, by its own signals, and what is left for people?
+    """Run ``assay route``.
 
     Parameters
     ----------
     source
-        Labels: the judge's of all items, two people's or more of some.
+        Labels: the judge's for all items, and those of at least two annotators for some items.
     rule
         Write the rule to this file: judge, signal, threshold.
     queue
-        Write the items that people keep to this table (.csv, .jsonl, .parquet).
+        Write the human queue to this table (.csv, .jsonl, .parquet).
     """
     from assay.data.formats.exports import TABLES, write_frame
     from assay.estimates.route import route as choose
@@ -116,7 +116,7 @@ def route(
     ask.to(rule, source, force=force, suffixes=(".json",))
     given = ask.options.options()
     table = ask.labels.read(source)
-    given |= tested.one("a route is of one judge")
+    given |= tested.one("route requires one judge")
     with progress_bar("Choosing"):
         found = choose(table, **given)
     ask.show(BY_NAME["route"], found, out, width=TERMINAL)
@@ -126,7 +126,7 @@ def route(
         decided = found.decide()
         people = decided.filter(decided["who"] == "people")
         write_frame(people, queue)
-        note(f"{people.height:,} items for people written to {queue}")
+        note(f"human queue of {people.height:,} items written to {queue}")
 
 
 def gate(
@@ -137,14 +137,14 @@ def gate(
     force: Force = False,
     ask: Ask = ASK,
 ) -> int:
-    """Check a policy in CI. Exit status: 0 pass, 1 fail, 2 undecided, 3 error.
+    """Run ``assay gate``.
 
     Parameters
     ----------
     policy
-        A file that says what must hold: labels, judge, [verdict], [drift], [[estimate]].
+        The policy file: labels, judge, [verdict], [drift], [[estimate]].
     comment
-        Write the answer in Markdown to this file, for a pull request.
+        Write the result in Markdown to this file, for a pull request.
     junit
         Write the checks as JUnit XML to this file.
     """

@@ -1,30 +1,31 @@
-"""The commands of the questions: labels in, an answer out. No statistics here.
+"""The commands of questions about labels; they compute no statistics.
 
-First how labels are read and a question is asked of them (a row of `assay.cli.commands` suffices where a command does
-no more), then a function for each command that does more. What one asks before there are labels is in
-`assay.cli.plans`, after a yes in `assay.cli.estimates`.
+First the options of reading and how a question is run (a row of `assay.cli.commands` is enough for a command that does
+no more), then one function for each command that does more. Commands for planning are in `assay.cli.plans`, those after
+a positive verdict in `assay.cli.estimates`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import re
 import shlex
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, make_dataclass, replace
+from dataclasses import dataclass, field, fields, make_dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 from cyclopts import Parameter
 from cyclopts.group import Group
 
-from assay.cli.commands import BY_NAME, Command
+from assay.cli.commands import BY_NAME, Command, Variant
 from assay.cli.output import (
+    AS_TEXT,
     FIRST,
-    FOR_PEOPLE,
     NOTHING,
     TYPED,
     Force,
@@ -41,12 +42,13 @@ from assay.cli.output import (
     progress_bar,
     say,
     target,
+    typed_fields,
     typed_value,
     write_page,
 )
-from assay.data.names import Spelling
+from assay.data.formats import FormatSettings
+from assay.data.formats.registry import ReadSettings
 from assay.data.roles import Layout, UnclearTableError
-from assay.data.values import Decimal
 from assay.errors import AssayError, DesignError, listing
 from assay.estimation.options import Settings, number_in
 from assay.preference.votes import Choose
@@ -61,99 +63,17 @@ if TYPE_CHECKING:
 
 # -- how labels are read ------------------------------------------------------------------------------
 
-_READING = Group("Reading the labels", sort_key=1)
 
-
-@Parameter(name="*", group=_READING)
 @dataclass(frozen=True)
-class LabelOptions:
-    """How the labels are read; see `assay.read`."""
+class ReadOptions:
+    """How the labels are read; `LabelOptions` has the options."""
 
-    item: Annotated[
-        Names, Parameter(help="Column that names the item; several name it together.", show_default="item"), FIRST
-    ] = None
-    annotator: Annotated[str, Parameter(help="Column that names who answered."), FIRST] = "annotator"
-    label: Annotated[
-        Names,
-        Parameter(help="Column that holds the label; several are one criterion each.", show_default="label"),
-        FIRST,
-    ] = None
-    criterion: Annotated[str | None, Parameter(help="Column that names the question asked.")] = None
-    repeat: Annotated[str | None, Parameter(help="Column that numbers repeated answers.")] = None
-    judges: Annotated[
-        Names,
-        Parameter(help="Annotators that are models, all of them, separated by commas; the others are people."),
-        FIRST,
-    ] = None
-    humans: Annotated[Names, Parameter(help="Annotators that are people, where a name looks like a model's.")] = None
-    spelling: Annotated[Spelling, Parameter(help="Names that differ only in case or inner spaces.")] = "refuse"
-    scale: Annotated[
-        list[str] | None,
-        Parameter(
-            help="What a label may be: 1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, text, ...; "
-            "CRITERION=SCALE where criteria differ, once each."
-        ),
-        FIRST,
-    ] = None
-    missing: Annotated[
-        Names, Parameter(help="Labels that are no answer, separated by commas: N/A,-99. '' where none of them is.")
-    ] = None
-    label_spelling: Annotated[Spelling, Parameter(help="Categories that differ only in case or inner spaces.")] = (
-        "refuse"
-    )
-    codes: Annotated[
-        str | None,
-        Parameter(help="A table of codes and words, or a sheet of the same workbook."),
-    ] = None
-    decimal: Annotated[Decimal | None, Parameter(help="The decimal sign, where labels such as 1,234 do not tell.")] = (
-        None
-    )
-    wide: Annotated[bool, Parameter(help="One row an item, one column an annotator.", show_default=False), FIRST] = (
-        False
-    )
-    layout: Annotated[
-        Layout,
-        Parameter(help="A row is a label (long), an item (wide) or a person (transposed)."),
-    ] = "auto"
-    columns: Annotated[
-        Names, Parameter(help="The annotators' columns of a wide table, the items' of a transposed one.")
-    ] = None
-    split_columns: Annotated[
-        str | None,
-        Parameter(help="How columns of a wide table are named: annotator_criterion, 'criterion / annotator'."),
-    ] = None
-    exclude: Annotated[
-        Names,
-        Parameter(help="Annotators, items and columns that are nobody's labels: Mean,Average. '' where none is."),
-    ] = None
-    conditions: Annotated[Names, Parameter(help="Columns that were varied on purpose.")] = None
-    split_item: Annotated[
-        str,
-        Parameter(
-            help="Separator of item and criterion in names of items, or regular expression with named groups; auto "
-            "splits names such as img_7__Color where all show it, no splits none."
-        ),
-    ] = "auto"
-    items: Annotated[Path | None, Parameter(help="A table with one row an item: text, document, gold, ...")] = None
-    annotator_table: Annotated[Path | None, Parameter(help="A table with one row an annotator.")] = None
-    labels_from: Annotated[Names, Parameter(help="More files of labels, joined by item.")] = None
-    sheet: Annotated[str | None, Parameter(help="The sheet of a spreadsheet.")] = None
-    format: Annotated[
-        str, Parameter(help="auto, or the platform that wrote the file: label-studio, argilla, prodigy, mturk, ...")
-    ] = "auto"
-    option: Annotated[
-        list[str] | None, Parameter(help="NAME=VALUE for the format's reader, such as users=users.json; may repeat.")
-    ] = None
-    where: Annotated[
-        list[str] | None, Parameter(help="Keep labels with COLUMN=VALUE (or COLUMN=A,B); repeat to narrow further.")
-    ] = None
-    store: Annotated[
-        str | None,
-        Parameter(help="A study's database, in place of its own: a path or postgresql://..."),
-    ] = None
+    if TYPE_CHECKING:  # the options of ReadSettings are fields of LabelOptions
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def outputs(self, source: str) -> Annotations:
-        """What systems wrote: of a study's folder, its outputs; else the table."""
+        """The outputs of systems: those of a study's folder, or the table."""
         if not (Path(source) / "study.yaml").is_file():
             return self.read(source)
         self._use_store(source)
@@ -161,27 +81,27 @@ class LabelOptions:
         from assay.study.definition import load_study
 
         labels = study_outputs(load_study(source))
-        tell(labels)
+        note_reading(labels)
         return labels
 
     @property
-    def beside(self) -> tuple[str | Path | None, ...]:
-        """What is read besides the labels, and so is never written over."""
-        return self.items, self.annotator_table, self.codes
+    def other_inputs(self) -> tuple[str | Path | None, ...]:
+        """Files that are read in addition to the labels; they are never overwritten."""
+        return self.items, self.annotators, self.codes, self.reading
 
     def read(self, source: str) -> Annotations:
-        """The table, with a note on standard error for all that reading left out or assumed."""
+        """The table; the exclusions and assumptions of reading are printed on standard error."""
         labels = self._read(source)
-        tell(labels)
+        note_reading(labels)
         return labels
 
     def read_all(self, *sources: str) -> list[Annotations]:
-        """The table of each file; a note that holds for all of them is said once, any other with its file."""
+        """The table of each file; a note on all of them is printed once, any other with its file."""
         tables = [self._read(source) for source in sources]
         noted = [table.reading.lines() for table in tables]
         for line in dict.fromkeys(line for lines in noted for line in lines):
             where = [source for source, lines in zip(sources, noted, strict=True) if line in lines]
-            _tell_line(line if len(where) == len(sources) else f"{', '.join(where)}: {line}")
+            _note_line(line if len(where) == len(sources) else f"{', '.join(where)}: {line}")
         return tables
 
     def _read(self, source: str) -> Annotations:
@@ -194,25 +114,29 @@ class LabelOptions:
                 return self.given(error.advised)._read(source)
             if error.advised:
                 raise AssayError(_advise_command(error)) from error
-            # Said here, because a question may have an option of the same name.
+            # Translated here, because a question can have an option of the same name.
             raise type(error)(as_typed(str(error), NAMES)) from error
         return labels
 
-    def given(self, options: Mapping[str, Any]) -> LabelOptions:
-        """The same with options of `assay.read` as somebody would type them."""
+    def given(self, options: Mapping[str, Any]) -> Self:
+        """The same with options of `assay.read`, in the form in which they are typed."""
         lists = {name: [value] if isinstance(value, str) else value for name, value in options.items()
                  if name in ("item", "label", "scale")}  # fmt: skip
         scales = options.get("scale")
         if isinstance(scales, Mapping):
             lists["scale"] = [f"{name}={one}" for name, one in scales.items()]
-        return replace(self, **{**options, **lists})
+        return self.changed(**{**options, **lists})
+
+    def changed(self, **options: Any) -> Self:
+        """The same with other values of these options."""
+        return dataclasses.replace(self, **options)
 
     def _use_store(self, source: str) -> None:
-        """Read a study's answers where --store says they are."""
+        """Read a study's answers from the database that --store names."""
         if self.store is None:
             return
         if not (Path(source) / "study.yaml").is_file():
-            raise AssayError(f"--store names the database of a study's folder, and '{source}' is none")
+            raise AssayError(f"--store names the database of a study, and '{source}' is not a study folder")
         from assay.study.store.connection import choose_store
 
         choose_store(source, self.store)
@@ -224,24 +148,27 @@ class LabelOptions:
         return read(self.files(source), **self.read_options(source))
 
     def files(self, source: str) -> str | list[str]:
-        """The file, or all files that are joined."""
+        """The file, or all files to join."""
         return [source, *self.labels_from] if self.labels_from else source
 
     def read_options(self, source: str) -> dict[str, Any]:
-        """The options of `assay.read`."""
-        return dict(
-            item=_one(self.item, "item"), annotator=self.annotator, label=_one(self.label, "label"),
-            criterion=self.criterion, repeat=self.repeat, judges=self.judges, humans=self.humans,
-            spelling=self.spelling, scale=_scale(self.scale), missing=self.missing,
-            label_spelling=self.label_spelling, codes=self.codes, decimal=self.decimal,
-            layout=self._layout(), columns=self.columns, exclude=self.exclude, split_columns=self.split_columns,
-            conditions=self.conditions or (),
-            split_item=self.split_item, items=self.items, annotators=self.annotator_table, format=self.format,
-            sheet=self.sheet, **self._reader_options(source),
-        )  # fmt: skip
+        """The options of `assay.read`; those that are typed override those of the file of --reading."""
+        kept: dict[str, Any] = {}
+        if self.reading is not None:
+            from assay.reading import reading_options
 
-    def _layout(self) -> Layout:
-        if self.wide and self.layout not in ("auto", "wide"):
+            kept = reading_options(self.reading)
+        typed = {name: value for name in READ_OPTIONS if (value := getattr(self, name)) is not None}
+        for name in {"item", "label"} & typed.keys():
+            typed[name] = typed[name][0] if len(typed[name]) == 1 else typed[name] or name
+        if "scale" in typed:
+            typed["scale"] = _scale(typed["scale"])
+        if (layout := self._layout()) is not None:
+            typed["layout"] = layout
+        return {**kept, **typed, **self._reader_options(source)}
+
+    def _layout(self) -> Layout | None:
+        if self.wide and self.layout not in (None, "auto", "wide"):
             raise AssayError(f"--wide and --layout {self.layout} exclude each other; give one")
         return "wide" if self.wide else self.layout
 
@@ -256,19 +183,56 @@ class LabelOptions:
         return format_of(Path(source), self.format).options_from(self.option)
 
 
+READ_OPTIONS: Mapping[str, tuple[Any, Any]]
+_PARTS, READ_OPTIONS, _ = typed_fields(
+    [ReadSettings],
+    without=("kind", "reading", *(f.name for f in fields(FormatSettings) if f.name != "sheet")),
+    named={"annotators": "--annotator-table"},
+    repeated=("scale",),
+    kinds={"scale": list[str], "missing": list[str], "items": Path, "annotators": Path, "codes": str},
+)
+"""Fields of `LabelOptions` and options of `assay.read` that a command takes; a format's own are given by --option."""
+
+
+def _own(kind: Any, help: str, *more: Any, unset: Any = None, **about: Any) -> tuple[Any, Any]:  # noqa: A002
+    return Annotated[kind, Parameter(help=help, **about), *more], field(default=unset)
+
+
+_PARTS += [
+    (name, *part)
+    for name, part in {
+        "wide": _own(bool, "One row per item, one column per annotator.", FIRST, unset=False, show_default=False),
+        "reading": _own(Path | None, "File of reading options, written by assay look FILE --write.", FIRST),
+        "labels_from": _own(Names, "Additional label files, joined by item id."),
+        "option": _own(list[str] | None, "NAME=VALUE for the reader of a format: users=users.json; repeatable."),
+        "where": _own(list[str] | None, "Keep rows with COLUMN=VALUE (or A,B); repeatable."),
+        "store": _own(str | None, "The study's database: a path or postgresql://..."),
+    }.items()
+]
+
+_READING = Group("Reading the labels", sort_key=1)
+
+if TYPE_CHECKING:
+    LabelOptions = ReadOptions
+else:
+    LabelOptions = Parameter(name="*", group=_READING)(
+        make_dataclass("LabelOptions", _PARTS, bases=(ReadOptions,), namespace={"__module__": __name__}, frozen=True)
+    )
+
+
 def _advise_command(error: AssayError) -> str:
-    """What is not clear, with the whole command that reads the table where the likelier is right."""
+    """The ambiguities, with the whole command that reads the table in the more likely way."""
     said = str(error)
     if isinstance(error, UnclearTableError):
         said = f"{error.source}: {'; '.join(error.problems)}"
-    return f"{as_typed(said, NAMES)}. If that is right, run: {whole_command(error.advised)}"
+    return f"{as_typed(said, NAMES)}. If this is right, run: {whole_command(error.advised)}"
 
 
 def _accepts_reading(error: AssayError) -> bool:
-    """Whether somebody at a terminal says that the likelier reading is right."""
+    """Whether the user accepts the more likely reading, at a terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    note(f"{_advise_command(error)}\nRead it so? [y/N] ")
+    note(f"{_advise_command(error)}\nRead it this way? [y/N] ")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
@@ -277,7 +241,7 @@ _NEEDS_EPSILON = ("report", "alt-test")
 
 
 def whole_command(options: Mapping[str, Any], words: Sequence[str] | None = None) -> str:
-    """The command that runs, or these words of one, with these options of `assay.read` as well."""
+    """The command that runs, or other words of a command, with further options of `assay.read`."""
     words = list(TYPED.get() if words is None else words)
     for name, value in options.items():
         option = NAMES[name]
@@ -304,17 +268,15 @@ def _typed_list(value: Any) -> str:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Tested:
-    """Which of the judges are tested."""
+    """The judges to test."""
 
-    only: Annotated[
-        Names, Parameter(help="Test these of the judges only, separated by commas.", show_default="all of the table")
-    ] = None
-    judge: Annotated[Names, Parameter(help="The earlier name of --only.", show=False)] = None
+    only: Annotated[Names, Parameter(help="Judges to test, separated by commas.", show_default="all")] = None
+    judge: Annotated[Names, Parameter(help="An earlier name of --only.", show=False)] = None
 
     def names(self) -> list[str] | None:
-        """Who was chosen; None where nobody was, and all judges are meant."""
+        """The chosen judges; None for all."""
         if self.only is not None and self.judge is not None:
-            raise AssayError("--only and --judge are one option under two names; give --only")
+            raise AssayError("--judge is an earlier name of --only; give --only")
         return self.only if self.only is not None else self.judge
 
     def among(self, labels: Annotations) -> list[str]:
@@ -323,18 +285,18 @@ class Tested:
         Raises
         ------
         AssayError
-            Where the table names no judges: who is tested does not say who the other judges are.
+            If the table names no judges: --only does not name the other judges.
         """
         chosen = self.names()
         if chosen and not labels.judges:
             raise AssayError(
-                f"nothing says who is a judge. Name all judges with --judges {typed_value(','.join(chosen))}, and with "
-                "--only those of them to test"
+                f"the table does not name its judges. Name all judges with --judges {typed_value(','.join(chosen))}, "
+                "and the judges to test with --only"
             )
         return list(labels.judges) if chosen is None else chosen
 
     def one(self, rule: str) -> dict[str, str]:
-        """The one judge that --only names, as an option; nothing where it names nobody."""
+        """The one judge that --only names, as an option; empty without --only."""
         names = self.names()
         if names is None:
             return {}
@@ -347,19 +309,19 @@ ALL_JUDGES = Tested()
 """Every judge of the table."""
 
 NAMES = {f.name: f"--{f.name.replace('_', '-')}" for f in fields(LabelOptions)} | {"annotators": "--annotator-table"}
-"""Every option of `assay.read` as it is typed."""
+"""Every option of reading, by its name in Python."""
 
 PLAIN = LabelOptions()
-"""Labels as `assay.read` reads them without options."""
+"""No options of reading."""
 
 
-def tell(labels: Annotations) -> None:
-    """What reading left out or assumed, on standard error; the report says it too."""
+def note_reading(labels: Annotations) -> None:
+    """Print the exclusions and assumptions of reading on standard error."""
     for line in labels.reading.lines():
-        _tell_line(line)
+        _note_line(line)
 
 
-def _tell_line(line: str) -> None:
+def _note_line(line: str) -> None:
     note(f"note: {as_typed(line, NAMES)}")
 
 
@@ -373,13 +335,8 @@ def _filter_labels(labels: Annotations, condition: str) -> Annotations:
     return labels.where(**{name: [seen.get(v, v) for v in wanted]})
 
 
-def _one(names: list[str] | None, default: str) -> str | list[str]:
-    """A single name as itself."""
-    return default if not names else names[0] if len(names) == 1 else names
-
-
 def _scale(given: Sequence[str] | None) -> str | dict[str, str] | None:
-    """One scale, or one for each criterion: ``1-5``, or ``stars=1-5`` and ``why=text``."""
+    """One scale for all criteria, or one for each: ``1-5``, or ``stars=1-5`` and ``why=text``."""
     if not given:
         return None
     if len(given) == 1 and "=" not in given[0]:
@@ -387,12 +344,12 @@ def _scale(given: Sequence[str] | None) -> str | dict[str, str] | None:
     pairs = [one.partition("=") for one in given]
     for name, equals, _ in pairs:
         if not equals:
-            raise AssayError(f"several scales are given as CRITERION=SCALE; got '{name}'")
+            raise AssayError(f"for several scales give CRITERION=SCALE; got '{name}'")
     return {name: scale for name, _, scale in pairs}
 
 
 def similarity(name: str) -> Any:
-    """A similarity by its name, or a table of label pairs by its path."""
+    """The similarity of this name, or the table of label pairs at this path."""
     path = Path(name)
     if path.suffix and path.exists():
         from assay.data.formats.tables import numbers_where_all_are, read_table
@@ -409,60 +366,71 @@ def similarity(name: str) -> Any:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Ask:
-    """What every question's command takes: how labels are read, the question's options, how the answer is printed."""
+    """The options of every question's command: reading, the question, output."""
 
     labels: LabelOptions = PLAIN
     options: Given = NOTHING
-    output: Output = FOR_PEOPLE
+    output: Output = AS_TEXT
 
     def answer(
-        self, row: Command, source: str, out: Path | None, read: Callable[[str], Any] | None = None, *,
+        self, row: Command | Variant, source: str, out: Path | None, read: Callable[[str], Any] | None = None, *,
         force: bool = False,
     ) -> Any:  # fmt: skip
-        """A question read, asked, printed, and written as a page where one was asked for."""
+        """Compute the answer of a question, print it, and write its page if there is a file for it."""
         found = self.compute(row, source, out, read, force=force)
         self.show(row, found, out)
         return found
 
     def compute(
-        self, row: Command, source: str, out: Path | None, read: Callable[[str], Any] | None = None, *,
-        force: bool = False,
+        self, row: Command | Variant, source: str, out: Path | None, read: Callable[[str], Any] | None = None, *,
+        bar: str = "Comparing", force: bool = False,
     ) -> Any:  # fmt: skip
-        """The answer alone, where the page asked for may be written."""
+        """The answer, after the file of the page has been checked."""
         table, given = self.read(source, out, read, force=force)
-        with progress_bar(row.bar):
+        if isinstance(row, Variant):
+            _refuse_other_variants(given, row)
+        with progress_bar(getattr(row, "bar", bar)):
             return import_named(row.ask)(table, **given)
 
     def read(
         self, source: str, out: Path | None, read: Callable[[str], Any] | None = None, *, force: bool = False
     ) -> tuple[Any, dict[str, Any]]:
-        """The labels and the question's options, where the page asked for may be written."""
+        """The labels and the options of the question, after the file of the page has been checked."""
         self.to(out, source, force=force)
         given = self.options.options()
         return (read or self.labels.read)(source), given
 
     def to(self, out: Path | None, *sources: str | None, force: bool, suffixes: Sequence[str] | None = None) -> None:
-        """Refuse a place to write to where something would be lost that is read: the labels, or a table beside them."""
-        target(out, *sources, *self.labels.beside, force=force, suffixes=suffixes)
+        """Refuse an output file that is an input: the labels, or a further table."""
+        target(out, *sources, *self.labels.other_inputs, force=force, suffixes=suffixes)
 
-    def show(self, row: Command, found: Result, out: Path | None, **how: Any) -> None:
-        """Print what was found, and write its page where one was asked for."""
+    def show(self, row: Command | Variant, found: Result, out: Path | None, **how: Any) -> None:
+        """Print the result, and write its page if there is a file for it."""
         self.output.show(found, **{"drop": hidden_columns(found.table), **how})
         write_page(out, row.title, found, import_named(row.page))
 
 
 ASK = Ask()
-"""Nothing but what has no default."""
+"""No options."""
+
+
+def _refuse_other_variants(given: Mapping[str, Any], chosen: Variant) -> None:
+    """Refuse options that only another analysis of the same command has."""
+    row = next(row for row in BY_NAME.values() if chosen in row.variants.values())
+    known = {one: {f.name for f in fields(import_named(one.ask).settings)} for one in row.variants.values()}
+    for name in (name for name in given if name not in known[chosen]):
+        others = listing([one.typed for one in row.variants.values() if name in known[one]])
+        raise DesignError(f"{name} is an option of {others}, not of {chosen.typed}", option=name)
 
 
 def __getattr__(name: str) -> Any:
-    """The function of a command, ``NAME command``, made when the command is used: its options need its room."""
+    """The function of a command, ``NAME command``, made on first use: its options require its package."""
     command, _, kind = name.rpartition(" ")
     if kind != "command" or command not in BY_NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     row = BY_NAME[command]
     function = cast(types.FunctionType, import_named(row.run) if row.run else _question(row))
-    if row.settings or row.ask:
+    if row.settings or row.ask or row.variants:
         typed = options_of(row, READ.get(command, READ[""]))
         about = {"__module__": __name__}
         own = [("options", typed, field(default=typed()))]
@@ -473,7 +441,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _question(row: Command) -> Callable[..., None]:
-    """The command of a question that is asked of labels alone."""
+    """The command of a question about labels."""
 
     def command(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
         ask.answer(row, source, out, force=force)
@@ -489,18 +457,18 @@ _ALT_TEST_COLUMNS = ("statistic", "p", "p_reverse", "rejected_reverse", "quality
 _ONE_BY_ONE = ("pairs", "random human")
 
 DEMO_NOISE = {"careful": 0.2, "middling": 0.42, "careless": 0.9}
-"""The judges of the demo, and how often each answers at random."""
+"""The judges of the demo, and the probability with which each answers at random."""
 
 
-def demo(*, out: _HTML = Path("report.html"), force: Force = False, seed: int = 7, output: Output = FOR_PEOPLE) -> None:
-    """Simulate a study whose truth is known, and report on it.
+def demo(*, out: _HTML = Path("report.html"), force: Force = False, seed: int = 7, output: Output = AS_TEXT) -> None:
+    """Run ``assay demo``.
 
     Parameters
     ----------
     out
-        Where the page is written.
+        Output file of the page.
     seed
-        Of the simulation: same seed, same numbers.
+        Random seed of the simulation.
     """
     from assay.simulation import simulate
     from assay.verdict.report import report as make
@@ -508,13 +476,13 @@ def demo(*, out: _HTML = Path("report.html"), force: Force = False, seed: int = 
     _report_target(out, force=force)
     labels = simulate(n_items=150, n_annotators=4, annotator_noise=0.3, judges=DEMO_NOISE, seed=seed)
     said = (
-        "A simulated study, not real data: 4 people and 3 judges rate 150 items. Each answers with the item's true\n"
-        "label, or, with the probability given, with a random one. People: 0.30; judges: "
+        "A simulated study, not real data: 4 annotators and 3 judges rate 150 items. Each gives the item's true\n"
+        "label, or a random label with this probability: annotators 0.30; judges "
         + ", ".join(f"{name} {value:.2f}" for name, value in DEMO_NOISE.items())
         + ".\n"
     )
-    (print if output.for_people else note)(said)
-    title = "Demo: may these simulated judges stand in for simulated people?"
+    (print if output.as_text else note)(said)
+    title = "Demo: simulated judges and annotators"
     with progress_bar("Testing") as progress:
         found = make(labels, expertise="skilled", title=title, progress=progress)
         path = found.made_by(command_line()).save(out)
@@ -524,31 +492,32 @@ def demo(*, out: _HTML = Path("report.html"), force: Force = False, seed: int = 
 
 def look(
     *sources: str,
-    write: Annotated[Path | None, Parameter(help="Keep the reading in this file, such as reading.yaml.")] = None,
+    write: Annotated[Path | None, Parameter(help="Save the reading options to this file.")] = None,
     force: Force = False,
     labels: LabelOptions = PLAIN,
-    output: Output = FOR_PEOPLE,
+    output: Output = AS_TEXT,
 ) -> None:
-    """What is this file, what is doubtful in it, what can it answer, and which command reads it?
+    """Run ``assay look``.
 
     Parameters
     ----------
     sources
-        A file, a folder or a study of labels; several files are joined by item.
+        A file, folder or study of labels; several files are joined by item.
     write
-        Every command takes this file in place of the labels.
+        Save the reading options to this file, such as reading.yaml; commands accept it instead of the labels, or as
+        --reading.
     """
     from assay.looking import look as look_at
     from assay.reading import READING
 
     if not sources:
-        raise AssayError("name a file to look at: assay look FILE")
+        raise AssayError("look requires a file: assay look FILE")
     target(write, *sources, suffixes=READING, force=force)
-    found = look_at(replace(labels, labels_from=list(sources[1:])).files(sources[0]), **labels.read_options(sources[0]))
+    found = look_at(labels.changed(labels_from=list(sources[1:])).files(sources[0]), **labels.read_options(sources[0]))
     command = command_for(found, sources)
     if output.json:
         print_json({**found.to_dict(), "command": command})
-    elif not output.for_people:
+    elif not output.as_text:
         output.rows(found.table)
     else:
         say(found.head + "\n")
@@ -557,7 +526,7 @@ def look(
             say()
         say(as_typed("\n".join(found.lines()), NAMES))
         read = found.labels is not None
-        nothing = "It answers nothing yet." if read else "It cannot be read as it is."
+        nothing = "No analysis is possible yet." if read else "The file cannot be read without further options."
         say(f"\nRun:   {command}" if command else f"\n{nothing}")
         say(f"In Python:   {found.call}" if read else "", end="\n" if read else "")
     if write is not None:
@@ -565,7 +534,7 @@ def look(
 
 
 def command_for(found: Look, sources: Sequence[str]) -> str | None:
-    """The command that asks the first question that a table answers; None where it answers none, or cannot be read."""
+    """The command of the first analysis that a table supports; None if there is none."""
     if found.labels is None or not any(one.yes for one in found.answers):
         return None
     kinds = {scale.kind for scale in found.labels.scales.values()}
@@ -584,22 +553,22 @@ def report(
     tested: Tested = ALL_JUDGES,
     ask: Ask = ASK,
 ) -> None:
-    """A page that leads with the verdict, for a person to read.
+    """Run ``assay report``.
 
     Parameters
     ----------
     source
         A file, folder or study of labels.
     out
-        Where the page is written: .html or .md; every number beside it as .json.
+        Output file of the page (.html or .md); the numbers are written to a .json file of the same name.
     pdf
-        Also print the page as .pdf; needs Chromium or Chrome.
+        Also print the page as .pdf; requires Chromium or Chrome.
     """
     from assay.reporting.page import print_page
     from assay.verdict.preregistration import plan_beside
     from assay.verdict.report import report as make
 
-    _report_target(out, source, *ask.labels.beside, pdf=pdf, force=force)
+    _report_target(out, source, *ask.labels.other_inputs, pdf=pdf, force=force)
     given = ask.options.options()
     target(out.with_suffix(".json"), given.get("compare"), suffixes=(".json",), force=force)
     table = ask.labels.read(source)
@@ -614,23 +583,23 @@ def report(
 
 
 def _report_target(out: Path, *sources: str | Path | None, pdf: bool = False, force: bool = False) -> None:
-    """Refuse a report whose page, numbers or PDF would take the place of something else."""
+    """Refuse a report whose page, numbers or PDF would overwrite another file."""
     from assay.reporting.page import REPORTS
 
     target(out, *sources, suffixes=REPORTS, force=force)
     target(out.with_suffix(".json"), *sources, suffixes=(".json",), force=force)
     if pdf:
         if out.suffix == ".md":
-            raise AssayError("--pdf prints the page, and Markdown is none; name an output that ends in .html")
+            raise AssayError("--pdf requires a page in HTML; name an --output that ends in .html")
         target(out.with_suffix(".pdf"), *sources, suffixes=(".pdf",), force=force)
 
 
 _READING_WORDS = frozenset(NAMES.values())
-"""Options that say how labels are read, as they are typed."""
+"""Options of reading."""
 
 
 def _next_command(source: str, step: NextStep) -> str:
-    """The command with which to go on after a report: of the same labels, read the same way."""
+    """The next command after a report, with the same labels and the same options of reading."""
     kept, words = list[str](), TYPED.get()
     for at, word in enumerate(words):
         option, equals, _ = word.partition("=")
@@ -644,7 +613,7 @@ def _next_command(source: str, step: NextStep) -> str:
 def card(
     source: str, *, out: Page = None, force: Force = False, tested: Tested = ALL_JUDGES, ask: Ask = ASK
 ) -> None:  # fmt: skip
-    """Seven questions about every judge on one screen: ✓, ✗, ? (open) or – (this table cannot say).
+    """Run ``assay card``.
 
     Parameters
     ----------
@@ -657,7 +626,7 @@ def card(
 def probes(
     source: str, *, out: Page = None, force: Force = False, tested: Tested = ALL_JUDGES, ask: Ask = ASK
 ) -> None:  # fmt: skip
-    """Where may a judge go wrong? Eight probes of the labels at hand, and those that a study asked.
+    """Run ``assay probes``.
 
     Parameters
     ----------
@@ -668,13 +637,13 @@ def probes(
 
 
 def _ask_of_judges(name: str, source: str, out: Path | None, *, force: bool, tested: Tested, ask: Ask) -> None:
-    """A question of all judges, or of those that are tested, at once."""
+    """Run a question about all judges, or those of --only, together."""
     table, given = ask.read(source, out, force=force)
     tested.among(table)
     with progress_bar("Comparing"):
         found = import_named(f"assay.verdict.{name}:{name}")(table, judges=tested.names(), **given)
     row = BY_NAME[name]
-    if ask.output.for_people:
+    if ask.output.as_text:
         ask.output.words(found)
         write_page(out, row.title, found, import_named(row.page))
     else:
@@ -688,14 +657,14 @@ def alt_test(
     fail_under: float | None = None,
     ask: Ask = ASK,
 ) -> int:
-    """May a judge stand in for people? The alternative annotator test.
+    """Run ``assay alt-test``.
 
     Parameters
     ----------
     source
         A file, folder or study of labels.
     fail_under
-        Exit with 1 where a winning rate is below this, 0 to 1.
+        Exit with status 1 if a winning rate is below this value, 0 to 1.
     """
     given = ask.options.options()
     if fail_under is not None:
@@ -710,7 +679,7 @@ def alt_test(
 
 
 def _run_tests(table: Annotations, judges: list[str], given: dict[str, Any]) -> tuple[list[Any], tuple[str, ...]]:
-    """What was found of each judge, or of all of them, and the columns that are not printed."""
+    """The result of each judge, or of all together, and the columns that are not printed."""
     from assay.replacement.alt_test import alt_test as test_one
     from assay.replacement.compare import compare_judges
     from assay.replacement.domains import alt_test_by
@@ -718,14 +687,14 @@ def _run_tests(table: Annotations, judges: list[str], given: dict[str, Any]) -> 
     if "by" in given or len(table.criteria) > 1:
         return [alt_test_by(table, one, **given) for one in judges], ()
     if "correction" in given:
-        raise DesignError("correction=... is about several domains; name the column that tells them apart with by=...")
+        raise DesignError("correction=... is for several domains; name their column with by=...")
     if len(judges) == 1:
         return [test_one(table, judges[0], **given)], _ALT_TEST_COLUMNS
     return [compare_judges(table, judges, **given)], ("kind", "passed")
 
 
 def agreement(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
-    """Do annotators agree, and is a judge as close to the people as they are to each other?
+    """Run ``assay agreement``.
 
     Parameters
     ----------
@@ -737,7 +706,7 @@ def agreement(source: str, *, out: Page = None, force: Force = False, ask: Ask =
     table, given = ask.read(source, out, force=force)
     with progress_bar("Comparing"):
         found = agree(table, **given)
-    shown = _rows_for_people(found.rows, found.headline, given)
+    shown = _brief_rows(found.rows, found.headline, given)
     titles = shown["title"].unique().to_list()
     symbol, title = (titles[0], ["title"]) if len(titles) == 1 else (None, [])
     drop = ("coefficient", "interval", "p", *title, *hidden_columns(shown))
@@ -745,7 +714,7 @@ def agreement(source: str, *, out: Page = None, force: Force = False, ask: Ask =
 
 
 def _join_names(rows: DataFrame) -> DataFrame:
-    """Who with whom in one column."""
+    """The names of both raters in one column."""
     import polars as pl
 
     backwards = pl.format("{} & {}", "second", "first")
@@ -755,8 +724,8 @@ def _join_names(rows: DataFrame) -> DataFrame:
     return rows.select("criterion", "group", between.alias("between"), *rest)
 
 
-def _rows_for_people(rows: DataFrame, headline: str, given: dict[str, Any]) -> DataFrame:
-    """The rows for a person: of one coefficient, and without the long lists, unless they were asked for."""
+def _brief_rows(rows: DataFrame, headline: str, given: dict[str, Any]) -> DataFrame:
+    """The rows to print: one coefficient and no long lists, unless the options name them."""
     if not given.get("coefficients"):
         rows = rows.filter(rows["coefficient"] == headline)
     brief = rows.filter(~rows["who"].is_in(_ONE_BY_ONE))
@@ -764,7 +733,7 @@ def _rows_for_people(rows: DataFrame, headline: str, given: dict[str, Any]) -> D
 
 
 def disagreement(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
-    """On which items, and on which categories, do annotators disagree?
+    """Run ``assay disagreement``.
 
     Parameters
     ----------
@@ -777,12 +746,12 @@ def disagreement(source: str, *, out: Page = None, force: Force = False, ask: As
 
 
 def scales(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
-    """On which numeric scale should people and judges be asked?
+    """Run ``assay scales``.
 
     Parameters
     ----------
     source
-        Labels, every item answered on several scales.
+        Labels of the same items on several scales.
     """
     from assay.concordance.coefficient import GradingScaleSettings
     from assay.concordance.grading_scale import grading_scale_study
@@ -791,7 +760,7 @@ def scales(source: str, *, out: Page = None, force: Force = False, ask: Ask = AS
     given = ask.options.options()
     varied = [given.get("scale_column", GradingScaleSettings.scale_column), *filter(None, [given.get("condition")])]
     conditions = list(dict.fromkeys([*(ask.labels.conditions or ()), *varied]))
-    table = replace(ask.labels, conditions=conditions).read(source)
+    table = ask.labels.changed(conditions=conditions).read(source)
     if "baseline" in given and "condition" in given:
         known = {str(v): v for v in table.values_of(given["condition"])}
         given["baseline"] = known.get(given["baseline"], given["baseline"])
@@ -801,17 +770,18 @@ def scales(source: str, *, out: Page = None, force: Force = False, ask: Ask = AS
 
 
 _NEXT = Annotated[
-    int | None,
-    Parameter(
-        name="--next", group="Votes", help="Also print so many pairs of systems to ask about next; alone as CSV."
-    ),
+    int | None, Parameter(group="Votes", help="Also print this number of pairs of systems to compare next.")
+]
+_RATING = Annotated[
+    Literal["bradley-terry", "elo"], Parameter(group="Votes", help="Bradley–Terry model, or Elo ratings."), FIRST
 ]
 
 
 def ratings(
-    source: str, *, next_pairs: _NEXT = None, out: Page = None, force: Force = False, ask: Ask = ASK
+    source: str, *, model: _RATING = "bradley-terry", next_pairs: _NEXT = None, out: Page = None, force: Force = False,
+    ask: Ask = ASK,
 ) -> None:  # fmt: skip
-    """Which system do raters prefer? Bradley-Terry ratings, of people and of each judge.
+    """Run ``assay ratings``.
 
     Parameters
     ----------
@@ -819,41 +789,73 @@ def ratings(
         Votes: labels first, second or tie, with columns first and second of systems; or columns model_a, model_b and
         winner.
     """
+    row = BY_NAME["ratings"].variants[model]
     if next_pairs is not None:
-        number_in("--next", next_pairs, low=1, whole=True)
-    row = BY_NAME["ratings"]
-    found = ask.compute(row, source, out, force=force)
-    if next_pairs is None or ask.output.for_people:
+        number_in("next_pairs", next_pairs, low=1, whole=True)
+        if model != "bradley-terry":
+            raise DesignError("--next-pairs requires --model bradley-terry")
+    found = ask.compute(row, source, out, bar=BY_NAME["ratings"].bar, force=force)
+    if next_pairs is None or ask.output.as_text:
         ask.show(row, found, out, width=TERMINAL)
     else:
         write_page(out, row.title, found, import_named(row.page))
     if next_pairs is not None:
-        if ask.output.for_people:
+        if ask.output.as_text:
             from assay.reporting import tables
 
-            say("\nPairs to ask about next, by what one more vote says of all ratings:")
+            say("\nPairs to compare next, by the information of one more vote about all ratings:")
             shown = tables.shown(found.next_pairs(next_pairs).rename({"difference": "estimate"}), symbol="difference")
             say(tables.to_text(shown, TERMINAL))
         else:
             ask.output.rows(found.next_pairs(next_pairs))
 
 
+_MEASURE = Annotated[
+    Literal["consistency", "strength"],
+    Parameter(group="Votes", help="Consistency of each set of votes, or mean preference strength."),
+    FIRST,
+]
+
+
+def consistency(
+    source: str, *, measure: _MEASURE = "consistency", out: Page = None, force: Force = False, ask: Ask = ASK
+) -> None:
+    """Run ``assay consistency``.
+
+    Parameters
+    ----------
+    source
+        Votes, as for assay ratings.
+    """
+    ask.answer(BY_NAME["consistency"].variants[measure], source, out, force=force)
+
+
 _PAIRS = Annotated[
     Path | None,
-    Parameter(group="Votes", help="Write pairs of outputs to this table (.csv, .jsonl, .parquet), for raters."),
+    Parameter(group="Votes", help="Write pairs of outputs to rate to this table (.csv, .jsonl, .parquet)."),
 ]
 _CHOOSE = Annotated[
-    Choose, Parameter(group="Votes", help="With --pairs: how items are chosen by separability, with --n-items.")
+    Choose, Parameter(group="Votes", help="With --pairs and --n-items: how separability selects items.")
 ]
 _N_ITEMS = Annotated[
-    int | None, Parameter(group="Votes", help="With --pairs: items for every two systems.", show_default="all")
+    int | None, Parameter(group="Votes", help="With --pairs: items for each pair of systems.", show_default="all")
 ]
-_N_PAIRS = Annotated[int, Parameter(group="Votes", help="With --pairs: pairs for each item and two systems.")]
+_SWEEP = Annotated[
+    bool,
+    Parameter(
+        group="Votes", help="Vary the numbers of outputs and comparisons, or the temperature.", show_default=False
+    ),
+    FIRST,
+]
+_N_PAIRS = Annotated[
+    int, Parameter(group="Votes", help="With --pairs: pairs of outputs for each item and pair of systems.")
+]
 
 
 def separability(
     source: str,
     *others: str,
+    sweep: _SWEEP = False,
     pairs: _PAIRS = None,
     choose: _CHOOSE = "weighted",
     n_items: _N_ITEMS = None,
@@ -862,34 +864,39 @@ def separability(
     force: Force = False,
     ask: Ask = ASK,
 ) -> None:
-    """On which items can the outputs of two systems be told apart?
+    """Run ``assay separability``.
 
     Parameters
     ----------
     source
-        Outputs, a row a text with its item, system (annotator) and number (repeat); or a study's folder.
+        Outputs: one row per text with its item, system (annotator) and number (repeat); or a study folder.
     others
-        Further benchmarks, read in the same way, each under its file's name.
+        Further benchmarks, read in the same way and named after their files.
     """
     from assay.data.formats.exports import TABLES, write_frame
 
+    if sweep:
+        if others or pairs is not None:
+            raise DesignError("--sweep requires one benchmark and draws no pairs; leave out --pairs and further files")
+        _sweep(source, out, force=force, ask=ask)
+        return
     ask.to(pairs, source, force=force, suffixes=TABLES)
     if pairs is None and (choose != "weighted" or n_items is not None or n_pairs != 5):
-        raise DesignError("--choose, --n-items and --n-pairs say which pairs are drawn; name their file with --pairs")
+        raise DesignError("--choose, --n-items and --n-pairs select pairs of outputs; name their file with --pairs")
     number_in("--n-items", 1 if n_items is None else n_items, low=1, whole=True)
     number_in("--n-pairs", n_pairs, low=1, whole=True)
     read: Callable[[str], Any] = ask.labels.outputs
     if others:
         read = partial(_benchmarks, others=others, labels=ask.labels)
-    found = ask.answer(BY_NAME["separability"], source, out, read, force=force)
+    found = ask.answer(BY_NAME["separability"].variants["item by item"], source, out, read, force=force)
     if pairs is not None:
         drawn = found.pairs(n_pairs, n_items=n_items, choose=choose, seed=found.run.settings.seed)
         write_frame(drawn, pairs)
-        note(f"{drawn.height} pairs of outputs, of {drawn['pair_of'].n_unique()} items, written to {pairs}")
+        note(f"{drawn.height} pairs of outputs of {drawn['pair_of'].n_unique()} items written to {pairs}")
 
 
 def _benchmarks(source: str, others: Sequence[str], labels: LabelOptions) -> dict[str, Annotations]:
-    """Outputs of several benchmarks by the names of their files, without what all names end in."""
+    """Outputs of several benchmarks by the names of their files, without suffixes if the names stay different."""
     paths = [source, *others]
     if twice := next((path for i, path in enumerate(paths) if path in paths[:i]), None):
         raise DesignError(f"'{twice}' is named twice; name each benchmark once")
@@ -898,28 +905,22 @@ def _benchmarks(source: str, others: Sequence[str], labels: LabelOptions) -> dic
     return {name: labels.outputs(path) for name, path in zip(names, paths, strict=True)}
 
 
-def sweep(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
-    """How much does separability depend on the numbers of outputs and comparisons, and on the temperature?
-
-    Parameters
-    ----------
-    source
-        Outputs, as for assay separability; --condition tells temperatures apart.
-    """
+def _sweep(source: str, out: Path | None, *, force: bool, ask: Ask) -> None:
+    """Separability for several numbers of outputs and comparisons, or for each value of a condition."""
     condition = ask.options.options().get("condition")
     conditions = list(dict.fromkeys([*(ask.labels.conditions or ()), *filter(None, [condition])]))
-    read = replace(ask.labels, conditions=conditions or None).outputs
-    ask.answer(BY_NAME["sweep"], source, out, read, force=force)
+    read = ask.labels.changed(conditions=conditions or None).outputs
+    ask.answer(BY_NAME["separability"].variants["sweep"], source, out, read, force=force)
 
 
 def ideas(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
-    """Do texts carry the same ideas? Measures against experts' odd ones out, or judges among people.
+    """Run ``assay ideas``.
 
     Parameters
     ----------
     source
-        Odd ones out of three texts: how well measures and judges rank pairs. Or texts (--scale text): how close each
-        annotator is to the people.
+        Odd-one-out choices, to validate measures and judges. Or texts (--scale text), to compare each annotator with
+        the human annotators.
     """
     from assay.ideas.choices import MapSettings
 
@@ -929,21 +930,21 @@ def ideas(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK
         return
     if any(scale.kind != "text" for scale in table.scales.values()):
         raise DesignError(
-            "ideas are in odd ones out, read with scale='odd-one-out', or in texts, read with scale='text'; these "
-            f"labels are {listing([scale.describe() for scale in table.scales.values()], 2)}"
+            "ideas requires odd-one-out choices, read with scale='odd-one-out', or texts, read with scale='text'; "
+            f"these labels are {listing([scale.describe() for scale in table.scales.values()], 2)}"
         )
-    _refuse_other_options(given, MapSettings, "texts", "odd ones out of three texts")
+    _refuse_other_options(given, MapSettings, "texts", "odd-one-out choices")
     from assay.ideas.annotators import annotator_similarity
     from assay.ideas.page import annotator_parts
 
     with progress_bar("Comparing"):
         found = annotator_similarity(table, **given)
     ask.output.show(found, drop=hidden_columns(found.rows))
-    write_page(out, "Where does each judge sit among the people?", found, annotator_parts)
+    write_page(out, "Similarity of each annotator to the human annotators", found, annotator_parts)
 
 
 def _show_choices(table: Annotations, given: dict[str, Any], out: Path | None, ask: Ask) -> None:
-    """Odd ones out: measures against the experts where there are any, else how alike the texts are."""
+    """Odd-one-out choices: validate the measures, or estimate the similarity of the texts."""
     from assay.ideas.choices import ValidateSettings
     from assay.ideas.measures import short_measure
     from assay.ideas.page import reliability_parts, triplet_parts, validation_parts
@@ -951,7 +952,7 @@ def _show_choices(table: Annotations, given: dict[str, Any], out: Path | None, a
     from assay.ideas.triplets import triplet_similarity
     from assay.ideas.validate import validate_similarity
 
-    _refuse_other_options(given, ValidateSettings, "odd ones out of three texts", "texts")
+    _refuse_other_options(given, ValidateSettings, "odd-one-out choices", "texts")
     asked = given.pop("measures", [])
     brief = {short_measure(name) for name in asked}
     names = map(short_measure, asked) if len(brief) == len(asked) else asked
@@ -966,27 +967,27 @@ def _show_choices(table: Annotations, given: dict[str, Any], out: Path | None, a
         except DesignError:
             agreed = None
     main = pairs if found is None else found
-    beside = () if agreed is None or not ask.output.for_people else (agreed,)
+    further = () if agreed is None or not ask.output.as_text else (agreed,)
     folded = () if found is None else ("kind", "n", "difference")
-    ask.output.show(main, *beside, drop=(*hidden_columns(main.table), *folded))
+    ask.output.show(main, *further, drop=(*hidden_columns(main.table), *folded))
 
     def parts(_: Any) -> Any:
         first = () if found is None else validation_parts(found)
         return (*first, *(() if agreed is None else reliability_parts(agreed)), *triplet_parts(pairs))
 
-    write_page(out, "Do two texts carry the same ideas?", main, parts)
+    write_page(out, "Similarity of texts and its measures", main, parts)
 
 
 def _measure(name: str, labels: LabelOptions) -> Any:
-    """A measure by its name; labels of pairs or odd ones out, where a file or a study's folder has the name."""
+    """The measure of this name, or the labels in the file or study folder of this name."""
     if not Path(name).exists():
         return name
-    alone = replace(labels, scale=None, where=None, judges=None, humans=None)
-    # Conditions of the experts' table need not be in that of a judge.
-    ways = [alone, replace(alone, conditions=None)] if alone.conditions else [alone]
+    alone = labels.changed(scale=None, where=None, judges=None, humans=None)
+    # The table of a judge can be without the conditions of the experts' table.
+    ways = [alone, alone.changed(conditions=None)] if alone.conditions else [alone]
     if Path(name).is_file():
-        # A judge's odd ones out say nothing of their scale; numbers of pairs are refused as such, and read as they are.
-        ways = [*(replace(way, scale=["odd-one-out"]) for way in ways), *ways]
+        # A judge's choices do not state their scale. Numbers of pairs are refused on that scale, then read without it.
+        ways = [*(way.changed(scale=["odd-one-out"]) for way in ways), *ways]
     for way in ways[:-1]:
         with contextlib.suppress(AssayError):
             return _read_measure(name, way)
@@ -994,11 +995,11 @@ def _measure(name: str, labels: LabelOptions) -> Any:
 
 
 def _read_measure(name: str, labels: LabelOptions) -> Annotations:
-    """Labels that are measures, whoever gave them."""
+    """Labels that are measures, of humans or models."""
     try:
         return labels.read(name)
     except AssayError as error:
-        # What would be read is with the cause; the words were put as a user types them.
+        # The cause has the advised options; the message has them as the user types them.
         advised = getattr(error.__cause__, "advised", {})
         if set(advised) != {"judges"}:
             raise
@@ -1006,38 +1007,51 @@ def _read_measure(name: str, labels: LabelOptions) -> Annotations:
 
 
 def _refuse_other_options(given: dict[str, Any], settings: type[Settings], about: str, other: str) -> None:
-    """Options of the other kind of labels are refused."""
+    """Refuse options for the other kind of labels."""
     known = {f.name for f in fields(settings)}
     strange = [name for name in given if name not in known]
     if strange:
-        raise AssayError(f"--{strange[0].replace('_', '-')} is about {other}; the labels are {about}")
+        raise AssayError(f"--{strange[0].replace('_', '-')} is for {other}; the labels are {about}")
 
 
-def raters(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
-    """Who is severe, erratic, unfair? Every person and judge by the hierarchical rater model.
+_RATER_MODEL = Annotated[
+    Literal["hierarchical", "rasch"],
+    Parameter(group="The rater model", help="Hierarchical rater model, or many-facet Rasch model."),
+    FIRST,
+]
+
+
+def raters(
+    source: str, *, model: _RATER_MODEL = "hierarchical", out: Page = None, force: Force = False, ask: Ask = ASK
+) -> None:
+    """Run ``assay raters``.
 
     Parameters
     ----------
     source
         Labels in ordered categories.
     """
-    from assay.psychometrics.raters.model import rater_model
-
+    row = BY_NAME["raters"].variants[model]
+    if model == "rasch":
+        found = ask.compute(row, source, out, bar="Fitting", force=force)
+        ask.show(row, found, out)
+        return
     table, given = ask.read(source, out, force=force)
+    _refuse_other_variants(given, row)
     with progress_bar("Fitting") as progress:
-        found = rater_model(table, progress=progress, **given)
-    if ask.output.for_people and found.fairness is not None:
+        found = import_named(row.ask)(table, progress=progress, **given)
+    if ask.output.as_text and found.fairness is not None:
         from assay.reporting import tables
 
         say(
             tables.to_text(tables.shown(found.fairness.rows, drop=hidden_columns(found.fairness.rows), symbol="Δφ"))
             + "\n"
         )
-    ask.show(BY_NAME["raters"], found, out)
+    ask.show(row, found, out)
 
 
 def hidden_columns(frame: DataFrame) -> tuple[str, ...]:
-    """Columns that are not printed: empty ones, and who, where a leaderboard is of one rater."""
+    """Columns that are not printed: empty ones, and the rater of a leaderboard of one rater."""
     from assay.reporting.tables import empty_columns  # Polars is imported when a command runs
 
     alone = {"who", "system"} <= set(frame.columns) and frame["who"].n_unique() == 1
@@ -1045,20 +1059,20 @@ def hidden_columns(frame: DataFrame) -> tuple[str, ...]:
 
 
 def _split_measures(text: str) -> list[str]:
-    """``words,rouge-l,embeddings:MODEL,split=whole``: commas apart, but for those before an option."""
+    """``words,rouge-l,embeddings:MODEL,split=whole``, split at commas except before an option."""
     return [part.strip() for part in re.split(r",(?![a-z_]+=)", text) if part.strip()]
 
 
 TERMINAL = 80
-"""Columns that a table of agreement and of scales takes at most."""
+"""Largest width of a table, in characters."""
 
-_CATEGORIES: Mapping[str, Callable[[Any], Any]] = {"scale": lambda text: int(text) if text.isdecimal() else text}
+_CATEGORIES: Mapping[str, Callable[[Any], Any]] = {"categories": lambda text: int(text) if text.isdecimal() else text}
 """A number of categories, or a scale."""
 
 READ: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
     "": {"similarity": similarity},
-    "plan": {"similarity": similarity, **_CATEGORIES},
-    "validate": _CATEGORIES,
+    "plan alt-test": {"similarity": similarity, **_CATEGORIES},
+    "plan validate": _CATEGORIES,
     "ideas": {"measures": _split_measures},
 }
-"""What makes of the text typed for an option the value that a question takes, by command."""
+"""Functions that turn the text of an option into the value that the question takes, by command."""

@@ -1,7 +1,7 @@
-"""What a command takes, and how it shows what it found.
+"""The options of commands, and the output of results.
 
-A question's options are built from its settings when its command is used, so nothing is said twice. A result is a table
-and sentences, or JSON, CSV or LaTeX and nothing else; a page where one was asked for; a bar while work goes on.
+The options of a command are built from the settings of its question on first use, so that each is stated once. A result
+is printed as a table and sentences, or only as JSON or CSV. A page is written on request; a bar shows progress.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import shlex
 import sys
 import threading
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import MISSING, dataclass, field, fields, make_dataclass
@@ -35,23 +35,25 @@ if TYPE_CHECKING:
 _GROUP = Group("Output", sort_key=9)
 
 FIRST = "first"
-"""Beside an option's `Parameter`: the short help shows it; see `assay.estimation.options.Limits.first`."""
+"""Mark of an option that the short help shows; see `assay.estimation.options.Limits.first`."""
 
-Page = Annotated[Path | None, Parameter(name=["--output", "-o"], group=_GROUP, help="Also write a page here."), FIRST]
-"""Where a command also writes a page."""
+Page = Annotated[
+    Path | None, Parameter(name=["--output", "-o"], group=_GROUP, help="Output file: also write a page."), FIRST
+]
+"""File of a command's page."""
 
-Force = Annotated[bool, Parameter(group=_GROUP, help="Write over a file that is there already.", show_default=False)]
-"""Whether what is there already may be written over."""
+Force = Annotated[bool, Parameter(group=_GROUP, help="Overwrite existing files.", show_default=False)]
+"""Whether existing files are overwritten."""
 
 PATIENCE = 1.0
-"""Seconds that work may take before a bar is drawn."""
+"""Seconds of work before a bar is drawn."""
 
 
 TYPED: ContextVar[tuple[str, ...]] = ContextVar("TYPED", default=())
 """The words of the command that runs, without the program's name."""
 
 WORDED: ContextVar[Callable[[str], str]] = ContextVar("WORDED", default=str)
-"""Says a sentence of Python's in the words of the command that runs: ``text=...`` is ``--text ...``."""
+"""Turns options in a message of Python into those of the command: ``text=...`` is ``--text ...``."""
 
 
 @Parameter(name="*", group=_GROUP)
@@ -59,29 +61,26 @@ WORDED: ContextVar[Callable[[str], str]] = ContextVar("WORDED", default=str)
 class Output:
     """How the result is printed."""
 
-    json: Annotated[bool, Parameter(help="Print everything as JSON and nothing else.", show_default=False), FIRST] = (
-        False
-    )
-    csv: Annotated[bool, Parameter(help="Print the table as CSV, all digits.", show_default=False)] = False
-    latex: Annotated[bool, Parameter(help="Print the table as LaTeX.", show_default=False)] = False
+    json: Annotated[bool, Parameter(help="Print the result as JSON.", show_default=False), FIRST] = False
+    csv: Annotated[bool, Parameter(help="Print the table as CSV, with all digits.", show_default=False)] = False
 
     def __post_init__(self) -> None:
-        named = [f"--{name}" for name in ("json", "csv", "latex") if getattr(self, name)]
-        if len(named) > 1:
-            raise AssayError(f"{' and '.join(named)} exclude each other; give one")
+        if self.json and self.csv:
+            raise AssayError("--json and --csv exclude each other; give one")
 
     @property
-    def for_people(self) -> bool:
-        """Whether a person reads it; otherwise standard output holds the one thing that was asked for."""
-        return not (self.json or self.csv or self.latex)
+    def as_text(self) -> bool:
+        """Whether the result is printed as text; otherwise standard output holds only JSON or CSV."""
+        return not (self.json or self.csv)
 
     def show(
         self, *results: Result, drop: Sequence[str] = (), rows: DataFrame | None = None, width: int | None = None,
         symbol: str | None = None,
     ) -> None:  # fmt: skip
-        """Print results in the form asked for; ``rows`` are those of a table too long to be read whole.
+        """Print results in the chosen form.
 
-        A table is as wide as ``width`` at most; ``symbol`` is the name of its number, where it is not the result's.
+        ``rows`` replace the rows of a long table; ``width`` is the largest width of a table; ``symbol`` names its
+        estimates instead of the result's own symbol.
         """
         from assay.reporting import tables
 
@@ -95,34 +94,29 @@ class Output:
         for i, result in enumerate(results):
             frame = _worded_reasons(result.table if rows is None else rows)
             shown = tables.shown(frame, drop=drop, symbol=symbol or result.symbol, counted=result.counted)
-            if self.latex:
-                _print_exact(tables.to_latex(shown))
-            else:
-                say(("\n" if i else "") + tables.to_text(shown, width) + "\n\n" + _sentences(result))
+            say(("\n" if i else "") + tables.to_text(shown, width) + "\n\n" + _sentences(result))
 
     def rows(self, frame: DataFrame) -> None:
-        """Print a table that is no result's."""
+        """Print a table."""
         from assay.reporting import tables
 
         if self.json:
             print_json(frame.to_dicts())
         elif self.csv:
             _print_exact(tables.to_csv(frame))
-        elif self.latex:
-            _print_exact(tables.to_latex(tables.plain(frame)))
         else:
             say(tables.to_text(tables.plain(frame)))
 
     def words(self, result: Any) -> None:
-        """Print a result that is read as sentences, without its table."""
-        if self.for_people:
+        """Print the summary of a result, without its table."""
+        if self.as_text:
             say(_sentences(result))
         else:
             self.show(result)
 
 
 def _sentences(result: Any) -> str:
-    """What a result says, in lines of a terminal and the words of the command; its signature is cited as it is."""
+    """The summary of a result, wrapped and with the options of the command; its signature is unchanged."""
     from assay.reporting import tables
 
     worded, cited = WORDED.get(), getattr(result, "signature", None)
@@ -131,7 +125,7 @@ def _sentences(result: Any) -> str:
 
 
 def _worded_reasons(frame: DataFrame) -> DataFrame:
-    """The table with its reasons in the words of the command."""
+    """The table, with the options of the command in its reasons."""
     if "reason" not in frame.columns:
         return frame
     import polars as pl
@@ -139,18 +133,18 @@ def _worded_reasons(frame: DataFrame) -> DataFrame:
     return frame.with_columns(pl.col("reason").cast(pl.String).map_elements(WORDED.get(), return_dtype=pl.String))
 
 
-FOR_PEOPLE = Output()
+AS_TEXT = Output()
 """A table and sentences."""
 
 
 def print_json(found: Any) -> None:
-    """JSON, in letters that standard output can take."""
+    """Print JSON in letters that standard output can encode."""
     narrow = (sys.stdout.encoding or "utf-8").lower().replace("-", "") != "utf8"
     say(json.dumps(found, ensure_ascii=narrow, indent=2))
 
 
 def say(text: object = "", end: str = "\n", *, flush: bool = False) -> None:
-    """Print text of which nothing steers a terminal; JSON keeps its content."""
+    """Print text without control characters; JSON keeps its content."""
     print(as_printed(text), end=end, flush=flush)
 
 
@@ -162,17 +156,17 @@ def as_printed(text: object) -> str:
 
 
 def _print_exact(text: str) -> None:
-    """Print CSV or LaTeX: letter by letter into files and pipes."""
+    """Print CSV, unchanged in files and pipes."""
     print(as_printed(text) if sys.stdout.isatty() else text, end="")
 
 
 def command_line() -> str:
-    """The command that runs, as a shell takes it."""
+    """The command that runs, as a shell command."""
     return shlex.join(["assay", *TYPED.get()])
 
 
 def note(line: object) -> None:
-    """Something to know beside the answer, on standard error."""
+    """Print a note on standard error."""
     print(as_printed(line), file=sys.stderr)
 
 
@@ -180,10 +174,10 @@ def target(
     path: Path | None, *sources: str | Path | None, suffixes: Sequence[str] | None = None, force: bool = False,
     folder: bool = False,
 ) -> None:  # fmt: skip
-    """Refuse, before any work, a place that cannot be written to, or whose contents would be lost.
+    """Refuse, before any work, a file that cannot be written or whose contents would be lost.
 
-    Every command that writes asks here: of ``sources``, what it reads, no file is ever written over; any other
-    that it did not write itself is with ``force`` alone. Without ``suffixes`` it writes a page.
+    Every command that writes calls this. A file among ``sources``, which it reads, is never overwritten; a file that
+    assay did not write is overwritten only with ``force``. Without ``suffixes`` the output is a page.
     """
     from assay.reporting.page import PAGES, refuse_overwriting, writable
 
@@ -193,7 +187,7 @@ def target(
 
 
 def write_page(out: Path | None, title: str, found: Any, parts: Callable[[Any], Any]) -> None:
-    """The result as a page, where one was asked for."""
+    """Write the result as a page, if there is a file for it."""
     if out is not None:
         from assay.reporting.page import page_of
 
@@ -205,8 +199,8 @@ def write_page(out: Path | None, title: str, found: Any, parts: Callable[[Any], 
 def progress_bar(what: str = "") -> Iterator[Callable[[str, int, int], None] | None]:
     """A bar on a terminal, for work that takes longer than a second; None elsewhere.
 
-    The function that is given is told what is being done, how many steps are done and how many there are. Until it is
-    called, the bar says that something goes on.
+    The function takes the name of the step, the number of finished steps and their total. Before its first call, the
+    bar shows that the command is running.
     """
     if not sys.stderr.isatty():
         yield None
@@ -221,17 +215,17 @@ def progress_bar(what: str = "") -> Iterator[Callable[[str, int, int], None] | N
         late.daemon = True
         late.start()
 
-        def tell(what: str, done: int, steps: int) -> None:
+        def show(what: str, done: int, steps: int) -> None:
             bar.update(task, description=escape(as_printed(what)), completed=done, total=steps)
 
         try:
-            yield tell
+            yield show
         finally:
             late.cancel()
 
 
 def _whole(results: Sequence[Result]) -> DataFrame:
-    """The tables of several results as one; the judge tells them apart."""
+    """The tables of several results as one, with a column of the judge."""
     if len(results) == 1:
         return results[0].table
     import polars as pl
@@ -245,7 +239,7 @@ def _whole(results: Sequence[Result]) -> DataFrame:
     return pl.concat(frames, how="diagonal_relaxed")
 
 
-# -- what people type --------------------------------------------------------------------------------
+# -- typed values -----------------------------------------------------------------------------------
 
 _LISTS: Mapping[Any, Any] = {int: list[int], float: list[float]}
 
@@ -262,24 +256,24 @@ Names = Annotated[list[str] | None, Parameter(converter=commas, n_tokens=1)]
 
 @dataclass(frozen=True)
 class Given:
-    """The options of a question that somebody typed; a command's own kind is made by `options_of`."""
+    """The options of a question on a command line; `options_of` makes the class of a command."""
 
     known: ClassVar[Mapping[str, tuple[Any, Limits]]] = {}
     required: ClassVar[tuple[str, ...]] = ()
     read: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
 
     def options(self) -> dict[str, Any]:
-        """Keyword options of the question's function, each checked; those not typed are not there.
+        """The given options as keywords of the question's function, each checked.
 
         Raises
         ------
         DesignError
-            For a value that the settings refuse, or an option that has no default and was not given.
+            For a value that the settings refuse, or a missing option that has no default.
         """
         for name in self.required:
             if getattr(self, name) is None:
                 about = self.known[name][1].help
-                raise DesignError(f"{name} is needed: {about[:1].lower()}{about[1:]}", option=name)
+                raise DesignError(f"{name} is required: {about[:1].lower()}{about[1:]}", option=name)
         found = {}
         for one in fields(self):
             value = getattr(self, one.name)
@@ -291,45 +285,75 @@ class Given:
 
 
 NOTHING = Given()
-"""The default of a command's parameter ``options``, until its own are put there."""
+"""The default of a command's parameter ``options``, replaced by those of `options_of`."""
 
 
 def options_of(row: Command, read: Mapping[str, Callable[[Any], Any]]) -> type[Given]:
-    """The options of a command, from the settings that its row names; where two have one of a name, the first counts.
+    """The options of a command, from its settings; of two options of one name the first counts.
 
-    ``read`` makes of the text typed for an option the value that the settings take.
+    ``read`` turns the text of an option into the value that the settings take.
     """
-    offered: dict[str, tuple[Any, Limits]] = {}
-    parts, required = [], []
-    for settings in settings_of(row):
-        defaults = {f.name: None if f.default is MISSING else f.default for f in fields(settings)}
-        for name, (hint, limits) in hints_of(settings).items():
-            typed = _typed_kind(hint)
-            if name in offered or name in row.without or limits.hidden or typed is None:
-                continue
-            offered[name] = (hint, limits)
-            if defaults[name] is None and not _optional(hint):
-                required.append(name)
-            default = row.shown.get(name, _default(defaults[name]))
-            parameter = _parameter(row.named.get(name, f"--{name.replace('_', '-')}"), hint, typed, limits, default)
-            # A flag is given where it is not at its default, anything else where there is something.
-            flag = typed is bool
-            unset = field(default=defaults[name] if flag else None)
-            shown = FIRST if limits.first else None
-            parts.append((name, Annotated[typed if flag else typed | None, parameter, shown], unset))
+    parts, offered, required = typed_fields(settings_of(row), without=row.without, named=row.named, shown=row.shown)
     mappings = {name: _mapping for name, (hint, _) in offered.items() if _mapping_value(hint) is not None}
-    about = {"known": offered, "required": tuple(required), "read": {**mappings, **read}, "__module__": __name__}
+    about = {"known": offered, "required": required, "read": {**mappings, **read}, "__module__": __name__}
     kind = make_dataclass("Given", parts, bases=(Given,), namespace=about, frozen=True)
     return cast("type[Given]", Parameter(name="*", group=Group(row.heading, sort_key=2))(kind))
 
 
+def typed_fields(
+    sources: Sequence[type[Settings]], *, without: Collection[str] = (), named: Mapping[str, str] = {},
+    shown: Mapping[str, str] = {}, kinds: Mapping[str, Any] = {}, repeated: Collection[str] = (),
+) -> tuple[list[tuple[str, Any, Any]], dict[str, tuple[Any, Limits]], tuple[str, ...]]:  # fmt: skip
+    """Fields of a dataclass that the parser fills, one for each option of some settings.
+
+    Parameters
+    ----------
+    sources
+        The settings; of two options of one name the first counts.
+    without
+        Options that are left out.
+    named, shown
+        See `assay.cli.commands.Command`.
+    kinds
+        Types of options whose own type has no form on a command line.
+    repeated
+        Options that are given once for each value, because a value can have commas.
+
+    Returns
+    -------
+    fields, hints and limits by name, names of options without a default
+    """
+    offered: dict[str, tuple[Any, Limits]] = {}
+    parts, required = [], []
+    for settings in sources:
+        defaults = {f.name: None if f.default is MISSING else f.default for f in fields(settings)}
+        for name, (hint, limits) in hints_of(settings).items():
+            typed = kinds.get(name) or _typed_kind(hint)
+            if name in offered or name in without or limits.hidden or typed is None:
+                continue
+            offered[name] = (hint, limits)
+            if defaults[name] is None and not _optional(hint):
+                required.append(name)
+            default = shown.get(name, _default(defaults[name]))
+            parameter = _parameter(named.get(name, f"--{name.replace('_', '-')}"), hint, typed, limits, default)
+            if name in repeated:
+                parameter = Parameter(name=parameter.name, help=parameter.help, show_default=default or False)
+            # A flag is given if it is not at its default, any other option if it has a value.
+            flag = typed is bool
+            unset = field(default=defaults[name] if flag else None)
+            first = FIRST if limits.first else None
+            parts.append((name, Annotated[typed if flag else typed | None, parameter, first], unset))
+    return parts, offered, tuple(required)
+
+
 def settings_of(row: Command) -> list[type[Settings]]:
-    """Where the options of a command come from: the settings that its row names, or its question's own."""
-    return [*map(import_named, row.settings)] if row.settings or not row.ask else [import_named(row.ask).settings]
+    """The settings that the options of a command come from."""
+    asked = [one.ask for one in row.variants.values()] or ([row.ask] if row.ask else [])
+    return [*map(import_named, row.settings)] or [import_named(one).settings for one in asked]
 
 
 def import_named(place: str) -> Any:
-    """What stands at ``module:name``."""
+    """The object at ``module:name``."""
     module, _, name = place.partition(":")
     return getattr(importlib.import_module(module), name)
 
@@ -338,14 +362,14 @@ def import_named(place: str) -> Any:
 
 
 def _typed_kind(hint: Any) -> Any:
-    """What is typed for an option of this type; None where it cannot be typed: a function, a mapping."""
+    """The type of an option on the command line; None for a type that has no text form, such as a function."""
     members = [m for m in members_of(hint) if m is not type(None)]
     if _mapping_value(hint) is not None:
         return list[_NAME_VALUE]
     if Any in members:
         return str
     for member in members:
-        if typing.get_origin(member) in (tuple, list, Sequence):
+        if typing.get_origin(member) in (tuple, list, Sequence, Iterable):
             return _LISTS.get(typing.get_args(member)[0], list[str])
     words = tuple(w for m in members if typing.get_origin(m) is Literal for w in typing.get_args(m))
     if words:
@@ -354,12 +378,12 @@ def _typed_kind(hint: Any) -> Any:
 
 
 def _optional(hint: Any) -> bool:
-    """Whether None is a value of the type."""
+    """Whether the type includes None."""
     return type(None) in members_of(hint) or hint is Any
 
 
 def _mapping_value(hint: Any) -> Any:
-    """What a mapping has for each name; None where the option is no mapping of names."""
+    """The type of a mapping's values; None if the option is not a mapping from names."""
     found = (typing.get_args(m) for m in members_of(hint) if typing.get_origin(m) is Mapping)
     return next((value for name, value in found if name is str and value is not Any), None)
 
@@ -373,7 +397,7 @@ def _parameter(name: str, hint: Any, typed: Any, limits: Limits, default: str) -
     if _mapping_value(hint) is not None:
         pairs = _pairs(name, _mapping_value(hint), column=str in members_of(hint))
         return Parameter(name=name, help=about, show_default=default or False, converter=pairs, n_tokens=1)
-    # The words of a list are checked by the settings: cyclopts takes the whole list for one word.
+    # The settings check the words of a list: cyclopts would compare the whole list with each word.
     about += f" [choices: {', '.join(map(str, words_of(hint)))}]" if words_of(hint) else ""
     several = _list_parser(typing.get_args(typed)[0])
     return Parameter(name=name, help=about, show_default=default or False, converter=several, n_tokens=1)
@@ -392,16 +416,16 @@ def _list_parser(kind: Any) -> Callable[[Any, Sequence[Any]], list[Any]]:
 
 
 _NAME_VALUE: Any = type("name=value", (), {})
-"""What the help shows for an option that is a mapping: cyclopts names a type."""
+"""Type of an option that is a mapping; cyclopts shows its name in the help."""
 
 
 def _mapping(typed: str | Sequence[tuple[str, Any]]) -> str | dict[str, Any]:
-    """Pairs as a mapping; the name of a column, where that was typed, as it is."""
+    """Pairs as a mapping; the name of a column unchanged."""
     return typed if isinstance(typed, str) else dict(typed)
 
 
 def _pairs(option: str, kind: Any, *, column: bool = False) -> Callable[[Any, Sequence[Any]], Any]:
-    """``o=1-10,r=1,2,3`` as pairs, texts of several parts joined by ``+``; where it may be, one name is a column."""
+    """``o=1-10,r=1,2,3`` as pairs, with ``+`` between the parts of a text; a single name can be a column."""
 
     def read(_: Any, tokens: Sequence[Any]) -> str | list[tuple[str, Any]]:
         if column and len(tokens) == 1 and "=" not in tokens[0].value:
@@ -436,7 +460,7 @@ def _value(kind: Any, name: str, text: str) -> Any:
 
 
 def _default(value: Any) -> str:
-    """A default as it would be typed; empty where there is none to show."""
+    """A default as text; empty if the help shows none."""
     if value is None or value is False or value == "":
         return ""
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
@@ -454,7 +478,7 @@ def range_words(limits: Limits) -> str:
     return " and ".join(part for part in (first, last) if part)
 
 
-# -- the words of an error --------------------------------------------------------------------------
+# -- options in messages ---------------------------------------------------------------------------
 
 _VALUE = r"\.\.\.|'[^']*'|\[[^\]]*\]|\{[^}]*\}|assay\.\w+\([^)]*\)|[\w:+-]+(?:\.[\w:+-]+)*"
 _MORE = r"(?:(?: \([^)]*\))?(?:, | or )'[^']*')*"
@@ -470,8 +494,8 @@ def as_typed(message: str, typed: Mapping[str, str]) -> str:
     ----------
     message : str
     typed : mapping of keyword to option
-        The options of the command, such as ``{"n_resamples": "--n-resamples"}``. What is none of them is taken as an
-        option of a format's reader, where one has it, and left as it is otherwise.
+        The options of the command, such as ``{"n_resamples": "--n-resamples"}``. Any other keyword that a format's
+        reader has becomes ``--option NAME=VALUE``; the rest is unchanged.
 
     Examples
     --------
@@ -484,11 +508,13 @@ def as_typed(message: str, typed: Mapping[str, str]) -> str:
     message = _WHERE.sub(lambda m: f"--where {m[1]}={_plain(m[2])}", message)
     message = _CALL.sub(lambda m: _arguments(m, typed), message)
     message = _KEYWORD.sub(lambda m: _option(m, typed), message)
-    return re.sub(r"^([a-z_]+)(?= (?:must|is needed))|^([a-z]+_[a-z_]+)(?= )", lambda m: typed.get(m[0], m[0]), message)
+    return re.sub(
+        r"^([a-z_]+)(?= (?:must|is required))|^([a-z]+_[a-z_]+)(?= )", lambda m: typed.get(m[0], m[0]), message
+    )
 
 
 def _arguments(match: re.Match[str], typed: Mapping[str, str]) -> str:
-    """A call in Python as the options that are among its arguments; left as it is where there are none."""
+    """A call in Python as the options among its arguments; unchanged if it has none."""
     named = [(m[1], m[2]) for m in _KEYWORD.finditer(match[2]) if m[1] in typed]
     return " ".join(f"{typed[name]} {_plain(value)}" for name, value in named) or match[0]
 
@@ -504,7 +530,7 @@ def _option(match: re.Match[str], typed: Mapping[str, str]) -> str:
 
 
 def _plain(value: str) -> str:
-    """A Python value as it is typed: ``['a', 'b']`` is ``a,b`` and ``{'stars': '1-5'}`` is ``'stars=1-5'``."""
+    """A Python value on a command line: ``['a', 'b']`` is ``a,b`` and ``{'stars': '1-5'}`` is ``'stars=1-5'``."""
     if value[:1] == "{":
         return "'" + re.sub(r"'([^']*)': '([^']*)'", r"\1=\2", value[1:-1]) + "'"
     if value[:1] == "[":
@@ -513,7 +539,7 @@ def _plain(value: str) -> str:
 
 
 def typed_value(value: str) -> str:
-    """A value as a shell takes it: in quotes where there are spaces or signs that mean something to it."""
+    """A value in a shell command: quoted if it has spaces or special characters."""
     return value if re.fullmatch(r"[\w.,:/@%+=()…-]+", value) and "(" not in value else shlex.quote(value)
 
 

@@ -1,8 +1,8 @@
-"""The commands for before there are labels: how many items, people, judgments or raters would be enough?"""
+"""The commands for planning: numbers of items, annotators, judgments or raters."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,16 +22,16 @@ def plan(
     tested: Tested = ALL_JUDGES,
     ask: Ask = ASK,
 ) -> None:
-    """How many items and annotators does the alternative annotator test need?
+    """Run ``assay plan alt-test``.
 
     Parameters
     ----------
     pilot
-        Labels at hand, drawn from in place of a simulation.
+        Existing labels to draw from, instead of a simulation.
     write
-        Write what is decided to this file, for assay report --plan; of a study, plan.yaml in its folder.
+        Write a preregistered plan to this file, for assay report --plan; with --study, plan.yaml in its folder.
     study
-        With --write: the study's folder, whose questions, judges, prompts and items are decided.
+        Study folder: its questions, judges, prompts and items are part of the plan that --write saves.
     """
     from assay.planning import plan_alt_test
     from assay.study.schema import PLAN_FILE
@@ -46,30 +46,30 @@ def plan(
         decided, write = load_study(study), write or study / PLAN_FILE
         given.setdefault("n_items", len(decided.tested_items()))
         given.setdefault("looks", decided.config.looks or 1)
-    ask.to(write, pilot, force=True, suffixes=(".yaml", ".yml"))  # a plan is never written over: it says so itself
+    ask.to(write, pilot, force=True, suffixes=(".yaml", ".yml"))  # a plan refuses to be overwritten
     _refuse_unread(ask, pilot)
     if pilot is not None:
         given["pilot"] = ask.labels.read(pilot)
         names = names and tested.among(given["pilot"])
     if names and (write is None or pilot is not None):
         if len(names) > 1:
-            raise AssayError(f"a plan is made for one judge of the pilot; --only names {len(names)}")
+            raise AssayError(f"plan alt-test requires one judge of the pilot; --only names {len(names)}")
         given["judge"] = names[0]
     with progress_bar("Planning"):
         found = plan_alt_test(**given)
     made = None if write is None else Preregistration.of(found, decided, names or ()).write(write)
     ask.output.show(found)
     if made is not None:
-        note(f"decided: {made.summary()}; written to {made.source}")
+        note(f"preregistered: {made.summary()}; written to {made.source}")
 
 
 def validate(*, pilot: Annotated[str | None, Parameter(group="The plan")] = None, ask: Ask = ASK) -> None:
-    """How often would the verdict be right for a study like yours? Planted judges in simulated studies.
+    """Run ``assay plan validate``.
 
     Parameters
     ----------
     pilot
-        Labels at hand, whose shape is taken where no option says another.
+        Existing labels; the simulated studies have their shape, except as other options specify.
     """
     from assay.verdict.validate import validate as simulate_verdicts
 
@@ -83,12 +83,12 @@ def validate(*, pilot: Annotated[str | None, Parameter(group="The plan")] = None
 
 
 def _refuse_unread(ask: Ask, pilot: str | None) -> None:
-    """Options that say how labels are read, where none are."""
+    """Refuse options of reading without a pilot."""
     unread = next((f.name for f in fields(PLAIN) if getattr(ask.labels, f.name) != getattr(PLAIN, f.name)), None)
     if pilot is None and unread is not None:
-        instead = {"items": "how many items there are is --n-items", "scale": "the scale is --categories"}
-        advice = instead.get(unread, "leave it out, or name a --pilot")
-        raise AssayError(f"{NAMES[unread]} says how labels are read, and there are none to read: {advice}")
+        instead = {"items": "for the number of items use --n-items", "scale": "for a simulation use --categories"}
+        advice = instead.get(unread, "leave it out, or give --pilot")
+        raise AssayError(f"{NAMES[unread]} is an option for reading labels, and there is no --pilot to read: {advice}")
 
 
 def triplets(
@@ -102,37 +102,36 @@ def triplets(
     text: Annotated[str | None, Parameter(group="The plan"), FIRST] = None,
     ask: Ask = ASK,
 ) -> None:
-    """How many odd ones out are enough, and which triplets to ask about? Also: assay plan triplets.
+    """Run ``assay plan triplets``.
 
     Parameters
     ----------
     source
-        A table of texts, one row a text: triplets are drawn from it (--floor, --n-triplets), and written with -o.
-        Without it, a plan: how many comparisons of each pair are enough.
+        A table with one row per text, to draw triplets from (--floor, --n-triplets) and write them with -o. Without
+        it, plan the number of comparisons of each pair.
     out
-        Where the triplets are written: .csv, .tsv, .jsonl or .parquet.
+        Output file of the triplets: .csv, .tsv, .jsonl or .parquet.
     pilot
-        Odd ones out at hand: experts agree as far as there.
+        Existing odd-one-out choices; the agreement of the experts is taken from them.
     document
-        Column that names the document; triplets stay within it.
+        Column with the document; the texts of a triplet are from one document.
     name
-        Column that names the texts.
+        Column with the names of the texts.
     text
-        Column that holds the texts.
+        Column with the texts.
     """
     given = ask.options.options()
-    own = {k: given.pop(k) for k in ("floor", "n") if k in given}
+    own = {k: given.pop(k) for k in ("floor", "n_triplets") if k in given}
     if source is None:
-        typed = {"floor": own.get("floor"), "n-triplets": own.get("n"), "output": out, "document": document}
+        typed = {"floor": own.get("floor"), "n-triplets": own.get("n_triplets"), "output": out, "document": document}
         for option in (k for k, v in {**typed, "name": name, "text": text}.items() if v is not None):
-            raise AssayError(f"--{option} is about drawing triplets; name the file of texts, or plan with --floors")
+            raise AssayError(f"--{option} is for drawing triplets; name the file of texts, or plan with --floors")
         _planned_triplets(pilot, given, ask)
         return
     if set(given) - {"seed"} or pilot is not None:
         strange = "pilot" if pilot is not None else next(k for k in given if k != "seed")
         raise AssayError(
-            f"--{strange.replace('_', '-')} is about a plan, and '{source}' is a file to draw triplets from; "
-            f"leave one out"
+            f"--{strange.replace('_', '-')} is for a plan, and '{source}' is a file to draw triplets from; leave one out"
         )
     from assay.data.formats.exports import TABLES, write_frame
     from assay.data.formats.tables import read_table
@@ -158,7 +157,7 @@ def _planned_triplets(pilot: str | None, given: dict[str, Any], ask: Ask) -> Non
             ask.output.show(plan_triplets(**given))
         return
     table = (
-        replace(ask.labels, scale=ask.labels.scale or ["odd-one-out"]).read(pilot)
+        ask.labels.changed(scale=ask.labels.scale or ["odd-one-out"]).read(pilot)
         if Path(pilot).is_file()
         else ask.labels.read(pilot)
     )
@@ -166,7 +165,7 @@ def _planned_triplets(pilot: str | None, given: dict[str, Any], ask: Ask) -> Non
         found = plan_triplets(pilot=table, **given)
         needed = judgments_needed(table, **{k: given[k] for k in ("target", "seed") if k in given})
     ask.output.show(found)
-    if ask.output.for_people:
+    if ask.output.as_text:
         say(needed.summary())
 
 
@@ -179,16 +178,16 @@ def plan_labels(
     tested: Tested = ALL_JUDGES,
     ask: Ask = ASK,
 ) -> None:
-    """How many items must people label beside a judge, which, and at which price? Also: assay plan labels.
+    """Run ``assay plan labels``.
 
     Parameters
     ----------
     pilot
-        Labels at hand: the judge's of all items, people's of some.
+        Existing labels: the judge's for all items, human labels for some.
     choose
-        With --pilot and -o: about so many items to ask people about next, with known probabilities.
+        With --pilot and -o: expected number of items to label next, drawn with known probabilities.
     out
-        With --choose: a file for the items, such as next.csv.
+        With --choose: output file of the items, such as next.csv.
     """
     from assay.data.formats.exports import TABLES, write_frame
     from assay.estimates.label_plan import plan_labels as plan_them
@@ -196,7 +195,7 @@ def plan_labels(
     ask.to(out, pilot, force=force, suffixes=TABLES)
     if (choose is None) != (out is None) or (choose is not None and pilot is None):
         raise AssayError(
-            "items are chosen from a pilot and written to a file: give --pilot, --choose and --output together"
+            "--choose selects items of a pilot and writes them to a file: give --pilot, --choose and --output together"
         )
     given = ask.options.options()
     if pilot is not None:
@@ -208,11 +207,11 @@ def plan_labels(
     if out is not None and choose is not None:
         chosen = found.choose(choose)
         write_frame(chosen, out)
-        note(f"{chosen['ask'].sum():,} items to ask people about, and every item's chance, written to {out}")
+        note(f"{chosen['ask'].sum():,} items to label, and the probability of every item, written to {out}")
 
 
 def d_study(source: str, *, out: Page = None, force: Force = False, ask: Ask = ASK) -> None:
-    """How many raters and lessons would be enough? A D-study; also: assay plan d-study.
+    """Run ``assay plan d-study``.
 
     Parameters
     ----------
@@ -226,4 +225,4 @@ def d_study(source: str, *, out: Page = None, force: Force = False, ask: Ask = A
     own = {f.name: given.pop(f.name) for f in fields(DStudySettings) if f.name in given}
     with progress_bar("Fitting"):
         found = g_study(table, **given).d_study(**own)
-    ask.show(BY_NAME["d-study"], found, out)
+    ask.show(BY_NAME["plan d-study"], found, out)

@@ -1,4 +1,4 @@
-"""The commands of whoever keeps a study's page running: its links, how far it is, copies of it, what was answered."""
+"""The commands for running a study: links, progress, backups, record of the answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from assay.cli.output import FOR_PEOPLE, Force, Output, note, print_json, say
+from assay.cli.output import AS_TEXT, Force, Output, note, print_json, say
 from assay.cli.output import target as check_target
 from assay.cli.studies import Secret, StoreName, StudyFolder
 from assay.errors import AssayError, StudyError, counted, require, require_installed
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from assay.study.definition import Study
     from assay.study.store.connection import Store
 
-_BESIDE = ("-wal", "-shm", "-journal")
-"""What SQLite keeps beside a database; a copy of the database holds it already."""
+_SIDE_FILES = ("-wal", "-shm", "-journal")
+"""Suffixes of SQLite's files next to a database; a copy of the database includes their contents."""
 
 
 def links(
@@ -33,16 +33,16 @@ def links(
     store: StoreName = None,
     secret: Secret = None,
 ) -> None:
-    """Print the secret links of a study's page: the lead's, and everybody's own.
+    """Run ``assay people links``.
 
     Parameters
     ----------
     names
-        Whose links; without any, the lead's and those of all who are invited.
+        Annotators whose links are printed; all annotators and the study lead if none is named.
     base_url
-        Where people reach the page.
+        Public address of the page.
     secret
-        Signs the links; the same as for assay serve.
+        Key that signs the links; the same as for assay serve.
     """
     from assay.study.definition import load_study
 
@@ -54,21 +54,23 @@ def links(
     lead, people = links_of(load_study(study), checked_address(base_url), secret, store)
     for name in wanted:
         if name not in people:
-            raise AssayError(f"nobody called '{name}' has a link; invite them with: assay invite {study} '{name}'")
+            raise AssayError(
+                f"no annotator '{name}' has a link; invite them with: assay people invite {study} '{name}'"
+            )
     if not wanted:
-        say(f"(the lead)\t{lead}")
+        say(f"(study lead)\t{lead}")
     for name in wanted or people:
         say(f"{name}\t{people[name]}")
 
 
-def status(study: StudyFolder, *, store: StoreName = None, output: Output = FOR_PEOPLE) -> None:
-    """Print how far a study is, and who has done how much."""
+def status(study: StudyFolder, *, store: StoreName = None, output: Output = AS_TEXT) -> None:
+    """Run ``assay study status``."""
     from assay.study.definition import load_study
     from assay.study.store.connection import store_in_use
 
-    require("fastapi", "serve", "how far a study is")
-    if output.csv or output.latex:
-        raise AssayError("a study's status is printed as text or with --json")
+    require("fastapi", "serve", "the status of a study")
+    if output.csv:
+        raise AssayError("study status has no --csv; give --json, or neither for text")
     loaded = load_study(study)
     with store_in_use(loaded, store) as opened:
         seen, about = _study_status(loaded, opened)
@@ -76,7 +78,8 @@ def status(study: StudyFolder, *, store: StoreName = None, output: Output = FOR_
         print_json(about)
         return
     numbers = seen.numbers
-    say(f"{numbers.filled:,} of {numbers.wanted:,} answers that are wanted ({numbers.percent} %)")
+    progress = f"Progress: {numbers.filled:,} of {numbers.wanted:,} answers ({numbers.percent}%)"
+    say(progress if about["people"] else "No annotators invited.")
     say(f"{counted(numbers.items, 'item')}, {numbers.answered:,} answered, {numbers.skipped:,} skipped")
     for one in about["notes"]:
         say(one)
@@ -87,7 +90,7 @@ def status(study: StudyFolder, *, store: StoreName = None, output: Output = FOR_
 
 
 def _study_status(study: Study, store: Store) -> tuple[Overview, dict[str, Any]]:
-    """The study as the store holds it, and what is printed of it."""
+    """The overview of the study in the store, and the values that are printed."""
     from assay.collecting.assignment import PAUSED, additions_words
     from assay.collecting.design import StudyDesign
     from assay.collecting.overview import Watch
@@ -97,7 +100,7 @@ def _study_status(study: Study, store: Store) -> tuple[Overview, dict[str, Any]]
 
     config = store.setting(CONFIG)
     if config is None:
-        raise StudyError(f"nobody was invited or asked yet; begin with: assay invite {study.folder} NAME")
+        raise StudyError(f"no annotator or judge has started yet; begin with: assay people invite {study.folder} NAME")
     design = StudyDesign(Study(study.folder, StudyFile.model_validate(config)), store)
     seen = Watch(design).look()
     with store.reading() as db:
@@ -126,12 +129,12 @@ def backup(
     store: StoreName = None,
     force: Force = False,
 ) -> None:
-    """Copy a study and all answers as of one moment, while people go on answering.
+    """Run ``assay study backup``.
 
     Parameters
     ----------
     out
-        The copy, a .zip. It holds everybody's answers and what links are made with: keep it as safe as the study.
+        Output file (.zip). It includes all answers and the key of the links: protect it like the study.
     """
     from assay.reporting.page import atomic_write
     from assay.study.definition import load_study
@@ -153,10 +156,10 @@ def backup(
 
 
 def _own_files(folder: Path, without: set[Path]) -> list[Path]:
-    """What is in a study's folder, but its database and copies of it."""
+    """The files in a study's folder, except its database and backups."""
     from assay.study.store.connection import STORE_FILE
 
-    database = {STORE_FILE, *(STORE_FILE + ending for ending in _BESIDE)}
+    database = {STORE_FILE, *(STORE_FILE + ending for ending in _SIDE_FILES)}
     found = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
     return [
         path
@@ -175,29 +178,29 @@ def _is_copy(path: Path) -> bool:
 
 
 def restore(source: Path, folder: Path) -> None:
-    """Make a study's folder from a copy that assay backup made.
+    """Run ``assay study restore``.
 
     Parameters
     ----------
     source
-        The copy.
+        The backup.
     folder
-        Where to; made, or empty.
+        The new study folder; it must be empty or not exist yet.
     """
     from assay.study.definition import STUDY_FILE, load_study
     from assay.study.store.connection import STORE_FILE
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise AssayError(f"{folder} is there already, and not empty; name another folder, so that nothing is lost")
+        raise AssayError(f"the folder {folder} exists and is not empty; name another folder")
     if not zipfile.is_zipfile(source):
-        raise AssayError(f"{source} is no copy of a study; name a file that assay backup made")
+        raise AssayError(f"{source} is not a backup of a study; name a file written by assay study backup")
     with zipfile.ZipFile(source) as file:
         names = file.namelist()
         outside = [name for name in names if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts]
         if outside or not {STUDY_FILE, STORE_FILE} <= set(names):
-            raise AssayError(f"{source} is no copy of a study; name a file that assay backup made")
+            raise AssayError(f"{source} is not a backup of a study; name a file written by assay study backup")
         if not _is_whole(file):
-            raise AssayError(f"{source} is damaged and cannot be read whole; take another copy")
+            raise AssayError(f"{source} is damaged; use another backup")
         with TemporaryDirectory(prefix=".assay-", dir=folder.absolute().parent) as part:
             file.extractall(part)
             number = _n_answers(Path(part) / STORE_FILE)
@@ -207,7 +210,7 @@ def restore(source: Path, folder: Path) -> None:
     (folder / STORE_FILE).chmod(0o600)
     say(f"{folder}: {counted(number, 'answer')}")
     if (elsewhere := load_study(folder).config.store) is not None:
-        note(f"study.yaml names another database (store: {elsewhere}); take that line out to go on with this copy")
+        note(f"study.yaml names another database (store: {elsewhere}); remove that line to use this copy")
 
 
 def _is_whole(file: zipfile.ZipFile) -> bool:
@@ -218,14 +221,14 @@ def _is_whole(file: zipfile.ZipFile) -> bool:
 
 
 def _n_answers(database: Path) -> int:
-    """How many answers a database holds, once it is found whole."""
+    """The number of answers in a database, after a check of its integrity."""
     from assay.study.store.connection import Store
 
     with Store.open(database) as opened:
         return opened.checked_answers()
 
 
-# -- what was answered -----------------------------------------------------------------------------------
+# -- record of answers -----------------------------------------------------------------------------------
 
 
 def record(
@@ -236,14 +239,14 @@ def record(
     store: StoreName = None,
     force: Force = False,
 ) -> None:
-    """Write all that people were given and answered: JSON Lines with a README, in a .zip.
+    """Run ``assay study record``.
 
     Parameters
     ----------
     person
-        Only what is kept of this person.
+        Export only the record of this annotator.
     out
-        The file.
+        Output file.
     """
     from assay.reporting.page import atomic_write
     from assay.study.definition import load_study

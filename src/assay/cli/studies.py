@@ -1,4 +1,4 @@
-"""The commands of studies and files: make a study, ask models, ask people, bring labels in and out. No SQL here."""
+"""The commands of studies and files: create a study, collect labels, import and export. No SQL here."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from cyclopts import Parameter
 from cyclopts.group import Group
 
 from assay.cli.commands import BY_NAME
-from assay.cli.labels import ASK, NAMES, PLAIN, Ask, LabelOptions
+from assay.cli.labels import ASK, NAMES, PLAIN, Ask, LabelOptions, command_for
 from assay.cli.output import (
+    AS_TEXT,
     FIRST,
-    FOR_PEOPLE,
     Force,
     Names,
     Output,
@@ -41,30 +41,28 @@ if TYPE_CHECKING:
     from assay.study.store.work import Changed
 
 
-# -- What a command does where answers no longer count after a change of the study ------------------
+# -- changes of a study ----------------------------------------------------------------------------------
 
 T = TypeVar("T")
 
-_GROUP = Group("Where the study has changed", sort_key=2)
+_GROUP = Group("Changes of the study", sort_key=2)
 
 _CHOICE = """
-  n  it is a new version: they no longer count, and are asked again (they count once more when the change is taken back)
+  n  new version: these answers no longer count and are collected again (undo the change to include them)
 """
-_KEEP = """  s  it is the same question: they go on counting
+_KEEP = """  s  same question: keep existing answers
 """
 
 
 @Parameter(name="*", group=_GROUP)
 @dataclass(frozen=True)
 class ChangeOptions:
-    """What a change means after which answers no longer count; asked on a terminal, required elsewhere."""
+    """Whether existing answers count after a change; a question at a terminal, required elsewhere."""
 
     new_version: Annotated[
-        bool, Parameter(help="Answers to what was changed no longer count; judges are asked again.", show_default=False)
+        bool, Parameter(help="After a change: existing answers no longer count; query again.", show_default=False)
     ] = False
-    same_question: Annotated[
-        bool, Parameter(help="Answers to what was changed go on counting.", show_default=False)
-    ] = False
+    same_question: Annotated[bool, Parameter(help="After a change: keep existing answers.", show_default=False)] = False
 
     def __post_init__(self) -> None:
         if self.new_version and self.same_question:
@@ -72,16 +70,16 @@ class ChangeOptions:
 
     @property
     def given(self) -> Changed | None:
-        """What was typed."""
+        """The option that is given."""
         return "new-version" if self.new_version else "same-question" if self.same_question else None
 
     def decided(self, work: Callable[[Changed | None], T]) -> T:
-        """The result of the work; where answers would no longer count, once somebody has said what the change means.
+        """The result of the work, after a decision about existing answers if the study has changed.
 
         Raises
         ------
         AssayError
-            Where nobody says it; nothing was changed.
+            Without a decision; nothing is changed.
         """
         try:
             return work(None)
@@ -89,7 +87,7 @@ class ChangeOptions:
             if self.same_question and not error.can_keep:
                 raise AssayError(_refusal(error)) from None
             changed = self.given or _ask_change(error)
-            kept = "they go on counting" if changed == "same-question" else "they stay in the store"
+            kept = "they are kept" if changed == "same-question" else "they stay in the store"
             note(f"{error.what}; {kept} (--{changed})")
         try:
             return work(changed)
@@ -98,15 +96,15 @@ class ChangeOptions:
 
 
 NO_CHANGE = ChangeOptions()
-"""Nothing was said of a change."""
+"""No decision about a change."""
 
 
 def _ask_change(error: ChangedStudyError) -> Changed:
-    """The answer of whoever sits at the terminal."""
+    """The answer at the terminal."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise AssayError(_refusal(error))
-    note(f"{error.what}.{_CHOICE}{_KEEP if error.can_keep else ''}  anything else changes nothing")
-    print("What is it? ", end="", file=sys.stderr, flush=True)
+    note(f"{error.what}.{_CHOICE}{_KEEP if error.can_keep else ''}  other keys: cancel")
+    print("Your choice: ", end="", file=sys.stderr, flush=True)
     said = sys.stdin.readline().strip().lower()
     if said == "n":
         return "new-version"
@@ -116,30 +114,30 @@ def _ask_change(error: ChangedStudyError) -> Changed:
 
 
 def _refusal(error: ChangedStudyError) -> str:
-    keep = ", --same-question goes on counting them" if error.can_keep else ""
+    keep = "; --same-question keeps them" if error.can_keep else ""
     return (
-        f"{error.what}. Nothing was changed. --new-version takes them out of count (they stay in the store, and count "
-        f"again when the change is taken back){keep}"
+        f"{error.what}. Nothing was changed. With --new-version they no longer count (they stay in the store, and "
+        f"count again if the change is undone){keep}"
     )
 
 
-# -- The commands of studies and files -------------------------------------------------------------
+# -- the commands of studies and files -------------------------------------------------------------
 
 StudyFolder = Annotated[Path, Parameter(help="The study folder.")]
-StoreName = Annotated[str | None, Parameter(help="A database in place of the study's own: a path or postgresql://...")]
+StoreName = Annotated[str | None, Parameter(help="The study's database: a path or postgresql://...")]
 Secret = Annotated[str | None, Parameter(env_var="ASSAY_SECRET", show_default=False)]
 
 
 def init(folder: Path, *, kind: Literal["rating", "preference", "ideas"] = "rating") -> None:
-    """Make a study folder: study.yaml with comments, items.csv, replies; it runs as it is, offline.
+    """Run ``assay init``.
 
     Parameters
     ----------
     folder
-        Made if it is not there; nothing in it is overwritten.
+        The study folder; existing files are never overwritten.
     kind
-        What is asked: how good each text is (rating), which of two is better (preference), which of three carries
-        other ideas (ideas).
+        Kind of question: the quality of each text (rating), the better of two texts (preference), or the odd one out
+        of three texts (ideas).
     """
     from assay.study.starter import init_study
 
@@ -158,25 +156,25 @@ def split(
     out: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     force: Force = False,
 ) -> None:
-    """Set items apart for development, which prompts may see, and for the test, which decides.
+    """Run ``assay study split``.
 
     Parameters
     ----------
     source
-        A study's folder, which gets split.csv, or a table of items or labels, which gets a column 'part'.
+        A study folder, to write split.csv; or a table of items or labels, to add a column 'part'.
     test
-        Share of items for the test.
+        Share of items in the test set.
     item
-        Column of a table that names the item.
+        Column of a table with the item id.
     document
-        Column of the document, which stays in one part; without it that of the study, else what item names share (doc3
-        of doc3_s12).
+        Column of the document; items of a document stay together. Default: that of the study, or the common prefix of
+        item ids (doc3 of doc3_s12).
     strata
-        Columns of the items that both parts are to have alike, separated by commas.
+        Columns of the items to balance between the sets, separated by commas.
     seed
-        Same seed, same parts.
+        Random seed.
     out
-        Where a table is written; without it NAME-split.csv beside the source.
+        Output file of a table; default: NAME-split.csv in the folder of the source.
     """
     from assay.data.formats.exports import TABLES
     from assay.study.definition import STUDY_FILE, load_study
@@ -185,7 +183,7 @@ def split(
     how: dict[str, Any] = {"document": document, "strata": strata or (), "test": test, "seed": seed}
     if (source / STUDY_FILE).is_file():
         if out is not None:
-            raise AssayError("the parts of a study's items are kept in its folder, as split.csv; leave --output out")
+            raise AssayError("study split writes split.csv in the study folder; leave out --output")
         found, path = split_study(load_study(source), **how)
     else:
         path = out or source.with_name(f"{source.stem}-split{source.suffix}")
@@ -214,61 +212,61 @@ def judge(
     verbose: bool = False,
     change: ChangeOptions = NO_CHANGE,
 ) -> int:
-    """Ask every judge of a study every question that has no answer yet.
+    """Run ``assay judge``.
 
     Parameters
     ----------
     study
         The study folder.
     item
-        With --show: the item, the study's first where none is named.
+        With --show: the item; default: the first of the study.
     dry_run
-        Say how many calls, tokens and how much money; nothing is asked or written.
+        Estimate calls, tokens and cost only.
     show
-        Print what would be sent about an item; nothing is asked or written.
+        Print the prompts for an item only.
     retry
-        Ask only, from the start, where a reply could not be read.
+        missing: query again for unparseable responses only.
     only
-        Ask these judges only, separated by commas.
+        Judges to query, separated by commas.
     part
-        Of items that assay split set apart: those for development (without this option), for the test, or all.
+        After assay study split: the items to label, development (default), test or all.
     record
-        Write every reply to this JSONL file, for provider: recorded.
+        Write every response to this JSONL file, for provider: recorded.
     batch
-        Ask in batches, at half the price: take in what has come, send what is open.
+        Use the provider's batch API, at half the price: collect finished batches, send the rest.
     status
-        With --batch: only say how the batches stand.
+        With --batch: print the status of the batches only.
     cancel
-        With --batch: end those under way; their answers are kept.
+        With --batch: cancel running batches; their answers are kept.
     wait
-        With --batch: stay until no batch is under way.
+        With --batch: wait until all batches have finished.
     allow_code
-        Let judges run that are functions or commands of the study's folder.
+        Allow judges that are functions or commands in the study folder.
     verbose
         Log every call to standard error.
     """
     from assay.study.definition import load_study
 
-    require_installed(("sqlalchemy", "alembic", "aiohttp"), "judge", "asking models")
+    require_installed(("sqlalchemy", "alembic", "aiohttp"), "judge", "querying models")
     from assay.judging.dry_run import estimate_study, requests_of
     from assay.judging.run import judge_study
     from assay.study.store.connection import store_name
 
     check_target(record, suffixes=(".jsonl", ".ndjson"), force=True)
-    if not _holds_replies(record):
-        raise AssayError(f"'{record}' holds something else than replies; name another file with --record")
+    if not _has_responses(record):
+        raise AssayError(f"'{record}' is not a file of responses; name another file with --record")
     if item is not None and not show:
-        raise AssayError(f"an item is named to see what is sent about it: assay judge {study} {item} --show")
+        raise AssayError(f"an item requires --show: assay judge {study} {item} --show")
     if verbose:
         _log()
     if (status or cancel or wait) and not batch:
-        raise AssayError("--status, --cancel and --wait are about batches; give --batch, too")
+        raise AssayError("--status, --cancel and --wait require --batch")
     loaded = load_study(study)
     if batch and not (dry_run or show):
         from assay.judging.batch import BATCH_LOOKS, batch_study
 
         if retry is not None or record is not None or (status and cancel):
-            raise AssayError("--batch goes without --retry and --record, and with one of --status and --cancel")
+            raise AssayError("--batch excludes --retry and --record, and takes one of --status and --cancel")
         action: Any = "status" if status else "cancel" if cancel else "send"
         about: dict[str, Any] = {"store": store, "judges": only, "part": part, "tell": note}
         about["wait"] = BATCH_LOOKS if wait else None
@@ -278,14 +276,14 @@ def judge(
         meant = change.given or "new-version"
         say(estimate_study(loaded, store=store, judges=only, changed=meant, part=part).summary())
         if batch:
-            say("These are the prices of single calls: in batches, services ask half.")
+            say("Prices are for single calls; batches cost half.")
         return 0
     if show:
         say("\n".join(str(one) for one in requests_of(loaded, item, store=store, judges=only)), end="")
         return 0
 
     def ask(changed: Changed | None) -> JudgeRun:
-        with progress_bar("Asking") as bar:
+        with progress_bar("Querying") as bar:
             on = None if bar is None else (lambda p: bar(str(p), p.done, p.total))
             ways: dict[str, Any] = {"retry": retry, "record": record, "progress": on, "tell": note, "part": part}
             ways["allow_code"] = allow_code
@@ -295,14 +293,14 @@ def judge(
     say(done.summary())
     if store is not None and store != loaded.config.store:
         note(
-            f"the answers are in {store_name(store)}, which study.yaml does not name: give --store to other commands, "
-            "too, or write it there (store:)"
+            f"the labels are in {store_name(store)}, which study.yaml does not name: give --store to other commands "
+            "also, or add store: to study.yaml"
         )
     return int(done.stopped is not None or done.is_vain)
 
 
-def _holds_replies(path: Path | None) -> bool:
-    """Whether replies may be added to a file: it holds some, or nothing yet."""
+def _has_responses(path: Path | None) -> bool:
+    """Whether responses can be added to a file: it has some, or is empty."""
     if path is None or not path.is_file():
         return True
     with path.open(encoding="utf-8", errors="replace") as file:
@@ -313,30 +311,25 @@ def _holds_replies(path: Path | None) -> bool:
 def train(
     source: str,
     *,
-    folder: Annotated[Path | None, Parameter(group="The rater"), FIRST] = None,
-    table: Annotated[Path | None, Parameter(group="The rater"), FIRST] = None,
-    baselines: Annotated[bool, Parameter(group="The rater", show_default=False)] = False,
+    folder: Annotated[Path | None, Parameter(group="The trained judge"), FIRST] = None,
+    table: Annotated[Path | None, Parameter(group="The trained judge"), FIRST] = None,
+    baselines: Annotated[bool, Parameter(group="The trained judge", show_default=False)] = False,
     out: Page = None,
     force: Force = False,
     ask: Ask = ASK,
 ) -> None:
-    """Train a rater on people's labels of texts, and compare it with simpler ones on unseen documents.
-
-    Each item is rated by encoders that were trained on the documents of other folds, so that --table may be put before
-    any question as a table with one more judge: assay report with-rater.csv. A first run with the defaults takes
-    minutes. Read the curves on the page: where they still fall at the end, allow more --epochs; where the loss on
-    documents held out rises early, more --dropout. Only then try other --encoders and sizes, with another --seed.
+    """Run ``assay train``.
 
     Parameters
     ----------
     source
         Labels; the texts are a column of them, or of --items.
     folder
-        Write weights, model card, curves and folds here; a training that was stopped goes on from it.
+        Write weights, model card, learning curves and folds to this folder; an interrupted training resumes from it.
     table
-        Write labels, with the trained raters as judges, to this table (.csv, .jsonl, .parquet).
+        Write the labels, with the trained models as judges, to this table (.csv, .jsonl, .parquet).
     baselines
-        In --table, the baselines are judges, too.
+        Also write the baselines as judges to --table.
     """
     from assay.data.formats.exports import TABLES, write
     from assay.training.train import train as fit
@@ -349,13 +342,13 @@ def train(
         found = fit(labels, folder=None if folder is None else str(folder), progress=progress, **given)
     ask.show(BY_NAME["train"], found, out, rows=found.side_by_side())
     if folder is not None:
-        note(f"written to {folder}; assay judge rates other texts with provider: trained, model: {folder}")
+        note(f"written to {folder}; to rate other texts, run assay judge with provider: trained, model: {folder}")
     if table is not None:
         write(found.annotations(baselines=baselines), table)
-        note(f"labels with those of the rater written to {table}")
+        note(f"labels, including those of the trained model, written to {table}")
 
 
-def replies(
+def responses(
     study: StudyFolder,
     item: str | None = None,
     *,
@@ -363,20 +356,20 @@ def replies(
     prompts: bool = False,
     only: Names = None,
     store: StoreName = None,
-    output: Output = FOR_PEOPLE,
+    output: Output = AS_TEXT,
 ) -> None:
-    """Print what judges replied, word for word, and what was read from it.
+    """Run ``assay study responses``.
 
     Parameters
     ----------
     item
-        Only replies about this item.
+        Only responses about this item.
     missing
-        Only replies from which no label could be read; assay judge --retry missing asks them again.
+        Only unparseable responses; assay judge --retry missing queries again.
     prompts
-        Also print what was sent.
+        Also print the prompts.
     only
-        Of these judges only, separated by commas.
+        Judges whose responses are printed, separated by commas.
     """
     from assay.study.definition import load_study
     from assay.study.store.answers import latest_replies
@@ -391,16 +384,15 @@ def replies(
         if item is not None and not items_named(opened, [item]):
             raise AssayError(f"item '{item}' is not in the study")
         found = latest_replies(opened, judges=only, item=item, unreadable=missing)
-    if not output.for_people:
-        output.rows(_replies_frame(found, prompts=prompts))
+    if not output.as_text:
+        output.rows(_responses_frame(found, prompts=prompts))
         return
     for reply in found:
-        say(_reply_words(reply, prompts=prompts))
-    what = "replies without a label" if missing else "replies"
-    note(f"{len(found)} {what}")
+        say(_response_words(reply, prompts=prompts))
+    note(counted(len(found), "unparseable response" if missing else "response"))
 
 
-def _replies_frame(found: Sequence[Mapping[str, Any]], *, prompts: bool) -> DataFrame:
+def _responses_frame(found: Sequence[Mapping[str, Any]], *, prompts: bool) -> DataFrame:
     import polars as pl
 
     conditions = dict.fromkeys(name for row in found for name in row["condition"])
@@ -410,7 +402,7 @@ def _replies_frame(found: Sequence[Mapping[str, Any]], *, prompts: bool) -> Data
     return pl.DataFrame([{c: row.get(c) for c in columns} for row in rows], schema=columns, infer_schema_length=None)
 
 
-def _reply_words(reply: Mapping[str, Any], *, prompts: bool) -> str:
+def _response_words(reply: Mapping[str, Any], *, prompts: bool) -> str:
     from assay.judging.dry_run import as_yaml
 
     about = [reply["annotator"], reply["item"], reply["criterion"]]
@@ -435,26 +427,26 @@ def invite(
     secret: Secret = None,
     change: ChangeOptions = NO_CHANGE,
 ) -> None:
-    """Invite people to the page of a study, and print each one's personal link.
+    """Run ``assay people invite``.
 
     Parameters
     ----------
     names
-        Who is invited. With none, the links of all who are invited.
+        Annotators to invite; without names, print the links of all annotators.
     sheet
-        A table of further people: column name, and attributes.
+        A table of further annotators: column name, and attributes.
     attribute
-        NAME=VALUE, an attribute of all that are named; may repeat.
+        NAME=VALUE, an attribute of the annotators to invite; repeatable.
     out
-        Where the links are written, with the attributes: .csv, .tsv, .jsonl or .parquet.
+        Output file of the links, with the attributes: .csv, .tsv, .jsonl or .parquet.
     base_url
-        Where people reach the page.
+        Public address of the page.
     secret
-        Signs the links; the same as for assay serve.
+        Key that signs the links; the same as for assay serve.
     """
     from assay.study.definition import load_study
 
-    require_installed(("sqlalchemy", "alembic", "itsdangerous"), "serve", "inviting people")
+    require_installed(("sqlalchemy", "alembic", "itsdangerous"), "serve", "inviting annotators")
     from assay.collecting import invitations
     from assay.collecting.server import links, take_in
     from assay.study.store.connection import open_store
@@ -474,8 +466,8 @@ def invite(
         with open_store(loaded, store) as opened:
             for person in invitations.invite_all(loaded, opened, wanted):
                 note(_invited_already(person, wanted[person.name]))
-    everybody = links(loaded, address, secret, store)[1]
-    rows = [{"name": name, "link": link} for name, link in everybody.items() if not wanted or name in wanted]
+    all_links = links(loaded, address, secret, store)[1]
+    rows = [{"name": name, "link": link} for name, link in all_links.items() if not wanted or name in wanted]
     if out is None:
         for row in rows:
             say(f"{row['name']}\t{row['link']}")
@@ -492,19 +484,19 @@ def _write_links(rows: Sequence[dict[str, str]], about: Mapping[str, dict[str, s
     columns = dict.fromkeys(["name", *(key for one in about.values() for key in one), "link"], pl.String)
     table = pl.DataFrame([about.get(row["name"], {}) | row for row in rows], schema=columns)
     write_frame(table, out)
-    note(f"{counted(len(rows), 'link')} written to {out}; whoever has a link can answer as that person")
+    note(f"{counted(len(rows), 'link')} written to {out}; anyone with a link can answer as that annotator")
 
 
 def _invited_already(person: Person, attributes: dict[str, str]) -> str:
-    """What stays as it is, of somebody who is invited again."""
-    said = f"{person.name} is invited already"
+    """The note about an annotator who is invited again."""
+    said = f"{person.name} is already invited"
     if person.excluded_at is not None:
-        return f"{said}, and excluded: there is no link for them"
+        return f"{said} and excluded; they have no link"
     if person.state == "revoked":
-        return f"{said}, and their link was ended; make a new one on the lead's page"
+        return f"{said}, and their link was revoked; create a new one on the dashboard"
     changed = {name: value for name, value in attributes.items() if person.attributes.get(name) != value}
     kept = f"; not changed: {', '.join(f'{k}={v}' for k, v in changed.items())}" if changed else ""
-    return f"{said}; their link stays as it is{kept}"
+    return f"{said}; their link is unchanged{kept}"
 
 
 def exclude(
@@ -514,50 +506,50 @@ def exclude(
     undo: bool = False,
     store: StoreName = None,
 ) -> None:
-    """Let what people answered count no more: the record stays, their places become free.
+    """Run ``assay people exclude``.
 
     Parameters
     ----------
     names
-        Whose answers must not count. Their links are ended.
+        Annotators to exclude. Their links are revoked and their slots become free.
     reason
-        Why; stands in the record and beside the count of exclusions.
+        Reason, shown in the record and with the count of exclusions.
     undo
-        Let their answers count again. Their links stay ended.
+        Include their labels again. Their links stay revoked.
     """
     from assay.study.store import people
 
     if not names:
-        raise AssayError("say whose answers must not count: assay exclude STUDY NAME")
+        raise AssayError("people exclude requires a name: assay people exclude STUDY NAME")
     with _open_store(study, store) as opened:
         for name in names:
             one = " ".join(name.split())
             if undo:
-                say(f"{one}: {people.readmit(opened, one)} labels count again")
+                say(f"{one}: {people.readmit(opened, one)} labels are included again")
             else:
-                say(f"{one}: {people.exclude(opened, one, reason)} labels are kept on record and do not count")
+                say(f"{one}: {people.exclude(opened, one, reason)} labels are excluded; the record is kept")
 
 
 def erase(study: StudyFolder, name: str, *, yes: bool = False, store: StoreName = None) -> None:
-    """Remove a person and all that they answered on the page for good.
+    """Run ``assay people erase``.
 
     Parameters
     ----------
     name
-        Who is removed. To keep the record: assay exclude.
+        Annotator to delete. To keep the record, use assay people exclude.
     yes
-        Do not ask.
+        Do not ask for confirmation.
     """
     from assay.study.store import people
 
     one = " ".join(name.split())
     with _open_store(study, store) as opened:
         people.invited_person(opened, one)
-        if not yes and not _sure(f"Remove {one} and all that they answered for good? Type the name: ", one):
-            raise AssayError("nothing was erased; on the terminal type the name, elsewhere give --yes")
+        if not yes and not _sure(f"Permanently delete {one} and all their answers? Type the name: ", one):
+            raise AssayError("nothing was deleted; type the name at the terminal, or give --yes")
         number = people.erase(opened, one)
-    say(f"{one} and {number} answers are erased")
-    note("copies made before stay as they are: exports, downloads, backups, and what their browser keeps")
+    say(f"{one} and {number} answers are deleted")
+    note("earlier copies are unchanged: exports, downloads, backups, and data in their browser")
 
 
 def pay(
@@ -566,17 +558,17 @@ def pay(
     out: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     force: Force = False,
     store: StoreName = None,
-    output: Output = FOR_PEOPLE,
+    output: Output = AS_TEXT,
 ) -> None:
-    """Who did how much, how it ended, and what people.pay says is due to them.
+    """Run ``assay people pay``.
 
     Parameters
     ----------
     out
-        Where the table is written: .csv, .tsv, .jsonl or .parquet.
+        Output file of the table: .csv, .tsv, .jsonl or .parquet.
     """
     require_installed(
-        ("sqlalchemy", "alembic", "fastapi", "itsdangerous", "python_multipart"), "serve", "the table of payment"
+        ("sqlalchemy", "alembic", "fastapi", "itsdangerous", "python_multipart"), "serve", "the payment table"
     )
     from assay.collecting.crowd import pay_table
     from assay.collecting.design import StudyDesign
@@ -590,20 +582,19 @@ def pay(
         table = pay_table(StudyDesign(loaded, opened))
     if out is not None:
         write_frame(table, out)
-    elif output.for_people:
+    elif output.as_text:
         say(_pay_words(table), end="")
     else:
         output.rows(table)
     ends = table.group_by("outcome", maintain_order=True).len().iter_rows()
     said = ", ".join(f"{number} {outcome}" for outcome, number in ends)
-    people = f"{len(table):,} {'person' if len(table) == 1 else 'people'}"
-    note(f"{people}: {said}; {table['pay'].sum():.2f} {table['currency'][0]} in all")
+    note(f"{counted(len(table), 'annotator')}: {said}; {table['pay'].sum():.2f} {table['currency'][0]} in total")
     if out is not None:
         note(f"written to {out}")
 
 
 def _pay_words(table: DataFrame) -> str:
-    """The table of payment as it is read: without moments, times in minutes, amounts to the cent."""
+    """The payment table as text: without time stamps, times in minutes, amounts with two decimals."""
     from assay.reporting.tables import Table, to_text
 
     shown = {"minutes": ".1f", "at_work": ".1f", "answered": "d", "pay": ".2f", "an_hour": ".2f"}
@@ -620,12 +611,12 @@ def _pay_words(table: DataFrame) -> str:
 
 
 def _sure(question: str, word: str) -> bool:
-    """Whether somebody at a terminal types this word."""
+    """Whether the user types this word at a terminal."""
     return sys.stdin.isatty() and input(as_printed(question)).strip() == word
 
 
 def _open_store(study: Path, store: str | None) -> AbstractContextManager[Store]:
-    """The store of a study, for the commands that need nothing else of it."""
+    """The store of a study, for commands that only use the store."""
     from assay.study.definition import load_study
     from assay.study.store.connection import store_in_use
 
@@ -644,24 +635,24 @@ def serve(
     quiet: bool = False,
     change: ChangeOptions = NO_CHANGE,
 ) -> None:
-    """Open the page on which people answer a study's questions, and the lead's.
+    """Run ``assay serve``.
 
     Parameters
     ----------
     study
-        The study folder. Without one: a page that says what a file is.
+        The study folder. Without one: serve a page that shows how a file will be read.
     host
-        Where to listen; 0.0.0.0 lets other machines in, and needs a secret.
+        Address to listen on; 0.0.0.0 accepts other machines and requires a secret.
     port
-        The port.
+        Port to listen on.
     workers
-        Processes that answer; more than one needs a store in PostgreSQL.
+        Server processes; more than one requires a PostgreSQL store.
     base_url
-        Where people reach the page, such as https://label.example.org behind a proxy.
+        Public address of the page, such as https://label.example.org behind a proxy.
     secret
-        Signs the links: at least 16 characters, known to nobody else.
+        Key that signs the links: at least 16 characters, kept secret.
     quiet
-        Print nothing but what goes wrong.
+        Print only errors.
     """
     from assay.estimation.options import number_in
     from assay.study.definition import load_study
@@ -669,11 +660,9 @@ def serve(
     number_in("port", port, low=1, high=65535, whole=True)
     if study is None:
         if (host, workers, base_url, store) != ("127.0.0.1", 1, None, None):
-            raise AssayError("without a study, assay serve is a page for this machine alone and takes --port only; "
-                             "name the study's folder: assay serve STUDY")  # fmt: skip
-        from assay.cli.drop import serve_drop
-
-        serve_drop(port)
+            raise AssayError("without a study, assay serve is local and takes only --port; name the study folder: "
+                             "assay serve STUDY")  # fmt: skip
+        _serve_upload(port)
         return
 
     require_installed(
@@ -692,12 +681,22 @@ def serve(
     here = f"http://{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
     if not quiet:
         people = server.links(loaded, address or here, secret, store)[1]
-        invited = f"{len(people)} invited" if people else "nobody is invited yet"
+        invited = f"{len(people)} invited" if people else "no annotators invited"
         say(f"The page of {study} is at {address or here} ({invited})")
         where = "" if (address or here) == server.USUAL_ADDRESS else f" --base-url {address or here}"
-        say(f"The lead's link and everybody's own: assay links {study}{where}")
+        say(f"Links of the study lead and all annotators: assay people links {study}{where}")
         sys.stdout.flush()
     server.serve(loaded, host=host, port=port, workers=workers, secret=secret, store=store, base_url=address)
+
+
+def _serve_upload(port: int) -> None:
+    """Serve the page that shows how a file will be read, until Ctrl-C."""
+    from assay.collecting.upload import UploadPage, upload_server
+
+    page = UploadPage(lambda text: as_typed(text, NAMES), lambda found, name: command_for(found, [name]))
+    with upload_server(port, page) as server:
+        say(f"Drop a file at http://127.0.0.1:{server.server_address[1]}/ (Ctrl-C to stop)", flush=True)
+        server.serve_forever()
 
 
 def import_(
@@ -706,20 +705,20 @@ def import_(
     out: Annotated[Path, Parameter(name=["--output", "-o"])] = Path("labels.csv"),
     force: Force = False,
     labels: LabelOptions = PLAIN,
-    output: Output = FOR_PEOPLE,
+    output: Output = AS_TEXT,
 ) -> None:
-    """Read a platform's export and write it as a plain table, with a count of all that was in it.
+    """Run ``assay import``.
 
     Parameters
     ----------
     source
         The export: a file or a folder.
     out
-        Where the table is written: .csv, .tsv, .jsonl or .parquet.
+        Output file of the table: .csv, .tsv, .jsonl or .parquet.
     """
     from assay.data.formats.exports import TABLES, import_counts, write
 
-    check_target(out, source, *labels.beside, suffixes=TABLES, force=force)
+    check_target(out, source, *labels.other_inputs, suffixes=TABLES, force=force)
     table = labels.read(source)
     written = write(table, out)
     output.rows(import_counts(table.reading, len(table)))
@@ -735,7 +734,7 @@ def export(
     force: Force = False,
     labels: LabelOptions = PLAIN,
 ) -> None:
-    """Write labels in another form.
+    """Run ``assay export``.
 
     Parameters
     ----------
@@ -744,12 +743,12 @@ def export(
     target
         File or folder to write.
     to
-        The form: a plain table by the suffix, JSON Lines with lists, Label Studio predictions, alt-test folder.
+        Format: a plain table by its suffix, JSON Lines with lists, Label Studio predictions, alt-test folder.
     """
     from assay.data.formats.exports import SUFFIXES, write
     from assay.data.formats.tables import HUMANS, ITEMS, JUDGES
 
-    read = (source, *labels.beside)
+    read = (source, *labels.other_inputs)
     check_target(target, *read, suffixes=SUFFIXES[to], force=True, folder=to == "alt-test")
     for path in [target / name for name in (HUMANS, JUDGES, ITEMS)] if to == "alt-test" else [target]:
         inside = [Path(source) / path.name] if to == "alt-test" else []
@@ -759,7 +758,7 @@ def export(
 
 
 def _log() -> None:
-    """Every call, on standard error."""
+    """Log every call to standard error."""
     import logging
 
     class Printable(logging.Formatter):

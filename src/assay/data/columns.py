@@ -258,16 +258,16 @@ SPLIT_DETAILS = (
 class FrameSettings(LabelSettings):
     """What the columns of a long frame mean, and how what is in them is to be read."""
 
-    item: str | int = option("item", "Column that names the item.")
-    annotator: str | int = option("annotator", "Column that names who answered.")
-    label: str | int = option("label", "Column that holds the label.")
+    item: str | int = option("item", "Column with the item id.")
+    annotator: str | int = option("annotator", "Column with the annotator.", first=True)
+    label: str | int = option("label", "Column with the label.")
     criterion: str | int | None = option(
         None,
-        "Column that names the question asked.",
+        "Column with the criterion.",
         details="Without it a column called `criterion`, if there is one.",
     )
     repeat: str | int | None = option(
-        None, "Column that numbers repeated answers.", details="Without it a column called `repeat`, if there is one."
+        None, "Column with the repeat number.", details="Without it a column called `repeat`, if there is one."
     )
     kind: str | int | None = option(
         None,
@@ -276,45 +276,45 @@ class FrameSettings(LabelSettings):
     )
     judges: Iterable[str] | None = option(
         None,
-        "The annotators that are models, all of them; whoever is not named counts as a person.",
+        "Names of all judges in the table; all other annotators are human.",
+        first=True,
         details="Somebody whose name looks like a model's (`gpt-4o`), or whom `kind` calls a judge, is refused "
         "until named here or in `humans`.",
     )
     humans: Iterable[str] | None = option(
         None,
-        "The annotators that are people.",
+        "Names of all human annotators in the table.",
         details="Alone, it names all of them, and the others are judges where their names look like it. Beside "
         "`judges`, it need only name people whose names look like a model's.",
     )
     spelling: Spelling = option(
         "refuse",
-        "What becomes of names that differ only in case or inner spaces: `Ann`, `ann`.",
+        "Names that differ only in case or inner spaces, such as `Ann` and `ann`.",
         details="Of items, annotators and criteria: refused until you say that they are one (`merge`) or different "
         "(`apart`). Spaces around names are taken off, and `reading` says where.",
     )
     scale: Scale | str | int | Sequence[Label] | Mapping[str, Any] | None = option(
         None,
-        "What a label may be, of all criteria or of each: `assay.Ordinal(1, 5)`, `1-5`, `(1, 5)` or `5`.",
-        details="See `assay.data.scales.parse_scale`. Without it the scale is inferred, and `reading` says so: the "
+        "Scale of the labels: 1-5, interval:0-100, ordinal:low<mid<high, nominal:yes,no, text, preference.",
+        first=True,
+        details="Of all criteria, or of each: `assay.Ordinal(1, 5)`, `1-5`, `(1, 5)` or `5`. See `assay.data.scales.parse_scale`. Without it the scale is inferred, and `reading` says so: the "
         "order of ordered Categoricals and Enums, else numbers, categories or free text.",
     )
     exclude: Iterable[str] | None = option(
         None,
-        "Annotators, items and columns that are nobody's labels: `Mean`, `Average`.",
+        "Columns, annotators or items to ignore, such as `Mean`.",
         details="Without it, what is computed from other columns or rows is left out, and `reading` says which; "
         "an annotator or an item called `Consensus` or `Average` is refused until somebody says what it is; `[]` says "
         "that nothing is computed.",
     )
-    conditions: Iterable[str] = option(
-        (), "Columns that were varied on purpose (temperature, prompt), see `Annotations`."
-    )
+    conditions: Iterable[str] = option((), "Columns with experimental conditions, such as temperature or prompt.")
     split_item: str | None = option(
         None,
-        "Separator, or regular expression with named groups, that splits the item id into columns.",
+        "Separator, or regular expression with named groups, that splits criteria off item ids.",
         details=SPLIT_DETAILS,
     )
-    items: Any = option(None, "Attributes of items: a table with one row an item, column `item`.")
-    annotators: Any = option(None, "Attributes of annotators: a table with one row an annotator, column `annotator`.")
+    items: Any = option(None, "Item metadata: a table with one row per item.")
+    annotators: Any = option(None, "Annotator metadata: a table with one row per annotator.")
     reading: Reading | None = option(
         None,
         "What is known of the source already.",

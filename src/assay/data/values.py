@@ -267,24 +267,24 @@ class LabelSettings(Settings):
 
     missing: Label | Iterable[Label] | None = option(
         None,
-        "Labels that are no answer, besides the usual marks.",
+        "Values to treat as missing, in addition to the usual ones.",
         details='As in `["?", -99]`. The usual marks (`N/A`, `n.a.`, `none`, `-`, `.` ...) are no answer among '
         "numbers, and are refused among categories, where they may be one, until they are named here; `[]` says that "
         "no label is such a mark.",
     )
     label_spelling: Spelling = option(
-        "refuse", "What becomes of categories that differ only in case or inner spaces: `Agree`, `agree`."
+        "refuse", "Categories that differ only in case or inner spaces, such as `Agree` and `agree`."
     )
     codes: Any = option(
         None,
-        "What codes among the labels stand for: a mapping, or a table of codes and their words.",
+        "Words for coded labels: a table of codes and words, or a sheet of the same workbook.",
         details="The table is a frame, a file, or a sheet of the same workbook by its name: first the code, then the "
         "word; with a column `criterion`, of each criterion apart. A mapping may be of each criterion, too. Words have "
         "the order that `scale` gives them.",
     )
     decimal: Decimal | None = option(
         None,
-        "What stands before the decimals of numbers in text, where labels do not tell.",
+        "Decimal sign, if labels such as `1,234` are ambiguous.",
         details="Is `1,234` a little more than 1, or more than a thousand?",
     )
 

@@ -89,8 +89,8 @@ class EstimateSettings(Settings):
         None, "With contrast: the system that others are compared with.", details="When not given, each with each."
     )
     length: str | None = option(None, "With contrast: item column with the length of an output.")
-    adjust: Adjustment = option("holm", "With contrast: correction of the p-values for their number.")
-    raters: Raters = option("fixed", "Whether these people are meant, or people like them.", first=True)
+    adjust: Adjustment = option("holm", "With contrast: multiplicity adjustment of the p-values.")
+    raters: Raters = option("fixed", "Treat annotators as fixed, or as a random sample of annotators.", first=True)
     annotators: Sequence[str] | None = option(None, "People whose labels count.")
     clusters: str | None = option(None, "Item column of documents or lessons that items are drawn with.", first=True)
     probabilities: str | None = option(
@@ -100,7 +100,7 @@ class EstimateSettings(Settings):
     population: Population = option("infinite", "Whether the number speaks of items like these, or of these alone.")
     covariates: Sequence[str] = option((), "Item columns that help to predict people's labels.")
     folds: int = option(10, "Folds of the cross-fitted prediction from several judges or covariates.", low=2)
-    gold: str | None = option(None, "Item column with true labels, which stand in people's place.")
+    gold: str | None = option(None, "Gold-label column of the items, instead of human labels.")
     estimator: Estimator = option(
         "auto", "How the judge's errors are taken off.",
         details="auto is the difference estimator, and Rogan-Gladen's only where a gold column is no sample of the "
@@ -109,7 +109,7 @@ class EstimateSettings(Settings):
     sampling: Sampling = option(
         "test", "Whether labelled items that cannot be a sample of all are refused, or trusted."
     )
-    repeats: Repeats = option("error", "What repeated answers stand for.")
+    repeats: Repeats = option("error", "How to combine repeated labels.")
     confidence: float = level_option()
     seed: int = seed_option("Of the folds: same seed, same numbers.")
 

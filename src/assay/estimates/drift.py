@@ -58,7 +58,7 @@ class DriftSettings(Settings):
         "name are taken for the same text, and that is said.",
         first=True,
     )  # fmt: skip
-    repeats: Repeats = option("error", "What repeated answers stand for.")
+    repeats: Repeats = option("error", "How to combine repeated labels.")
     confidence: float = level_option()
 
 

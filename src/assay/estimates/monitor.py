@@ -89,7 +89,7 @@ class MonitorSettings(Settings):
     )
     horizon: int = option(5000, "Looks over which the level holds; then watching starts again.", low=1, always=True)
     alpha: float = option(0.05, "False alarms over the horizon, at most.", above=0, below=1, always=True)
-    repeats: Repeats = option("error", "What repeated answers stand for.")
+    repeats: Repeats = option("error", "How to combine repeated labels.")
 
 
 @dataclass(frozen=True, eq=False)

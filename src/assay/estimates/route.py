@@ -75,7 +75,7 @@ class RouteSettings(Settings):
     annotators: Sequence[str] | None = option(None, "People whose labels count.")
     price: float = option(1.0, "Price of a person's label of an item.", low=0)
     judge_price: float = option(0.0, "Price of a judge's label.", low=0)
-    repeats: Repeats = option("error", "What repeated answers stand for.", details="With the signal repeats, the first "
+    repeats: Repeats = option("error", "How to combine repeated labels.", details="With the signal repeats, the first "
                               "counts.")  # fmt: skip
     confidence: float = level_option("Level of the intervals of the curve.")
 

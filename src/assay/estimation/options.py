@@ -13,7 +13,6 @@ import dataclasses
 import difflib
 import functools
 import hashlib
-import importlib
 import inspect
 import math
 import re
@@ -28,6 +27,7 @@ from typing import Any, ClassVar, Concatenate, Literal, ParamSpec, Self, TypeVar
 import numpy as np
 
 from assay.errors import DesignError, listing, unknown
+from assay.estimation import table_reader
 
 Method = Literal["percentile", "bca", "jackknife", "none"]
 Adjustment = Literal["by", "bh", "holm", "none"]
@@ -107,12 +107,12 @@ def option(
     return dataclasses.field(default=default, metadata={"option": limits})
 
 
-def level_option(help: str = "Level of the intervals.", details: str = "") -> float:  # noqa: A002 - see `option`
+def level_option(help: str = "Confidence level of the intervals.", details: str = "") -> float:  # noqa: A002 - see `option`
     """The field ``confidence`` of a question that makes intervals."""
     return option(0.95, help, above=0, below=1, key="level", details=details)
 
 
-def seed_option(help: str = "Same seed, same numbers.", *, always: bool = False) -> int:  # noqa: A002 - see `option`
+def seed_option(help: str = "Random seed.", *, always: bool = False) -> int:  # noqa: A002 - see `option`
     """The field ``seed`` of a question in which chance takes part."""
     return option(0, help, low=0, always=always)
 
@@ -183,7 +183,7 @@ class Settings:
 class IntervalSettings(Settings):
     """How intervals are made; every question that makes some inherits these."""
 
-    method: Method = option("jackknife", "How intervals are made.")
+    method: Method = option("jackknife", "Interval method.")
     n_resamples: int = option(2000, "Bootstrap resamples.", low=LEAST_RESAMPLES, key="resamples")
     confidence: float = level_option()
     seed: int = seed_option()
@@ -288,12 +288,6 @@ OPENED: Mapping[str, tuple[str, ...]] = {
 """What questions call a table of labels that they take, and the parameters that name its judges: the first that is
 given counts."""
 
-READER = "assay.reading:labels_of"
-"""What makes that table of a path, a frame or plain arrays; named, and not imported, because imports run downward."""
-
-REFUSER = "refuse_read_options"
-"""What refuses, beside the reader, options of reading that a question does not have."""
-
 
 def _open_tables(
     name: str, given: tuple[Any, ...], options: dict[str, Any], places: Sequence[str], strange: Mapping[str, Any]
@@ -307,18 +301,19 @@ def _open_tables(
         value = said[table]
         if type(value).__module__.startswith("assay.") or (value is None and table != places[0]):
             continue
-        module, _, function = READER.partition(":")
         judges = next((said[one] for one in OPENED[table] if one not in strange and said.get(one) is not None), None)
+        reader = table_reader()
         if strange:
-            getattr(importlib.import_module(module), REFUSER)(name, value, judges, strange)
-        reader = getattr(importlib.import_module(module), function)
+            reader.refuse_read_options(name, value, judges, strange)
         if table == places[0]:
-            given = reader(name, given, judges)  # two arrays are one table, and the places behind them move up
+            given = reader.labels_of(
+                name, given, judges
+            )  # two arrays are one table, and the places behind them move up
         elif table in options:
-            options = {**options, table: reader(name, (value,), judges)[0]}
+            options = {**options, table: reader.labels_of(name, (value,), judges)[0]}
         else:
             at = places.index(table)
-            given = (*given[:at], reader(name, (value,), judges)[0], *given[at + 1 :])
+            given = (*given[:at], reader.labels_of(name, (value,), judges)[0], *given[at + 1 :])
     return given, options
 
 

@@ -124,6 +124,31 @@ class Run:
         return [*lines, self.signature]
 
 
+OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
+    "value": ("estimate", "at().estimate"),
+    "ci": ("interval(0.95)",),
+    "conf_int": ("interval(0.95)",),
+    "low": ("interval(0.95)",),
+    "high": ("interval(0.95)",),
+    "p_value": ("p_noninferior", "grounds", "p(null)"),
+    "pvalue": ("p_noninferior", "grounds", "p(null)"),
+    "rho": ("advantage_probability",),
+    "omega": ("winning_rate",),
+    "R": ("agreement_ratio", "retention"),
+    "A": ("agreement_ratio", "retention"),
+    "df": ("table",),
+    "dataframe": ("table",),
+    "to_frame": ("table",),
+    "to_df": ("table",),
+    "to_json": ("to_dict()",),
+    "to_latex": ("table",),
+    "print": ("summary()",),
+    "report": ("summary()",),
+    "verdict": ("summary()",),
+}
+"""Names that other libraries and the papers use, with the attributes of a result; the first that it has is suggested."""
+
+
 class Result(ABC):
     """What every finding can do; findings are frozen dataclasses that inherit it and have a field ``run``."""
 
@@ -140,6 +165,31 @@ class Result(ABC):
 
     def __init_subclass__(cls) -> None:
         cls.__repr__ = Result.__repr__  # type: ignore[method-assign]  # or the dataclass would print every field
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse an attribute, and name the one that has the value."""
+        kind = type(self)
+        known = (
+            one for one in OTHER_NAMES.get(name, ()) if hasattr(kind, one.partition("(")[0]) or one in _fields(kind)
+        )
+        advice = next(known, None)
+        raise AttributeError(
+            f"{kind.__name__!r} object has no attribute {name!r}" + ("" if advice is None else f"; use .{advice}"),
+            name=name,
+            obj=self,
+        )
+
+    def __float__(self) -> float:
+        """The estimate of a result with one estimate, or whose first row is the answer."""
+        return float(self.at().estimate)
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas data frame."""
+        return self.table.to_pandas()
+
+    def head(self, n: int = 5) -> pl.DataFrame:
+        """The first rows of the table."""
+        return self.table.head(n)
 
     def __repr__(self) -> str:
         first = next(iter(printable(self.summary()).splitlines()), "")
@@ -292,6 +342,11 @@ class Result(ABC):
         rows = self.table.head(tables.MOST_ROWS)
         shown = tables.to_html(tables.shown(rows, symbol=self.symbol, counted=self.counted))
         return f"<div>{words}{shown}<p><code>{html.escape(self.signature)}</code></p></div>"
+
+
+def _fields(kind: type) -> set[str]:
+    """The fields of a dataclass."""
+    return set(getattr(kind, "__dataclass_fields__", ()))
 
 
 class ResultOfRows(Result):

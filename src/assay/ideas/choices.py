@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -172,6 +172,8 @@ class SampleSizeSettings(ChoiceSettings):
 class SampleSettings(Settings):
     """Options of `assay.sample_triplets`."""
 
+    renamed: ClassVar[Mapping[str, str]] = {"n": "n_triplets=..."}
+
     document: str | None = option(
         None,
         "Of a frame: the column of the document within which texts are compared.",
@@ -194,7 +196,7 @@ class SampleSettings(Settings):
     floor: int = option(
         3, "How often each pair of texts of a document is seen together.", low=1, always=True, first=True
     )
-    n: int | None = option(
+    n_triplets: int | None = option(
         None,
         "Number of triplets instead, those of what was seen least first.",
         low=1,
@@ -266,7 +268,7 @@ class MapSettings(IntervalSettings):
         first=True,
     )
     min_items: int = option(10, "Annotators who share fewer items with the people are not compared.", low=2)
-    clusters: str | None = option(None, "Item column whose items are resampled together.")
+    clusters: str | None = option(None, "Column that groups dependent items, such as the document.")
 
 
 # -- Choices of the odd one of three texts, as arrays ----------------------------------------------

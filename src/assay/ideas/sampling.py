@@ -178,7 +178,7 @@ def _pools(table: pl.DataFrame) -> tuple[dict[str, list[str]], list[str]]:
 def _refuse_too_few(pools: Mapping[str, Sequence[str]], settings: SampleSettings) -> None:
     if not pools:
         raise DesignError("no document has three texts to compare; leave document out to draw from all texts together")
-    number = settings.n
+    number = settings.n_triplets
     for document, keys in pools.items():
         most = len(keys) - 2
         if number is None and settings.floor > most:
@@ -196,17 +196,19 @@ def _refuse_too_few(pools: Mapping[str, Sequence[str]], settings: SampleSettings
 
 def _draw(pools: Mapping[str, Sequence[str]], settings: SampleSettings) -> list[Triplet]:
     """Triplets one after the other, by the rule."""
-    wanted = settings.floor if settings.n is None else max(len(keys) for keys in pools.values())
+    wanted = settings.floor if settings.n_triplets is None else max(len(keys) for keys in pools.values())
     sampler, chance = Sampler(pools, wanted), random.Random(settings.seed)
     drawn: list[Triplet] = []
-    while settings.n is None or len(drawn) < settings.n:
+    while settings.n_triplets is None or len(drawn) < settings.n_triplets:
         triplet = sampler.next(chance)
         if triplet is None:
             break
         sampler.add([triplet])
         drawn.append(triplet)
-    if settings.n is not None and len(drawn) < settings.n:
-        raise DesignError(f"there are {counted(len(drawn), 'different triplet')}; n={settings.n} is more")
+    if settings.n_triplets is not None and len(drawn) < settings.n_triplets:
+        raise DesignError(
+            f"there are {counted(len(drawn), 'different triplet')}; n_triplets={settings.n_triplets} is more"
+        )
     return drawn
 
 

@@ -306,9 +306,9 @@ class SweepSettings(OutputSettings):
 class PositionSettings(IntervalSettings):
     """Options of `assay.position_bias`."""
 
-    method: Method = option("percentile", "How intervals are made.")
+    method: Method = option("percentile", "Interval method.")
     clusters: str | None = option(
-        None, "Item column whose items are resampled together.", details="A document, a subject."
+        None, "Column that groups dependent items, such as the document.", details="A document, a subject."
     )
 
 

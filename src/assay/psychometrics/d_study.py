@@ -152,7 +152,7 @@ class DStudy(Result):
 def project(study: DesignStudies, settings: DStudySettings) -> DStudy:
     """Coefficients at every choice of numbers, and the least number of one facet that reaches the target."""
     random = _random_facets(study)
-    numbers = settings.sizes or {}
+    numbers = settings.levels or {}
     for name in (*numbers, *(settings.prices or {})):
         if name in study.fixed:
             raise DesignError(f"{name} is fixed: scores are means over all of its levels, and no others are chosen")

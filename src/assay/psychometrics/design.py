@@ -62,7 +62,7 @@ class DesignSettings(Settings):
         None, "Annotators whose labels count.", details="All when not given."
     )
     repeats: Repeats = option(
-        "error", "What repeated answers stand for.",
+        "error", "How to combine repeated labels.",
         details="Of one annotator to one item, where ``repeat`` is no facet.",
     )  # fmt: skip
     omit: str | Sequence[str] | None = option(
@@ -120,7 +120,7 @@ class GStudySettings(DesignSettings):
 class DStudySettings(Settings):
     """Options of `GStudy.d_study`."""
 
-    sizes: Mapping[str, int | Sequence[int]] | None = option(
+    levels: Mapping[str, int | Sequence[int]] | None = option(
         None, "How many levels of each facet: o=1-10,r=1,2,3.",
         details="``d_study(r=[1, 2], o=range(1, 11))`` says the same. A facet that is not named stands at one level, a "
         "fixed one at all of its levels. A nested facet is counted within what it is nested in: segments of a lesson.",
@@ -151,9 +151,11 @@ class DStudySettings(Settings):
     def of(cls, options: Mapping[str, Any], question: str | None = None) -> Self:
         """Settings from keyword options; what is no option is a facet with its numbers."""
         known = {f.name for f in fields(cls)}
-        sizes = {**(options.get("sizes") or {}), **{k: v for k, v in options.items() if k not in known}}
-        numbers = {f: (n,) if isinstance(n, int) else tuple(n) for f, n in sizes.items()}
-        return super().of({**{k: v for k, v in options.items() if k in known}, "sizes": numbers}, question)
+        if "sizes" in options:
+            raise DesignError("sizes=... is now levels=...", option="sizes")
+        levels = {**(options.get("levels") or {}), **{k: v for k, v in options.items() if k not in known}}
+        numbers = {f: (n,) if isinstance(n, int) else tuple(n) for f, n in levels.items()}
+        return super().of({**{k: v for k, v in options.items() if k in known}, "levels": numbers}, question)
 
 
 @dataclass(frozen=True, kw_only=True)

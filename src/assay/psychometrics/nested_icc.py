@@ -53,7 +53,7 @@ class NestedSettings(IntervalSettings):
         "(Searle, Casella & McCulloch 1992, section 3.6), which weighs groups by their size.",
     )
     annotators: Sequence[str] | None = option(None, "Annotators whose labels count.")
-    repeats: Repeats = option("error", "What repeated answers stand for.")
+    repeats: Repeats = option("error", "How to combine repeated labels.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,7 +54,7 @@ class RuleSettings(Settings):
     """How labels are compared and what is asked of a judge: options of every alt-test, and of a plan of one."""
 
     score: ScoreName | Callable[..., float] | None = option(
-        None, "How close two labels are.", key="",
+        None, "Score that compares two labels.", key="",
         details="Without it: accuracy for categories without order and preferences, neg_rmse for numbers, ordered "
         "words and preferences with grades, similarity for text (section 3.1). A callable takes a label and the list "
         "of the others' labels.",
@@ -65,37 +65,40 @@ class RuleSettings(Settings):
         first=True,
     )  # fmt: skip
     fdr: float = option(
-        0.05, "q of the Benjamini-Yekutieli correction.", above=0, below=1, always=True, details="The paper's .05."
+        0.05,
+        "False discovery rate of the published rule (Benjamini–Yekutieli).",
+        above=0,
+        below=1,
+        always=True,
+        details="The paper's .05.",
     )
     alpha: float = option(
-        0.05, "Level of the verdict.", above=0, below=1,
+        0.05, "Significance level of each test.", above=0, below=1,
         details="How often, at most, a judge that is not as good as `threshold` of the annotators, or does not look at "
         "the items, or keeps too little of what people agree on, may be told to replace.",
     )  # fmt: skip
     least_retention: float = option(
-        0.5, "Least R: the share of people's agreement that the judge must keep.", low=0, high=1,
+        0.5, "Agreement ratio R that the judge must exceed.", low=0, high=1,
         details="R = A(judge, people) / A(people, people), chance-corrected within what is known of the items without "
         "reading them (`strata`). A judge that is exchangeable with the people has R = 1, one that never looks 0.",
     )  # fmt: skip
     looks: int = option(
-        1, "How often the labels will be looked at, decided before.", low=1,
+        1, "Number of planned interim analyses.", low=1,
         details="Each look spends a part of alpha (O'Brien-Fleming's spending function of Lan & DeMets 1983, its "
         "increments without credit for what looks share), so that a study that is tested as it grows keeps its error.",
     )  # fmt: skip
-    look: int = option(1, "Which of the planned looks this is.", low=1)
+    look: int = option(1, "Which of the planned interim analyses this is.", low=1)
     threshold: float = option(
-        0.5, "Share of annotators that the judge must be as good as.", above=0, high=1,
+        0.5, "Share of annotators to which the judge must be non-inferior.", above=0, high=1,
         details="As published it passes at omega >= threshold; the paper's .5.",
     )  # fmt: skip
     min_items: int = option(
-        30, "Annotators with fewer comparable items are left out.", low=0,
+        30, "Minimum comparable items per annotator.", low=0,
         details="They are named, and stay among the others that everybody is compared with. The paper's 30.",
     )  # fmt: skip
-    min_humans: int = option(
-        2, "Items with fewer human labels are left out.", low=1, details="They are counted. The paper's 2."
-    )
+    min_humans: int = option(2, "Minimum human labels per item.", low=1, details="They are counted. The paper's 2.")
     test: Test = option(
-        "published", "What omega is made of; published: t, Wilcoxon below 30 items.",
+        "published", "Test behind ω; published: t, Wilcoxon below 30 items.",
         details="The verdict's test is exact in any case, but with balance and clusters. Wilcoxon's signed-rank test "
         "needs a smaller min_items. With epsilon above 0 it rejects true hypotheses in 7 to 94% of studies, and the "
         "t-test in up to 18% where the judge hardly ever wins, see the page on type-I error. exact: the exact "
@@ -105,12 +108,12 @@ class RuleSettings(Settings):
         "refused with balance and clusters; weights of annotators (quality) go with it.",
     )  # fmt: skip
     normalise: Normalise | None = option(
-        None, "Put each annotator on a scale of its own.",
+        None, "Put all annotators on one scale.",
         details="By standard scores, by 0-1 over the annotator's own range, or by ranks divided by the number of items "
         "that the annotator answered (FAQ).",
     )  # fmt: skip
     balance: bool = option(
-        False, "Weigh items so that every label counts the same.",
+        False, "Weight items so that all labels count equally.",
         details="By the inverse frequency of their majority label (C.1). omega takes the one pooled variance of C.1, "
         "as published; the verdict's test the variance that each class has under the hypothesis, which holds its level "
         "where classes differ (`assay.statistics.wins`).",
@@ -125,9 +128,11 @@ class RuleSettings(Settings):
         details="That is, tests in which a label is the majority's on fewer items of an annotator.",
     )  # fmt: skip
     quality: str | Mapping[str, float] | None = option(
-        None, "Annotator column of weights, or a weight for each name.", details="Weights of annotators (C.4)."
+        None,
+        "Weight annotators: an annotator column, or a weight for each name.",
+        details="Weights of annotators (C.4).",
     )
-    repeats: Repeats = option("error", "What repeated answers stand for.", details="See `Annotations.resolve_repeats`.")
+    repeats: Repeats = option("error", "How to combine repeated labels.", details="See `Annotations.resolve_repeats`.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -162,46 +167,44 @@ class AltTestSettings(IntervalSettings, RuleSettings):
     renamed: ClassVar[Mapping[str, str]] = {"annotators": "expertise=..."}
 
     epsilon: float | None = option(
-        None, "What the judge's low cost is worth, 0 to 1.", low=0, high=1, key="eps", always=True,
+        None, "Non-inferiority margin ε on the advantage probability, 0 to 1.", low=0, high=1, key="eps", always=True,
         details="In advantage probability. There is no default: give it, or expertise.",
         first=True,
     )  # fmt: skip
     expertise: Expertise | None = option(
-        None, "Whom the judge would replace: sets epsilon to .2, .15 or .1.", key="",
+        None, "Annotator type to replace; sets the margin ε: expert 0.2, skilled 0.15, crowd 0.1.", key="",
         details="The paper's rule of thumb (appendix B.1).",
         first=True,
     )  # fmt: skip
-    expert: str | None = option(
-        None, "One trusted annotator that all others are compared with.", details="Appendix C.2."
-    )
+    expert: str | None = option(None, "Compare with one trusted annotator.", details="Appendix C.2.")
     gold: str | Mapping[str, Any] | None = option(
-        None, "Item column with gold labels: does the judge outperform people?",
+        None, "Compare with a gold-label column of the items.",
         details="Or a mapping of item to label. With epsilon 0 unless given (C.3).",
     )  # fmt: skip
     clusters: str | None = option(
-        None, "Item column whose items are resampled together.",
+        None, "Column that groups dependent items, such as the document.",
         details="Such as the document or the subject. The tests take a cluster-robust standard error and count "
         "effective clusters, not items; the verdict needs ten clusters.",
         first=True,
     )  # fmt: skip
     method: Method = option(
-        "jackknife", "How the intervals of rho are made: jackknife is Wilson's.",
+        "jackknife", "Interval method for ρ; jackknife: Wilson interval with jackknife effective size.",
         details="With the effective number of items that the jackknife gives: it covers where a bootstrap has too "
         "little to move, with few items, few clusters, or rho near 1.",
     )  # fmt: skip
     strata: Sequence[str] | str = option(
-        "auto", "What is known of items without reading them: item columns, stem, suffix; or none.",
+        "auto", "Strata for item-level agreement and R: auto, none, stem, suffix or item metadata columns.",
         details="auto takes every item column with few values, and what names of items share: the suffix, such as a "
         "question, and the stem, such as a document, where people agree within it. A judge that knows nothing else "
         "earns no replace. stem and suffix are those of names; none takes all items as alike.",
     )  # fmt: skip
     copies: Copies = option(
-        "refuse", "What is done where the judge repeats one annotator's labels.",
+        "refuse", "If a judge matches one annotator unusually often: refuse a verdict, or exclude that annotator.",
         details="Where it agrees with one person beyond what both share with the others, it may have been shown that "
         "person's labels, and what it says of these items says nothing of new ones. refuse: no replace. leave out: "
         "that person is left out, and the verdict is the others'.",
     )  # fmt: skip
-    seed: int = option(0, "Same seed, same numbers.", low=0, always=True)
+    seed: int = option(0, "Random seed.", low=0, always=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -259,13 +262,13 @@ class AltTestBySettings(AltTestSettings):
 
     by: str = option(
         "criterion",
-        "Column that tells domains apart.",
+        "Analyse each value of this column separately.",
         always=True,
         details="Of the labels, items or annotators.",
         first=True,
     )
     correction: Correction = option(
-        "across", "Correct across all domains, or within each.", always=True,
+        "across", "Adjust across all criteria or domains, or within each.", always=True,
         details="across: one false discovery rate over the annotators of all domains, the FAQ's advice, stricter where "
         "few hypotheses are rejected. within: one in each domain, as the paper's table 5 was made.",
     )  # fmt: skip

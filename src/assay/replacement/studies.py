@@ -743,7 +743,7 @@ class SizeCurveSettings(Settings):
         details="That is, those who are tested, also where they are fewer. The paper draws 3.",
     )  # fmt: skip
     n_draws: int = option(100, "Panels and sets of items drawn for each size.", low=1, key="draws", always=True)
-    seed: int = option(0, "Same seed, same numbers.", low=0, always=True)
+    seed: int = option(0, "Random seed.", low=0, always=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -90,7 +90,7 @@ class TrainSettings(Settings):
         None, "Item column of folds made by hand.", details="Refused where a document is in two of them."
     )
     annotators: Sequence[str] | None = option(None, "People whose labels count.")
-    repeats: Repeats = option("error", "What repeated answers stand for.")
+    repeats: Repeats = option("error", "How to combine repeated labels.")
     encoders: str | Sequence[str] | Callable[..., Any] | None = option(
         None, "Models of sentence embeddings: folders, or names on the Hugging Face Hub.", key="",
         details="Or a function of a list of texts that returns a row of numbers for each.", first=True,

@@ -73,30 +73,30 @@ class CardSettings(Settings):
         None, "The judges on the card; all of the table when not given.", key=""
     )
     object: str | None = option(
-        None, "Column of what scores are about, such as the teacher; each item by itself when not given.",
+        None, "Object of measurement, such as the teacher; default: the item.",
         details="Confidence and validity ask whether scores of objects carry over their lessons, so they need one.",
         first=True,
     )  # fmt: skip
     lesson: str | None = option(
         None,
-        "Column of the occasions of an object, such as the lesson; each item when not given.",
+        "Occasion, such as the lesson; default: the item.",
         details="Names may repeat between objects: lesson 1 of each teacher is another lesson.",
         first=True,
     )
     family: str | None = option(
-        None, "Annotator column that says which family a judge is of.",
+        None, "Annotator column with the family of each judge.",
         details="Each family of two judges or more has a row: one of its members, drawn for each item.",
         first=True,
     )  # fmt: skip
-    group: str | None = option(None, "Column of groups of objects, for fairness.", first=True)
+    group: str | None = option(None, "Group column of the objects, for fairness.", first=True)
     people: bool = option(False, "Rows for everybody in the judge's place, beside the other people.")
-    expertise: Expertise | None = option(None, "Whom the judge would replace; see `assay.alt_test`.", first=True)
-    epsilon: float | None = option(
-        None, "What the judge's low cost is worth, in place of expertise.", low=0, high=1, first=True
+    expertise: Expertise | None = option(
+        None, "Annotator type to replace; sets the margin ε: expert 0.2, skilled 0.15, crowd 0.1.", first=True
     )
-    alpha: float = option(0.05, "One-sided level of each mark.", above=0, below=0.5)
+    epsilon: float | None = option(None, "Non-inferiority margin ε, instead of expertise.", low=0, high=1, first=True)
+    alpha: float = option(0.05, "One-sided significance level of each mark.", above=0, below=0.5)
     adjust: bool = option(
-        True, "Correct the marks of a question for the number of judges and criteria (Holm).",
+        True, "Multiplicity adjustment of the marks for judges and criteria (Holm).",
         details="Judges, families and people each among themselves. Marks without correction stand beside, as `alone`.",
     )  # fmt: skip
     concordance: float = option(0.75, "Share of people's concordance that ✓ needs.", low=0, high=1)
@@ -104,7 +104,7 @@ class CardSettings(Settings):
     validity: float = option(0.5, "Correlation of universe scores that ✓ needs.", low=0, high=1)
     bias: float = option(1.5, "Spreads of people's severity within which ✓ is.", low=0)
     fairness: float = option(0.25, "Standard deviations by which groups may differ.", low=0)
-    repeats: Repeats = option("error", "What repeated answers stand for.", details="See `Annotations.resolve_repeats`.")
+    repeats: Repeats = option("error", "How to combine repeated labels.", details="See `Annotations.resolve_repeats`.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -56,7 +56,7 @@ class ProbeSettings(Settings):
         None, "Item column that says who made the item, to see whether a judge favours its own.",
         details="An item is a judge's own where this is the judge's name or its family.", first=True,
     )  # fmt: skip
-    family: str | None = option(None, "Annotator column that says which family a judge is of.", first=True)
+    family: str | None = option(None, "Annotator column with the family of each judge.", first=True)
     clusters: str | None = option(
         None, "Item column whose items are left out together, such as the document.", first=True
     )

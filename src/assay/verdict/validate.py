@@ -63,12 +63,14 @@ PLANTED: Mapping[str, tuple[Deserved, str]] = {
 class ValidateVerdictSettings(Settings):
     """Options of `validate`: the shape of a study, and how many are simulated."""
 
+    renamed: ClassVar[Mapping[str, str]] = {"scale": "categories=..."}
+
     n_items: int = option(100, "Items of a study.", low=10, key="items", always=True, first=True)
     n_annotators: int = option(5, "People of a study.", low=2, key="humans", always=True, first=True)
     labels_per_item: int | None = option(
         None, "People who label each item; all of them when not given.", low=2, first=True
     )
-    scale: Any = option(
+    categories: Any = option(
         None, "How many categories, or a scale such as 1-5.", details="4 categories when not given.", first=True
     )
     skew: float | None = option(
@@ -89,11 +91,11 @@ class ValidateVerdictSettings(Settings):
         first=True,
     )  # fmt: skip
     document: str | None = option(None, "Item column of a pilot that says which document an item comes from.")
-    expertise: Expertise | None = option(None, "Whom the judge would replace; see `assay.alt_test`.", first=True)
-    epsilon: float | None = option(
-        None, "What the judge's low cost is worth, in place of expertise.", low=0, high=1, first=True
+    expertise: Expertise | None = option(
+        None, "Annotator type to replace; sets the margin ε: expert 0.2, skilled 0.15, crowd 0.1.", first=True
     )
-    alpha: float = option(0.05, "Level of the verdict.", above=0, below=0.5)
+    epsilon: float | None = option(None, "Non-inferiority margin ε, instead of expertise.", low=0, high=1, first=True)
+    alpha: float = option(0.05, "Significance level of each test.", above=0, below=0.5)
     n_studies: int = option(200, "Simulated studies.", low=1, key="studies", first=True)
     seconds: float | None = option(
         None, "Stop after this time, with the studies made by then.", above=0,
@@ -101,7 +103,7 @@ class ValidateVerdictSettings(Settings):
         first=True,
     )  # fmt: skip
     confidence: float = level_option("Level of the intervals, which are of simulation.")
-    seed: int = seed_option("Same seed, same studies.")
+    seed: int = seed_option("Random seed.")
     progress: Progress | None = option(None, "Called with (what, done, steps).", transient=True)
 
     def __post_init__(self) -> None:
@@ -125,7 +127,7 @@ class ValidateVerdictSettings(Settings):
     @property
     def labelled_on(self) -> Scale:
         """The scale of the labels."""
-        return LabelSource.of(CATEGORIES if self.scale is None else self.scale).scale
+        return LabelSource.of(CATEGORIES if self.categories is None else self.categories).scale
 
     @property
     def shares(self) -> tuple[float, ...] | None:
@@ -296,7 +298,7 @@ def validate(settings: ValidateVerdictSettings) -> VerdictValidation:
     Examples
     --------
     >>> import assay
-    >>> found = assay.plan.validate(n_items=60, n_annotators=3, scale=2, skew=0.6, epsilon=0.2, n_studies=10, seed=1)
+    >>> found = assay.plan.validate(n_items=60, n_annotators=3, categories=2, skew=0.6, epsilon=0.2, n_studies=10, seed=1)
     >>> found.table.select("judge", "wrong").rows()[:4]
     [('good', 0.0), ('bad', 0.0), ('lazy', 0.0), ('constant', 0.0)]
 
@@ -485,7 +487,7 @@ def _shape_of_pilot(settings: ValidateVerdictSettings) -> tuple[ValidateVerdictS
     per_item = (~np.isnan(values)).sum(axis=1)
     kept = per_item[per_item > 1]
     shape: dict[str, Any] = {
-        "n_items": labels.n_items, "n_annotators": len(humans), "scale": labels.scale,
+        "n_items": labels.n_items, "n_annotators": len(humans), "categories": labels.scale,
         "prior": tuple((share / share.sum()).tolist()), "annotator_noise": _noise_of(values, places, share),
     }  # fmt: skip
     if len(kept) and int(np.median(kept)) < len(humans):

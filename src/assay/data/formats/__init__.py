@@ -58,9 +58,7 @@ class Rows:
 class FormatSettings(Settings):
     """What the readers of formats may be told; each takes some of these (`assay.data.formats.registry.FORMATS`)."""
 
-    sheet: str | None = option(
-        None, "Spreadsheets: the sheet that is read.", details="Without it the only one that holds a table."
-    )
+    sheet: str | None = option(None, "Sheet of a spreadsheet.", details="Without it the only one that holds a table.")
     criteria: Sequence[str] | None = option(
         None,
         "Questions wanted of an export; all when not given.",

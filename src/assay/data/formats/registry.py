@@ -272,33 +272,34 @@ class ReadSettings(FrameSettings, FormatSettings):
 
     item: str | int | Sequence[str | int] = option(  # type: ignore[assignment]  # a frame's item is one column
         "item",
-        "Column that names the item; several name it together.",
+        "Column with the item id; several columns together are one id.",
+        first=True,
         details="In a platform's export the field that holds your item id; without it the platform's own id counts.",
     )
     label: str | int | Sequence[str | int] = option(  # type: ignore[assignment]
-        "label", "Column that holds the label; several are one criterion each."
+        "label", "Column with the label; several columns are one criterion each.", first=True
     )
     layout: Layout = option(
         "auto",
-        "One row a label (`long`), one row an item (`wide`), or one row a person (`transposed`).",
+        "One row per label (`long`), per item (`wide`) or per annotator (`transposed`).",
         details="`auto` finds it out: a table whose columns of item, annotator and label are there is long. Of others "
         "the roles of columns are found and said in `reading`, or refused with the whole call where they could be "
         "otherwise; see `assay.look`.",
     )
     columns: Sequence[str | int] | None = option(
         None,
-        "The annotators' columns of a wide table, the items' of a transposed one.",
+        "Label columns of a wide table, or item columns of a transposed one.",
         details="Without it all that could be such labels; `reading` says which, and what was left out.",
     )
     split_columns: str | None = option(
         None,
-        "How names of a wide table's columns are an annotator and a criterion: `annotator_criterion`.",
+        "Annotator and criterion in the column names of a wide table, such as `annotator_criterion`.",
         details="`annotator / criterion` reads `Ann / clarity`, `criterion_annotator` reads `clarity_ann`; what stands "
         "between the two words stands between the two parts.",
     )
     format: str = option(
         "auto",
-        "`auto`, or the name of a format.",
+        "File format: auto, or a platform such as label-studio, argilla, prodigy or mturk.",
         details="Exports are recognised by marks that no plain table has; name the format where one is not: `table`, "
         "`alt-test`, `hugging-face`, `label-studio`, `argilla`, `prodigy`, `potato`, `mturk`, `inspect-ai`, "
         "`promptfoo`, `deepeval`, `lm-eval`, `mlflow`, `arena`.",
@@ -306,7 +307,7 @@ class ReadSettings(FrameSettings, FormatSettings):
 
     split_item: str | None = option(
         "auto",
-        "Separator, or regular expression with named groups, that splits the item id into columns; `no` for none.",
+        "Split criteria off item ids such as `img_7__Color`: auto, no, the separator or a regular expression.",
         details="With `auto`, names such as `img_7__Color` are read as item and criterion where all of them together "
         "show that they are: a few words after the last `__`, each for most items, and no column of criteria. "
         "`reading` says so. " + SPLIT_DETAILS,

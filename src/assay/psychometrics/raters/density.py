@@ -189,7 +189,7 @@ def _traits(
     table: RaterTable, settings: RaterSettings, add: Callable[[str, int], Ints]
 ) -> tuple[tuple[Traits, ...], tuple[str, ...]]:
     """Criteria by the traits on which they load, those that share one together."""
-    loading = _criterion_traits(table, settings.dimensions)
+    loading = _criterion_traits(table, settings.traits)
     found, free, notes = [], [], []
     for names, criteria in _linked_traits(loading):
         if len(names) > MOST_TRAITS_TOGETHER:
@@ -213,19 +213,19 @@ def _traits(
     return tuple(found), tuple(notes)
 
 
-def _criterion_traits(table: RaterTable, dimensions: Mapping[str, str | Sequence[str]] | None) -> list[tuple[str, ...]]:
+def _criterion_traits(table: RaterTable, traits: Mapping[str, str | Sequence[str]] | None) -> list[tuple[str, ...]]:
     """The traits of each criterion."""
-    if not dimensions:
+    if not traits:
         return [("trait",)] * len(table.criteria)
     if table.criteria == (None,):
         raise DesignError("the labels have one criterion without a name, so it loads on one trait; name none")
     known = [str(c) for c in table.criteria]
-    for name in dimensions:
+    for name in traits:
         if name not in known:
             raise DesignError(unknown("criterion", name, known))
-    if lacking := [c for c in known if c not in dimensions]:
+    if lacking := [c for c in known if c not in traits]:
         raise DesignError(f"where traits are named, every criterion needs one; {listing(lacking)} has none")
-    each = ((one,) if isinstance(one := dimensions[name], str) else one for name in known)
+    each = ((one,) if isinstance(one := traits[name], str) else one for name in known)
     return [tuple(dict.fromkeys(map(str, names))) for names in each]
 
 

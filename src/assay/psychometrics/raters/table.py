@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import polars as pl
@@ -40,7 +40,7 @@ class FacetSettings(Settings):
         None, "Annotators whose labels count, separated by commas.", details="All when not given."
     )
     repeats: RepeatsKept = option(
-        "error", "What repeated answers stand for.",
+        "error", "How to combine repeated labels.",
         details="Several of one annotator to one item; ``each`` counts every one.",
     )  # fmt: skip
     reverse: str | Sequence[str] | None = option(
@@ -70,6 +70,8 @@ class RaterSettings(FacetSettings):
         details="Then φ and ψ are estimated by group.", first=True,
     )  # fmt: skip
     _: KW_ONLY
+    renamed: ClassVar[Mapping[str, str]] = {"dimensions": "traits=..."}
+
     baseline: str | None = option(
         None, "The group that others are compared with; the largest when not given.", details="By its labels."
     )
@@ -80,7 +82,7 @@ class RaterSettings(FacetSettings):
         0.1, "Differences up to this many categories do not matter in practice.", low=0,
         details="One label of ten moved by one category.",
     )  # fmt: skip
-    dimensions: Mapping[str, str | Sequence[str]] | None = option(
+    traits: Mapping[str, str | Sequence[str]] | None = option(
         None, "The trait of each criterion: clarity=style,depth=content; style+content for two.",
         details="Or its traits, which are independent; one for all criteria when not given.", first=True,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import drop
+from assay.collecting import upload
 
 ROWS = [(1 + i % 5, 1 + (i + i // 5) % 5, 1 + (i + i // 7) % 5, 1 + (i + i // 9) % 5) for i in range(30)]
 SHEET = "ID,Ann,Bob,Cho,gpt-4o,Mean\n" + "".join(
@@ -24,7 +24,7 @@ Ask = Callable[..., tuple[int, str]]
 @pytest.fixture
 def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ask]:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with drop.drop_server(0) as server:
+    with upload.upload_server(0, PAGE) as server:
         port = server.server_address[1]
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -101,7 +101,7 @@ def test_it_answers_its_own_page_on_this_machine_alone(ask: Ask) -> None:
 def test_a_file_of_more_than_32_mb_is_for_the_command_line(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     words = "<p>The file is larger than 32 MB; look at it with: assay look FILE</p>"
     assert ask("POST", "/look", b"x", **{"Content-Length": str(32 * 1024 * 1024 + 1)}) == (413, words)
-    monkeypatch.setattr(drop, "LARGEST", len(SHEET))
+    monkeypatch.setattr(upload, "LARGEST", len(SHEET))
     assert ask("POST", "/look?name=t.csv", SHEET.encode())[0] == 200
     assert ask("POST", "/look?name=t.csv", SHEET.encode() + b"\n")[0] == 413
 
@@ -120,7 +120,7 @@ def test_options_of_a_study_are_refused_without_one_and_so_is_a_port_that_is_tak
 ) -> None:
     code, _, said = run("serve", "--host", "0.0.0.0")
     assert (code, "takes --port only; name the study's folder" in said) == (2, True)
-    with drop.drop_server(0) as server:
+    with upload.upload_server(0, PAGE) as server:
         port = server.server_address[1]
         code, _, said = run("serve", "--port", str(port))
     assert (code, f"port {port} is taken" in said) == (2, True)
