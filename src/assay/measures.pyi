@@ -1,7 +1,7 @@
 # The coefficients; `measures.py` imports each from here when it is first used.
 
-from assay.concordance.icc import icc as icc
-from assay.concordance.icc import icc_table as icc_table
+from assay.concordance.measures import icc as icc
+from assay.concordance.measures import icc_table as icc_table
 from assay.concordance.measures import bias as bias
 from assay.concordance.measures import brennan_prediger as brennan_prediger
 from assay.concordance.measures import cohen_kappa as cohen_kappa

@@ -4,8 +4,8 @@ from assay.concordance.agreement import Agreement as Agreement
 from assay.concordance.coefficient import Coefficient as Coefficient
 from assay.concordance.disagreement import Disagreement as Disagreement
 from assay.concordance.grading_scale import GradingScaleStudy as GradingScaleStudy
-from assay.concordance.icc import ICC as ICC
-from assay.concordance.icc import ICCTable as ICCTable
+from assay.concordance.measures import ICC as ICC
+from assay.concordance.measures import ICCTable as ICCTable
 from assay.estimates.corrected import CorrectedEstimate as CorrectedEstimate
 from assay.estimates.drift import Drift as Drift
 from assay.estimates.label_plan import LabelPlan as LabelPlan
